@@ -1,0 +1,129 @@
+"""The shop's tables.
+
+An order has no status column: its state is its process's, read through ``Order.process``.
+"""
+
+import secrets
+import uuid
+from decimal import Decimal
+
+from django.db import models
+from django.db.models import F, Q
+from django.urls import reverse
+
+
+def new_secret() -> str:
+    """Return the unguessable part of an order's link: 128 random bits."""
+    return secrets.token_urlsafe(16)
+
+
+class Product(models.Model):
+    """Something the shop sells, and how many of it may still be promised."""
+
+    sku = models.CharField("SKU", max_length=40, unique=True)
+    name = models.CharField(max_length=120)
+    description = models.TextField(blank=True)
+    price = models.DecimalField(max_digits=10, decimal_places=2)
+    stock = models.PositiveIntegerField(default=0)
+    #: Name of a picture below ``static/orders/products/``.
+    picture = models.CharField(max_length=120, blank=True)
+    is_listed = models.BooleanField(default=True)
+
+    class Meta:
+        ordering = ["sku"]
+        constraints = [
+            models.CheckConstraint(name="product_price_positive", condition=Q(price__gt=0)),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Order(models.Model):
+    """What a customer asked for.  The number is for people, ``public_id`` for programs."""
+
+    class Source(models.TextChoices):
+        SHOP = "shop", "Shop"
+        API = "api", "HTTP API"
+        QUEUE = "queue", "Queue"
+        DEMO = "demo", "Demo"
+
+    number = models.BigAutoField(primary_key=True)
+    public_id = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
+    #: Whoever knows it may see the order: /orders/<secret>/.
+    secret = models.CharField(max_length=40, default=new_secret, unique=True, editable=False)
+    process = models.OneToOneField(
+        "workers.Process", on_delete=models.PROTECT, related_name="+", editable=False
+    )
+    source = models.CharField(max_length=10, choices=Source.choices)
+    #: The submitter's idempotency key, unique per submitter.
+    submission_key = models.CharField(max_length=200)
+    submitter = models.CharField(max_length=100, blank=True)
+    #: SHA-256 of the submitted body: the same key with another body is refused.
+    body_hash = models.CharField(max_length=64)
+    reference = models.CharField(max_length=100, blank=True, db_index=True)
+    customer_name = models.CharField(max_length=120)
+    customer_email = models.EmailField(db_index=True)
+    customer_address = models.TextField(max_length=500)
+    total = models.DecimalField(max_digits=12, decimal_places=2)
+    created_at = models.DateTimeField(db_index=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                name="order_submission_key_unique", fields=["submitter", "submission_key"]
+            ),
+            models.CheckConstraint(name="order_total_positive", condition=Q(total__gt=0)),
+        ]
+
+    def __str__(self) -> str:
+        return f"Order {self.number}"
+
+    def get_absolute_url(self) -> str:
+        return reverse("orders:order", args=[self.secret])
+
+
+class OrderLine(models.Model):
+    """One product of an order, at the price of the day."""
+
+    order = models.ForeignKey(Order, on_delete=models.CASCADE, related_name="lines")
+    product = models.ForeignKey(Product, on_delete=models.PROTECT, related_name="+")
+    sku = models.CharField("SKU", max_length=40)
+    name = models.CharField(max_length=120)
+    quantity = models.PositiveIntegerField()
+    unit_price = models.DecimalField(max_digits=10, decimal_places=2)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(name="line_quantity_positive", condition=Q(quantity__gt=0)),
+            models.UniqueConstraint(name="line_product_once", fields=["order", "product"]),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.quantity} x {self.name}"
+
+    @property
+    def amount(self) -> Decimal:
+        return self.unit_price * self.quantity
+
+
+class Reservation(models.Model):
+    """Stock taken for an order line by ``reserve_stock``; its key makes a repeat harmless."""
+
+    key = models.CharField(max_length=120, unique=True)
+    order = models.ForeignKey(Order, on_delete=models.CASCADE, related_name="reservations")
+    product = models.ForeignKey(Product, on_delete=models.PROTECT, related_name="+")
+    quantity = models.PositiveIntegerField()
+    created_at = models.DateTimeField()
+    released_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                name="reservation_released_after_created",
+                condition=Q(released_at__isnull=True) | Q(released_at__gte=F("created_at")),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.quantity} of {self.product_id} for order {self.order_id}"

@@ -1,0 +1,177 @@
+"""Accepting an order: the one way in, whichever door it came through."""
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from decimal import Decimal
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from orders.models import Order, OrderLine, Product
+from orders.numbers import next_order_number
+from orders.workflows import FULFILMENT
+from workers import submission
+
+
+class SubmissionRefused(Exception):
+    """The order cannot be accepted: ``errors`` maps each field to its reason."""
+
+    def __init__(self, errors: dict[str, str]) -> None:
+        super().__init__("; ".join(f"{field}: {reason}" for field, reason in errors.items()))
+        self.errors = errors
+
+
+class KeyReused(Exception):
+    """The submission key belongs to another order than the one sent: see ``order``."""
+
+    def __init__(self, order: Order) -> None:
+        super().__init__(
+            f"The submission key was used for order {order.number}, which has another content. "
+            "Send each new order with a new key."
+        )
+        self.order = order
+
+
+@dataclass(frozen=True, slots=True)
+class Customer:
+    name: str
+    email: str
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    sku: str
+    quantity: int
+
+
+def place_order(
+    customer: Customer,
+    lines: list[Line],
+    *,
+    submission_key: str,
+    source: str,
+    submitter: str = "",
+    reference: str = "",
+) -> tuple[Order, bool]:
+    """Accept an order: its row, its lines, its process and all steps in ONE transaction.
+
+    Returns the order and whether it is new: the same key with the same content returns the
+    first order, also to a twin that arrives at the same instant.  Raises ``KeyReused`` for
+    the same key with other content, and ``SubmissionRefused`` naming the field; nothing is
+    stored then.  The broker plays no part in it.
+    """
+    body_hash = _hash(customer, lines, reference)
+    first = _first(submitter, submission_key, body_hash)
+    if first is not None:
+        return first, False
+    try:
+        with transaction.atomic():
+            order = _store(
+                customer,
+                lines,
+                submission_key=submission_key,
+                submitter=submitter,
+                source=source,
+                reference=reference,
+                body_hash=body_hash,
+            )
+    except IntegrityError:
+        # A twin committed between our look and our insert.
+        first = _first(submitter, submission_key, body_hash)
+        if first is None:
+            raise
+        return first, False
+    return order, True
+
+
+def _hash(customer: Customer, lines: list[Line], reference: str) -> str:
+    body = {
+        "customer": asdict(customer),
+        "lines": [asdict(line) for line in lines],
+        "reference": reference,
+    }
+    return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+
+
+def _first(submitter: str, submission_key: str, body_hash: str) -> Order | None:
+    order = Order.objects.filter(submitter=submitter, submission_key=submission_key).first()
+    if order is not None and order.body_hash != body_hash:
+        raise KeyReused(order)
+    return order
+
+
+def _store(customer: Customer, lines: list[Line], **columns: Any) -> Order:
+    products = _products(lines)
+    order = Order(
+        **columns,
+        customer_name=customer.name,
+        customer_email=customer.email,
+        customer_address=customer.address,
+        total=sum((products[line.sku].price * line.quantity for line in lines), Decimal()),
+        created_at=timezone.now(),
+    )
+    order.number = next_order_number()
+    order.process = submission.submit(
+        FULFILMENT.name,
+        subject=f"Order {order.number}",
+        input=_snapshot(order, customer, lines, products),
+        actor=f"submitter:{columns['source']}",
+    )
+    order.save(force_insert=True)
+    OrderLine.objects.bulk_create(
+        [
+            OrderLine(
+                order=order,
+                product=products[line.sku],
+                sku=line.sku,
+                name=products[line.sku].name,
+                quantity=line.quantity,
+                unit_price=products[line.sku].price,
+            )
+            for line in lines
+        ]
+    )
+    return order
+
+
+def _products(lines: list[Line]) -> dict[str, Product]:
+    """Return the products of the lines by sku; raise ``SubmissionRefused``."""
+    if not lines:
+        raise SubmissionRefused({"lines": "An order needs at least one line."})
+    skus = [line.sku for line in lines]
+    products = {product.sku: product for product in Product.objects.filter(sku__in=skus)}
+    errors = {}
+    for place, line in enumerate(lines):
+        product = products.get(line.sku)
+        if line.sku in skus[:place]:
+            errors[f"lines.{place}.sku"] = f"{line.sku} is listed twice. Add up the quantities."
+        elif product is None or not product.is_listed:
+            errors[f"lines.{place}.sku"] = f"We do not sell {line.sku}. Choose from the catalogue."
+        elif line.quantity < 1:
+            errors[f"lines.{place}.quantity"] = "The quantity must be 1 or more."
+        elif product.stock < line.quantity:
+            errors[f"lines.{place}.quantity"] = (
+                f"Only {product.stock} of {product.name} are left. Lower the quantity."
+            )
+    if errors:
+        raise SubmissionRefused(errors)
+    return products
+
+
+def _snapshot(
+    order: Order, customer: Customer, lines: list[Line], products: dict[str, Product]
+) -> dict[str, Any]:
+    """Return the order as its agents see it, whatever is edited later."""
+    return {
+        "number": order.number,
+        "id": str(order.public_id),
+        "total": str(order.total),
+        "customer": asdict(customer),
+        "lines": [
+            {**asdict(line), "name": products[line.sku].name, "price": str(products[line.sku].price)}
+            for line in lines
+        ],
+    }

@@ -1,0 +1,146 @@
+"""Django and Celery settings, everything from the environment.
+
+Embedded default: SQLite and a file-based broker in ``SAS_RUN_DIR``, so that the
+commands work on a machine with nothing but Python.  Production: PostgreSQL and
+RabbitMQ through ``DATABASE_URL`` and ``BROKER_URL``.
+"""
+
+import os
+from pathlib import Path
+
+import environ
+from django.core.exceptions import ImproperlyConfigured
+from kombu import Queue
+
+from sasproject import brokers, databases, logs
+
+env = environ.Env()
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+RUN_DIR = Path(env.str("SAS_RUN_DIR", default=str(BASE_DIR / ".run"))).resolve()
+RUN_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+# DEBUG is on unless switched off: a fresh clone must run without any setting.  It
+# stays harmless by default, because Django then answers loopback host names only.
+DEBUG = env.bool("DJANGO_DEBUG", default=True)
+DEFAULT_SECRET_KEY = "development-only-secret-key"
+SECRET_KEY = env.str("DJANGO_SECRET_KEY", default=DEFAULT_SECRET_KEY)
+if not DEBUG and (not SECRET_KEY or SECRET_KEY == DEFAULT_SECRET_KEY):
+    raise ImproperlyConfigured(
+        "DJANGO_SECRET_KEY is missing or the development default, and DJANGO_DEBUG is off. "
+        "Set DJANGO_SECRET_KEY to a long random text."
+    )
+ALLOWED_HOSTS = env.list("DJANGO_ALLOWED_HOSTS", default=[])
+CSRF_TRUSTED_ORIGINS = env.list("DJANGO_CSRF_TRUSTED_ORIGINS", default=[])
+
+INSTALLED_APPS = [
+    "sasproject",
+    "orders",
+    "workers",
+    "django_celery_beat",
+    "django_htmx",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "django.contrib.humanize",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+]
+ROOT_URLCONF = "sasproject.urls"
+WSGI_APPLICATION = "sasproject.wsgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+
+DATABASES = {
+    "default": databases.configure(
+        env.str("DATABASE_URL", default=f"sqlite:///{RUN_DIR / 'db.sqlite3'}")
+    )
+}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = not DEBUG
+SECURE_HSTS_SECONDS = 0 if DEBUG else 31_536_000
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = not DEBUG
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if env.bool("DJANGO_BEHIND_PROXY", default=False) else None
+
+LANGUAGE_CODE = "en-us"
+TIME_ZONE = "UTC"
+USE_I18N = True
+USE_TZ = True
+
+STATIC_URL = "static/"
+STATIC_ROOT = env.str("DJANGO_STATIC_ROOT", default=str(RUN_DIR / "static"))
+# Without collectstatic (development, demo) the files are served from the apps themselves.
+WHITENOISE_USE_FINDERS = True
+
+EMAIL_CONFIG = env.email_url("EMAIL_URL", default=f"filemail:///{RUN_DIR / 'mail'}")
+vars().update(EMAIL_CONFIG)
+DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", default="shop@localhost")
+
+LOGGING_CONFIG = None
+logs.configure(json=env.bool("SAS_LOG_JSON", default=not DEBUG), level=env.str("SAS_LOG_LEVEL", default="INFO"))
+
+SANDBOX_URL = env.str("SANDBOX_URL", default="http://127.0.0.1:8900")
+
+# Every SAS_* variable reaches workers.conf, which types it, defaults it and refuses a wrong one.
+vars().update({name: value for name, value in os.environ.items() if name.startswith("SAS_")})
+
+# Celery.  Reliability comes from the rows; these keep messages cheap and honest.
+BROKER_URL = env.str("BROKER_URL", default="")
+CELERY_BROKER_URL, CELERY_BROKER_TRANSPORT_OPTIONS = brokers.configure(BROKER_URL, RUN_DIR)
+# A worker without -Q serves all of them; "celery" is for the application's own tasks.
+CELERY_TASK_QUEUES = [
+    Queue(name) for name in ("sas.scheduler", "sas.replies", "sas.supervisor", "sas.agents", "celery")
+]
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = False
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_RESULT_BACKEND = None
+CELERY_TASK_SERIALIZER = "json"
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_WORKER_SEND_TASK_EVENTS = False
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_WORKER_ENABLE_REMOTE_CONTROL = env.bool("CELERY_REMOTE_CONTROL", default=DEBUG)
+CELERY_WORKER_MAX_TASKS_PER_CHILD = 20_000
+CELERY_WORKER_MAX_MEMORY_PER_CHILD = 400_000
+CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = True
+CELERY_TASK_PUBLISH_RETRY_POLICY = {"max_retries": 1, "interval_start": 0.2, "interval_max": 0.5}
+CELERY_BROKER_CONNECTION_TIMEOUT = 3
+CELERY_BROKER_POOL_ACQUIRE_TIMEOUT = 5
+CELERY_BROKER_HEARTBEAT = 30
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None
+CELERY_TIMEZONE = "UTC"
+CELERY_ENABLE_UTC = True
+CELERY_BEAT_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"
+CELERY_BEAT_MAX_LOOP_INTERVAL = 1

@@ -1,0 +1,17 @@
+"""Fixtures for every test."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.toyflow import agents as toy
+from workers.testing import Wire, wired
+
+
+@pytest.fixture(autouse=True)
+def wire() -> Iterator[Wire]:
+    """No test sends to a broker unless it starts one: messages stay on a wire in memory."""
+    toy.script.clear()
+    toy.calls.clear()
+    with wired() as wire:
+        yield wire

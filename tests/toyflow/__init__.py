@@ -1,0 +1,1 @@
+"""A workflow without orders: shows that the engine needs none."""

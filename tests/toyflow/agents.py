@@ -1,0 +1,75 @@
+"""Agents that do as a test's script says."""
+
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib.auth.models import Group
+
+from workers.agent import Agent, Call, Effect, LocalAgent
+from workers.registry import register_agent
+
+#: Agent name -> what it does; a test puts a callable here and the fixture empties it.
+script: dict[str, Callable[[Call], dict[str, Any] | None]] = {}
+#: Agent name -> the keys it was called with, in order.
+calls: dict[str, list[str]] = defaultdict(list)
+
+
+def _follow(name: str, call: Call) -> dict[str, Any] | None:
+    calls[name].append(call.key)
+    return script[name](call) if name in script else {"by": name}
+
+
+@register_agent
+class Alpha(Agent):
+    name = "toy.alpha"
+
+    def run(self, call: Call) -> dict[str, Any] | None:
+        return _follow(self.name, call)
+
+
+@register_agent
+class Beta(Agent):
+    name = "toy.beta"
+    bundle_limit = 5
+
+    def run(self, call: Call) -> dict[str, Any] | None:
+        return _follow(self.name, call)
+
+
+@register_agent
+class Gamma(Agent):
+    name = "toy.gamma"
+    window = 3
+
+    def run(self, call: Call) -> dict[str, Any] | None:
+        return _follow(self.name, call)
+
+
+@register_agent
+class Mailer(Agent):
+    name = "toy.mailer"
+    effect = Effect.UNSAFE
+
+    def run(self, call: Call) -> dict[str, Any] | None:
+        return _follow(self.name, call)
+
+
+@register_agent
+class Writer(LocalAgent):
+    """Writes a row of somebody else's table, so that a test can see whether it stayed."""
+
+    name = "toy.writer"
+
+    def run(self, call: Call) -> dict[str, Any] | None:
+        Group.objects.create(name=call.key)
+        return _follow(self.name, call)
+
+
+def sleeper(seconds: float) -> Callable[[Call], dict[str, Any]]:
+    def run(call: Call) -> dict[str, Any]:
+        time.sleep(seconds)
+        return {}
+
+    return run

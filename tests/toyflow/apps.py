@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class ToyflowConfig(AppConfig):
+    name = "tests.toyflow"
+    label = "toyflow"

@@ -1,0 +1,15 @@
+"""Telling an operator of something that belongs to no single process."""
+
+import logging
+from datetime import datetime
+
+from workers.locked import AlertCall
+from workers.store import alerts, sql
+
+log = logging.getLogger(__name__)
+
+
+def raise_alert(code: str, message: str, *, subject: str = "", now: datetime | None = None) -> None:
+    """Raise an alert, once per code and subject until an operator acknowledges it."""
+    log.warning("alert_raised", extra={"code": code, "reason": message})
+    alerts.write([AlertCall(f"{code}:{subject}", code, message)], sql.read_clock(now))

@@ -1,0 +1,81 @@
+"""The engine's settings: every ``SAS_*`` name, its type, default and bounds, in one place.
+
+Values are read from Django's settings when used, so that a test can override them.  The
+system check ``workers.E001`` refuses a wrong value or an unknown name.
+"""
+
+from dataclasses import dataclass
+from typing import Any, overload
+
+from django.conf import settings
+
+
+class BadSetting(ValueError):
+    """A ``SAS_*`` setting has a value that cannot be used; says which and what would be."""
+
+
+@dataclass
+class Number:
+    """A numeric setting with inclusive bounds, named after its attribute."""
+
+    default: float
+    low: float
+    high: float
+    help: str
+    name: str = ""
+
+    def __set_name__(self, owner: type, attribute: str) -> None:
+        self.name = f"SAS_{attribute.upper()}"
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> "Number": ...
+    @overload
+    def __get__(self, instance: object, owner: type) -> float: ...
+    def __get__(self, instance: object | None, owner: type) -> "float | Number":
+        if instance is None:
+            return self
+        return self.read(getattr(settings, self.name, self.default))
+
+    def read(self, value: Any) -> float:
+        """Return ``value`` as a number within bounds; raise ``BadSetting`` otherwise."""
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            raise BadSetting(
+                f"{self.name} is {value!r}, which is no number. "
+                f"Give a number from {self.low:g} to {self.high:g}."
+            ) from None
+        if not self.low <= number <= self.high:
+            raise BadSetting(f"{self.name} is {number:g}. It must be {self.low:g} to {self.high:g}.")
+        return number
+
+
+class Settings:
+    """The engine's settings as attributes; durations in seconds."""
+
+    step_timeout_seconds = Number(30, 1, 600, "Time a started claim has, unless its step says")
+    failure_threshold = Number(3, 1, 100, "Failures at which a step ends in error")
+    backoff_base_seconds = Number(2, 0, 3600, "First backoff before a step is tried again")
+    backoff_cap_seconds = Number(300, 0, 86_400, "Longest backoff")
+    sweep_seconds = Number(2, 0.1, 3600, "Interval of the Supervisor's sweep")
+    poll_seconds = Number(5, 0.1, 3600, "Interval of the Scheduler's poll")
+    expiry_grace_seconds = Number(1, 0, 60, "Time past complete-by before a step counts as expired")
+    dispatch_allowance_seconds = Number(15, 1, 600, "Time for a claim to be started, at first")
+    dispatch_allowance_cap_seconds = Number(300, 1, 3600, "Longest dispatch allowance")
+    lost_alert_count = Number(10, 1, 1000, "Times a claim is sent again before an alert")
+    window = Number(100, 1, 100_000, "Claims of one agent in flight, unless the agent says")
+    bundle_limit = Number(20, 1, 500, "Claims in one message, unless the agent says")
+    agent_slots = Number(4, 1, 10_000, "Agent processes that bundles are spread over")
+    claim_batch = Number(200, 1, 5000, "Steps claimed in one transaction")
+    settle_batch = Number(200, 1, 5000, "Replies settled in one transaction")
+    sweep_batch = Number(200, 1, 5000, "Expired steps handled in one transaction")
+    lease_seconds = Number(15, 1, 600, "Time a periodic duty is held by one process")
+    reply_seconds = Number(3, 0.5, 60, "Time the broker has to take a reply before it is filed")
+
+
+sas = Settings()
+
+
+def numbers() -> list[Number]:
+    """Return every setting's declaration, in order."""
+    return [value for value in vars(Settings).values() if isinstance(value, Number)]

@@ -1,0 +1,144 @@
+"""The only sender of messages: requests to agents, replies and nudges to the Scheduler.
+
+Every message is a hint: its loss costs time and nothing else.
+"""
+
+import logging
+import os
+import queue
+import threading
+import time
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from celery import current_app
+from kombu.exceptions import OperationalError
+
+from workers import registry
+from workers.conf import sas
+from workers.exceptions import BrokerRefused
+from workers.messages import Bundle, Reply, replies_to_wire
+
+RUN_BUNDLE = "workers.run_bundle"
+SETTLE = "workers.settle"
+ADVANCE = "workers.advance"
+SWEEP = "workers.sweep"
+
+SCHEDULER_QUEUE = "sas.scheduler"
+REPLY_QUEUE = "sas.replies"
+SUPERVISOR_QUEUE = "sas.supervisor"
+
+#: Time between an agent's soft and hard limit.
+HARD_LIMIT_MARGIN_SECONDS = 10
+
+log = logging.getLogger(__name__)
+
+
+@cache
+def _refusals() -> tuple[type[BaseException], ...]:
+    """Return the exceptions by which this transport says that it did not take a message."""
+    connection = current_app.connection_for_write()
+    return (OperationalError, OSError, *connection.connection_errors, *connection.channel_errors)
+
+
+def _publish(name: str, body: list[Any], to: str, **options: Any) -> None:
+    """Publish one Celery task; raise ``BrokerRefused`` when the broker did not take it."""
+    try:
+        current_app.send_task(
+            name,
+            args=body,
+            queue=to,
+            # Repeated for people only, these would carry the payload into headers and logs.
+            argsrepr="",
+            kwargsrepr="",
+            # A queue that vanished answers instead of swallowing the message.
+            mandatory=True,
+            confirm_timeout=sas.reply_seconds,
+            **options,
+        )
+    except _refusals() as error:
+        raise BrokerRefused(f"{type(error).__name__}: {error}") from error
+
+
+#: How messages leave; ``workers.testing`` puts its own wire here.
+_send = _publish
+
+
+def send_bundle(bundle: Bundle) -> None:
+    """Send claims to their agent; raise ``BrokerRefused`` when the broker did not take them.
+
+    The soft limit is the timeout: Celery counts it from acceptance, which is before the
+    start, so it never ends later than complete-by.  Local agents run one after another and
+    each starts its own clock, hence the sum.
+    """
+    agent = registry.agent(bundle.agent)
+    limit = bundle.timeout_seconds * (len(bundle.requests) if agent.is_local else 1)
+    _send(
+        RUN_BUNDLE,
+        [bundle.to_wire()],
+        agent.queue,
+        soft_time_limit=limit,
+        time_limit=limit + HARD_LIMIT_MARGIN_SECONDS,
+    )
+
+
+def send_replies(replies: Sequence[Reply]) -> None:
+    """Send replies to the Scheduler; raise ``BrokerRefused`` when the broker did not take them."""
+    _send(SETTLE, [replies_to_wire(list(replies))], REPLY_QUEUE)
+
+
+def nudge() -> bool:
+    """Ask a scheduler to look now.  False: the broker refused; the poll will look instead."""
+    return _hint(ADVANCE, SCHEDULER_QUEUE)
+
+
+def trigger_sweep() -> bool:
+    """Ask a supervisor to sweep now.  False: the broker refused."""
+    return _hint(SWEEP, SUPERVISOR_QUEUE)
+
+
+def _hint(name: str, to: str) -> bool:
+    try:
+        _send(name, [], to)
+    except BrokerRefused as error:
+        log.warning("hint_refused", extra={"task": name, "reason": str(error)})
+        return False
+    return True
+
+
+class _Nudger:
+    """A thread that sends nudges for processes that must never wait for the broker."""
+
+    def __init__(self) -> None:
+        self.pid = os.getpid()
+        self._wanted: queue.Queue[None] = queue.Queue(maxsize=1)
+        threading.Thread(target=self._send_wanted, name="nudger", daemon=True).start()
+
+    def want(self) -> None:
+        # Full means that a nudge is about to leave, and one says as much as many.
+        try:
+            self._wanted.put_nowait(None)
+        except queue.Full:
+            pass
+
+    def _send_wanted(self) -> None:
+        while True:
+            self._wanted.get()
+            nudge()
+            # The next one waits a moment, so that a burst of submissions is a few nudges.
+            time.sleep(0.005)
+
+
+_nudger: _Nudger | None = None
+_nudger_lock = threading.Lock()
+
+
+def nudge_later() -> None:
+    """Ask a scheduler to look, from a thread of its own: never blocks, never raises."""
+    global _nudger
+    with _nudger_lock:
+        # A forked process has its parent's object and not its thread.
+        if _nudger is None or _nudger.pid != os.getpid():
+            _nudger = _Nudger()
+    _nudger.want()

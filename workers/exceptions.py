@@ -1,0 +1,90 @@
+"""What can go wrong, as types.
+
+    SASError
+    ├── WorkflowError          a definition that cannot work; refused at start-up
+    │   ├── UnknownWorkflow    no definition of that name and version in this code
+    │   └── UnknownAgent       no agent of that name in this code
+    ├── StateError             an order given to the state store that its state forbids
+    ├── MessageError           bytes that are no message of ours
+    ├── BrokerRefused          the broker did not take a message within its time
+    ├── DeadlinePassed         the time of a claim is over: stop, and say nothing
+    └── Fault                  what an agent answers instead of a result
+        ├── Unavailable        service not reached or overloaded: parked, no failure counted
+        ├── Transient          may pass; its outcome is unknown: counted, tried again
+        └── Permanent          will not pass and had no effect: final
+
+A lost race is a return value and never an error.  Faults do not cross the broker as
+exceptions: they travel as fields of a reply.
+"""
+
+
+class SASError(Exception):
+    """The root of the tree; never raised itself."""
+
+
+class WorkflowError(SASError):
+    """A workflow or agent is declared in a way that cannot work; says what to change."""
+
+
+class UnknownWorkflow(WorkflowError):
+    """This code has no workflow of that name and version."""
+
+    def __init__(self, name: str, version: int | None = None) -> None:
+        wanted = name if version is None else f"{name} version {version}"
+        super().__init__(f"No workflow {wanted} is registered. Register it in a workflows module.")
+
+
+class UnknownAgent(WorkflowError):
+    """This code has no agent of that name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"No agent {name!r} is registered. Register it in an agents module.")
+
+
+class StateError(SASError):
+    """The state of a process or step forbids what was asked; nothing was changed."""
+
+
+class MessageError(SASError):
+    """A message does not have the shape its version promises."""
+
+
+class BrokerRefused(SASError):
+    """The broker did not take a message within its time; it may or may not have it."""
+
+
+class DeadlinePassed(SASError):
+    """The time of a claim is over: its agent stops, sends nothing and changes nothing."""
+
+
+class Fault(SASError):
+    """An agent's answer when it has no result."""
+
+    kind = "transient"
+
+    def __init__(self, code: str, message: str, *, retry_after: float | None = None) -> None:
+        super().__init__(f"{code}: {message}")
+        self.code = code
+        self.message = message
+        #: Seconds the remote service asked to be left alone.
+        self.retry_after = retry_after
+        #: Calls made before giving up.
+        self.tries = 1
+
+
+class Unavailable(Fault):
+    """The service was not reached, or is overloaded (429, 503): nothing happened there."""
+
+    kind = "unavailable"
+
+
+class Transient(Fault):
+    """The call failed in a way that may pass, and may have had its effect all the same."""
+
+    kind = "transient"
+
+
+class Permanent(Fault):
+    """The service refused for good, without any effect: trying again would not help."""
+
+    kind = "permanent"

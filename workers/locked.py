@@ -1,0 +1,296 @@
+"""A process and its steps as read under the process's lock, and the moves made on them.
+
+Pure values: nothing here touches the database.  The state store reads a ``LockedProcess``,
+decisions move its rows, and the store writes the rows that moved with the journal entries
+and alerts that the moves left behind, in one transaction.
+"""
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from random import Random
+from typing import Any
+from uuid import UUID, uuid4
+
+from workers.backoff import Backoff, is_exhausted
+from workers.exceptions import StateError
+from workers.states import (
+    OPEN_PROCESS_STATES,
+    SETTLED_STEP_STATES,
+    ProcessState,
+    StepState,
+    may_move_process,
+    may_move_step,
+)
+
+
+@dataclass(slots=True)
+class ProcessRow:
+    id: int
+    state: str
+    subject: str
+    sequence: int = 0
+    needs_decision: bool = False
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+
+
+@dataclass(slots=True)
+class StepRow:
+    id: int
+    process_id: int
+    name: str
+    state: str
+    agent: str
+    after: list[str] = field(default_factory=list)
+    fallbacks: list[str] = field(default_factory=list)
+    is_optional: bool = False
+    timeout_seconds: int = 30
+    failure_threshold: int = 3
+    backoff_base_seconds: float = 2.0
+    backoff_cap_seconds: float = 300.0
+    claim_id: UUID | None = None
+    locked_by: str | None = None
+    claimed_at: datetime | None = None
+    dispatch_by: datetime | None = None
+    started_at: datetime | None = None
+    complete_by: datetime | None = None
+    delivery: UUID | None = None
+    attempt: int = 0
+    failure_count: int = 0
+    unavailable_count: int = 0
+    lost_count: int = 0
+    not_before: datetime | None = None
+    may_have_effect: bool = False
+    is_in_doubt: bool = False
+    result: dict[str, Any] | None = None
+    fault: dict[str, Any] | None = None
+    finished_at: datetime | None = None
+
+
+@dataclass(slots=True)
+class Entry:
+    """A journal row to be written."""
+
+    process_id: int
+    event: str
+    actor: str
+    step_id: int | None = None
+    before: str | None = None
+    after: str | None = None
+    attempt: int | None = None
+    sequence: int | None = None
+    detail: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class AlertCall:
+    """An alert to be raised: one per ``cause`` until an operator acknowledges it."""
+
+    cause: str
+    code: str
+    message: str
+    process_id: int | None = None
+    step_id: int | None = None
+
+
+class LockedProcess:
+    """One process, its steps, and what has been decided about them at the instant ``now``."""
+
+    def __init__(self, process: ProcessRow, steps: list[StepRow], now: datetime) -> None:
+        self.process = process
+        self.steps = steps
+        self.now = now
+        self.entries: list[Entry] = []
+        self.alerts: list[AlertCall] = []
+        #: (state, claim) of every row before its first move: the store's WHERE.
+        self.step_origins: dict[int, tuple[str, UUID | None]] = {}
+        self.process_origin: str | None = None
+
+    def step(self, step_id: int) -> StepRow | None:
+        return next((step for step in self.steps if step.id == step_id), None)
+
+    def named(self, name: str) -> StepRow:
+        return next(step for step in self.steps if step.name == name)
+
+    @property
+    def is_open(self) -> bool:
+        return self.process.state in OPEN_PROCESS_STATES
+
+    def is_ready(self, step: StepRow) -> bool:
+        """Say whether everything before a waiting step is settled."""
+        return step.state == StepState.WAITING and all(
+            self.named(name).state in SETTLED_STEP_STATES for name in step.after
+        )
+
+    def note(
+        self,
+        event: str,
+        actor: str,
+        *,
+        step: StepRow | None = None,
+        before: str | None = None,
+        after: str | None = None,
+        attempt: int | None = None,
+        public: bool = False,
+        detail: dict[str, Any] | None = None,
+    ) -> None:
+        """Leave a journal entry; a public one takes the process's next sequence number."""
+        sequence = None
+        if public:
+            self.touch_process()
+            self.process.sequence += 1
+            sequence = self.process.sequence
+        self.entries.append(
+            Entry(
+                process_id=self.process.id,
+                step_id=step.id if step else None,
+                event=event,
+                actor=actor,
+                before=before,
+                after=after,
+                attempt=attempt,
+                sequence=sequence,
+                detail={key: value for key, value in (detail or {}).items() if value is not None},
+            )
+        )
+
+    def touch_process(self) -> None:
+        """Have the process row written, with its state before now as the condition."""
+        if self.process_origin is None:
+            self.process_origin = self.process.state
+
+    def touch(self, step: StepRow) -> None:
+        """Have a step row written, with its state and claim before now as the condition."""
+        self.step_origins.setdefault(step.id, (step.state, step.claim_id))
+
+    def move_process(self, after: str, event: str, actor: str, **detail: Any) -> None:
+        before = self.process.state
+        if not may_move_process(before, after):
+            raise StateError(f"Process {self.process.id} is {before} and cannot become {after}.")
+        self.touch_process()
+        self.process.state = after
+        if after == ProcessState.PROCESSING and self.process.started_at is None:
+            self.process.started_at = self.now
+        if after == ProcessState.PROCESSED:
+            self.process.finished_at = self.now
+        self.note(event, actor, before=before, after=after, public=True, detail=detail)
+
+    def move(
+        self,
+        step: StepRow,
+        after: str,
+        event: str,
+        actor: str,
+        *,
+        public: bool = False,
+        **detail: Any,
+    ) -> None:
+        """Move a step and journal it; leaving ``processing`` ends its claim."""
+        before = step.state
+        if not may_move_step(before, after):
+            raise StateError(f"Step {step.name} is {before} and cannot become {after}.")
+        self.touch(step)
+        attempt = step.attempt if StepState.PROCESSING in (before, after) else None
+        if before == StepState.PROCESSING:
+            detail = {"step": step.name, **_claim_facts(step), **detail}
+            _end_claim(step)
+        else:
+            detail = {"step": step.name, **detail}
+        step.state = after
+        if after in SETTLED_STEP_STATES:
+            step.finished_at = self.now
+        self.note(
+            event,
+            actor,
+            step=step,
+            before=before,
+            after=after,
+            attempt=attempt,
+            public=public,
+            detail=detail,
+        )
+
+    def claim(self, step: StepRow, worker: str, allowance_seconds: float) -> None:
+        """Take a step for one attempt; its clock starts only when an agent does."""
+        before = step.state
+        if not may_move_step(before, StepState.PROCESSING):
+            raise StateError(f"Step {step.name} is {before} and cannot be claimed.")
+        self.touch(step)
+        step.state = StepState.PROCESSING
+        step.attempt += 1
+        step.claim_id = uuid4()
+        step.locked_by = worker
+        step.claimed_at = self.now
+        step.dispatch_by = self.now + timedelta(seconds=allowance_seconds)
+        step.lost_count = 0
+        if self.process.state == ProcessState.PENDING:
+            self.move_process(ProcessState.PROCESSING, "started", worker)
+        self.note(
+            "claimed",
+            worker,
+            step=step,
+            before=before,
+            after=StepState.PROCESSING,
+            attempt=step.attempt,
+            detail={"step": step.name, "agent": step.agent},
+        )
+
+    def fail(
+        self,
+        step: StepRow,
+        event: str,
+        actor: str,
+        fault: dict[str, Any],
+        rng: Random | None = None,
+    ) -> bool:
+        """Count a failure: pending again after a backoff, or error at the threshold.
+
+        Returns whether the step ended in error; what follows then is the Scheduler's to
+        carry out.  The outcome of the call is unknown: the step stays in doubt.
+        """
+        self.touch(step)
+        step.failure_count += 1
+        step.is_in_doubt = step.may_have_effect
+        step.fault = {**fault, "at": self.now.isoformat()}
+        facts: dict[str, Any] = {
+            "fault": _brief(fault),
+            "failure_count": step.failure_count,
+            "failure_threshold": step.failure_threshold,
+        }
+        if is_exhausted(step.failure_count, step.failure_threshold):
+            self.move(step, StepState.ERROR, event, actor, public=True, **facts)
+            return True
+        backoff = Backoff(step.backoff_base_seconds, step.backoff_cap_seconds)
+        delay = backoff.delay(step.failure_count, rng)
+        if fault.get("retry_after"):
+            delay = max(delay, float(fault["retry_after"]))
+        step.not_before = self.now + timedelta(seconds=delay)
+        self.move(step, StepState.PENDING, event, actor, **facts, not_before=step.not_before.isoformat())
+        return False
+
+    def alert(self, code: str, message: str, step: StepRow | None = None) -> None:
+        """Tell an operator, once per process, step and code until acknowledged."""
+        cause = f"{code}:process:{self.process.id}" + (f":{step.name}" if step else "")
+        self.alerts.append(
+            AlertCall(cause, code, message, self.process.id, step.id if step else None)
+        )
+
+
+def _brief(fault: dict[str, Any]) -> dict[str, Any]:
+    return {key: fault[key] for key in ("kind", "code", "message", "tries") if fault.get(key)}
+
+
+def _claim_facts(step: StepRow) -> dict[str, Any]:
+    """Return what the journal keeps of a claim once its row forgets it."""
+    return {
+        "agent": step.agent,
+        "locked_by": step.locked_by,
+        "claimed_at": step.claimed_at.isoformat() if step.claimed_at else None,
+        "started_at": step.started_at.isoformat() if step.started_at else None,
+        "complete_by": step.complete_by.isoformat() if step.complete_by else None,
+    }
+
+
+def _end_claim(step: StepRow) -> None:
+    step.claim_id = step.locked_by = step.claimed_at = step.dispatch_by = None
+    step.started_at = step.complete_by = step.delivery = None

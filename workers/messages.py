@@ -1,0 +1,168 @@
+"""The wire format between Scheduler and Agents: frozen values, versioned, to and from JSON.
+
+A message is a hint.  Whoever receives one asks the state store whether its claim still
+holds before doing anything.
+"""
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+from uuid import UUID
+
+from workers.exceptions import Fault, MessageError
+
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One claim as its agent sees it.
+
+    ``key`` is the idempotency key for the remote service, the same at every attempt.
+    """
+
+    step_id: int
+    claim_id: UUID
+    attempt: int
+    step: str
+    subject: str
+    key: str
+    payload: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """A message to an agent: claims of one agent and one timeout (seconds)."""
+
+    agent: str
+    timeout_seconds: int
+    requests: tuple[Request, ...]
+
+    def to_wire(self) -> dict[str, Any]:
+        return {
+            "version": VERSION,
+            "agent": self.agent,
+            "timeout_seconds": self.timeout_seconds,
+            "requests": [
+                {**asdict(request), "claim_id": request.claim_id.hex} for request in self.requests
+            ],
+        }
+
+    @classmethod
+    def from_wire(cls, body: Any) -> "Bundle":
+        """Return the bundle in ``body``; raise ``MessageError`` when it is none."""
+        _check_version(body)
+        try:
+            return cls(
+                agent=str(body["agent"]),
+                timeout_seconds=int(body["timeout_seconds"]),
+                requests=tuple(
+                    Request(**{**request, "claim_id": UUID(request["claim_id"])})
+                    for request in body["requests"]
+                ),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise MessageError(f"This is no bundle of requests: {error!r}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An agent's answer to one claim: a result, or a fault."""
+
+    step_id: int
+    claim_id: UUID
+    attempt: int
+    result: dict[str, Any] | None = None
+    #: {"kind": "unavailable" | "transient" | "permanent", "code", "message", "retry_after", "tries"}
+    fault: dict[str, Any] | None = None
+
+    @classmethod
+    def of(cls, request: Request, result: dict[str, Any]) -> "Reply":
+        return cls(request.step_id, request.claim_id, request.attempt, result=result)
+
+    @classmethod
+    def of_fault(cls, request: Request, fault: Fault) -> "Reply":
+        body = {
+            "kind": fault.kind,
+            "code": fault.code[:60],
+            "message": fault.message[:500],
+            "retry_after": fault.retry_after,
+            "tries": fault.tries,
+        }
+        return cls(request.step_id, request.claim_id, request.attempt, fault=body)
+
+    def to_wire(self) -> dict[str, Any]:
+        body = {"step_id": self.step_id, "claim_id": self.claim_id.hex, "attempt": self.attempt}
+        return body | ({"result": self.result} if self.fault is None else {"fault": self.fault})
+
+    @classmethod
+    def from_wire(cls, body: Any) -> "Reply":
+        try:
+            reply = cls(
+                step_id=int(body["step_id"]),
+                claim_id=UUID(body["claim_id"]),
+                attempt=int(body["attempt"]),
+                result=body.get("result"),
+                fault=body.get("fault"),
+            )
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise MessageError(f"This is no reply: {error!r}") from error
+        if (reply.result is None) == (reply.fault is None):
+            raise MessageError("A reply carries either a result or a fault.")
+        if reply.fault is not None and reply.fault.get("kind") not in FAULT_KINDS:
+            raise MessageError(f"Unknown kind of fault: {reply.fault.get('kind')!r}")
+        return reply
+
+
+FAULT_KINDS = frozenset({"unavailable", "transient", "permanent"})
+
+
+def replies_to_wire(replies: list[Reply]) -> dict[str, Any]:
+    return {"version": VERSION, "replies": [reply.to_wire() for reply in replies]}
+
+
+def replies_from_wire(body: Any) -> list[Reply]:
+    """Return the replies in ``body``; raise ``MessageError`` when it holds none."""
+    _check_version(body)
+    try:
+        return [Reply.from_wire(reply) for reply in body["replies"]]
+    except (KeyError, TypeError) as error:
+        raise MessageError(f"This is no list of replies: {error!r}") from error
+
+
+def _check_version(body: Any) -> None:
+    version = body.get("version") if isinstance(body, dict) else None
+    if version != VERSION:
+        raise MessageError(f"Message version {version!r} is not known; this code speaks {VERSION}.")
+
+#: What an agent may answer at most, as JSON text.
+MAX_RESULT_BYTES = 262_144
+MAX_DEPTH = 32
+
+
+def storable(result: Any) -> None:
+    """Raise ``MessageError`` unless a result can be stored in every database we run on."""
+    if not isinstance(result, dict):
+        raise MessageError(f"An agent's result is a dict, not {type(result).__name__}.")
+    try:
+        text = json.dumps(result, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise MessageError(f"An agent's result must be JSON: {error}") from error
+    if len(text) > MAX_RESULT_BYTES:
+        raise MessageError(f"An agent's result has {len(text)} bytes; {MAX_RESULT_BYTES} may be.")
+    _check_text(result, 0)
+
+
+def _check_text(value: Any, depth: int) -> None:
+    if depth > MAX_DEPTH:
+        raise MessageError(f"An agent's result is nested deeper than {MAX_DEPTH}.")
+    if isinstance(value, str):
+        if "\x00" in value or any("\ud800" <= char <= "\udfff" for char in value):
+            raise MessageError("An agent's result contains a NUL or half a character.")
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            _check_text(key, depth + 1)
+            _check_text(inner, depth + 1)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            _check_text(inner, depth + 1)

@@ -1,0 +1,73 @@
+"""The timer beside Beat: every worker's parent process watches the periodic duties.
+
+When the sweep or the poll is overdue, because Beat is dead, cut off or switched off, the
+worker asks for it itself and an operator is told.  A dead Beat costs an alert, not an order.
+"""
+
+import logging
+import threading
+from typing import Any
+
+from celery import bootsteps
+from django.db import DatabaseError, connections
+
+from workers import alerts, dispatch
+from workers.conf import sas
+from workers.exceptions import BrokerRefused
+from workers.store import leases
+
+log = logging.getLogger(__name__)
+
+#: How often the timer looks, and how many intervals a duty may be late.
+LOOK_SECONDS = 5.0
+LATE_INTERVALS = 3
+
+
+def look() -> list[str]:
+    """Trigger the duties that are overdue; return their names."""
+    triggered = []
+    for name, interval, trigger in (
+        (leases.SWEEP, sas.sweep_seconds, dispatch.trigger_sweep),
+        (leases.POLL, sas.poll_seconds, dispatch.nudge),
+    ):
+        seconds = leases.seconds_since(name)
+        if seconds is not None and seconds <= LATE_INTERVALS * interval + LOOK_SECONDS:
+            continue
+        trigger()
+        triggered.append(name)
+        if seconds is not None:
+            alerts.raise_alert(
+                "duty_overdue",
+                f"The {name} is overdue: last done {seconds:.0f} s ago. Is Celery Beat running?"
+                " A worker has triggered it.",
+                subject=name,
+            )
+    return triggered
+
+
+class OverdueTimer(bootsteps.StartStopStep):
+    """A thread in the worker's parent process that looks every few seconds."""
+
+    def __init__(self, parent: Any, **kwargs: Any) -> None:
+        self._stopped = threading.Event()
+        super().__init__(parent, **kwargs)
+
+    def start(self, parent: Any) -> None:
+        self._stopped.clear()
+        threading.Thread(target=self._watch, name="overdue-timer", daemon=True).start()
+
+    def stop(self, parent: Any) -> None:
+        self._stopped.set()
+
+    terminate = stop
+
+    def _watch(self) -> None:
+        while not self._stopped.wait(LOOK_SECONDS):
+            try:
+                look()
+            except (DatabaseError, BrokerRefused, OSError):
+                log.warning("overdue_timer_failed", exc_info=True)
+            finally:
+                # Not kept: the pool may fork a child at any time, and a child must not
+                # inherit a connection.
+                connections.close_all()

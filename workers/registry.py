@@ -1,0 +1,65 @@
+"""Names to workflows and agents: the engine's only way into the apps that use it."""
+
+from typing import TypeVar
+
+from django.utils.module_loading import autodiscover_modules
+
+from workers.agent import Agent
+from workers.exceptions import UnknownAgent, UnknownWorkflow, WorkflowError
+from workers.workflow import Workflow
+
+A = TypeVar("A", bound=Agent)
+
+_workflows: dict[tuple[str, int], Workflow] = {}
+_agents: dict[str, Agent] = {}
+
+
+def discover() -> None:
+    """Import ``agents`` and ``workflows`` of every installed app; repeating it is free."""
+    autodiscover_modules("agents", "workflows")
+
+
+def register_workflow(workflow: Workflow) -> Workflow:
+    """Make a workflow known; refuse another one of the same name and version."""
+    key = (workflow.name, workflow.version)
+    if _workflows.setdefault(key, workflow) is not workflow:
+        raise WorkflowError(
+            f"Workflow {workflow.name} version {workflow.version} is registered twice. "
+            "Give the newer one the next version."
+        )
+    return workflow
+
+
+def register_agent(cls: type[A]) -> type[A]:
+    """Make an agent known under its ``name``; a class decorator."""
+    agent = cls()
+    known = _agents.setdefault(agent.name, agent)
+    if type(known) is not cls:
+        raise WorkflowError(f"Two agents are called {agent.name!r}. Rename one of them.")
+    return cls
+
+
+def workflow(name: str, version: int | None = None) -> Workflow:
+    """Return the workflow of that version, the newest when None; raise ``UnknownWorkflow``."""
+    if version is None:
+        version = max((v for n, v in _workflows if n == name), default=None)
+    found = None if version is None else _workflows.get((name, version))
+    if found is None:
+        raise UnknownWorkflow(name, version)
+    return found
+
+
+def agent(name: str) -> Agent:
+    """Return the agent of that name; raise ``UnknownAgent``."""
+    try:
+        return _agents[name]
+    except KeyError:
+        raise UnknownAgent(name) from None
+
+
+def workflows() -> list[Workflow]:
+    return list(_workflows.values())
+
+
+def agents() -> list[Agent]:
+    return list(_agents.values())

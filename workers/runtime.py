@@ -1,0 +1,198 @@
+"""Running a bundle: start its claims, call the agent, reply, and be silent past the deadline."""
+
+import logging
+import os
+from collections.abc import Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack
+from time import monotonic, sleep
+from uuid import uuid4
+
+from celery.exceptions import SoftTimeLimitExceeded
+from django.db import OperationalError, transaction
+
+from workers import dispatch, registry
+from workers.agent import Agent, Call, Deadline, Effect
+from workers.exceptions import BrokerRefused, DeadlinePassed, Fault, Transient, Unavailable
+from workers.identity import me
+from workers.messages import Bundle, Reply, Request, storable
+from workers.signals import soft_limit_masked
+from workers.store import claims, replies
+
+#: Calls that end within this time of each other leave in one message.
+GATHER_SECONDS = 0.005
+
+log = logging.getLogger(__name__)
+
+
+class _TooLate(Exception):
+    """The claim no longer holds: the transaction must be rolled back."""
+
+
+def perform(bundle: Bundle) -> int:
+    """Run the claims of a bundle that still hold; return how many replied.
+
+    A claim past its deadline replies nothing, sends nothing and writes nothing.  Raises
+    whatever the database raises when the claims could not be started: nothing was done then
+    and the message may be delivered again.
+    """
+    agent = registry.agent(bundle.agent)
+    if agent.is_local:
+        return _perform_one_by_one(agent, bundle)
+    began = monotonic()
+    started = _start(bundle.requests, bundle.timeout_seconds)
+    if not started:
+        return 0
+    return _perform_side_by_side(agent, started, Deadline(bundle.timeout_seconds, began))
+
+
+def _start(requests: Sequence[Request], timeout_seconds: float) -> list[Request]:
+    wanted = [(request.step_id, request.claim_id) for request in requests]
+    with soft_limit_masked():
+        started = claims.start(
+            wanted, timeout_seconds=timeout_seconds, worker=me("agent"), delivery=uuid4()
+        )
+    return [request for request in requests if request.step_id in started]
+
+
+class _Threads:
+    """The process's threads for agent calls, dropped as soon as one overstays its deadline.
+
+    Kept between bundles because making threads costs more than a short call; made anew
+    after a fork, which copies none.
+    """
+
+    def __init__(self) -> None:
+        self._pool: ThreadPoolExecutor | None = None
+        self._pid = 0
+
+    def get(self, wanted: int) -> ThreadPoolExecutor:
+        if self._pool is None or self._pid != os.getpid() or self._pool._max_workers < wanted:
+            self._pool = ThreadPoolExecutor(max(wanted, 20), thread_name_prefix="agent")
+            self._pid = os.getpid()
+        return self._pool
+
+    def drop(self) -> None:
+        self._pool = None
+
+
+_threads = _Threads()
+
+
+def _perform_side_by_side(agent: Agent, requests: Sequence[Request], deadline: Deadline) -> int:
+    pool = _threads.get(len(requests))
+    running = {pool.submit(_call, agent, request, deadline): request for request in requests}
+    replied = 0
+    try:
+        while running and deadline.remaining() > 0:
+            done, _ = wait(running, timeout=deadline.remaining(), return_when=FIRST_COMPLETED)
+            if done and len(done) < len(running):
+                done, _ = wait(running, timeout=min(GATHER_SECONDS, max(0, deadline.remaining())))
+            found = [future.result() for future in done]
+            for future in done:
+                del running[future]
+            replied += _reply(agent, [reply for reply in found if reply is not None])
+    except SoftTimeLimitExceeded:
+        log.warning("soft_limit_reached", extra={"agent": agent.name, "silent": len(running)})
+    if running:
+        _threads.drop()
+        _outstay(running, agent)
+    return replied
+
+
+def _outstay(running: dict[Future[Reply | None], Request], agent: Agent) -> None:
+    """Keep the task's slot while calls run on past their deadline; say nothing for them.
+
+    A client with a total deadline ends them at once.  One that has none keeps this child
+    busy until the hard limit ends it, and with it the call.
+    """
+    log.warning("deadline_passed", extra={"agent": agent.name, "calls": len(running)})
+    while any(not future.done() for future in running):
+        try:
+            wait(running, timeout=1)
+        except SoftTimeLimitExceeded:
+            sleep(0.05)
+
+
+def _call(agent: Agent, request: Request, deadline: Deadline) -> Reply | None:
+    """Call the agent once, in a thread; None: the deadline passed, be silent."""
+    call = Call(
+        request.subject, request.step, request.key, request.attempt, request.payload, deadline
+    )
+    try:
+        deadline.check()
+        result = agent.run(call) or {}
+        storable(result)
+        reply = Reply.of(request, result)
+    except DeadlinePassed:
+        return None
+    except Fault as fault:
+        reply = Reply.of_fault(request, fault)
+    except Exception as error:  # noqa: BLE001 (application code: whatever it raises)
+        log.exception("agent_crashed", extra={"agent": agent.name, "step": request.step})
+        crash = Transient("agent_crashed", f"{type(error).__name__}: {error}")
+        reply = Reply.of_fault(request, crash)
+    return reply if deadline.remaining() > 0 else None
+
+
+def _reply(agent: Agent, found: list[Reply]) -> int:
+    """Hand replies to the Scheduler: as a message, or on their rows where that is not enough."""
+    if not found:
+        return 0
+    with soft_limit_masked():
+        if agent.effect != Effect.UNSAFE:
+            try:
+                dispatch.send_replies(found)
+                return len(found)
+            except BrokerRefused as error:
+                log.warning("reply_refused", extra={"agent": agent.name, "reason": str(error)})
+        filed = sum(replies.file(reply, me("agent")) for reply in found)
+        dispatch.nudge()
+    return filed
+
+
+def _perform_one_by_one(agent: Agent, bundle: Bundle) -> int:
+    filed = 0
+    try:
+        for request in bundle.requests:
+            filed += _perform_local(agent, request, bundle.timeout_seconds)
+    except SoftTimeLimitExceeded:
+        log.warning("soft_limit_reached", extra={"agent": agent.name})
+    if filed:
+        with soft_limit_masked():
+            dispatch.nudge()
+    return filed
+
+
+def _perform_local(agent: Agent, request: Request, timeout_seconds: float) -> bool:
+    """Run a local agent: its writes, its reply and the journal commit together or not at all."""
+    began = monotonic()
+    if not _start([request], timeout_seconds):
+        return False
+    deadline = Deadline(timeout_seconds, began)
+    call = Call(
+        request.subject, request.step, request.key, request.attempt, request.payload, deadline
+    )
+    try:
+        # Outermost, so that the soft limit stays masked until the commit has returned.
+        with ExitStack() as mask, transaction.atomic():
+            result = agent.run(call) or {}
+            storable(result)
+            deadline.check()
+            mask.enter_context(soft_limit_masked())
+            if not replies.file(Reply.of(request, result), me("agent")):
+                raise _TooLate
+        return True
+    except (_TooLate, DeadlinePassed):
+        log.warning("late_writes_rolled_back", extra={"agent": agent.name, "step": request.step})
+        return False
+    except Fault as fault:
+        answer = fault
+    except OperationalError as error:
+        # The database was busy or away, and with it every effect: nothing happened.
+        answer = Unavailable("database_unavailable", str(error).splitlines()[0])
+    except Exception as error:  # noqa: BLE001 (application code: whatever it raises)
+        log.exception("agent_crashed", extra={"agent": agent.name, "step": request.step})
+        answer = Transient("agent_crashed", f"{type(error).__name__}: {error}")
+    with soft_limit_masked():
+        return replies.file(Reply.of_fault(request, answer), me("agent"))

@@ -1,0 +1,165 @@
+"""The Scheduler: claims pending steps, sends requests to agents, applies replies, carries
+out policies, and decides what comes next.
+
+Invariants: it sends only what is committed; it holds no lock and no transaction while it
+sends; it keeps nothing between calls, so any number of schedulers may run, and a restarted
+one goes on from the rows.
+"""
+
+import logging
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from time import monotonic
+
+from workers import decisions, dispatch, registry
+from workers.conf import sas
+from workers.exceptions import BrokerRefused, UnknownAgent, UnknownWorkflow
+from workers.identity import me
+from workers.messages import Bundle, Reply, Request
+from workers.store import claims, finding, leases, replies, requests, settling
+
+log = logging.getLogger(__name__)
+
+
+class _Pause:
+    """Time in which nothing is claimed because the broker refuses: 1 s, doubling to 30 s."""
+
+    def __init__(self) -> None:
+        self._seconds = 0.0
+        self._until = 0.0
+
+    def is_on(self) -> bool:
+        return monotonic() < self._until
+
+    def lengthen(self) -> None:
+        self._seconds = min(30.0, max(1.0, self._seconds * 2))
+        self._until = monotonic() + self._seconds
+
+    def end(self) -> None:
+        self._seconds = self._until = 0.0
+
+
+_pause = _Pause()
+
+
+def settle(batch: Sequence[Reply], now: datetime | None = None) -> settling.Settled:
+    """Apply replies and send what they made ready."""
+    settled = settling.settle(batch, me("scheduler"), now)
+    send(settled.claims)
+    return settled
+
+
+def advance(now: datetime | None = None) -> int:
+    """Carry on whatever the rows say can be carried on; return how many claims were sent.
+
+    Filed replies, decisions that supervisors left, claims nobody started, due steps, and
+    once per poll interval a portion of the open processes, should one stand still.
+    """
+    worker = me("scheduler")
+    limit = int(sas.settle_batch)
+    sent = 0
+    if leases.is_due(leases.POLL, sas.poll_seconds, now):
+        if still := finding.standing_still(int(sas.claim_batch)):
+            sent += send(settling.advance(still, worker, now))
+    while filed := replies.filed(limit):
+        settled = settling.settle(filed, worker, now, filed=True)
+        sent += send(settled.claims)
+        if not settled.applied:
+            break
+    if flagged := finding.flagged(limit):
+        sent += send(
+            settling.advance(
+                flagged, worker, now, lambda locked: decisions.carry_out_policies(locked, worker)
+            )
+        )
+    if _pause.is_on():
+        return sent
+    sent += send(claims.lost(worker, now))
+    agents = {agent.name for agent in registry.agents()}
+    while taken := claims.claim_due(agents, worker, now):
+        sent += send(taken)
+        if _pause.is_on():
+            break
+    return sent
+
+
+def send(taken: Sequence[claims.Claim]) -> int:
+    """Send claims to their agents in bundles; return how many the broker took.
+
+    Claims that the broker refused are handed back, without a failure, and claiming pauses.
+    """
+    if not taken:
+        return 0
+    sent = 0
+    refused: list[claims.Claim] = []
+    for agent, timeout, group in _groups(taken):
+        for bundle_claims, bundle in _bundles(agent, timeout, group):
+            if refused:
+                refused += bundle_claims
+                continue
+            try:
+                dispatch.send_bundle(bundle)
+                sent += len(bundle_claims)
+            except BrokerRefused as error:
+                log.warning("bundle_refused", extra={"agent": agent, "reason": str(error)})
+                refused += bundle_claims
+    if refused:
+        _pause.lengthen()
+        claims.hand_back(refused, me("scheduler"), "the broker did not take the request")
+    else:
+        _pause.end()
+    return sent
+
+
+def _groups(
+    taken: Sequence[claims.Claim],
+) -> Iterable[tuple[str, int, list[claims.Claim]]]:
+    groups: dict[tuple[str, int], list[claims.Claim]] = {}
+    for claim in taken:
+        groups.setdefault((claim.agent, claim.timeout_seconds), []).append(claim)
+    return [(agent, timeout, group) for (agent, timeout), group in groups.items()]
+
+
+def _bundles(
+    agent: str, timeout: int, group: list[claims.Claim]
+) -> Iterable[tuple[list[claims.Claim], Bundle]]:
+    """Yield bundles: spread over the agent's slots first, then deeper, up to its limit."""
+    limit = registry.agent(agent).bundle_limit or int(sas.bundle_limit)
+    depth = max(1, min(limit, -(-len(group) // int(sas.agent_slots))))
+    contexts = requests.contexts([claim.process_id for claim in group])
+    for begin in range(0, len(group), depth):
+        part = group[begin : begin + depth]
+        built = [(claim, _request(claim, contexts[claim.process_id])) for claim in part]
+        kept = [(claim, request) for claim, request in built if request is not None]
+        if kept:
+            bundle = Bundle(agent, timeout, tuple(request for _, request in kept))
+            yield [claim for claim, _ in kept], bundle
+
+
+def _request(claim: claims.Claim, context: requests.Context) -> Request | None:
+    """Build one request; None, and the step refused for good, when its builder fails."""
+    try:
+        spec = registry.workflow(context.workflow, context.version).by_name[claim.step]
+        payload = spec.request(context.input, context.results)
+    except (UnknownWorkflow, UnknownAgent) as error:
+        claims.hand_back([claim], me("scheduler"), str(error))
+        return None
+    except Exception as error:  # noqa: BLE001 (application code: whatever it raises)
+        log.exception("request_builder_failed", extra={"step": claim.step})
+        fault = {
+            "kind": "permanent",
+            "code": "request_builder_failed",
+            "message": f"{type(error).__name__}: {error}"[:500],
+        }
+        reply = Reply(claim.step_id, claim.claim_id, claim.attempt, fault=fault)
+        settling.settle([reply], me("scheduler"))
+        return None
+    return Request(
+        step_id=claim.step_id,
+        claim_id=claim.claim_id,
+        attempt=claim.attempt,
+        step=claim.step,
+        subject=context.subject,
+        key=context.keys[claim.step_id],
+        payload=payload,
+    )

@@ -1,0 +1,25 @@
+"""Keeping the soft time limit's signal out of database writes and publishes."""
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def soft_limit_masked() -> Iterator[None]:
+    """Hold the soft limit's signal back for the time of a block; it strikes after it.
+
+    An exception raised inside COMMIT would leave the outcome unknown: the row may be
+    written while the caller believes it was rolled back.  Does nothing outside the main
+    thread, where no signal is handled, and where the platform has no such signal.
+    """
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or not hasattr(signal, "SIGUSR1"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

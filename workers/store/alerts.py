@@ -1,0 +1,41 @@
+"""Raising and acknowledging alerts: one open alert per cause."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from workers.locked import AlertCall
+from workers.store import sql
+
+
+def write(calls: Sequence[AlertCall], at: datetime) -> None:
+    """Raise alerts; one whose cause is open already is counted on the open one."""
+    for call in calls:
+        sql.execute(
+            "INSERT INTO workers_alert (cause, code, message, process_id, step_id, raised_at,"
+            " last_raised_at, times, comment) VALUES (%s, %s, %s, %s, %s, %s, %s, 1, '')"
+            " ON CONFLICT (cause) WHERE acknowledged_at IS NULL DO UPDATE SET"
+            " times = workers_alert.times + 1, message = excluded.message,"
+            " last_raised_at = excluded.last_raised_at",
+            [
+                call.cause[:200],
+                call.code,
+                call.message,
+                call.process_id,
+                call.step_id,
+                sql.instant_text(at),
+                sql.instant_text(at),
+            ],
+        )
+
+
+def acknowledge(alert_id: int, user_id: int, comment: str = "", now: datetime | None = None) -> bool:
+    """Take note of an alert.  False: somebody else already has; nothing was changed."""
+    at = sql.read_clock(now)
+    return (
+        sql.execute(
+            "UPDATE workers_alert SET acknowledged_at = %s, acknowledged_by_id = %s, comment = %s"
+            " WHERE id = %s AND acknowledged_at IS NULL",
+            [sql.instant_text(at), user_id, comment, alert_id],
+        )
+        == 1
+    )

@@ -1,0 +1,252 @@
+"""Claims: taking pending steps, starting them, sending lost ones again, handing them back."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.db import transaction
+
+from workers.backoff import dispatch_allowance
+from workers.conf import sas
+from workers.decisions import make_pending
+from workers.locked import AlertCall, Entry, LockedProcess, StepRow
+from workers.states import StepState
+from workers.store import alerts, flow, journal, rows, sql
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A step taken for one attempt, to be sent to its agent."""
+
+    step_id: int
+    process_id: int
+    claim_id: UUID
+    attempt: int
+    step: str
+    agent: str
+    timeout_seconds: int
+
+    @classmethod
+    def of(cls, step: StepRow) -> "Claim":
+        assert step.claim_id is not None
+        return cls(
+            step_id=step.id,
+            process_id=step.process_id,
+            claim_id=step.claim_id,
+            attempt=step.attempt,
+            step=step.name,
+            agent=step.agent,
+            timeout_seconds=step.timeout_seconds,
+        )
+
+
+def claim_due(agents: set[str], worker: str, now: datetime | None = None) -> list[Claim]:
+    """Take due pending steps, the longest-waiting first, as many as each agent has room for.
+
+    Two schedulers never take the same step: processes that another one holds are skipped,
+    and a step that is no longer pending under the lock is left alone.
+    """
+    with transaction.atomic():
+        return claim_due_in_transaction(agents, worker, now)
+
+
+def claim_due_in_transaction(
+    agents: set[str], worker: str, now: datetime | None = None
+) -> list[Claim]:
+    candidates = _due(agents, sql.instant_text(sql.read_clock(now)))
+    lockeds = rows.lock((process_id for _, process_id in candidates), now, skip_locked=True)
+    if not lockeds:
+        return []
+    turn = {step_id: place for place, (step_id, _) in enumerate(candidates)}
+    ready = [
+        (locked, step)
+        for locked in lockeds
+        if locked.is_open
+        for step in locked.steps
+        if step.id in turn and step.state == StepState.PENDING
+    ]
+    ready.sort(key=lambda pair: turn[pair[1].id])
+    claims = take(ready, flow.room({step.agent for _, step in ready}), worker)
+    rows.write(lockeds)
+    return claims
+
+
+def _due(agents: set[str], at: str) -> list[tuple[int, int]]:
+    """Return (step, process) ids that look claimable; the lock decides."""
+    found: list[tuple[int, int]] = []
+    for agent in sorted(agents):
+        found += sql.fetch(
+            "SELECT s.id, s.process_id FROM workers_step s"
+            " JOIN workers_process p ON p.id = s.process_id"
+            " WHERE s.state = 'pending' AND s.agent = %s AND s.not_before <= %s"
+            " AND p.state IN ('pending', 'processing')"
+            " ORDER BY s.not_before, s.id LIMIT %s " + sql.lock_rows("p", skip_locked=True),
+            [agent, at, int(sas.claim_batch)],
+        )
+    return found
+
+
+def take(
+    ready: Sequence[tuple[LockedProcess, StepRow]], room: dict[str, int], worker: str
+) -> list[Claim]:
+    """Claim ready steps in memory while their agents have room; lowers ``room``."""
+    claims: list[Claim] = []
+    for locked, step in ready:
+        if room.get(step.agent, 0) > 0:
+            room[step.agent] -= 1
+            locked.claim(step, worker, sas.dispatch_allowance_seconds)
+            claims.append(Claim.of(step))
+    return claims
+
+
+def take_or_queue(
+    ready: Sequence[tuple[LockedProcess, StepRow]], freed: dict[str, int], worker: str
+) -> list[Claim]:
+    """Claim steps that just became ready, or queue them behind those that wait already."""
+    agents = {step.agent for _, step in ready}
+    if not agents:
+        return []
+    room = flow.room(agents, freed)
+    waiting = flow.backlogged(agents, sql.instant_text(ready[0][0].now))
+    claims = take(ready, {agent: n for agent, n in room.items() if agent not in waiting}, worker)
+    for locked, step in ready:
+        if step.state == StepState.WAITING:
+            make_pending(locked, step, worker)
+    return claims
+
+
+def start(
+    claims: Sequence[tuple[int, UUID]],
+    *,
+    timeout_seconds: float,
+    worker: str,
+    delivery: UUID,
+    now: datetime | None = None,
+) -> set[int]:
+    """Start the clock of claims that still hold; return their step ids.
+
+    A claim that was superseded, or that another delivery has started, is left out: its
+    agent must do nothing.  ``delivery`` is made afresh by each run of the agent, so a start
+    whose answer was lost can be repeated; the clock does not move then.
+    """
+    moment, moment_params = sql.clock(now)
+    statement = sql.update_from(
+        "workers_step",
+        {"id": "id", "claim_id": "uuid"},
+        f"started_at = COALESCE(t.started_at, {moment}),"
+        f" complete_by = COALESCE(t.complete_by, {sql.later(moment, '%s')}),"
+        " locked_by = %s, delivery = %s, may_have_effect = %s",
+        "t.state = 'processing' AND t.claim_id = v.claim_id"
+        " AND (t.started_at IS NULL OR t.delivery = %s)",
+    )
+    wanted = sql.encode({"id": step_id, "claim_id": claim_id} for step_id, claim_id in claims)
+    mark = delivery if sql.is_postgres() else delivery.hex
+    assigned = [*moment_params, *moment_params, timeout_seconds, worker, mark, True]
+    params = (
+        [wanted, *assigned, mark] if sql.is_postgres() else [*assigned, wanted, mark]
+    )
+    return {row[0] for row in sql.fetch(statement, params)}
+
+
+@rows.again_when_lost
+def hand_back(
+    claims: Sequence[Claim], worker: str, reason: str, now: datetime | None = None
+) -> int:
+    """Return claims that nobody has started to pending; count nothing; return how many.
+
+    For claims that could not be sent.  One that an agent has started in the meantime (its
+    message did arrive) is left to that agent.
+    """
+    held = {claim.step_id: claim.claim_id for claim in claims}
+    with transaction.atomic():
+        lockeds = rows.lock((claim.process_id for claim in claims), now)
+        landed = sum(_hand_back(locked, held, worker, reason) for locked in lockeds)
+        rows.write(lockeds, step_guard="t.started_at IS NULL")
+    return landed
+
+
+def _hand_back(locked: LockedProcess, held: dict[int, UUID], worker: str, reason: str) -> int:
+    landed = 0
+    for step in locked.steps:
+        unstarted = step.started_at is None and step.state == StepState.PROCESSING
+        if unstarted and step.claim_id == held.get(step.id):
+            locked.touch(step)
+            step.not_before = locked.now
+            locked.move(step, StepState.PENDING, "handed_back", worker, reason=reason)
+            landed += 1
+    return landed
+
+
+def lost(worker: str, now: datetime | None = None) -> list[Claim]:
+    """Return claims that nobody started within their allowance, to be sent again as they are.
+
+    The claim stays the same, so a late first message is as good as the second.  No failure
+    is counted; the allowance doubles, and an alert is raised when that went on for long.
+    """
+    with transaction.atomic():
+        at = sql.read_clock(now)
+        found = sql.fetch(
+            "SELECT t.id, t.process_id, t.claim_id, t.attempt, t.name, t.agent,"
+            " t.timeout_seconds, t.lost_count FROM workers_step t WHERE t.state = 'processing'"
+            " AND t.complete_by IS NULL AND t.dispatch_by < %s ORDER BY t.id LIMIT %s "
+            + sql.lock_rows("t", skip_locked=True),
+            [sql.instant_text(at), int(sas.claim_batch)],
+        )
+        claims = [
+            Claim(step_id, process_id, UUID(str(claim_id)), attempt, name, agent, timeout)
+            for step_id, process_id, claim_id, attempt, name, agent, timeout, _ in found
+        ]
+        again = [
+            {"id": row[0], "lost_count": row[-1] + 1, "dispatch_by": at + _allowance(row[-1] + 1)}
+            for row in found
+        ]
+        if again:
+            columns = {"id": "id", "lost_count": "int", "dispatch_by": "instant"}
+            assign = "lost_count = v.lost_count, dispatch_by = v.dispatch_by"
+            statement = sql.update_from("workers_step", columns, assign, "true")
+            sql.fetch(statement, [sql.encode(again)])
+        _tell_of_lost(claims, [row[-1] + 1 for row in found], worker, at)
+    return claims
+
+
+def _allowance(lost_count: int) -> timedelta:
+    return timedelta(
+        seconds=dispatch_allowance(
+            lost_count, sas.dispatch_allowance_seconds, sas.dispatch_allowance_cap_seconds
+        )
+    )
+
+
+def _tell_of_lost(claims: list[Claim], counts: list[int], worker: str, at: datetime) -> None:
+    journal.write(
+        [
+            Entry(
+                process_id=claim.process_id,
+                step_id=claim.step_id,
+                event="lost",
+                actor=worker,
+                detail={"step": claim.step, "attempt": claim.attempt, "lost_count": count},
+            )
+            for claim, count in zip(claims, counts, strict=True)
+        ],
+        at,
+    )
+    agents = sorted(
+        {
+            claim.agent
+            for claim, count in zip(claims, counts, strict=True)
+            if count >= sas.lost_alert_count
+        }
+    )
+    alerts.write(
+        [
+            AlertCall(
+                cause=f"unstarted:agent:{agent}",
+                code="claims_unstarted",
+                message=f"Nobody starts the claims of agent {agent}. Is a worker for its queue up?",
+            )
+            for agent in agents
+        ],
+        at,
+    )

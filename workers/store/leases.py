@@ -1,0 +1,86 @@
+"""Leases: one process at a time performs a periodic duty; a second one does no harm."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+
+from workers.store import sql
+
+SWEEP = "sweep"
+POLL = "poll"
+
+
+def acquire(name: str, holder: str, seconds: float, now: datetime | None = None) -> bool:
+    """Take a lease that is free, over, or one's own.  False: somebody else has it."""
+    moment, params = sql.clock(now)
+    return (
+        sql.execute(
+            "INSERT INTO workers_lease (name, holder, expires_at, cursor)"
+            f" VALUES (%s, %s, {sql.later(moment, '%s')}, 0)"
+            " ON CONFLICT (name) DO UPDATE SET holder = excluded.holder,"
+            " expires_at = excluded.expires_at"
+            " WHERE workers_lease.holder IS NULL OR workers_lease.holder = excluded.holder"
+            f" OR workers_lease.expires_at < {moment}",
+            [name, holder, *params, seconds, *params],
+        )
+        == 1
+    )
+
+
+def release(name: str, holder: str, now: datetime | None = None) -> bool:
+    """Give a lease back and note that its duty was performed.  False: it was lost."""
+    moment, params = sql.clock(now)
+    return (
+        sql.execute(
+            f"UPDATE workers_lease SET holder = NULL, expires_at = NULL, performed_at = {moment}"
+            " WHERE name = %s AND holder = %s",
+            [*params, name, holder],
+        )
+        == 1
+    )
+
+
+def is_due(name: str, seconds: float, now: datetime | None = None) -> bool:
+    """Note a duty as performed if that is ``seconds`` ago.  False: it is not due yet.
+
+    Of several that ask at once, one is told True.
+    """
+    moment, params = sql.clock(now)
+    return (
+        sql.execute(
+            "INSERT INTO workers_lease (name, performed_at, cursor)"
+            f" VALUES (%s, {moment}, 0) ON CONFLICT (name) DO UPDATE SET performed_at = {moment}"
+            " WHERE workers_lease.performed_at IS NULL"
+            f" OR {sql.later('workers_lease.performed_at', '%s')} <= {moment}",
+            [name, *params, *params, seconds, *params],
+        )
+        == 1
+    )
+
+
+def seconds_since(name: str, now: datetime | None = None) -> float | None:
+    """Return how long ago a duty was last performed; None: never."""
+    found = sql.fetch("SELECT performed_at FROM workers_lease WHERE name = %s", [name])
+    at = sql.instant(found[0][0]) if found else None
+    return None if at is None else (sql.read_clock(now) - at).total_seconds()
+
+
+@contextmanager
+def held(name: str, holder: str, seconds: float) -> Iterator[bool]:
+    """Hold a lease for the time of a block; yield whether it was had."""
+    had = acquire(name, holder, seconds)
+    try:
+        yield had
+    finally:
+        if had:
+            release(name, holder)
+
+
+def cursor(name: str) -> int:
+    """Return where the last round of a duty stopped."""
+    found = sql.fetch("SELECT cursor FROM workers_lease WHERE name = %s", [name])
+    return int(found[0][0]) if found else 0
+
+
+def set_cursor(name: str, position: int) -> None:
+    sql.execute("UPDATE workers_lease SET cursor = %s WHERE name = %s", [position, name])

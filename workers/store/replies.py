@@ -1,0 +1,58 @@
+"""Replies kept on the step row, where a message is not enough."""
+
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from workers.locked import Entry
+from workers.messages import Reply
+from workers.store import journal, sql
+
+
+def file(reply: Reply, worker: str, now: datetime | None = None) -> bool:
+    """Keep a reply on its step row while its claim holds and its deadline has not passed.
+
+    False: too late, or the claim was superseded; the agent must be silent, and whatever
+    else its transaction wrote must be rolled back.  A filed reply never expires.
+    """
+    moment, moment_params = sql.clock(now)
+    body: dict[str, Any] = reply.to_wire()
+    with transaction.atomic():
+        landed = sql.fetch(
+            "UPDATE workers_step SET reply = "
+            + ("%s::jsonb" if sql.is_postgres() else "%s")
+            + " WHERE id = %s AND claim_id = %s AND state = 'processing' AND reply IS NULL"
+            f" AND complete_by > {moment} RETURNING process_id, attempt",
+            [
+                sql.encode_document(body),
+                reply.step_id,
+                reply.claim_id if sql.is_postgres() else reply.claim_id.hex,
+                *moment_params,
+            ],
+        )
+        if not landed:
+            return False
+        process_id, attempt = landed[0]
+        journal.write(
+            [
+                Entry(
+                    process_id=process_id,
+                    step_id=reply.step_id,
+                    event="reply_filed",
+                    actor=worker,
+                    attempt=attempt,
+                    detail={"kind": "result" if reply.fault is None else reply.fault["kind"]},
+                )
+            ],
+            sql.read_clock(now),
+        )
+    return True
+
+
+def filed(limit: int) -> list[Reply]:
+    """Return filed replies that are yet to be settled, the oldest steps first."""
+    found = sql.fetch(
+        "SELECT reply FROM workers_step WHERE reply IS NOT NULL ORDER BY id LIMIT %s", [limit]
+    )
+    return [Reply.from_wire(sql.document(row[0])) for row in found]

@@ -1,0 +1,42 @@
+"""Reading what requests are built from: inputs, results and idempotency keys."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from workers.store import sql
+
+
+@dataclass(slots=True)
+class Context:
+    """One process as its request builders see it."""
+
+    workflow: str
+    version: int
+    subject: str
+    input: dict[str, Any]
+    results: dict[str, dict[str, Any]] = field(default_factory=dict)
+    keys: dict[int, str] = field(default_factory=dict)
+
+
+def contexts(process_ids: Sequence[int]) -> dict[int, Context]:
+    """Return the contexts of processes by id; without a lock, for inputs do not change."""
+    ids = sql.id_list(sorted(set(process_ids)))
+    found = {
+        row[0]: Context(row[1], row[2], row[3], sql.document(row[4]))
+        for row in sql.fetch(
+            "SELECT id, workflow, version, subject, input FROM workers_process"
+            f" WHERE {sql.among('id')}",
+            [ids],
+        )
+    }
+    for process_id, step_id, name, key, result in sql.fetch(
+        "SELECT process_id, id, name, idempotency_key, result FROM workers_step"
+        f" WHERE {sql.among('process_id')}",
+        [ids],
+    ):
+        context = found[process_id]
+        context.keys[step_id] = key
+        if result is not None:
+            context.results[name] = sql.document(result)
+    return found

@@ -1,0 +1,208 @@
+"""Reading processes under their lock, and writing back the rows that moved."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import fields
+from datetime import datetime
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+
+from workers.exceptions import SASError
+from workers.locked import LockedProcess, ProcessRow, StepRow
+from workers.store import alerts, journal, sql
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class LostRow(SASError):
+    """A row changed under its lock: a bug, or a database that was tampered with."""
+
+
+def again_when_lost(verb: Callable[P, R]) -> Callable[P, R]:
+    """Repeat a verb from its reading on when a row moved between its reading and its write.
+
+    Agents start claims and file replies without the process lock, so a verb that must not
+    overrun them guards its write with a condition, and looks again when that fails.
+    """
+
+    @wraps(verb)
+    def repeated(*args: P.args, **kwargs: P.kwargs) -> R:
+        for _ in range(9):
+            try:
+                return verb(*args, **kwargs)
+            except LostRow:
+                continue
+        return verb(*args, **kwargs)
+
+    return repeated
+
+
+_PROCESS_COLUMNS = {
+    "id": "id",
+    "state": "text",
+    "sequence": "int",
+    "needs_decision": "bool",
+    "started_at": "instant",
+    "finished_at": "instant",
+}
+_STEP_COLUMNS = {
+    "id": "id",
+    "state": "text",
+    "agent": "text",
+    "fallbacks": "json",
+    "claim_id": "uuid",
+    "locked_by": "text",
+    "claimed_at": "instant",
+    "dispatch_by": "instant",
+    "started_at": "instant",
+    "complete_by": "instant",
+    "delivery": "uuid",
+    "attempt": "int",
+    "failure_count": "int",
+    "unavailable_count": "int",
+    "lost_count": "int",
+    "not_before": "instant",
+    "may_have_effect": "bool",
+    "is_in_doubt": "bool",
+    "result": "json",
+    "fault": "json",
+    "finished_at": "instant",
+}
+_READ = {
+    **{name: sql.instant for name, kind in _STEP_COLUMNS.items() if kind == "instant"},
+    "claim_id": sql.uuid,
+    "delivery": sql.uuid,
+    "after": sql.document,
+    "fallbacks": sql.document,
+    "fault": sql.document,
+    "may_have_effect": bool,
+    "is_in_doubt": bool,
+    "is_optional": bool,
+}
+# A result may be large and no decision looks at it.
+_STEP_FIELDS = [field.name for field in fields(StepRow) if field.name != "result"]
+_STEP_SELECT = ", ".join(f't."{name}"' for name in _STEP_FIELDS)
+
+
+def lock(
+    process_ids: Iterable[int], now: datetime | None, *, skip_locked: bool = False
+) -> list[LockedProcess]:
+    """Lock processes in primary-key order and read them with their steps.
+
+    Must run inside a transaction.  With ``skip_locked`` those that another session holds
+    are left out.  The steps are read by a later statement than the lock: one whose snapshot
+    is older than the wait for the lock would miss what the other session just committed.
+    """
+    ids = sorted(set(process_ids))
+    if not ids:
+        return []
+    found = sql.fetch(
+        'SELECT t.id, t.state, t.subject, t."sequence", t.needs_decision, t.started_at,'
+        f" t.finished_at FROM workers_process t WHERE {sql.among('t.id')} ORDER BY t.id "
+        + sql.lock_rows("t", skip_locked=skip_locked),
+        [sql.id_list(ids)],
+    )
+    processes = [
+        ProcessRow(
+            id=row[0],
+            state=row[1],
+            subject=row[2],
+            sequence=row[3],
+            needs_decision=bool(row[4]),
+            started_at=sql.instant(row[5]),
+            finished_at=sql.instant(row[6]),
+        )
+        for row in found
+    ]
+    steps: dict[int, list[StepRow]] = {process.id: [] for process in processes}
+    for row in sql.fetch(
+        f"SELECT {_STEP_SELECT} FROM workers_step t WHERE {sql.among('t.process_id')}"
+        " ORDER BY t.process_id, t.position",
+        [sql.id_list(list(steps))],
+    ):
+        step = StepRow(
+            **{
+                name: _READ[name](value) if name in _READ else value
+                for name, value in zip(_STEP_FIELDS, row, strict=True)
+            }
+        )
+        steps[step.process_id].append(step)
+    at = sql.read_clock(now)
+    return [LockedProcess(process, steps[process.id], at) for process in processes]
+
+
+def write(lockeds: Sequence[LockedProcess], *, step_guard: str = "true") -> None:
+    """Write every row that moved, its journal entries and its alerts.
+
+    Must run inside the transaction that took the locks.  Raises ``LostRow``, so that the
+    transaction rolls back, when a row is not as it was read.  ``step_guard`` is one more
+    condition, in SQL, on every step row (alias t).
+    """
+    moved = [locked for locked in lockeds if locked.process_origin is not None]
+    _write_processes(moved)
+    _write_steps([locked for locked in lockeds if locked.step_origins], step_guard)
+    if lockeds:
+        journal.write([entry for locked in lockeds for entry in locked.entries], lockeds[0].now)
+        alerts.write([call for locked in lockeds for call in locked.alerts], lockeds[0].now)
+
+
+def _write_processes(lockeds: list[LockedProcess]) -> None:
+    if not lockeds:
+        return
+    statement = sql.update_from(
+        "workers_process",
+        {**_PROCESS_COLUMNS, "was_state": "text"},
+        _assignments(_PROCESS_COLUMNS),
+        "t.state = v.was_state",
+    )
+    rows = [
+        {**_picked(locked.process, _PROCESS_COLUMNS), "was_state": locked.process_origin}
+        for locked in lockeds
+    ]
+    _expect(rows, sql.fetch(statement, [sql.encode(rows)]))
+
+
+def _write_steps(lockeds: list[LockedProcess], guard: str) -> None:
+    rows: list[dict[str, Any]] = []
+    for locked in lockeds:
+        for step in locked.steps:
+            if step.id in locked.step_origins:
+                state, claim_id = locked.step_origins[step.id]
+                rows.append(
+                    {**_picked(step, _STEP_COLUMNS), "was_state": state, "was_claim": claim_id}
+                )
+    if not rows:
+        return
+    same_claim = (
+        "t.claim_id IS NOT DISTINCT FROM v.was_claim"
+        if sql.is_postgres()
+        else "t.claim_id IS v.was_claim"
+    )
+    statement = sql.update_from(
+        "workers_step",
+        {**_STEP_COLUMNS, "was_state": "text", "was_claim": "uuid"},
+        # A filed reply belongs to its claim and goes with it; a result, which was not read,
+        # stays as long as its step is processed.
+        _assignments({name: kind for name, kind in _STEP_COLUMNS.items() if name != "result"})
+        + ", reply = CASE WHEN v.claim_id IS NULL THEN NULL ELSE t.reply END"
+        + ", result = CASE WHEN v.state = 'processed' THEN COALESCE(v.result, t.result) END",
+        f"t.state = v.was_state AND {same_claim} AND {guard}",
+    )
+    _expect(rows, sql.fetch(statement, [sql.encode(rows)]))
+
+
+def _assignments(columns: dict[str, str]) -> str:
+    return ", ".join(f'"{name}" = v."{name}"' for name in columns if name != "id")
+
+
+def _picked(row: Any, columns: dict[str, str]) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in columns}
+
+
+def _expect(rows: list[dict[str, Any]], landed: list[tuple[Any, ...]]) -> None:
+    if len(landed) != len(rows):
+        missing = {row["id"] for row in rows} - {row[0] for row in landed}
+        raise LostRow(f"Rows {sorted(missing)} are not as they were read under their lock.")
+
+

@@ -1,0 +1,132 @@
+"""Settling: replies in, whatever follows from them out, in one transaction."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from django.db import transaction
+
+from workers import decisions
+from workers.locked import Entry, LockedProcess, StepRow
+from workers.messages import Reply
+from workers.states import StepState
+from workers.store import journal, rows, sql
+from workers.store.claims import Claim, claim_due_in_transaction, take_or_queue
+
+
+@dataclass(slots=True)
+class Settled:
+    """What a batch came to: steps to be sent to their agents, and what was counted."""
+
+    claims: list[Claim] = field(default_factory=list)
+    applied: int = 0
+    stale: int = 0
+
+
+def settle(
+    replies: Sequence[Reply],
+    worker: str,
+    now: datetime | None = None,
+    *,
+    filed: bool = False,
+) -> Settled:
+    """Apply replies whose claims still hold, and claim what becomes ready.
+
+    A reply that holds is accepted however late it is read.  A stale one changes nothing:
+    the first of its claim is journalled, the rest are only counted.  ``filed`` replies were
+    read from their rows: another scheduler may have settled one since, and what it holds
+    just now is skipped.
+    """
+    with transaction.atomic():
+        owners = dict(
+            sql.fetch(
+                f"SELECT id, process_id FROM workers_step WHERE {sql.among('id')}",
+                [sql.id_list([reply.step_id for reply in replies])],
+            )
+        )
+        lockeds = {
+            locked.process.id: locked
+            for locked in rows.lock(owners.values(), now, skip_locked=filed)
+        }
+        settled = Settled()
+        stale: list[Entry] = []
+        for reply in replies:
+            locked = lockeds.get(owners.get(reply.step_id, 0))
+            if locked is not None and decisions.apply_reply(locked, reply, worker):
+                settled.applied += 1
+            elif not filed:
+                settled.stale += 1
+                if locked is not None:
+                    stale.append(_stale(locked, reply, worker))
+        settled.claims = go_on(list(lockeds.values()), worker, now)
+        if stale:
+            journal.write_once(stale, sql.read_clock(now))
+    return settled
+
+
+def _stale(locked: LockedProcess, reply: Reply, worker: str) -> Entry:
+    return Entry(
+        process_id=locked.process.id,
+        step_id=reply.step_id,
+        event="stale_reply",
+        actor=worker,
+        attempt=reply.attempt,
+        detail={"claim": reply.claim_id.hex, "kind": (reply.fault or {}).get("kind", "result")},
+    )
+
+
+def advance(
+    process_ids: Sequence[int],
+    worker: str,
+    now: datetime | None = None,
+    decide: Callable[[LockedProcess], None] | None = None,
+) -> list[Claim]:
+    """Carry processes on from wherever their rows say they are; return new claims.
+
+    ``decide`` runs first on each, under its lock.  Processes that another session holds are
+    left to it.
+    """
+    with transaction.atomic():
+        lockeds = rows.lock(process_ids, now, skip_locked=True)
+        for locked in lockeds:
+            if decide is not None:
+                decide(locked)
+        return go_on(lockeds, worker, now)
+
+
+def go_on(
+    lockeds: Sequence[LockedProcess], worker: str, now: datetime | None
+) -> list[Claim]:
+    """Claim or queue what became ready, end what is settled, and write it all."""
+    ready = [(locked, step) for locked in lockeds for step in decisions.ready_steps(locked)]
+    freed = _freed(lockeds)
+    taken = take_or_queue(ready, freed, worker)
+    for locked in lockeds:
+        decisions.finish(locked, worker)
+    rows.write(lockeds)
+    if freed:
+        # Room that came free goes to the steps that wait for it, without waiting for a poll.
+        taken += claim_due_in_transaction(set(freed), worker, now)
+    return taken
+
+
+def _freed(lockeds: Sequence[LockedProcess]) -> dict[str, int]:
+    """Count the claims that the moves so far have ended, by agent."""
+    return dict(
+        Counter(
+            step.agent
+            for locked in lockeds
+            for step in locked.steps
+            if _ended(locked, step)
+        )
+    )
+
+
+def _ended(locked: LockedProcess, step: StepRow) -> bool:
+    origin = locked.step_origins.get(step.id)
+    return (
+        origin is not None
+        and origin[0] == StepState.PROCESSING
+        and step.state != StepState.PROCESSING
+    )

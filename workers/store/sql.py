@@ -1,0 +1,166 @@
+"""The two dialects: sets of rows as one parameter, clocks, and values in and out.
+
+Hot statements have a constant text and carry their rows as one JSON parameter, so that a
+batch of any size is one statement with one plan on PostgreSQL and on SQLite alike.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+
+#: Column type of a row set -> PostgreSQL's name for it.
+_POSTGRES_TYPES = {
+    "id": "bigint",
+    "int": "integer",
+    "float": "double precision",
+    "bool": "boolean",
+    "text": "text",
+    "uuid": "uuid",
+    "instant": "timestamptz",
+    "json": "jsonb",
+}
+
+
+def is_postgres() -> bool:
+    return connection.vendor == "postgresql"
+
+
+def rows_as(alias: str, columns: Mapping[str, str]) -> str:
+    """Return SQL for the JSON array in one parameter as a table ``alias`` of ``columns``."""
+    if is_postgres():
+        typed = ", ".join(f"{name} {_POSTGRES_TYPES[kind]}" for name, kind in columns.items())
+        return f"jsonb_to_recordset(%s::jsonb) AS {alias}({typed})"
+    picked = ", ".join(f"json_extract(value, '$.{name}') AS {name}" for name in columns)
+    return f"(SELECT {picked} FROM json_each(%s)) AS {alias}"
+
+
+def encode(rows: Iterable[Mapping[str, Any]]) -> str:
+    """Return rows as the JSON parameter that ``rows_as`` reads."""
+    return json.dumps(list(rows), default=_encode_value, allow_nan=False)
+
+
+def encode_document(value: Any) -> str:
+    """Return one JSON value as a parameter."""
+    return json.dumps(value, allow_nan=False)
+
+
+def _encode_value(value: Any) -> Any:
+    if isinstance(value, UUID):
+        return value.hex
+    if isinstance(value, datetime):
+        return instant_text(value)
+    raise TypeError(f"{type(value).__name__} is no column value")
+
+
+def instant_text(value: datetime) -> str:
+    """Return an instant as the database stores or reads it."""
+    if is_postgres():
+        return value.isoformat()
+    return value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
+
+
+def instant(value: Any) -> datetime | None:
+    """Return a column's value as an aware instant in UTC."""
+    if value is None:
+        return None
+    if isinstance(value, str):
+        value = datetime.fromisoformat(value)
+    return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
+
+
+def uuid(value: Any) -> UUID | None:
+    return value if value is None or isinstance(value, UUID) else UUID(value)
+
+
+def document(value: Any) -> Any:
+    return json.loads(value) if isinstance(value, str) else value
+
+
+def clock(now: datetime | None) -> tuple[str, list[Any]]:
+    """Return SQL for this very instant on the database's clock, or for ``now``, and its parameter.
+
+    It is evaluated inside the statement: a process frozen before it cannot compare a
+    deadline with an instant from before its sleep.
+    """
+    if now is not None:
+        text = instant_text(now)
+        return ("%s::timestamptz" if is_postgres() else "%s"), [text]
+    if is_postgres():
+        return "clock_timestamp()", []
+    return "strftime('%%Y-%%m-%%d %%H:%%M:%%f000', 'now')", []
+
+
+def later(moment: str, seconds: str) -> str:
+    """Return SQL for ``moment`` plus ``seconds``, both SQL expressions."""
+    if is_postgres():
+        return f"({moment} + {seconds} * interval '1 second')"
+    return f"strftime('%%Y-%%m-%%d %%H:%%M:%%f000', {moment}, '+' || ({seconds}) || ' seconds')"
+
+
+def read_clock(now: datetime | None = None) -> datetime:
+    """Return the database's present instant, or ``now`` when given."""
+    if now is not None:
+        return now
+    expression, params = clock(None)
+    moment = instant(fetch(f"SELECT {expression}", params)[0][0])
+    assert moment is not None
+    return moment
+
+
+def lock_rows(of: str, *, skip_locked: bool = False) -> str:
+    """Return the locking clause; nothing on SQLite, whose transactions are IMMEDIATE."""
+    if not is_postgres():
+        return ""
+    # NO KEY: a journal row or an alert that refers to the row need not wait for it.
+    return f"FOR NO KEY UPDATE OF {of}" + (" SKIP LOCKED" if skip_locked else "")
+
+
+def among(column: str) -> str:
+    """Return SQL that compares ``column`` with the ids of one parameter from ``id_list``."""
+    if is_postgres():
+        return f"{column} = ANY(%s)"
+    return f"{column} IN (SELECT value FROM json_each(%s))"
+
+
+def id_list(ids: Sequence[int | str]) -> Any:
+    """Return the parameter for ``among``."""
+    return list(ids) if is_postgres() else json.dumps(list(ids))
+
+
+def fetch(statement: str, params: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, list(params))
+        return cursor.fetchall()
+
+
+def execute(statement: str, params: Sequence[Any] = ()) -> int:
+    """Run a statement; return how many rows it changed."""
+    with connection.cursor() as cursor:
+        cursor.execute(statement, list(params))
+        return cursor.rowcount
+
+
+def update_from(table: str, columns: Mapping[str, str], assign: str, where: str) -> str:
+    """Return an UPDATE of ``table`` (alias t) from a row set (alias v) by id.
+
+    It returns the ids of the rows that landed.  Rows are locked in primary-key order before
+    any is written: two statements that touch the same rows wait for each other instead of
+    deadlocking.
+    """
+    source = rows_as("v", columns)
+    if not is_postgres():
+        return (
+            f"UPDATE {table} AS t SET {assign} FROM {source}"
+            f" WHERE t.id = v.id AND {where} RETURNING id"
+        )
+    return (
+        f"WITH v AS MATERIALIZED (SELECT * FROM {source}), "
+        f"held AS MATERIALIZED (SELECT t.id FROM {table} t JOIN v ON v.id = t.id "
+        "ORDER BY t.id FOR NO KEY UPDATE OF t) "
+        f"UPDATE {table} AS t SET {assign} FROM v JOIN held ON held.id = v.id "
+        f"WHERE t.id = v.id AND {where} RETURNING t.id"
+    )

@@ -1,0 +1,89 @@
+"""Celery's entry points: parse the message, call the role."""
+
+import logging
+import time
+from typing import Any
+
+from celery import shared_task
+from celery.exceptions import Reject
+from django.db import InterfaceError, OperationalError, close_old_connections
+
+from workers import dispatch, runtime, scheduler, supervisor
+from workers.conf import sas
+from workers.exceptions import MessageError, UnknownAgent
+from workers.messages import Bundle, Reply, replies_from_wire
+from workers.siblings import waiting
+
+log = logging.getLogger(__name__)
+
+#: Time a message rests before it is delivered again when the database was away.
+DATABASE_PAUSE_SECONDS = 1.0
+
+
+@shared_task(name=dispatch.RUN_BUNDLE, acks_late=True, ignore_result=True)
+def run_bundle(body: Any) -> None:
+    """Agent: run the claims of one message."""
+    close_old_connections()
+    try:
+        run_bundle_now(body)
+    except (OperationalError, InterfaceError) as error:
+        raise _again(error) from error
+
+
+def run_bundle_now(body: Any) -> None:
+    """Run the claims of one message that still hold."""
+    try:
+        runtime.perform(Bundle.from_wire(body))
+    except (MessageError, UnknownAgent) as error:
+        # Its claims are sent again to whoever knows better.
+        log.error("bundle_refused", extra={"reason": str(error)})
+
+
+@shared_task(name=dispatch.SETTLE, acks_late=True, ignore_result=True)
+def settle(body: Any) -> None:
+    """Scheduler: apply the replies of this message and of those that wait behind it."""
+    close_old_connections()
+    try:
+        with waiting(dispatch.REPLY_QUEUE, int(sas.settle_batch)) as siblings:
+            settle_now(body, *(wire for (wire,) in siblings))
+    except (OperationalError, InterfaceError) as error:
+        raise _again(error) from error
+
+
+def settle_now(*bodies: Any) -> None:
+    """Settle the replies of some messages, in batches."""
+    limit = int(sas.settle_batch)
+    batch = [reply for body in bodies for reply in _replies(body)]
+    for begin in range(0, len(batch), limit):
+        scheduler.settle(batch[begin : begin + limit])
+
+
+@shared_task(name=dispatch.ADVANCE, acks_late=True, ignore_result=True)
+def advance() -> None:
+    """Scheduler: carry on what the rows say can be carried on; one look serves every nudge."""
+    close_old_connections()
+    with waiting(dispatch.SCHEDULER_QUEUE, 1000):
+        pass
+    scheduler.advance()
+
+
+@shared_task(name=dispatch.SWEEP, acks_late=True, ignore_result=True)
+def sweep() -> None:
+    """Supervisor: sweep for expired steps."""
+    close_old_connections()
+    supervisor.sweep()
+
+
+def _replies(wire: Any) -> list[Reply]:
+    try:
+        return replies_from_wire(wire)
+    except MessageError as error:
+        log.error("replies_refused", extra={"reason": str(error)})
+        return []
+
+
+def _again(error: Exception) -> Reject:
+    """Return the order to deliver a message again, after a rest: the database was away."""
+    log.warning("database_away", extra={"reason": str(error).splitlines()[0]})
+    time.sleep(DATABASE_PAUSE_SECONDS)
+    return Reject(str(error), requeue=True)

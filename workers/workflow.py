@@ -1,0 +1,105 @@
+"""What a workflow is: named steps, each for one agent, and what comes after what."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from workers.exceptions import WorkflowError
+
+Json = dict[str, Any]
+#: Builds an agent's payload from the process input and the results of settled steps.
+RequestBuilder = Callable[[Json, Mapping[str, Json]], Json]
+
+
+def whole_input(process_input: Json, results: Mapping[str, Json]) -> Json:
+    """Return the process input unchanged: the payload of a step that says nothing else."""
+    return process_input
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepSpec:
+    """One step as declared.  None means the engine's setting of that name."""
+
+    name: str
+    agent: str
+    after: tuple[str, ...] = ()
+    #: Agents to try next, once this one refused for good and had no effect.
+    fallbacks: tuple[str, ...] = ()
+    #: Skipped with an alert, instead of ending the process in error, when it fails for good.
+    optional: bool = False
+    timeout_seconds: int | None = None
+    failure_threshold: int | None = None
+    backoff_base_seconds: float | None = None
+    backoff_cap_seconds: float | None = None
+    request: RequestBuilder = whole_input
+
+
+def step(name: str, agent: str, *, after: Sequence[str] | str = (), **options: Any) -> StepSpec:
+    """Declare a step; ``after`` names the steps that must be settled before it."""
+    predecessors = (after,) if isinstance(after, str) else tuple(after)
+    return StepSpec(name=name, agent=agent, after=predecessors, **options)
+
+
+@dataclass(frozen=True, slots=True)
+class Workflow:
+    """A named, versioned graph of steps.
+
+    A process keeps the version it began with, so a released version is never edited: a
+    change is a new version beside it.
+    """
+
+    name: str
+    version: int
+    steps: tuple[StepSpec, ...]
+    by_name: dict[str, StepSpec] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "by_name", {spec.name: spec for spec in self.steps})
+        problem = _problem(self)
+        if problem:
+            raise WorkflowError(f"Workflow {self.name} version {self.version}: {problem}")
+
+
+def _problem(workflow: Workflow) -> str | None:
+    if not workflow.steps:
+        return "it has no steps. Declare at least one."
+    if len(workflow.by_name) != len(workflow.steps):
+        return "two steps have the same name. Give each its own."
+    for spec in workflow.steps:
+        for name in spec.after:
+            if name not in workflow.by_name:
+                return f"step {spec.name} comes after {name}, which is no step of it."
+        if spec.timeout_seconds is not None and not 1 <= spec.timeout_seconds <= 600:
+            return (
+                f"step {spec.name} has a timeout of {spec.timeout_seconds} s. "
+                "Choose 1 to 600; longer work defers its reply."
+            )
+        if spec.failure_threshold is not None and spec.failure_threshold < 1:
+            return f"step {spec.name} has a failure threshold below 1."
+    ring = _cycle(workflow)
+    if ring:
+        return f"steps wait for each other in a ring: {' -> '.join(ring)}. Break it."
+    return None
+
+
+def _cycle(workflow: Workflow) -> list[str] | None:
+    """Return the names of a ring of steps, or None."""
+    done: set[str] = set()
+
+    def visit(name: str, path: list[str]) -> list[str] | None:
+        if name in done:
+            return None
+        if name in path:
+            return [*path[path.index(name) :], name]
+        for before in workflow.by_name[name].after:
+            ring = visit(before, [*path, name])
+            if ring:
+                return ring
+        done.add(name)
+        return None
+
+    for spec in workflow.steps:
+        ring = visit(spec.name, [])
+        if ring:
+            return ring
+    return None
