@@ -10,7 +10,7 @@ from pathlib import Path
 
 import environ
 from django.core.exceptions import ImproperlyConfigured
-from kombu import Queue
+from kombu import Exchange, Queue
 
 from sasproject import brokers, databases, logs
 
@@ -119,8 +119,9 @@ BROKER_URL = env.str("BROKER_URL", default="")
 CELERY_BROKER_URL, CELERY_BROKER_TRANSPORT_OPTIONS = brokers.configure(BROKER_URL, RUN_DIR)
 # A worker without -Q serves all of them; "celery" is for the application's own tasks.
 CELERY_TASK_QUEUES = [
-    Queue(name) for name in ("sas.scheduler", "sas.replies", "sas.supervisor", "sas.agents", "celery")
-]
+    Queue(name, Exchange("sas", type="direct"), routing_key=name)
+    for name in ("sas.scheduler", "sas.replies", "sas.supervisor", "sas.agents")
+] + [Queue("celery")]
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = False
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1

@@ -12,3 +12,6 @@ from sasproject.settings import *  # noqa: E402, F403
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
 INSTALLED_APPS = [*INSTALLED_APPS, "tests.toyflow"]  # noqa: F405
+if "sqlite" in DATABASES["default"]["ENGINE"]:  # noqa: F405
+    # A file, as in real life: threads of one test meet the locks that processes would meet.
+    DATABASES["default"]["TEST"] = {"NAME": str(RUN_DIR / "test.sqlite3")}  # noqa: F405

@@ -1,5 +1,6 @@
 """Names to workflows and agents: the engine's only way into the apps that use it."""
 
+from functools import cache
 from typing import TypeVar
 
 from django.utils.module_loading import autodiscover_modules
@@ -14,8 +15,12 @@ _workflows: dict[tuple[str, int], Workflow] = {}
 _agents: dict[str, Agent] = {}
 
 
+@cache
 def discover() -> None:
-    """Import ``agents`` and ``workflows`` of every installed app; repeating it is free."""
+    """Import ``agents`` and ``workflows`` of every installed app, once per process.
+
+    Every look-up does it first, so a name is known wherever it is asked for.
+    """
     autodiscover_modules("agents", "workflows")
 
 
@@ -41,6 +46,7 @@ def register_agent(cls: type[A]) -> type[A]:
 
 def workflow(name: str, version: int | None = None) -> Workflow:
     """Return the workflow of that version, the newest when None; raise ``UnknownWorkflow``."""
+    discover()
     if version is None:
         version = max((v for n, v in _workflows if n == name), default=None)
     found = None if version is None else _workflows.get((name, version))
@@ -51,6 +57,7 @@ def workflow(name: str, version: int | None = None) -> Workflow:
 
 def agent(name: str) -> Agent:
     """Return the agent of that name; raise ``UnknownAgent``."""
+    discover()
     try:
         return _agents[name]
     except KeyError:
@@ -58,8 +65,10 @@ def agent(name: str) -> Agent:
 
 
 def workflows() -> list[Workflow]:
+    discover()
     return list(_workflows.values())
 
 
 def agents() -> list[Agent]:
+    discover()
     return list(_agents.values())

@@ -40,5 +40,4 @@ def ensure(**kwargs: Any) -> None:
 
 def ensure_flow() -> None:
     """Make the flow rows of agents this code has and the database has not."""
-    registry.discover()
     flow.ensure({agent.name: agent.window or int(sas.window) for agent in registry.agents()})

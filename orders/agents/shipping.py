@@ -3,23 +3,24 @@
 from django.conf import settings
 
 from orders.clients import shipping
+from orders.clients.shipping import Carrier
 from workers.agent import Agent, Call
 from workers.registry import register_agent
 
 
 class _BookShipment(Agent):
-    service: str
+    carrier: Carrier
 
     def run(self, call: Call) -> dict:
         answer = shipping.book(
             settings.SANDBOX_URL,
-            service=self.service,
+            carrier=self.carrier,
             order=call.payload["order"],
             address=call.payload["address"],
             key=call.key,
             remaining=call.deadline.remaining,
         )
-        return {"carrier": self.service, "parcel": answer.body.get("id")}
+        return {"carrier": self.carrier, "parcel": answer.body.get("id")}
 
 
 @register_agent
@@ -27,7 +28,7 @@ class BookShipment(_BookShipment):
     """Book the parcel with the house carrier."""
 
     name = "shipping.book"
-    service = "shipping"
+    carrier: Carrier = "shipping"
 
 
 @register_agent
@@ -35,4 +36,4 @@ class BookCourier(_BookShipment):
     """Book the parcel with the courier."""
 
     name = "courier.book"
-    service = "courier"
+    carrier: Carrier = "courier"

@@ -1,0 +1,39 @@
+"""Fixtures of the tests that use the database."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from workers import schedule
+from workers.models import Process, Step
+from workers.store import claims
+from workers.submission import submit
+
+#: The instant at which every test of the store begins.
+NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+
+
+@pytest.fixture(autouse=True)
+def flow_rows(db: None) -> None:
+    """Give every agent its window, as `migrate` would."""
+    schedule.ensure_flow()
+
+
+@pytest.fixture
+def toy() -> Callable[..., Process]:
+    """Submit a toy workflow at NOW."""
+
+    def make(workflow: str = "toy_line", **input_: Any) -> Process:
+        return submit(workflow, subject="Toy 1", input=input_, now=NOW)
+
+    return make
+
+
+def only(process: Process, name: str) -> Step:
+    return Step.objects.get(process=process, name=name)
+
+
+def claim(now: datetime = NOW) -> list[claims.Claim]:
+    return claims.claim_due({"toy.alpha", "toy.beta", "toy.gamma", "toy.mailer"}, "scheduler", now)

@@ -1,0 +1,169 @@
+"""Settling: one transaction from replies to the next claims."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+
+from tests.integration.conftest import NOW, claim, only
+from tests.integration.test_store_claims import start
+from workers.messages import Reply
+from workers.models import Alert, Journal, Process, Step
+from workers.store import replies, settling
+from workers.store.claims import Claim
+from workers.submission import submit
+
+pytestmark = pytest.mark.django_db
+Toy = Callable[..., Process]
+
+
+def a_result(found: Claim, **result: object) -> Reply:
+    return Reply(found.step_id, found.claim_id, found.attempt, result=dict(result))
+
+
+def a_fault(found: Claim, kind: str) -> Reply:
+    fault = {"kind": kind, "code": "x", "message": "no"}
+    return Reply(found.step_id, found.claim_id, found.attempt, fault=fault)
+
+
+def started() -> Claim:
+    found = claim()
+    start(found)
+    return found[0]
+
+
+def test_a_result_settles_its_step_and_claims_the_next(toy: Toy) -> None:
+    process = toy()
+
+    settled = settling.settle([a_result(started(), n=1)], "scheduler", NOW)
+
+    assert (settled.applied, settled.stale) == (1, 0)
+    assert [c.step for c in settled.claims] == ["two"]
+    one, two = only(process, "one"), only(process, "two")
+    assert (one.state, one.result, one.claim_id, one.finished_at) == ("processed", {"n": 1}, None, NOW)
+    assert (two.state, two.claim_id) == ("processing", settled.claims[0].claim_id)
+
+
+def test_a_repeated_reply_changes_nothing_and_is_journalled_once(toy: Toy) -> None:
+    process = toy()
+    reply = a_result(started())
+    settling.settle([reply], "scheduler", NOW)
+    before = list(Step.objects.filter(process=process).values())
+
+    for _ in range(3):
+        settled = settling.settle([reply], "scheduler", NOW)
+        assert (settled.applied, settled.stale, settled.claims) == (0, 1, [])
+
+    assert list(Step.objects.filter(process=process).values()) == before
+    assert Journal.objects.filter(event="stale_reply").count() == 1
+
+
+def test_a_reply_twice_in_one_batch_is_applied_once(toy: Toy) -> None:
+    toy()
+    reply = a_result(started())
+
+    settled = settling.settle([reply, reply], "scheduler", NOW)
+
+    assert (settled.applied, settled.stale) == (1, 1)
+
+
+def test_a_reply_of_an_unknown_step_is_only_counted(toy: Toy) -> None:
+    toy()
+
+    settled = settling.settle([Reply(10**9, uuid4(), 1, result={})], "scheduler", NOW)
+
+    assert (settled.applied, settled.stale) == (0, 1)
+    assert not Journal.objects.filter(event="stale_reply").exists()
+
+
+def test_one_bad_reply_of_a_batch_leaves_the_others_alone() -> None:
+    for number in range(3):
+        submit("toy_line", subject=f"Toy {number}", input={}, now=NOW)
+    found = claim()
+    start(found)
+    batch = [a_result(found[0]), a_fault(found[1], "permanent"), a_result(found[2])]
+
+    settled = settling.settle([*batch, Reply(10**9, uuid4(), 1, result={})], "scheduler", NOW)
+
+    assert (settled.applied, settled.stale, len(settled.claims)) == (3, 1, 2)
+    states = Process.objects.order_by("pk").values_list("state", flat=True)
+    assert list(states) == ["processing", "error", "processing"]
+
+
+def test_branches_settled_in_one_batch_join_once(toy: Toy) -> None:
+    process = toy("toy_diamond")
+    first = settling.settle([a_result(started())], "scheduler", NOW)
+    start(first.claims)
+
+    settled = settling.settle([a_result(c) for c in first.claims], "scheduler", NOW)
+
+    assert [c.step for c in settled.claims] == ["bottom"]
+    assert only(process, "bottom").attempt == 1
+
+
+def test_ready_steps_queue_behind_those_that_wait_already() -> None:
+    for number in range(5):
+        submit("toy_narrow", subject=f"Toy {number}", input={}, now=NOW)
+    found = claim()
+    start(found)
+
+    settled = settling.settle([a_result(found[0])], "scheduler", NOW)
+
+    # Room for one came free, and a waiting step of another process has it.
+    assert len(settled.claims) == 1
+    assert settled.claims[0].process_id not in {c.process_id for c in found}
+
+
+def test_a_permanent_fault_is_an_error_with_one_alert(toy: Toy) -> None:
+    process = toy()
+
+    settling.settle([a_fault(started(), "permanent")], "scheduler", NOW)
+
+    process.refresh_from_db()
+    assert (process.state, only(process, "one").state) == ("error", "error")
+    assert list(Alert.objects.values_list("code", "times")) == [("process_error", 1)]
+    assert claim(NOW + timedelta(days=1)) == []
+
+
+def test_a_filed_reply_is_settled_from_its_row(toy: Toy) -> None:
+    process = toy()
+    found = started()
+    assert replies.file(a_result(found, n=2), "agent@test", NOW)
+
+    (filed,) = replies.filed(10)
+    settled = settling.settle([filed], "scheduler", NOW, filed=True)
+
+    assert settled.applied == 1
+    one = only(process, "one")
+    assert (one.state, one.result, one.reply) == ("processed", {"n": 2}, None)
+    assert replies.filed(10) == []
+
+
+def test_a_reply_past_its_deadline_is_not_filed(toy: Toy) -> None:
+    process = toy()
+    found = started()
+    before = Step.objects.filter(process=process).values().get(name="one")
+
+    assert not replies.file(a_result(found), "agent@test", NOW + timedelta(seconds=30))
+
+    assert Step.objects.filter(process=process).values().get(name="one") == before
+    assert not Journal.objects.filter(event="reply_filed").exists()
+
+
+def test_a_reply_of_a_superseded_claim_is_not_filed(toy: Toy) -> None:
+    toy()
+    found = started()
+
+    reply = Reply(found.step_id, uuid4(), found.attempt, result={})
+    assert not replies.file(reply, "agent@test", NOW)
+
+
+def test_a_second_reply_is_not_filed_over_the_first(toy: Toy) -> None:
+    process = toy()
+    found = started()
+    replies.file(a_result(found, n=1), "agent@test", NOW)
+
+    assert not replies.file(a_result(found, n=2), "agent@test", NOW)
+
+    assert only(process, "one").reply["result"] == {"n": 1}

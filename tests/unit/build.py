@@ -1,0 +1,32 @@
+"""Rows in memory for tests of pure decisions."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import uuid4
+
+from workers.locked import LockedProcess, ProcessRow, StepRow
+
+NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+
+
+def a_step(name: str = "one", state: str = "processing", **columns: Any) -> StepRow:
+    """Return a step row; a processing one has a started claim."""
+    step = StepRow(id=hash(name) % 10_000, process_id=1, name=name, state=state, agent="toy.alpha")
+    if state == "processing":
+        step.attempt = 1
+        step.claim_id = uuid4()
+        step.locked_by = "agent@test"
+        step.claimed_at = NOW - timedelta(seconds=2)
+        step.dispatch_by = NOW + timedelta(seconds=13)
+        step.started_at = NOW - timedelta(seconds=1)
+        step.complete_by = NOW + timedelta(seconds=29)
+        step.may_have_effect = True
+    if state == "pending":
+        step.not_before = NOW
+    for column, value in columns.items():
+        setattr(step, column, value)
+    return step
+
+
+def a_process(*steps: StepRow, state: str = "processing", sequence: int = 5) -> LockedProcess:
+    return LockedProcess(ProcessRow(1, state, "Toy 1", sequence=sequence), list(steps), NOW)

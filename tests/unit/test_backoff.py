@@ -1,0 +1,34 @@
+"""Delays between attempts."""
+
+from random import Random
+
+import pytest
+
+from workers.backoff import Backoff, dispatch_allowance, is_exhausted
+
+
+@pytest.mark.parametrize(
+    ("tries", "ceiling"), [(1, 2), (2, 4), (3, 8), (8, 256), (9, 300), (10_000, 300)]
+)
+def test_the_ceiling_doubles_up_to_the_cap(tries: int, ceiling: float) -> None:
+    assert Backoff(2, 300).ceiling(tries) == ceiling
+
+
+def test_the_delay_is_spread_over_the_whole_range() -> None:
+    rng = Random(7)
+
+    delays = [Backoff(2, 300).delay(4, rng) for _ in range(1000)]
+
+    assert min(delays) < 1
+    assert 15 < max(delays) <= 16
+    assert 7 < sum(delays) / 1000 < 9
+
+
+@pytest.mark.parametrize(("failures", "exhausted"), [(0, False), (2, False), (3, True), (4, True)])
+def test_the_threshold_is_the_number_of_attempts(failures: int, exhausted: bool) -> None:
+    assert is_exhausted(failures, 3) is exhausted
+
+
+@pytest.mark.parametrize(("lost", "seconds"), [(0, 15), (1, 30), (4, 240), (5, 300), (50, 300)])
+def test_the_dispatch_allowance_doubles_up_to_its_cap(lost: int, seconds: float) -> None:
+    assert dispatch_allowance(lost, 15, 300) == seconds

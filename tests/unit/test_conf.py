@@ -1,0 +1,54 @@
+"""Settings: typed, bounded, and refused by the system check under their own name."""
+
+from typing import Any
+
+import pytest
+from django.test import override_settings
+
+from workers.checks import check_definitions, check_settings
+from workers.conf import sas
+from workers.registry import register_workflow
+from workers.workflow import Workflow, step
+
+
+def test_the_default_holds_until_it_is_overridden() -> None:
+    assert sas.step_timeout_seconds == 30
+
+    with override_settings(SAS_STEP_TIMEOUT_SECONDS="45"):
+        assert sas.step_timeout_seconds == 45
+
+
+@pytest.mark.parametrize("value", ["soon", "", None, "0", 601, float("nan")], ids=repr)
+def test_a_wrong_value_fails_the_check_under_its_name(value: Any) -> None:
+    with override_settings(SAS_STEP_TIMEOUT_SECONDS=value):
+        found = check_settings(None)
+
+    assert [(error.id, "SAS_STEP_TIMEOUT_SECONDS" in error.msg) for error in found] == [
+        ("workers.E001", True)
+    ]
+
+
+def test_an_unknown_name_is_refused_with_the_right_one() -> None:
+    with override_settings(SAS_STEP_TIMEOUT_SECOND=30):
+        found = check_settings(None)
+
+    assert [error.id for error in found] == ["workers.E002"]
+    assert found[0].hint == "Did you mean SAS_STEP_TIMEOUT_SECONDS?"
+
+
+def test_the_settings_of_this_project_are_right() -> None:
+    assert check_settings(None) == []
+    assert check_definitions(None) == []
+
+
+def test_a_workflow_of_an_unknown_agent_fails_the_check() -> None:
+    from workers import registry
+
+    register_workflow(Workflow("stray", 1, (step("a", "toy.nobody"),)))
+    try:
+        found = check_definitions(None)
+    finally:
+        del registry._workflows[("stray", 1)]
+
+    assert [error.id for error in found] == ["workers.E004"]
+    assert "toy.nobody" in found[0].msg

@@ -1,0 +1,220 @@
+"""What replies, failures and operators lead to, without a database."""
+
+from datetime import timedelta
+from random import Random
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from tests.unit.build import NOW, a_process, a_step
+from workers import decisions
+from workers.exceptions import StateError
+from workers.locked import StepRow
+from workers.messages import Reply
+
+
+def a_reply(step: StepRow, fault: dict[str, Any] | None = None, **other: Any) -> Reply:
+    result = {"done": True} if fault is None else None
+    values: dict[str, Any] = {
+        "step_id": step.id,
+        "claim_id": step.claim_id,
+        "attempt": step.attempt,
+        "result": result,
+        "fault": fault,
+    }
+    return Reply(**{**values, **other})
+
+
+def a_fault(kind: str, **other: Any) -> dict[str, Any]:
+    return {"kind": kind, "code": "x", "message": "it said no", **other}
+
+
+def test_a_result_settles_its_step_and_ends_the_claim() -> None:
+    step = a_step()
+    locked = a_process(step)
+
+    assert decisions.apply_reply(locked, a_reply(step), "scheduler")
+
+    assert (step.state, step.result, step.finished_at) == ("processed", {"done": True}, NOW)
+    assert (step.claim_id, step.locked_by, step.started_at, step.complete_by) == (None,) * 4
+    assert step.may_have_effect
+    assert locked.entries[0].detail["locked_by"] == "agent@test"
+
+
+@pytest.mark.parametrize(
+    "state", ["waiting", "pending", "processed", "error", "skipped"]
+)
+def test_a_reply_to_a_step_without_a_claim_changes_nothing(state: str) -> None:
+    step = a_step(state=state)
+    before = repr(step)
+    locked = a_process(step)
+
+    assert not decisions.apply_reply(locked, a_reply(step, claim_id=uuid4()), "scheduler")
+
+    assert repr(step) == before
+    assert (locked.entries, locked.alerts, locked.step_origins) == ([], [], {})
+
+
+def test_a_reply_to_a_superseded_claim_changes_nothing() -> None:
+    step = a_step()
+    before = repr(step)
+    locked = a_process(step)
+
+    assert not decisions.apply_reply(locked, a_reply(step, claim_id=uuid4()), "scheduler")
+
+    assert repr(step) == before
+    assert locked.step_origins == {}
+
+
+def test_a_reply_that_holds_is_accepted_however_late_it_is_read() -> None:
+    step = a_step(complete_by=NOW - timedelta(hours=1), started_at=NOW - timedelta(hours=2))
+
+    assert decisions.apply_reply(a_process(step), a_reply(step), "scheduler")
+
+    assert step.state == "processed"
+
+
+def test_a_transient_fault_below_the_threshold_is_tried_again_after_a_backoff() -> None:
+    step = a_step(failure_count=1, failure_threshold=3)
+    locked = a_process(step)
+
+    decisions.apply_reply(locked, a_reply(step, a_fault("transient")), "scheduler", Random(1))
+
+    assert (step.state, step.failure_count, step.is_in_doubt) == ("pending", 2, True)
+    assert step.not_before is not None
+    assert NOW <= step.not_before <= NOW + timedelta(seconds=4)
+    assert locked.process.state == "processing"
+    assert locked.alerts == []
+
+
+def test_a_transient_fault_at_the_threshold_is_an_error_with_one_alert() -> None:
+    step = a_step(failure_count=2, failure_threshold=3)
+    locked = a_process(step)
+
+    decisions.apply_reply(locked, a_reply(step, a_fault("transient")), "scheduler")
+
+    assert (step.state, step.failure_count) == ("error", 3)
+    assert locked.process.state == "error"
+    assert [alert.code for alert in locked.alerts] == ["process_error"]
+
+
+def test_unavailable_counts_no_failure_and_proves_no_effect() -> None:
+    step = a_step(failure_count=2, failure_threshold=3, unavailable_count=40)
+    locked = a_process(step)
+
+    fault = a_fault("unavailable", retry_after=120)
+    decisions.apply_reply(locked, a_reply(step, fault), "scheduler")
+
+    assert (step.state, step.failure_count, step.unavailable_count) == ("pending", 2, 41)
+    assert not step.may_have_effect
+    assert step.not_before is not None
+    assert step.not_before >= NOW + timedelta(seconds=120)
+    assert locked.alerts == []
+
+
+def test_unavailable_leaves_an_earlier_doubt_standing() -> None:
+    step = a_step(is_in_doubt=True)
+
+    decisions.apply_reply(a_process(step), a_reply(step, a_fault("unavailable")), "scheduler")
+
+    assert step.may_have_effect
+
+
+def test_a_permanent_fault_is_an_error_at_once() -> None:
+    step = a_step(failure_count=0, failure_threshold=3, is_in_doubt=True)
+    locked = a_process(step)
+
+    decisions.apply_reply(locked, a_reply(step, a_fault("permanent")), "scheduler")
+
+    assert (step.state, step.failure_count) == ("error", 0)
+    assert not step.may_have_effect
+    assert locked.process.state == "error"
+    assert [(e.event, e.after) for e in locked.entries] == [("refused", "error"), ("error", "error")]
+    assert len(locked.alerts) == 1
+
+
+def test_a_refused_step_goes_to_its_fallback_agent() -> None:
+    step = a_step(fallbacks=["toy.beta", "toy.gamma"], failure_count=2)
+    locked = a_process(step)
+
+    decisions.apply_reply(locked, a_reply(step, a_fault("permanent")), "scheduler")
+
+    assert (step.state, step.agent, step.fallbacks) == ("pending", "toy.beta", ["toy.gamma"])
+    assert (step.failure_count, step.not_before) == (0, NOW)
+    assert locked.process.state == "processing"
+    assert locked.alerts == []
+
+
+def test_a_step_that_may_have_had_its_effect_never_falls_back() -> None:
+    step = a_step(fallbacks=["toy.beta"], failure_count=2, failure_threshold=3)
+    locked = a_process(step)
+
+    decisions.apply_reply(locked, a_reply(step, a_fault("transient")), "scheduler")
+
+    assert (step.state, step.agent) == ("error", "toy.alpha")
+    assert locked.process.state == "error"
+
+
+def test_an_optional_step_is_skipped_with_an_alert() -> None:
+    step = a_step(is_optional=True)
+    locked = a_process(step)
+
+    decisions.apply_reply(locked, a_reply(step, a_fault("permanent")), "scheduler")
+    decisions.finish(locked, "scheduler")
+
+    assert step.state == "skipped"
+    assert locked.process.state == "processed"
+    assert [alert.code for alert in locked.alerts] == ["step_skipped"]
+
+
+def test_a_step_is_ready_once_all_before_it_are_settled() -> None:
+    left, right = a_step("left", "processed", result={}), a_step("right")
+    bottom = a_step("bottom", "waiting", after=["left", "right"])
+    locked = a_process(left, right, bottom)
+
+    assert decisions.ready_steps(locked) == []
+
+    right.state = "skipped"
+    assert decisions.ready_steps(locked) == [bottom]
+
+
+def test_nothing_new_begins_while_the_process_is_in_error() -> None:
+    locked = a_process(a_step("a", "processed"), a_step("b", "waiting", after=["a"]), state="error")
+
+    assert decisions.ready_steps(locked) == []
+
+
+def test_a_process_with_an_open_step_is_not_finished() -> None:
+    locked = a_process(a_step("a", "processed"), a_step("b"))
+
+    decisions.finish(locked, "scheduler")
+
+    assert locked.process.state == "processing"
+    assert locked.entries == []
+
+
+def test_resubmitting_gives_the_failed_steps_their_attempts_back() -> None:
+    failed = a_step("a", "error", failure_count=3, attempt=3, fault=a_fault("transient"))
+    done = a_step("b", "processed")
+    locked = a_process(failed, done, state="error")
+
+    names = decisions.resubmit(locked, "operator:ann", "service is back")
+
+    assert names == ["a"]
+    assert (failed.state, failed.failure_count, failed.attempt) == ("pending", 0, 3)
+    assert failed.not_before == NOW
+    assert done.state == "processed"
+    assert locked.process.state == "processing"
+    assert [e.detail["reason"] for e in locked.entries] == ["service is back"] * 2
+
+
+@pytest.mark.parametrize("state", ["pending", "processing", "processed"])
+def test_resubmitting_what_is_not_in_error_is_refused(state: str) -> None:
+    step = a_step("a", "processed")
+    locked = a_process(step, state=state)
+
+    with pytest.raises(StateError, match="nothing to resubmit"):
+        decisions.resubmit(locked, "operator:ann", "why not")
+
+    assert (locked.process.state, locked.entries) == (state, [])

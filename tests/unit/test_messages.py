@@ -1,0 +1,105 @@
+"""The wire format: what goes in comes out, and nothing else is accepted."""
+
+import json
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from workers.exceptions import MessageError, Permanent, Unavailable
+from workers.messages import (
+    Bundle,
+    Reply,
+    Request,
+    replies_from_wire,
+    replies_to_wire,
+    storable,
+)
+
+REQUEST = Request(7, uuid4(), 2, "one", "Toy 1", "key:1", {"amount": "9.50"})
+
+
+def test_a_bundle_survives_the_wire() -> None:
+    bundle = Bundle("toy.alpha", 30, (REQUEST,))
+
+    assert Bundle.from_wire(json.loads(json.dumps(bundle.to_wire()))) == bundle
+
+
+def test_replies_survive_the_wire() -> None:
+    replies = [
+        Reply.of(REQUEST, {"id": "ch_1"}),
+        Reply.of_fault(REQUEST, Unavailable("http_503", "busy", retry_after=3)),
+        Reply.of_fault(REQUEST, Permanent("declined", "card declined")),
+    ]
+
+    assert replies_from_wire(json.loads(json.dumps(replies_to_wire(replies)))) == replies
+
+
+GOOD: dict[str, Any] = Reply.of(REQUEST, {}).to_wire()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        None,
+        [],
+        "text",
+        {},
+        {"version": 2, "replies": []},
+        {"version": 1},
+        {"version": 1, "replies": [None]},
+        {"version": 1, "replies": [{**GOOD, "claim_id": "no uuid"}]},
+        {"version": 1, "replies": [{**GOOD, "fault": {"kind": "permanent"}}]},
+        {"version": 1, "replies": [{k: v for k, v in GOOD.items() if k != "result"}]},
+        {
+            "version": 1,
+            "replies": [
+                {k: v for k, v in GOOD.items() if k != "result"} | {"fault": {"kind": "odd"}}
+            ],
+        },
+    ],
+    ids=repr,
+)
+def test_what_is_no_reply_is_refused(body: Any) -> None:
+    with pytest.raises(MessageError):
+        replies_from_wire(body)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [None, {}, {"version": 1}, {"version": 1, "agent": "a", "timeout_seconds": 1, "requests": [{}]}],
+    ids=repr,
+)
+def test_what_is_no_bundle_is_refused(body: Any) -> None:
+    with pytest.raises(MessageError):
+        Bundle.from_wire(body)
+
+
+def _nested(depth: int) -> dict[str, Any]:
+    value: dict[str, Any] = {}
+    for _ in range(depth):
+        value = {"in": value}
+    return value
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        "text",
+        {"x": float("nan")},
+        {"x": object()},
+        {"x": "a\x00b"},
+        {"x\x00": 1},
+        {"x": "\ud800"},
+        {"x": "y" * 300_000},
+        _nested(40),
+    ],
+    ids=["no dict", "NaN", "no JSON", "NUL", "NUL in a key", "surrogate", "too large", "too deep"],
+)
+def test_a_result_that_no_database_could_store_is_refused(result: Any) -> None:
+    with pytest.raises(MessageError):
+        storable(result)
+
+
+def test_ordinary_results_are_storable() -> None:
+    storable({"id": "ch_1", "n": 1.5, "list": [1, "zwölf", None], "emoji": "📦"})

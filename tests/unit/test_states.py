@@ -1,0 +1,57 @@
+"""The tables of legal moves: every pair of states is either in them or refused."""
+
+from itertools import product
+
+import pytest
+
+from tests.unit.build import a_process, a_step
+from workers import states
+from workers.exceptions import StateError
+from workers.states import ProcessState, StepState
+
+STEP_PAIRS = list(product(StepState.values, StepState.values))
+PROCESS_PAIRS = list(product(ProcessState.values, ProcessState.values))
+
+
+@pytest.mark.parametrize(("before", "after"), STEP_PAIRS, ids=lambda value: value)
+def test_a_step_makes_legal_moves_only(before: str, after: str) -> None:
+    step = a_step(state=before)
+    locked = a_process(step)
+
+    if states.may_move_step(before, after):
+        locked.move(step, after, "moved", "test")
+
+        assert step.state == after
+        assert [(e.before, e.after) for e in locked.entries] == [(before, after)]
+    else:
+        with pytest.raises(StateError):
+            locked.move(step, after, "moved", "test")
+        assert step.state == before
+        assert locked.entries == []
+
+
+@pytest.mark.parametrize(("before", "after"), PROCESS_PAIRS, ids=lambda value: value)
+def test_a_process_makes_legal_moves_only(before: str, after: str) -> None:
+    locked = a_process(state=before, sequence=7)
+
+    if states.may_move_process(before, after):
+        locked.move_process(after, "moved", "test")
+
+        assert locked.process.state == after
+        assert [e.sequence for e in locked.entries] == [8]
+    else:
+        with pytest.raises(StateError):
+            locked.move_process(after, "moved", "test")
+        assert (locked.process.state, locked.process.sequence) == (before, 7)
+
+
+def test_no_final_state_is_ever_left() -> None:
+    for before, _ in states.STEP_MOVES:
+        assert before not in states.FINAL_STEP_STATES
+    for before, _ in states.PROCESS_MOVES:
+        assert before not in states.FINAL_PROCESS_STATES
+
+
+def test_every_state_can_be_reached() -> None:
+    assert {after for _, after in states.STEP_MOVES} == set(StepState.values) - {"waiting"}
+    assert {after for _, after in states.PROCESS_MOVES} == set(ProcessState.values) - {"pending"}
