@@ -1,0 +1,228 @@
+"""Two of everything: no step claimed or expired twice, no join lost, no order doubled.
+
+Each guard is also taken away once, to show that its race would be seen.
+"""
+
+from collections import Counter
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.db import DEFAULT_DB_ALIAS, OperationalError, connections
+
+from orders.models import Order, OrderLine, Product
+from orders.submission import Customer, Line, place_order
+from tests.concurrency.racing import meeting_before_the_write, race
+from tests.integration.conftest import NOW, only
+from workers import schedule
+from workers.messages import Reply
+from workers.models import Journal, Process, Step
+from workers.store import claims, expiry, rows, settling, sql
+from workers.submission import submit
+
+pytestmark = pytest.mark.django_db(transaction=True)
+on_postgres = pytest.mark.skipif(
+    "postgresql" not in connections.settings[DEFAULT_DB_ALIAS]["ENGINE"],
+    reason="needs PostgreSQL: set DATABASE_URL",
+)
+on_sqlite = pytest.mark.skipif(
+    "sqlite" not in connections.settings[DEFAULT_DB_ALIAS]["ENGINE"], reason="is about SQLite"
+)
+TOY = {"toy.alpha", "toy.beta", "toy.gamma"}
+
+
+@pytest.fixture(autouse=True)
+def flow_rows(transactional_db: None) -> None:
+    schedule.ensure()
+
+
+def submit_some(count: int, workflow: str = "toy_line") -> list[Process]:
+    return [submit(workflow, subject=f"Toy {n}", input={}, now=NOW) for n in range(count)]
+
+
+def start(found: list[claims.Claim]) -> set[int]:
+    wanted = [(c.step_id, c.claim_id) for c in found]
+    return claims.start(wanted, timeout_seconds=30, worker="agent", delivery=uuid4(), now=NOW)
+
+
+def claim_until_none(worker: str) -> list[claims.Claim]:
+    found: list[claims.Claim] = []
+    while taken := claims.claim_due(TOY, worker, NOW):
+        found += taken
+    return found
+
+
+def without_where(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take away the locks and the conditions of the writes."""
+    monkeypatch.setattr(sql, "lock_rows", lambda *args, **kwargs: "")
+    real = sql.update_from
+    monkeypatch.setattr(
+        sql, "update_from", lambda table, columns, assign, where: real(table, columns, assign, "true")
+    )
+
+
+def test_two_schedulers_never_claim_the_same_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    submit_some(20)
+
+    with meeting_before_the_write(monkeypatch, 2):
+        results = race([lambda: claim_until_none("a"), lambda: claim_until_none("b")])
+
+    assert [result for result in results if isinstance(result, Exception)] == []
+    counts = Counter(claim.step_id for result in results for claim in result)
+    assert (len(counts), set(counts.values())) == (20, {1})
+    assert Journal.objects.filter(event="claimed").count() == 20
+
+
+@on_postgres
+def test_without_its_guards_a_step_would_be_claimed_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    submit_some(1)
+    without_where(monkeypatch)
+
+    with meeting_before_the_write(monkeypatch, 2):
+        results = race([lambda: claims.claim_due(TOY, "a", NOW)] * 2)
+
+    # The journal's own constraint is the last to hold.
+    assert any(isinstance(result, Exception) for result in results) or sum(map(len, results)) == 2
+
+
+@on_sqlite
+def test_without_immediate_transactions_schedulers_would_meet_locks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    submit_some(20)
+    options = connections.settings[DEFAULT_DB_ALIAS]["OPTIONS"]
+    monkeypatch.setitem(options, "transaction_mode", None)
+
+    with meeting_before_the_write(monkeypatch, 2):
+        results = race([lambda: claim_until_none("a"), lambda: claim_until_none("b")])
+
+    assert any(isinstance(result, OperationalError) for result in results)
+
+
+def test_two_supervisors_never_expire_the_same_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    submit_some(10)
+    start(claims.claim_due(TOY, "scheduler", NOW))
+    after = NOW + timedelta(seconds=40)
+
+    with meeting_before_the_write(monkeypatch, 2):
+        results = race([lambda: expiry.expire("a", after), lambda: expiry.expire("b", after)])
+
+    assert [result for result in results if isinstance(result, Exception)] == []
+    assert sum(result.reset for result in results) == 10
+    assert set(Step.objects.filter(name="one").values_list("failure_count", flat=True)) == {1}
+    assert Journal.objects.filter(event="expired").count() == 10
+
+
+@on_postgres
+def test_without_its_guards_a_step_would_be_expired_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    submit_some(1)
+    start(claims.claim_due(TOY, "scheduler", NOW))
+    without_where(monkeypatch)
+    after = NOW + timedelta(seconds=40)
+
+    with meeting_before_the_write(monkeypatch, 2):
+        results = race([lambda: expiry.expire("a", after)] * 2)
+
+    assert (
+        any(isinstance(result, Exception) for result in results)
+        or sum(result.reset for result in results) == 2
+    )
+
+
+def two_branches_about_to_finish() -> tuple[Process, list[Reply]]:
+    (process,) = submit_some(1, "toy_diamond")
+    found = claims.claim_due(TOY, "scheduler", NOW)
+    start(found)
+    top = Reply(found[0].step_id, found[0].claim_id, 1, result={})
+    branches = settling.settle([top], "scheduler", NOW).claims
+    start(branches)
+    return process, [Reply(c.step_id, c.claim_id, 1, result={}) for c in branches]
+
+
+def test_two_branches_that_finish_at_once_do_not_lose_their_join(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    process, (left, right) = two_branches_about_to_finish()
+
+    with meeting_before_the_write(monkeypatch, 2):
+        results = race(
+            [
+                lambda: settling.settle([left], "a", NOW),
+                lambda: settling.settle([right], "b", NOW),
+            ]
+        )
+
+    assert [result for result in results if isinstance(result, Exception)] == []
+    assert sum(len(result.claims) for result in results) == 1
+    assert only(process, "bottom").state == "processing"
+
+
+@on_postgres
+def test_without_the_process_lock_the_join_would_be_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    process, (left, right) = two_branches_about_to_finish()
+    monkeypatch.setattr(sql, "lock_rows", lambda *args, **kwargs: "")
+    # The process row's own sequence would be written by both, too.
+    monkeypatch.setattr(rows, "_write_processes", lambda lockeds: None)
+    monkeypatch.setattr(
+        "workers.store.journal.write", lambda entries, at: None
+    )
+
+    with meeting_before_the_write(monkeypatch, 2):
+        race(
+            [
+                lambda: settling.settle([left], "a", NOW),
+                lambda: settling.settle([right], "b", NOW),
+            ]
+        )
+
+    assert only(process, "bottom").state == "waiting"
+
+
+def test_a_late_reply_and_an_expiry_have_one_winner(monkeypatch: pytest.MonkeyPatch) -> None:
+    (process,) = submit_some(1)
+    found = claims.claim_due(TOY, "scheduler", NOW)
+    start(found)
+    reply = Reply(found[0].step_id, found[0].claim_id, 1, result={})
+    after = NOW + timedelta(seconds=40)
+
+    with meeting_before_the_write(monkeypatch, 2):
+        settled, expired = race(
+            [
+                lambda: settling.settle([reply], "scheduler", after),
+                lambda: expiry.expire("supervisor", after),
+            ]
+        )
+
+    assert settled.applied + expired.reset == 1
+    step = only(process, "one")
+    assert step.state == ("processed" if settled.applied else "pending")
+    assert step.failure_count == expired.reset
+
+
+def test_a_start_and_a_hand_back_have_one_winner(monkeypatch: pytest.MonkeyPatch) -> None:
+    (process,) = submit_some(1)
+    found = claims.claim_due(TOY, "scheduler", NOW)
+
+    with meeting_before_the_write(monkeypatch, 2, seconds=0.2):
+        started, handed_back = race(
+            [lambda: start(found), lambda: claims.hand_back(found, "scheduler", "refused", NOW)]
+        )
+
+    assert len(started) + handed_back == 1
+    assert only(process, "one").state == ("processing" if started else "pending")
+
+
+def test_twins_of_one_submission_key_are_one_order() -> None:
+    Product.objects.create(sku="SKU-1", name="Lamp", price="9.50", stock=100)
+    customer = Customer("Ann", "ann@example.org", "Street 1")
+
+    def place() -> Any:
+        return place_order(customer, [Line("SKU-1", 2)], submission_key="key-1", source="api")
+
+    results = race([place] * 8)
+
+    assert [result for result in results if isinstance(result, Exception)] == []
+    assert sorted(created for _, created in results) == [False] * 7 + [True]
+    assert (Order.objects.count(), OrderLine.objects.count()) == (1, 1)
+    assert (Process.objects.count(), Step.objects.count()) == (1, 5)

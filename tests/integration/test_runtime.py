@@ -1,0 +1,287 @@
+"""Running bundles: who replies, who is silent, and whose writes stay."""
+
+import signal
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from celery.exceptions import SoftTimeLimitExceeded
+from django.contrib.auth.models import Group
+from django.db import OperationalError
+
+from tests.integration.conftest import only
+from tests.toyflow import agents as toy
+from workers import dispatch, runtime, scheduler, tasks
+from workers.agent import Call
+from workers.exceptions import Permanent, Transient, Unavailable
+from workers.messages import Bundle
+from workers.models import Journal, Process, Step
+from workers.store import expiry
+from workers.submission import submit
+from workers.testing import Wire, pass_time
+
+pytestmark = pytest.mark.django_db
+
+
+def bundle_of(wire: Wire) -> Bundle:
+    (message,) = wire.of(dispatch.RUN_BUNDLE)
+    wire.messages.remove(message)
+    return Bundle.from_wire(message.body[0])
+
+
+def replies_on(wire: Wire) -> list[dict[str, Any]]:
+    return [reply for sent in wire.of(dispatch.SETTLE) for reply in sent.body[0]["replies"]]
+
+
+def submitted(workflow: str = "toy_line", timeout: int | None = None) -> Process:
+    process = submit(workflow, subject="Toy 1", input={"n": 1})
+    if timeout is not None:
+        Step.objects.filter(process=process).update(timeout_seconds=timeout)
+    scheduler.advance()
+    return process
+
+
+def test_an_agent_gets_its_payload_and_the_same_key_at_every_attempt(wire: Wire) -> None:
+    seen: list[Call] = []
+    toy.script["toy.alpha"] = lambda call: seen.append(call) or {}  # type: ignore[func-returns-value]
+    process = submitted()
+    runtime.perform(bundle_of(wire))
+    wire.drop_all()
+    pass_time(40)
+    expiry.expire("supervisor")
+    pass_time(40)
+    scheduler.advance()
+    runtime.perform(bundle_of(wire))
+
+    assert [(c.payload, c.step, c.attempt) for c in seen] == [
+        ({"n": 1}, "one", 1),
+        ({"n": 1}, "one", 2),
+    ]
+    assert len({call.key for call in seen}) == 1
+    assert seen[0].key == only(process, "one").idempotency_key
+
+
+def test_the_soft_limit_is_the_timeout_and_the_hard_one_follows(wire: Wire) -> None:
+    submitted()
+
+    (message,) = wire.of(dispatch.RUN_BUNDLE)
+
+    assert (message.options["soft_time_limit"], message.options["time_limit"]) == (30, 40)
+    assert message.queue == "sas.agents"
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind"),
+    [
+        (Unavailable("http_503", "busy", retry_after=9), "unavailable"),
+        (Transient("http_500", "oops"), "transient"),
+        (Permanent("http_404", "gone"), "permanent"),
+        (ZeroDivisionError("bug"), "transient"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
+)
+def test_what_an_agent_raises_becomes_a_fault(wire: Wire, fault: Exception, kind: str) -> None:
+    def fail(call: Call) -> dict[str, Any]:
+        raise fault
+
+    toy.script["toy.alpha"] = fail
+    submitted()
+
+    runtime.perform(bundle_of(wire))
+
+    (reply,) = replies_on(wire)
+    assert reply["fault"]["kind"] == kind
+
+
+def test_a_result_that_cannot_be_stored_is_a_fault(wire: Wire) -> None:
+    toy.script["toy.alpha"] = lambda call: {"text": "a\x00b"}
+    submitted()
+
+    runtime.perform(bundle_of(wire))
+
+    (reply,) = replies_on(wire)
+    assert (reply["fault"]["kind"], reply["fault"]["code"]) == ("transient", "agent_crashed")
+
+
+def test_a_claim_started_by_another_delivery_is_not_run(wire: Wire) -> None:
+    submitted()
+    bundle = bundle_of(wire)
+    runtime.perform(bundle)
+
+    assert [runtime.perform(bundle) for _ in range(9)] == [0] * 9
+
+    assert len(toy.calls["toy.alpha"]) == 1
+    assert len(replies_on(wire)) == 1
+
+
+def test_an_agent_past_its_deadline_says_nothing(wire: Wire) -> None:
+    toy.script["toy.alpha"] = toy.sleeper(1.2)
+    process = submitted(timeout=1)
+    before = threading.active_count()
+
+    assert runtime.perform(bundle_of(wire)) == 0
+
+    assert wire.messages == []
+    step = only(process, "one")
+    assert (step.state, step.failure_count) == ("processing", 0)
+    assert threading.active_count() <= before + 1
+
+
+def test_the_others_of_a_bundle_reply_although_one_is_late(wire: Wire) -> None:
+    def sometimes(call: Call) -> dict[str, Any]:
+        if call.subject == "Toy 1":
+            time.sleep(1.2)
+        return {}
+
+    toy.script["toy.alpha"] = sometimes
+    for number in range(8):
+        submit("toy_line", subject=f"Toy {number}", input={})
+    Step.objects.update(timeout_seconds=1)
+    scheduler.advance()
+    bundles = [Bundle.from_wire(sent.body[0]) for sent in wire.of(dispatch.RUN_BUNDLE)]
+    wire.drop_all()
+
+    replied = [runtime.perform(bundle) for bundle in bundles]
+
+    assert len(bundles) == 4
+    assert sum(replied) == 7
+    assert len(replies_on(wire)) == 7
+
+
+def test_the_soft_limit_ends_the_waiting_and_sends_nothing_more(
+    wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    toy.script["toy.alpha"] = toy.sleeper(0.3)
+    submitted()
+    real = runtime.wait
+    struck = []
+
+    def strike(*args: Any, **kwargs: Any) -> Any:
+        if not struck:
+            struck.append(True)
+            raise SoftTimeLimitExceeded
+        return real(*args, **kwargs)
+
+    monkeypatch.setattr(runtime, "wait", strike)
+
+    assert runtime.perform(bundle_of(wire)) == 0
+    assert wire.messages == []
+
+
+def test_the_soft_limit_s_signal_waits_until_a_write_is_over() -> None:
+    from workers.signals import soft_limit_masked
+
+    struck: list[str] = []
+    before = signal.signal(signal.SIGUSR1, lambda *_: struck.append("signal"))
+    try:
+        with soft_limit_masked():
+            signal.raise_signal(signal.SIGUSR1)
+            assert struck == []
+        assert struck == ["signal"]
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+
+
+def test_a_reply_the_broker_refuses_is_filed_on_its_row(wire: Wire) -> None:
+    process = submitted()
+    bundle = bundle_of(wire)
+    wire.is_down = True
+
+    assert runtime.perform(bundle) == 1
+
+    assert only(process, "one").reply["result"] == {"by": "toy.alpha"}
+    wire.is_down = False
+    wire.run_until_idle()
+    assert wire.states(process) == {"one": "processed", "two": "processed"}
+
+
+def test_an_unsafe_agent_s_reply_is_always_filed(wire: Wire) -> None:
+    process = submit("toy_optional", subject="Toy 1", input={})
+
+    wire.run_until_idle()
+
+    assert wire.states(process) == {"work": "processed", "mail": "processed"}
+    assert Journal.objects.filter(event="reply_filed").count() == 1
+
+
+def test_a_local_agent_that_wakes_after_its_deadline_has_its_writes_rolled_back(
+    wire: Wire,
+) -> None:
+    process = submitted("toy_local")
+
+    def oversleep(call: Call) -> dict[str, Any]:
+        pass_time(31)
+        return {}
+
+    toy.script["toy.writer"] = oversleep
+
+    assert runtime.perform(bundle_of(wire)) == 0
+
+    assert not Group.objects.exists()
+    assert wire.messages == []
+    assert only(process, "write").reply is None
+    assert not Journal.objects.filter(event="reply_filed").exists()
+
+
+def test_a_local_agent_whose_claim_was_superseded_has_its_writes_rolled_back(wire: Wire) -> None:
+    process = submitted("toy_local")
+
+    def lose_the_claim(call: Call) -> dict[str, Any]:
+        Step.objects.filter(process=process).update(claim_id="0" * 32)
+        return {}
+
+    toy.script["toy.writer"] = lose_the_claim
+
+    assert runtime.perform(bundle_of(wire)) == 0
+    assert not Group.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (Permanent("out_of_stock", "none left"), "permanent"),
+        (OperationalError("lock timeout"), "unavailable"),
+        (RuntimeError("bug"), "transient"),
+    ],
+    ids=["permanent", "database", "bug"],
+)
+def test_a_local_agent_that_fails_keeps_its_fault_and_not_its_writes(
+    wire: Wire, error: Exception, kind: str
+) -> None:
+    def fail(call: Call) -> dict[str, Any]:
+        raise error
+
+    toy.script["toy.writer"] = fail
+    process = submitted("toy_local")
+
+    assert runtime.perform(bundle_of(wire)) == 1
+
+    assert not Group.objects.exists()
+    assert only(process, "write").reply["fault"]["kind"] == kind
+
+
+def test_a_bundle_of_an_unknown_agent_is_left_to_those_who_know_it(wire: Wire) -> None:
+    process = submitted()
+    body = bundle_of(wire).to_wire()
+
+    tasks.run_bundle_now({**body, "agent": "toy.nobody"})
+
+    assert only(process, "one").started_at is None
+
+
+@pytest.mark.parametrize("body", [None, 5, {}, {"version": 9}], ids=repr)
+def test_a_message_that_is_none_of_ours_is_dropped(body: Any) -> None:
+    tasks.run_bundle_now(body)
+    tasks.settle_now(body)
+
+
+def test_a_dropped_nudge_costs_nothing(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
+    wire.is_down = True
+
+    assert dispatch.nudge() is False
+    dispatch.nudge_later()
+
+
+Toy = Callable[..., Process]

@@ -1,0 +1,236 @@
+"""The Scheduler with messages lost, doubled and refused."""
+
+from typing import Any
+
+import pytest
+from django.test import override_settings
+
+from tests.integration.conftest import only
+from tests.toyflow import agents as toy
+from workers import dispatch, scheduler, supervisor
+from workers.agent import Call
+from workers.exceptions import Permanent, Transient
+from workers.models import Alert, Journal, Lease, Process, Step
+from workers.registry import register_workflow
+from workers.store import leases
+from workers.submission import submit
+from workers.testing import Wire, forget_duties, pass_time
+from workers.workflow import Workflow, step
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def no_pause() -> None:
+    scheduler._pause.end()
+
+
+def test_claims_the_broker_refuses_are_handed_back_and_claiming_pauses(wire: Wire) -> None:
+    process = submit("toy_line", subject="Toy 1", input={})
+    wire.is_down = True
+
+    assert scheduler.advance() == 0
+
+    one = only(process, "one")
+    assert (one.state, one.failure_count, one.lost_count) == ("pending", 0, 0)
+    assert scheduler._pause.is_on()
+    wire.is_down = False
+    assert scheduler.advance() == 0
+    scheduler._pause.end()
+    wire.run_until_idle()
+    assert set(wire.states(process).values()) == {"processed"}
+    assert Journal.objects.filter(event="handed_back").count() == 1
+
+
+def test_every_message_lost_costs_time_and_no_failure_before_the_start(wire: Wire) -> None:
+    process = submit("toy_line", subject="Toy 1", input={})
+    scheduler.advance()
+    wire.drop_all()
+
+    pass_time(20)
+    scheduler.advance()
+    wire.run_until_idle()
+
+    assert set(wire.states(process).values()) == {"processed"}
+    assert list(Step.objects.values_list("failure_count", "attempt")) == [(0, 1), (0, 1)]
+    assert Journal.objects.filter(event="lost").count() == 1
+
+
+def test_a_lost_reply_costs_one_attempt_and_never_an_effect(wire: Wire) -> None:
+    process = submit("toy_line", subject="Toy 1", input={})
+    scheduler.advance()
+    wire.deliver_all(dispatch.RUN_BUNDLE)
+    wire.drop_all()
+
+    pass_time(40)
+    supervisor.sweep()
+    pass_time(10)
+    wire.run_until_idle()
+
+    assert set(wire.states(process).values()) == {"processed"}
+    one = only(process, "one")
+    assert (one.failure_count, one.attempt) == (1, 2)
+    assert len(set(toy.calls["toy.alpha"])) == 1
+
+
+def test_every_message_doubled_has_every_step_run_once(wire: Wire) -> None:
+    process = submit("toy_diamond", subject="Toy 1", input={})
+    scheduler.advance()
+
+    while wire.messages:
+        message = wire.messages[0]
+        wire.deliver(message)
+        wire.deliver(message)
+
+    assert set(wire.states(process).values()) == {"processed"}
+    assert len(toy.calls["toy.alpha"]) == len(set(toy.calls["toy.alpha"])) == 2
+    assert len(toy.calls["toy.beta"]) == len(set(toy.calls["toy.beta"])) == 2
+
+
+def test_a_transient_fault_heals_by_itself(wire: Wire) -> None:
+    def fail_twice(call: Call) -> dict[str, Any]:
+        if call.attempt < 3:
+            raise Transient("http_500", "oops")
+        return {}
+
+    toy.script["toy.alpha"] = fail_twice
+    process = submit("toy_line", subject="Toy 1", input={})
+
+    for _ in range(3):
+        wire.run_until_idle()
+        pass_time(600)
+
+    assert set(wire.states(process).values()) == {"processed"}
+    assert only(process, "one").failure_count == 2
+    assert not Alert.objects.exists()
+
+
+def test_a_refusal_goes_to_the_fallback_agent(wire: Wire) -> None:
+    def refuse(call: Call) -> dict[str, Any]:
+        raise Permanent("no_route", "cannot deliver there")
+
+    toy.script["toy.alpha"] = refuse
+    process = submit("toy_fallback", subject="Toy 1", input={})
+
+    wire.run_until_idle()
+
+    step_row = only(process, "ship")
+    assert (step_row.state, step_row.agent, step_row.result) == (
+        "processed",
+        "toy.beta",
+        {"by": "toy.beta"},
+    )
+
+
+def test_a_backlog_leaves_in_bundles_spread_over_the_slots(wire: Wire) -> None:
+    for number in range(12):
+        submit("toy_line", subject=f"Toy {number}", input={})
+
+    with override_settings(SAS_AGENT_SLOTS=4):
+        scheduler.advance()
+
+    assert [len(sent.requests) for sent in wire.of(dispatch.RUN_BUNDLE)] == [3, 3, 3, 3]
+
+
+def test_a_bundle_is_no_deeper_than_its_agent_allows(wire: Wire) -> None:
+    for number in range(12):
+        submit("toy_narrow", subject=f"Toy {number}", input={})
+    for number in range(12):
+        submit("toy_line", subject=f"Line {number}", input={})
+    wire.run_until_idle()
+    for process in Process.objects.filter(workflow="toy_line"):
+        assert wire.states(process)["two"] == "processed"
+
+
+def test_a_request_builder_that_fails_ends_its_step_and_no_other(wire: Wire) -> None:
+    def broken(order: Any, results: Any) -> Any:
+        return {"x": order["missing"]}
+
+    register_workflow(Workflow("toy_broken", 1, (step("one", "toy.alpha", request=broken),)))
+    bad = submit("toy_broken", subject="Bad", input={})
+    good = submit("toy_line", subject="Good", input={})
+
+    wire.run_until_idle()
+
+    assert wire.states(bad) == {"one": "error"}
+    assert only(bad, "one").fault["code"] == "request_builder_failed"
+    assert set(wire.states(good).values()) == {"processed"}
+
+
+def test_a_process_that_stands_still_is_carried_on(wire: Wire) -> None:
+    process = submit("toy_line", subject="Toy 1", input={})
+    wire.run_until_idle()
+    # As if the last transaction had been lost in part, which no code of ours can do.
+    Process.objects.filter(pk=process.pk).update(state="processing", finished_at=None)
+    Step.objects.filter(process=process, name="two").update(state="waiting", result=None)
+    forget_duties()
+
+    wire.run_until_idle()
+
+    assert set(wire.states(process).values()) == {"processed"}
+
+
+def test_the_poll_looks_for_standing_processes_once_per_interval(wire: Wire) -> None:
+    assert leases.is_due(leases.POLL, 5)
+    assert not leases.is_due(leases.POLL, 5)
+    Lease.objects.update(performed_at=None)
+    assert leases.is_due(leases.POLL, 5)
+
+
+def test_a_supervisor_without_the_lease_does_nothing(wire: Wire) -> None:
+    process = submit("toy_line", subject="Toy 1", input={})
+    scheduler.advance()
+    wire.deliver_all(dispatch.RUN_BUNDLE)
+    wire.drop_all()
+    pass_time(40)
+    assert leases.acquire(leases.SWEEP, "another supervisor", 15)
+
+    assert supervisor.sweep() == supervisor.Swept(had_lease=False)
+
+    assert only(process, "one").failure_count == 0
+    assert leases.release(leases.SWEEP, "another supervisor")
+    assert supervisor.sweep().reset == 1
+
+
+def test_a_lease_that_is_over_goes_to_the_next(wire: Wire) -> None:
+    assert leases.acquire(leases.SWEEP, "first", 15)
+    assert not leases.acquire(leases.SWEEP, "second", 15)
+    Lease.objects.update(expires_at="2026-01-01T00:00Z")
+
+    assert leases.acquire(leases.SWEEP, "second", 15)
+    assert not leases.release(leases.SWEEP, "first")
+    assert Lease.objects.get(name=leases.SWEEP).holder == "second"
+
+
+def test_a_sweep_after_an_outage_extends_before_it_counts(wire: Wire) -> None:
+    process = submit("toy_line", subject="Toy 1", input={})
+    supervisor.sweep()
+    scheduler.advance()
+    wire.deliver_all(dispatch.RUN_BUNDLE)
+    pass_time(40)
+    Lease.objects.update(performed_at="2026-01-01T00:00Z")
+
+    swept = supervisor.sweep()
+
+    assert (swept.extended, swept.reset) == (1, 0)
+    wire.run_until_idle()
+    assert set(wire.states(process).values()) == {"processed"}
+    assert only(process, "one").failure_count == 0
+
+
+def test_overdue_duties_are_triggered_with_one_alert(wire: Wire) -> None:
+    from workers import overdue
+
+    supervisor.sweep()
+    scheduler.advance()
+    assert overdue.look() == []
+    Lease.objects.update(performed_at="2026-01-01T00:00Z")
+
+    assert overdue.look() == ["sweep", "poll"]
+    overdue.look()
+
+    assert [sent.task for sent in wire.messages] == [dispatch.SWEEP, dispatch.ADVANCE] * 2
+    assert list(Alert.objects.values_list("code", "times").order_by("id")) == [
+        ("duty_overdue", 2),
+        ("duty_overdue", 2),
+    ]
