@@ -1,0 +1,21 @@
+"""The billing service: issuing an invoice, and voiding it."""
+
+from collections.abc import Callable
+
+from orders.clients.http import Answer, post
+
+
+def issue(
+    base_url: str, *, order: int, amount: str, key: str, remaining: Callable[[], float]
+) -> Answer:
+    """Issue the invoice of an order over its total, a decimal string."""
+    body = {"order": order, "amount": amount}
+    return post(base_url, "/billing/issue", body, key=key, remaining=remaining)
+
+
+def void(
+    base_url: str, *, order: int, key: str, undoes: str, remaining: Callable[[], float]
+) -> Answer:
+    """Undo the invoice that was issued, or might have been, with the key ``undoes``."""
+    body = {"order": order, "undoes": undoes}
+    return post(base_url, "/billing/void", body, key=key, remaining=remaining)

@@ -1,0 +1,85 @@
+"""Which fault a failed call is.
+
+Unavailable: it never reached the service, or the service said "not now".  Permanent: the
+service refused.  Transient: everything whose outcome is unknown.  Messages say what happened
+in our words; of the remote's own text only a short code gets in.
+"""
+
+import re
+import time
+from collections.abc import Mapping
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import httpx2
+
+from workers.exceptions import Fault, Permanent, Transient, Unavailable
+
+LONGEST_MESSAGE = 200
+LONGEST_RETRY_AFTER = 3600.0
+CODE = re.compile(r"[A-Za-z0-9_.-]{1,50}")
+
+#: Raised before the first byte of the request has left.
+NOT_SENT = (
+    httpx2.ConnectError,
+    httpx2.ConnectTimeout,
+    httpx2.PoolTimeout,
+    httpx2.UnsupportedProtocol,
+    httpx2.InvalidURL,
+    # The resolver's, for a host name with an impossible label.
+    UnicodeError,
+)
+
+
+def fault_of_exception(path: str, problem: Exception) -> Fault:
+    """Return the fault of a call that got no complete answer."""
+    if isinstance(problem, NOT_SENT):
+        return Unavailable("unreachable", _message(path, f"not reached: {problem}"))
+    if isinstance(problem, httpx2.TimeoutException):
+        return Transient("timeout", _message(path, "no answer in time"))
+    # By its class only: the text of a protocol error quotes what the remote sent.
+    name = type(problem).__name__
+    return Transient("connection_lost", _message(path, f"connection lost ({name})"))
+
+
+def fault_of_status(
+    path: str, status: int, headers: Mapping[str, str], body: dict[str, Any] | None
+) -> Fault:
+    """Return the fault that an answer other than 2xx stands for.
+
+    A redirect is followed nowhere: whoever sent it is not the service.
+    """
+    error = (body or {}).get("error")
+    code = error if isinstance(error, str) and CODE.fullmatch(error) else f"http_{status}"
+    kind: type[Fault] = Transient
+    if status in (429, 503) or 300 <= status <= 399:
+        kind = Unavailable
+    elif 400 <= status <= 499 and status not in (408, 409, 425):
+        kind = Permanent
+    wait = retry_after(headers.get("Retry-After", ""))
+    return kind(code, _message(path, f"answered {status}"), retry_after=wait)
+
+
+def unreadable(path: str, what: str) -> Fault:
+    """Return the fault of a success that cannot be read: its effect may well have happened."""
+    return Transient("unreadable_answer", _message(path, what))
+
+
+def retry_after(text: str) -> float | None:
+    """Read a Retry-After header: seconds or an HTTP date, an hour at most."""
+    text = text.strip()
+    if re.fullmatch(r"[0-9]{1,12}", text):
+        return min(float(text), LONGEST_RETRY_AFTER)
+    try:
+        moment = parsedate_to_datetime(text)
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
+        left = moment.timestamp() - time.time()
+    except (ValueError, OverflowError):
+        return None
+    return min(max(left, 0.0), LONGEST_RETRY_AFTER)
+
+
+def _message(path: str, what: str) -> str:
+    return f"POST {path}: {what}"[:LONGEST_MESSAGE]

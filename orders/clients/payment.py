@@ -1,0 +1,33 @@
+"""The payment service: charging a card, and giving the money back."""
+
+from collections.abc import Callable
+
+from orders.clients.http import Answer, post
+
+
+def charge(
+    base_url: str,
+    *,
+    order: int,
+    amount: str,
+    key: str,
+    remaining: Callable[[], float],
+    card: str | None = None,
+) -> Answer:
+    """Charge an order's total, a decimal string.  A declined card is ``Permanent``."""
+    body = {"order": order, "amount": amount} | ({} if card is None else {"card": card})
+    return post(base_url, "/payment/charge", body, key=key, remaining=remaining)
+
+
+def refund(
+    base_url: str,
+    *,
+    order: int,
+    amount: str,
+    key: str,
+    undoes: str,
+    remaining: Callable[[], float],
+) -> Answer:
+    """Undo the charge that was made, or might have been, with the key ``undoes``."""
+    body = {"order": order, "amount": amount, "undoes": undoes}
+    return post(base_url, "/payment/refund", body, key=key, remaining=remaining)

@@ -1,0 +1,34 @@
+"""Turning the bytes of an answer into a JSON object that a database can hold."""
+
+import json
+import math
+from typing import Any
+
+LARGEST_DEPTH = 32
+
+
+def read_object(raw: bytes) -> dict[str, Any] | None:
+    """Return the object, or None where the bytes are anything else.
+
+    NUL, lone surrogates, NaN and infinities are valid for Python's parser but refused by
+    PostgreSQL, so they are refused here: the result of a call ends in a JSON column.
+    """
+    try:
+        value = json.loads(raw)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) and _is_storable(value, LARGEST_DEPTH) else None
+
+
+def _is_storable(value: object, depth: int) -> bool:
+    if isinstance(value, str):
+        return "\0" not in value and not any("\ud800" <= letter <= "\udfff" for letter in value)
+    if isinstance(value, float):
+        return math.isfinite(value)
+    if isinstance(value, dict):
+        return depth > 0 and all(
+            _is_storable(part, depth - 1) for pair in value.items() for part in pair
+        )
+    if isinstance(value, list):
+        return depth > 0 and all(_is_storable(part, depth - 1) for part in value)
+    return True

@@ -1,0 +1,40 @@
+"""A carrier: booking a parcel, and cancelling it.
+
+The shipping service and the courier, its fall-back, speak the same language; ``carrier``
+says which one is meant.
+"""
+
+from collections.abc import Callable
+from typing import Literal
+
+from orders.clients.http import Answer, post
+
+Carrier = Literal["shipping", "courier"]
+
+
+def book(
+    base_url: str,
+    *,
+    order: int,
+    address: str,
+    key: str,
+    remaining: Callable[[], float],
+    carrier: Carrier = "shipping",
+) -> Answer:
+    """Book a parcel to an address.  An address the carrier cannot reach is ``Permanent``."""
+    body = {"order": order, "address": address}
+    return post(base_url, f"/{carrier}/book", body, key=key, remaining=remaining)
+
+
+def cancel(
+    base_url: str,
+    *,
+    order: int,
+    key: str,
+    undoes: str,
+    remaining: Callable[[], float],
+    carrier: Carrier = "shipping",
+) -> Answer:
+    """Undo the booking that was made, or might have been, with the key ``undoes``."""
+    body = {"order": order, "undoes": undoes}
+    return post(base_url, f"/{carrier}/cancel", body, key=key, remaining=remaining)

@@ -1,0 +1,89 @@
+"""The fault switches of a service: one set, replaced as a whole."""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+LARGEST_LATENCY_SECONDS = 300
+
+
+class InvalidFaults(Exception):
+    """A fault set that cannot be put in force: which field, what is wrong, what to send."""
+
+    def __init__(self, field: str, problem: str, remedy: str) -> None:
+        super().__init__(f"{field} {problem}. {remedy}")
+        self.field = field
+        self.problem = problem
+        self.remedy = remedy
+
+
+@dataclass(frozen=True, slots=True)
+class FaultSet:
+    """What a service does wrong.  Rates are shares of calls between 0 and 1."""
+
+    #: Answered with ``error_status`` (503 if not given), no effect.
+    error_rate: float = 0.0
+    error_status: int | None = None
+    #: Waited before every call.
+    latency_seconds: float = 0.0
+    #: Never answered, no effect.
+    hang_rate: float = 0.0
+    #: The same for every order whose number divides by it.
+    hang_every: int | None = None
+    #: The effect happens, then the connection is closed without an answer.
+    drop_after_effect_rate: float = 0.0
+    #: The effect happens, then the answer is 200 with an unreadable body.
+    garbage_rate: float = 0.0
+    #: The service processes the call twice.
+    duplicate_rate: float = 0.0
+    #: Every order whose number divides by it: ``error_status`` (500 if not given), no effect.
+    fail_every: int | None = None
+    #: 503 to every call.
+    down: bool = False
+    #: Makes the rates strike the same calls in every run.
+    seed: int | None = None
+
+    @classmethod
+    def read(cls, body: dict[str, Any]) -> Self:
+        """Check a set as it was sent.  Raises ``InvalidFaults`` for the first wrong field."""
+        for field, value in body.items():
+            if field not in cls.__dataclass_fields__:
+                remedy = f"Send only {', '.join(cls.__dataclass_fields__)}."
+                raise InvalidFaults(field, "is no fault switch", remedy)
+            if not _is_good(field, value):
+                problem = f"cannot be {value!r}"[:100]
+                raise InvalidFaults(field, problem, f"Send {_wanted(field)}, or leave it out.")
+        return cls(**body)
+
+
+#: The switches that a ledger counts: those that can strike a call.
+SWITCHES = tuple(
+    field for field in FaultSet.__dataclass_fields__ if field not in ("error_status", "seed")
+)
+
+
+def _is_good(field: str, value: object) -> bool:
+    if field == "down":
+        return isinstance(value, bool)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    if field == "latency_seconds":
+        return 0 <= value <= LARGEST_LATENCY_SECONDS
+    if field.endswith("_rate"):
+        return 0 <= value <= 1
+    if not isinstance(value, int):
+        return False
+    if field == "error_status":
+        return 400 <= value <= 599
+    return field == "seed" or value >= 1
+
+
+def _wanted(field: str) -> str:
+    if field == "down":
+        return "true or false"
+    if field == "latency_seconds":
+        return f"a number of seconds from 0 to {LARGEST_LATENCY_SECONDS}"
+    if field.endswith("_rate"):
+        return "a number from 0 to 1"
+    if field == "error_status":
+        return "a whole number from 400 to 599"
+    return "a whole number" if field == "seed" else "a whole number from 1"

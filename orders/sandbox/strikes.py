@@ -1,0 +1,61 @@
+"""Which fault switches strike one call.
+
+Decided by a hash of the seed, the key and how often that key was called under the set in
+force, never by a shared generator: threads that overtake each other change nothing.
+"""
+
+import hashlib
+import secrets
+import threading
+from collections import Counter
+
+from orders.sandbox.calls import Call
+from orders.sandbox.faults import FaultSet
+
+RATES = (
+    "error_rate",
+    "hang_rate",
+    "drop_after_effect_rate",
+    "garbage_rate",
+    "duplicate_rate",
+)
+
+
+class Strikes:
+    """A fault set in force, from the moment it was put there."""
+
+    def __init__(self, faults: FaultSet) -> None:
+        self.faults = faults
+        self._rates = tuple((switch, getattr(faults, switch)) for switch in RATES)
+        self._is_random = any(rate for _, rate in self._rates)
+        self._seed = secrets.token_hex() if faults.seed is None else str(faults.seed)
+        self._lock = threading.Lock()
+        self._calls: Counter[str] = Counter()
+
+    def on(self, call: Call) -> frozenset[str]:
+        """Return the switches that strike this call, and count it."""
+        struck = set()
+        if self.faults.latency_seconds:
+            struck.add("latency_seconds")
+        for switch, divisor in (
+            ("hang_every", self.faults.hang_every),
+            ("fail_every", self.faults.fail_every),
+        ):
+            if divisor is not None and call.order % divisor == 0:
+                struck.add(switch)
+        if self._is_random:
+            nth = self._next(call.key)
+            struck |= {
+                switch for switch, rate in self._rates if self._draw(call, switch, nth) < rate
+            }
+        return frozenset(struck)
+
+    def _next(self, key: str) -> int:
+        with self._lock:
+            self._calls[key] += 1
+            return self._calls[key]
+
+    def _draw(self, call: Call, switch: str, nth: int) -> float:
+        text = f"{self._seed} {switch} {call.service} {call.operation.name} {call.key} {nth}"
+        digest = hashlib.sha256(text.encode()).digest()
+        return int.from_bytes(digest[:6]) / 2**48

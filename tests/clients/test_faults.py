@@ -1,0 +1,202 @@
+"""Which fault a failed call is, and what its message may say."""
+
+import gzip
+import socket
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
+import pytest
+
+from orders.clients.faults import retry_after
+from orders.clients.http import LARGEST_ANSWER, post
+from tests.clients.clock import seconds
+from tests.clients.scripted import answer, scripted
+from workers.exceptions import Fault, Permanent, Transient, Unavailable
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        (300, Unavailable),
+        (302, Unavailable),
+        (400, Permanent),
+        (401, Permanent),
+        (402, Permanent),
+        (403, Permanent),
+        (404, Permanent),
+        (408, Transient),
+        (409, Transient),
+        (410, Permanent),
+        (422, Permanent),
+        (425, Transient),
+        (429, Unavailable),
+        (499, Permanent),
+        (500, Transient),
+        (501, Transient),
+        (502, Transient),
+        (503, Unavailable),
+        (504, Transient),
+        (599, Transient),
+        (600, Transient),
+    ],
+)
+def test_a_status_decides_the_kind_of_fault(status: int, kind: type[Fault]) -> None:
+    with scripted([answer(f"{status} X")]) as server, pytest.raises(Fault) as caught:
+        post(server.url, "/x", {}, key="k1", remaining=seconds(0.9))
+
+    assert type(caught.value) is kind
+    assert caught.value.code == f"http_{status}"
+    assert caught.value.message == f"POST /x: answered {status}"
+
+
+@pytest.mark.parametrize(
+    ("pieces", "code"),
+    [
+        pytest.param([], "connection_lost", id="closed without an answer"),
+        pytest.param([b"HTTP/1.1 200 OK\r\nContent-L"], "connection_lost", id="cut headers"),
+        pytest.param([answer("200 OK", b'{"a": 1}')[:-3]], "connection_lost", id="cut body"),
+        pytest.param([b"SSH-2.0-server\r\n\r\n"], "connection_lost", id="not HTTP"),
+        pytest.param([answer("200 OK", b"<html>")], "unreadable_answer", id="HTML"),
+        pytest.param([answer("200 OK", b"")], "unreadable_answer", id="nothing"),
+        pytest.param([answer("200 OK", b"[1]")], "unreadable_answer", id="list"),
+        pytest.param([answer("200 OK", b"[" * 99_999)], "unreadable_answer", id="deep"),
+        pytest.param([answer("200 OK", b'{"a": NaN}')], "unreadable_answer", id="NaN"),
+        pytest.param([answer("200 OK", b'{"a": 1e999}')], "unreadable_answer", id="infinity"),
+        pytest.param([answer("200 OK", b'{"a": "\\u0000"}')], "unreadable_answer", id="NUL"),
+        pytest.param([answer("200 OK", b'{"\\ud800": 1}')], "unreadable_answer", id="surrogate"),
+        pytest.param(
+            [answer("200 OK", b'{"a": ' + b"[" * 40 + b"]" * 40 + b"}")],
+            "unreadable_answer",
+            id="deeper than a column should be",
+        ),
+        pytest.param(
+            [answer("200 OK", gzip.compress(b'{"a": 1}'), Content_Encoding="gzip")],
+            "unreadable_answer",
+            id="compressed",
+        ),
+        pytest.param(
+            [answer("200 OK", b'{"a": "' + b"x" * LARGEST_ANSWER + b'"}')],
+            "unreadable_answer",
+            id="too large",
+        ),
+    ],
+)
+def test_an_answer_that_cannot_be_read_leaves_the_outcome_unknown(
+    pieces: list[bytes], code: str
+) -> None:
+    with scripted(pieces) as server, pytest.raises(Transient) as caught:
+        post(server.url, "/x", {}, key="k1", remaining=seconds(5))
+
+    assert (caught.value.code, caught.value.tries) == (code, 1)
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        pytest.param("http://host.invalid", id="unknown host"),
+        pytest.param("http://" + "x" * 64 + ".invalid", id="impossible host"),
+        pytest.param("ftp://127.0.0.1", id="other scheme"),
+        pytest.param("127.0.0.1:80", id="no scheme"),
+        pytest.param("http://[::1", id="no URL"),
+        pytest.param("http://127.0.0.1:99999", id="impossible port"),
+    ],
+)
+def test_a_service_that_cannot_be_addressed_is_unavailable(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def resolve(*_: object, **__: object) -> None:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    if "host.invalid" in url:
+        # Whatever resolver this machine has.
+        monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    with pytest.raises(Unavailable) as caught:
+        post(url, "/x", {}, key="k1", remaining=seconds(0.9))
+
+    assert caught.value.code == "unreachable"
+
+
+def test_a_refused_connection_is_unavailable_and_tried_again() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+    with pytest.raises(Unavailable) as caught:
+        post(url, "/x", {}, key="k1", remaining=seconds(5))
+
+    assert (caught.value.code, caught.value.tries) == ("unreachable", 3)
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        pytest.param(b'{"error": "card_declined"}', "card_declined", id="code"),
+        pytest.param(b'{"error": "No money for anna@example.org"}', "http_402", id="prose"),
+        pytest.param(b'{"error": {"code": 1}}', "http_402", id="object"),
+        pytest.param(b'{"error": "' + b"x" * 51 + b'"}', "http_402", id="long"),
+        pytest.param(b"[]", "http_402", id="list"),
+        pytest.param(b"x" * (LARGEST_ANSWER + 9), "http_402", id="too large"),
+    ],
+)
+def test_the_code_is_the_remotes_own_where_it_is_one(body: bytes, code: str) -> None:
+    with scripted([answer("402 No", body)]) as server, pytest.raises(Permanent) as caught:
+        post(server.url, "/x", {"card": "4242"}, key="secret", remaining=seconds(5))
+
+    assert caught.value.code == code
+    assert caught.value.message == "POST /x: answered 402"
+
+
+def test_a_message_quotes_nothing_of_an_answer_that_is_not_http() -> None:
+    pieces = [b"HTTP/1.1 200 OK\r\nsecret line\r\n\r\n"]
+    with scripted(pieces) as server, pytest.raises(Transient) as caught:
+        post(server.url, "/x", {}, key="k1", remaining=seconds(5))
+
+    assert caught.value.message == "POST /x: connection lost (RemoteProtocolError)"
+
+
+def test_a_message_has_at_most_two_hundred_letters() -> None:
+    with scripted([answer("500 Oops")]) as server, pytest.raises(Transient) as caught:
+        post(server.url, "/" + "x" * 500, {}, key="k1", remaining=seconds(5))
+
+    assert len(caught.value.message) == 200
+
+
+def test_retry_after_comes_with_the_fault() -> None:
+    with (
+        scripted([answer("429 Slow down", Retry_After="7")]) as server,
+        pytest.raises(Unavailable) as caught,
+    ):
+        post(server.url, "/x", {}, key="k1", remaining=seconds(5))
+
+    assert caught.value.retry_after == 7.0
+
+
+@pytest.mark.parametrize(
+    ("text", "wait"),
+    [
+        ("0", 0.0),
+        (" 120 ", 120.0),
+        ("999999", 3600.0),
+        ("", None),
+        ("-5", None),
+        ("1.5", None),
+        ("soon", None),
+        ("9" * 5000, None),
+        ("Wed, 21 Oct 2015 07:28:00 GMT", 0.0),
+        ("Wed, 21 Oct 2015 07:28:00 -0000", 0.0),
+        ("Fri, 31 Dec 9999 23:59:59 GMT", 3600.0),
+        ("Wed, 99 Oct 2015 07:28:00 GMT", None),
+    ],
+    ids=lambda value: repr(value)[:32],
+)
+def test_retry_after_is_read_with_care(text: str, wait: float | None) -> None:
+    assert retry_after(text) == wait
+
+
+def test_retry_after_may_be_a_date_to_come() -> None:
+    later = format_datetime(datetime.now(UTC) + timedelta(seconds=90), usegmt=True)
+
+    wait = retry_after(later)
+
+    assert wait is not None
+    assert 80 < wait <= 90

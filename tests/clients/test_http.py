@@ -1,0 +1,187 @@
+"""One POST: what is sent, what comes back, and what never happens."""
+
+import json
+import shlex
+import shutil
+import socket
+import ssl
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from orders.clients.http import Answer, post
+from orders.sandbox.server import Sandbox
+from tests.clients.clock import seconds
+from tests.clients.scripted import answer, scripted
+from workers.exceptions import DeadlinePassed, Permanent, Transient, Unavailable
+
+FINE = answer("200 OK", b'{"id": "ch_1"}')
+CALL = {"key": "k1", "remaining": lambda: 60.0}
+
+
+def test_a_success_is_an_answer_with_its_object() -> None:
+    with scripted([FINE]) as server:
+        answered = post(server.url + "/", "/payment/charge", {"order": 7}, **CALL)
+
+    assert answered == Answer(status=200, body={"id": "ch_1"}, tries=1)
+    head, _, body = server.requests[0].partition(b"\r\n\r\n")
+    assert head.startswith(b"POST /payment/charge HTTP/1.1\r\n")
+    assert b"\r\nIdempotency-Key: k1\r\n" in head + b"\r\n"
+    assert b"\r\nAccept-Encoding: identity\r\n" in head + b"\r\n"
+    assert json.loads(body) == {"order": 7}
+
+
+def test_no_time_left_means_no_call() -> None:
+    with scripted([FINE]) as server, pytest.raises(DeadlinePassed):
+        post(server.url, "/x", {}, key="k1", remaining=lambda: 0.0)
+
+    assert server.requests == []
+
+
+@pytest.mark.parametrize("key", ["", "a\r\nb", "é", "\0"], ids=repr)
+def test_a_key_that_no_header_can_carry_is_a_mistake_of_ours(key: str) -> None:
+    with scripted([FINE]) as server, pytest.raises(ValueError, match="idempotency key"):
+        post(server.url, "/x", {}, key=key, remaining=seconds(5))
+
+    assert server.requests == []
+
+
+def test_a_redirect_is_not_followed() -> None:
+    with scripted([FINE]) as elsewhere:
+        moved = answer("307 Temporary Redirect", Location=elsewhere.url)
+        with scripted([moved]) as server, pytest.raises(Unavailable) as caught:
+            post(server.url, "/x", {}, key="k1", remaining=seconds(0.9))
+
+    assert caught.value.code == "http_307"
+    assert elsewhere.requests == []
+
+
+def test_the_environments_proxy_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    with scripted([FINE]) as server, scripted([answer("502 Bad Gateway")]) as proxy:
+        for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+            monkeypatch.setenv(name, proxy.url)
+        answered = post(server.url, "/x", {}, **CALL)
+
+    assert answered.status == 200
+    assert proxy.requests == []
+
+
+def test_a_cookie_is_not_carried_to_the_next_call() -> None:
+    with scripted([answer("200 OK", Set_Cookie="secret=1")]) as server:
+        post(server.url, "/x", {}, **CALL)
+        post(server.url, "/x", {}, **CALL)
+
+    assert len(server.requests) == 2
+    assert b"secret" not in server.requests[1]
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="needs the openssl command")
+def test_a_certificate_nobody_vouches_for_is_refused(tmp_path: Path) -> None:
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    command = (
+        "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes"
+        " -subj /CN=127.0.0.1 -addext subjectAltName=IP:127.0.0.1"
+    )
+    made = ["-keyout", str(key), "-out", str(certificate)]
+    subprocess.run([*shlex.split(command), *made], check=True, capture_output=True)
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(certificate, key)
+
+    with scripted([FINE], tls=tls) as server, pytest.raises(Unavailable, match="CERTIFICATE"):
+        post(server.url, "/x", {}, key="k1", remaining=seconds(0.9))
+
+    assert server.requests == []
+
+
+def test_calls_share_a_connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    connected: list[object] = []
+    create = socket.create_connection
+    monkeypatch.setattr(
+        socket, "create_connection", lambda *a, **k: connected.append(a) or create(*a, **k)
+    )
+
+    with Sandbox(tmp_path / "store") as sandbox:
+        for n in (1, 2, 3):
+            post(sandbox.url, "/billing/issue", {"order": n}, key=f"k{n}", remaining=seconds(5))
+
+    assert len(connected) == 1
+
+
+def test_a_service_that_came_back_is_reached_on_a_new_connection(tmp_path: Path) -> None:
+    with Sandbox(tmp_path / "store") as sandbox:
+        port = int(sandbox.url.rpartition(":")[2])
+        post(sandbox.url, "/billing/issue", {"order": 1}, **CALL)
+
+    with Sandbox(tmp_path / "store", port=port) as sandbox:
+        answered = post(sandbox.url, "/billing/issue", {"order": 1}, **CALL)
+
+    assert (answered.status, answered.tries) == (200, 1)
+
+
+def test_a_forked_child_uses_no_connection_of_its_parent(tmp_path: Path) -> None:
+    script = (
+        "import os, sys\n"
+        "from orders.clients import connections, http\n"
+        "def call(n):\n"
+        "    http.post(sys.argv[1], '/billing/issue', {'order': n}, key=f'k{n}',"
+        " remaining=lambda: 5)\n"
+        "    return id(connections.transport())\n"
+        "mine = call(1)\n"
+        "child = os.fork()\n"
+        "if child == 0:\n"
+        "    os._exit(0 if call(2) != mine else 1)\n"
+        "assert os.waitpid(child, 0)[1] == 0\n"
+        "assert call(3) == mine\n"
+    )
+    with Sandbox(tmp_path / "store") as sandbox:
+        ran = subprocess.run(
+            [sys.executable, "-c", script, sandbox.url],
+            cwd=Path(__file__).resolve().parents[2],
+            capture_output=True,
+            text=True,
+            timeout=20,
+            check=False,
+        )
+
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
+def test_an_unavailable_service_is_tried_again_within_the_call() -> None:
+    busy = answer("503 Service Unavailable")
+    with scripted([busy], [busy], [FINE]) as server:
+        answered = post(server.url, "/x", {}, **CALL)
+
+    assert answered.tries == 3
+    assert len(server.requests) == 3
+
+
+def test_three_tries_are_the_most_and_are_reported() -> None:
+    with (
+        scripted([answer("503 Service Unavailable")]) as server,
+        pytest.raises(Unavailable) as caught,
+    ):
+        post(server.url, "/x", {}, **CALL)
+
+    assert caught.value.tries == 3
+    assert len(server.requests) == 3
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "left", "fault"),
+    [
+        pytest.param("503 Busy", {}, 0.9, Unavailable, id="little time left"),
+        pytest.param("503 Busy", {"Retry_After": "1"}, 60, Unavailable, id="told when to return"),
+        pytest.param("500 Oops", {}, 60, Transient, id="outcome unknown"),
+        pytest.param("402 No", {}, 60, Permanent, id="refused"),
+    ],
+)
+def test_nothing_else_is_tried_again_within_the_call(
+    status: str, headers: dict[str, str], left: float, fault: type[Exception]
+) -> None:
+    with scripted([answer(status, **headers)]) as server, pytest.raises(fault) as caught:
+        post(server.url, "/x", {}, key="k1", remaining=seconds(left))
+
+    assert caught.value.tries == 1
+    assert len(server.requests) == 1

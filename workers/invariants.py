@@ -1,0 +1,176 @@
+"""What must be true of the state store at every instant, as queries that find the contrary.
+
+Each invariant is a name, a sentence and a SELECT; every row it returns breaks it.  Used by
+operators, by the demo's ending and by the fault tests.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from workers.store import sql
+
+#: Time past its timer after which a claim counts as forgotten: sweeps, poll and some load.
+SLACK_SECONDS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Invariant:
+    name: str
+    says: str
+    #: Finds the rows that break it, as (subject, what is wrong).
+    broken: str
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    invariant: str
+    says: str
+    subject: str
+    wrong: str
+
+
+_CHAIN = """
+    SELECT {subject}, 'row ' || id || ' says ' || coalesce(before, 'nothing') || ', it was '
+           || coalesce(previous, 'nothing')
+    FROM (SELECT j.id AS id, j.process_id, j.step_id, j.before AS before,
+                 lag(j.after) OVER (PARTITION BY j.{owner} ORDER BY j.id) AS previous,
+                 row_number() OVER (PARTITION BY j.{owner} ORDER BY j.id) AS place
+          FROM workers_journal j WHERE {rows}) AS chain
+    WHERE place > 1 AND before <> previous
+"""
+
+INVARIANTS: tuple[Invariant, ...] = (
+    Invariant(
+        "process_has_steps",
+        "A process and its steps exist together or not at all.",
+        "SELECT p.subject, 'no steps' FROM workers_process p"
+        " WHERE NOT EXISTS (SELECT 1 FROM workers_step s WHERE s.process_id = p.id)",
+    ),
+    Invariant(
+        "processed_is_settled",
+        "Every step of a processed process is processed or skipped.",
+        "SELECT p.subject, s.name || ' is ' || s.state FROM workers_process p"
+        " JOIN workers_step s ON s.process_id = p.id"
+        " WHERE p.state = 'processed' AND s.state NOT IN ('processed', 'skipped')",
+    ),
+    Invariant(
+        "error_is_told",
+        "A process in error has a step in error, and an operator was told.",
+        "SELECT p.subject, 'in error without a failed step or an alert' FROM workers_process p"
+        " WHERE p.state = 'error' AND (NOT EXISTS (SELECT 1 FROM workers_step s"
+        " WHERE s.process_id = p.id AND s.state = 'error') OR NOT EXISTS (SELECT 1"
+        " FROM workers_alert a WHERE a.process_id = p.id AND a.code = 'process_error'))",
+    ),
+    Invariant(
+        "order_of_steps",
+        "No step began before all steps before it were settled.",
+        "SELECT p.subject, s.name || ' began too early' FROM workers_step s"
+        " JOIN workers_process p ON p.id = s.process_id"
+        " JOIN workers_step b ON b.process_id = s.process_id"
+        " WHERE s.state NOT IN ('waiting', 'skipped') AND b.state NOT IN ('processed', 'skipped')"
+        " AND {after_contains}",
+    ),
+    Invariant(
+        "step_journal_is_a_path",
+        "Each step's journal is one unbroken path of states.",
+        _CHAIN.format(
+            subject="'step ' || step_id",
+            owner="step_id",
+            rows="j.step_id IS NOT NULL AND j.after IS NOT NULL",
+        ),
+    ),
+    Invariant(
+        "process_journal_is_a_path",
+        "Each process's journal is one unbroken path of states.",
+        _CHAIN.format(
+            subject="'process ' || process_id",
+            owner="process_id",
+            rows="j.step_id IS NULL AND j.after IS NOT NULL",
+        ),
+    ),
+    Invariant(
+        "step_state_is_journalled",
+        "A step is in the state its last journal row says.",
+        "SELECT p.subject, s.name || ' is ' || s.state || ', its journal says ' || j.after"
+        " FROM workers_step s JOIN workers_process p ON p.id = s.process_id"
+        " JOIN workers_journal j ON j.id = (SELECT max(l.id) FROM workers_journal l"
+        " WHERE l.process_id = s.process_id AND l.step_id = s.id AND l.after IS NOT NULL)"
+        " WHERE j.after <> s.state",
+    ),
+    Invariant(
+        "process_state_is_journalled",
+        "A process is in the state its last journal row says.",
+        "SELECT p.subject, p.state || ', its journal says ' || j.after FROM workers_process p"
+        " JOIN workers_journal j ON j.id = (SELECT max(l.id) FROM workers_journal l"
+        " WHERE l.process_id = p.id AND l.step_id IS NULL AND l.after IS NOT NULL)"
+        " WHERE j.after <> p.state",
+    ),
+    Invariant(
+        "sequence_has_no_gap",
+        "The rows a submitter sees are numbered 1, 2, 3... per process.",
+        "SELECT p.subject, 'sequence ' || p.sequence || ', rows ' || count(j.sequence)"
+        " FROM workers_process p LEFT JOIN workers_journal j ON j.process_id = p.id"
+        " AND j.sequence IS NOT NULL GROUP BY p.id, p.subject, p.sequence"
+        " HAVING count(j.sequence) <> p.sequence OR max(j.sequence) <> p.sequence",
+    ),
+    Invariant(
+        "attempts_are_journalled",
+        "A step was claimed as often as it counts.",
+        "SELECT p.subject, s.name || ' counts ' || s.attempt || ', journal ' || count(j.id)"
+        " FROM workers_step s JOIN workers_process p ON p.id = s.process_id"
+        " LEFT JOIN workers_journal j ON j.process_id = s.process_id AND j.step_id = s.id"
+        " AND j.event = 'claimed'"
+        " GROUP BY p.subject, s.id, s.name, s.attempt HAVING count(j.id) <> s.attempt",
+    ),
+    Invariant(
+        "failures_are_journalled",
+        "A step's failure count is the failures since it last began afresh.",
+        "SELECT p.subject, s.name || ' counts ' || s.failure_count || ', journal ' || count(j.id)"
+        " FROM workers_step s JOIN workers_process p ON p.id = s.process_id"
+        " LEFT JOIN workers_journal j ON j.process_id = s.process_id AND j.step_id = s.id"
+        " AND j.event IN ('failed', 'expired') AND j.id > coalesce((SELECT max(r.id)"
+        " FROM workers_journal r WHERE r.process_id = s.process_id AND r.step_id = s.id"
+        " AND r.event IN ('resubmitted', 'fell_back')), 0)"
+        " GROUP BY p.subject, s.id, s.name, s.failure_count HAVING count(j.id) <> s.failure_count",
+    ),
+    Invariant(
+        "processed_once",
+        "No step was processed twice.",
+        "SELECT 'step ' || step_id, 'processed ' || count(*) || ' times' FROM workers_journal"
+        " WHERE event = 'processed' AND step_id IS NOT NULL GROUP BY step_id HAVING count(*) > 1",
+    ),
+    Invariant(
+        "nothing_is_forgotten",
+        "No claim stands past its timer for longer than the sweeps take.",
+        "SELECT p.subject, s.name || ' stands since ' || coalesce(s.complete_by, s.dispatch_by)"
+        " FROM workers_step s JOIN workers_process p ON p.id = s.process_id"
+        " WHERE s.state = 'processing' AND s.reply IS NULL"
+        " AND {later} < {now}",
+    ),
+)
+
+
+def violations() -> list[Violation]:
+    """Return every row that breaks an invariant; an empty list is the proof."""
+    return [
+        Violation(invariant.name, invariant.says, str(subject), str(wrong))
+        for invariant in INVARIANTS
+        for subject, wrong in _rows(invariant)
+    ]
+
+
+def _rows(invariant: Invariant) -> Iterable[tuple[Any, Any]]:
+    now, _ = sql.clock(None)
+    timer = "coalesce(s.complete_by, s.dispatch_by)"
+    contains = (
+        "s.after ? b.name"
+        if sql.is_postgres()
+        else "b.name IN (SELECT value FROM json_each(s.after))"
+    )
+    query = (
+        invariant.broken.replace("{after_contains}", contains)
+        .replace("{later}", sql.later(timer, str(SLACK_SECONDS)))
+        .replace("{now}", now)
+    )
+    return sql.fetch(query)  # type: ignore[return-value]
