@@ -133,9 +133,7 @@ def _effects_that_are_missing(ledgers: Ledgers) -> list[Violation]:
     says = "A processed step's effect is in the ledger."
     found = []
     for step_name, services in STEP_SERVICES.items():
-        standing: Counter[int] = sum(
-            (ledgers.standing(service) for service in services), Counter()
-        )
+        standing: Counter[int] = sum((ledgers.standing(service) for service in services), Counter())
         done = Step.objects.filter(
             name=step_name, state="processed", process__workflow="fulfilment"
         ).values("process_id")

@@ -10,6 +10,7 @@ from decimal import Decimal
 from django.db import models
 from django.db.models import F, Q
 from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
 
 
 def new_secret() -> str:
@@ -69,6 +70,7 @@ class Order(models.Model):
     created_at = models.DateTimeField(db_index=True)
 
     class Meta:
+        permissions = [("resubmit_order", _("Can resubmit an order in error"))]
         constraints = [
             models.UniqueConstraint(
                 name="order_submission_key_unique", fields=["submitter", "submission_key"]

@@ -171,7 +171,11 @@ def _snapshot(
         "total": str(order.total),
         "customer": asdict(customer),
         "lines": [
-            {**asdict(line), "name": products[line.sku].name, "price": str(products[line.sku].price)}
+            {
+                **asdict(line),
+                "name": products[line.sku].name,
+                "price": str(products[line.sku].price),
+            }
             for line in lines
         ],
     }

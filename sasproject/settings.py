@@ -23,7 +23,7 @@ RUN_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)
 # DEBUG is on unless switched off: a fresh clone must run without any setting.  It
 # stays harmless by default, because Django then answers loopback host names only.
 DEBUG = env.bool("DJANGO_DEBUG", default=True)
-DEFAULT_SECRET_KEY = "development-only-secret-key"
+DEFAULT_SECRET_KEY = "development-only-secret-key"  # noqa: S105 (refused outside DEBUG)
 SECRET_KEY = env.str("DJANGO_SECRET_KEY", default=DEFAULT_SECRET_KEY)
 if not DEBUG and (not SECRET_KEY or SECRET_KEY == DEFAULT_SECRET_KEY):
     raise ImproperlyConfigured(
@@ -90,7 +90,9 @@ SECURE_CONTENT_TYPE_NOSNIFF = True
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = not DEBUG
 SECURE_HSTS_SECONDS = 0 if DEBUG else 31_536_000
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = not DEBUG
-SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if env.bool("DJANGO_BEHIND_PROXY", default=False) else None
+SECURE_PROXY_SSL_HEADER = (
+    ("HTTP_X_FORWARDED_PROTO", "https") if env.bool("DJANGO_BEHIND_PROXY", default=False) else None
+)
 
 LANGUAGE_CODE = "en-us"
 TIME_ZONE = "UTC"
@@ -107,7 +109,9 @@ vars().update(EMAIL_CONFIG)
 DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", default="shop@localhost")
 
 LOGGING_CONFIG = None
-logs.configure(json=env.bool("SAS_LOG_JSON", default=not DEBUG), level=env.str("SAS_LOG_LEVEL", default="INFO"))
+logs.configure(
+    json=env.bool("SAS_LOG_JSON", default=not DEBUG), level=env.str("SAS_LOG_LEVEL", default="INFO")
+)
 
 SANDBOX_URL = env.str("SANDBOX_URL", default="http://127.0.0.1:8900")
 

@@ -4,10 +4,12 @@ import os
 import tempfile
 
 # Before the project's settings are read: they make the run folder.
-os.environ["SAS_RUN_DIR"] = os.environ.get("SAS_TEST_RUN_DIR") or tempfile.mkdtemp(prefix="sas-test-")
+os.environ["SAS_RUN_DIR"] = os.environ.get("SAS_TEST_RUN_DIR") or tempfile.mkdtemp(
+    prefix="sas-test-"
+)
 os.environ.setdefault("SAS_LOG_LEVEL", "WARNING")
 
-from sasproject.settings import *  # noqa: E402, F403
+from sasproject.settings import *  # noqa: F403
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"

@@ -26,7 +26,9 @@ def check_settings(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Che
         if name not in known:
             near = get_close_matches(name, known, n=1)
             hint = f"Did you mean {near[0]}?" if near else "See docs/reference/settings.md."
-            found.append(Error(f"{name} is no setting of the engine.", hint=hint, id="workers.E002"))
+            found.append(
+                Error(f"{name} is no setting of the engine.", hint=hint, id="workers.E002")
+            )
             continue
         try:
             known[name].read(getattr(settings, name))

@@ -46,7 +46,9 @@ class Number:
                 f"Give a number from {self.low:g} to {self.high:g}."
             ) from None
         if not self.low <= number <= self.high:
-            raise BadSetting(f"{self.name} is {number:g}. It must be {self.low:g} to {self.high:g}.")
+            raise BadSetting(
+                f"{self.name} is {number:g}. It must be {self.low:g} to {self.high:g}."
+            )
         return number
 
 

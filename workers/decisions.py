@@ -14,15 +14,11 @@ from workers.states import SETTLED_STEP_STATES, ProcessState, StepState
 def holds(step: StepRow | None, reply: Reply) -> bool:
     """Say whether the claim of a reply is still the step's claim."""
     return (
-        step is not None
-        and step.state == StepState.PROCESSING
-        and step.claim_id == reply.claim_id
+        step is not None and step.state == StepState.PROCESSING and step.claim_id == reply.claim_id
     )
 
 
-def apply_reply(
-    locked: LockedProcess, reply: Reply, actor: str, rng: Random | None = None
-) -> bool:
+def apply_reply(locked: LockedProcess, reply: Reply, actor: str, rng: Random | None = None) -> bool:
     """Apply one reply.  False: its claim no longer holds and nothing was changed."""
     step = locked.step(reply.step_id)
     if step is None or not holds(step, reply):

@@ -9,6 +9,7 @@ import queue
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
@@ -111,16 +112,13 @@ class _Nudger:
     """A thread that sends nudges for processes that must never wait for the broker."""
 
     def __init__(self) -> None:
-        self.pid = os.getpid()
         self._wanted: queue.Queue[None] = queue.Queue(maxsize=1)
         threading.Thread(target=self._send_wanted, name="nudger", daemon=True).start()
 
     def want(self) -> None:
         # Full means that a nudge is about to leave, and one says as much as many.
-        try:
+        with suppress(queue.Full):
             self._wanted.put_nowait(None)
-        except queue.Full:
-            pass
 
     def _send_wanted(self) -> None:
         while True:
@@ -130,15 +128,12 @@ class _Nudger:
             time.sleep(0.005)
 
 
-_nudger: _Nudger | None = None
-_nudger_lock = threading.Lock()
+@cache
+def _nudger(pid: int) -> _Nudger:
+    """Return the nudger of this process: a forked one has its parent's object and no thread."""
+    return _Nudger()
 
 
 def nudge_later() -> None:
     """Ask a scheduler to look, from a thread of its own: never blocks, never raises."""
-    global _nudger
-    with _nudger_lock:
-        # A forked process has its parent's object and not its thread.
-        if _nudger is None or _nudger.pid != os.getpid():
-            _nudger = _Nudger()
-    _nudger.want()
+    _nudger(os.getpid()).want()

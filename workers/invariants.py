@@ -160,7 +160,7 @@ def violations() -> list[Violation]:
     ]
 
 
-def _rows(invariant: Invariant) -> Iterable[tuple[Any, Any]]:
+def _rows(invariant: Invariant) -> Iterable[tuple[Any, ...]]:
     now, _ = sql.clock(None)
     timer = "coalesce(s.complete_by, s.dispatch_by)"
     contains = (
@@ -173,4 +173,4 @@ def _rows(invariant: Invariant) -> Iterable[tuple[Any, Any]]:
         .replace("{later}", sql.later(timer, str(SLACK_SECONDS)))
         .replace("{now}", now)
     )
-    return sql.fetch(query)  # type: ignore[return-value]
+    return sql.fetch(query)

@@ -265,7 +265,9 @@ class LockedProcess:
         if fault.get("retry_after"):
             delay = max(delay, float(fault["retry_after"]))
         step.not_before = self.now + timedelta(seconds=delay)
-        self.move(step, StepState.PENDING, event, actor, **facts, not_before=step.not_before.isoformat())
+        self.move(
+            step, StepState.PENDING, event, actor, **facts, not_before=step.not_before.isoformat()
+        )
         return False
 
     def alert(self, code: str, message: str, step: StepRow | None = None) -> None:

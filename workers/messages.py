@@ -73,7 +73,7 @@ class Reply:
     claim_id: UUID
     attempt: int
     result: dict[str, Any] | None = None
-    #: {"kind": "unavailable" | "transient" | "permanent", "code", "message", "retry_after", "tries"}
+    #: {"kind", "code", "message", "retry_after", "tries"}; the kinds are ``FAULT_KINDS``.
     fault: dict[str, Any] | None = None
 
     @classmethod
@@ -134,6 +134,7 @@ def _check_version(body: Any) -> None:
     version = body.get("version") if isinstance(body, dict) else None
     if version != VERSION:
         raise MessageError(f"Message version {version!r} is not known; this code speaks {VERSION}.")
+
 
 #: What an agent may answer at most, as JSON text.
 MAX_RESULT_BYTES = 262_144

@@ -184,9 +184,7 @@ class Step(models.Model):
             models.Index(
                 name="step_filed_reply_idx", fields=["id"], condition=Q(reply__isnull=False)
             ),
-            models.Index(
-                name="step_error_idx", fields=["id"], condition=Q(state=StepState.ERROR)
-            ),
+            models.Index(name="step_error_idx", fields=["id"], condition=Q(state=StepState.ERROR)),
         ]
 
     def __str__(self) -> str:
@@ -276,9 +274,7 @@ class Alert(models.Model):
     cause = models.CharField(max_length=200)
     code = models.CharField(max_length=60)
     message = models.TextField()
-    process = models.ForeignKey(
-        Process, null=True, on_delete=models.CASCADE, related_name="alerts"
-    )
+    process = models.ForeignKey(Process, null=True, on_delete=models.CASCADE, related_name="alerts")
     step = models.ForeignKey(Step, null=True, on_delete=models.CASCADE, related_name="alerts")
     raised_at = models.DateTimeField()
     last_raised_at = models.DateTimeField()

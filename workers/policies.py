@@ -33,5 +33,11 @@ def _fall_back(locked: LockedProcess, step: StepRow, actor: str) -> None:
     step.failure_count = step.unavailable_count = 0
     step.not_before = locked.now
     locked.move(
-        step, StepState.PENDING, "fell_back", actor, public=True, from_agent=before, to_agent=step.agent
+        step,
+        StepState.PENDING,
+        "fell_back",
+        actor,
+        public=True,
+        from_agent=before,
+        to_agent=step.agent,
     )

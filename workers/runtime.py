@@ -128,7 +128,7 @@ def _call(agent: Agent, request: Request, deadline: Deadline) -> Reply | None:
         return None
     except Fault as fault:
         reply = Reply.of_fault(request, fault)
-    except Exception as error:  # noqa: BLE001 (application code: whatever it raises)
+    except Exception as error:
         log.exception("agent_crashed", extra={"agent": agent.name, "step": request.step})
         crash = Transient("agent_crashed", f"{type(error).__name__}: {error}")
         reply = Reply.of_fault(request, crash)
@@ -191,7 +191,7 @@ def _perform_local(agent: Agent, request: Request, timeout_seconds: float) -> bo
     except OperationalError as error:
         # The database was busy or away, and with it every effect: nothing happened.
         answer = Unavailable("database_unavailable", str(error).splitlines()[0])
-    except Exception as error:  # noqa: BLE001 (application code: whatever it raises)
+    except Exception as error:
         log.exception("agent_crashed", extra={"agent": agent.name, "step": request.step})
         answer = Transient("agent_crashed", f"{type(error).__name__}: {error}")
     with soft_limit_masked():

@@ -59,8 +59,8 @@ def advance(now: datetime | None = None) -> int:
     limit = int(sas.settle_batch)
     sent = 0
     if leases.is_due(leases.POLL, sas.poll_seconds, now):
-        if still := finding.standing_still(int(sas.claim_batch)):
-            sent += send(settling.advance(still, worker, now))
+        still = finding.standing_still(int(sas.claim_batch))
+        sent += send(settling.advance(still, worker, now))
     while filed := replies.filed(limit):
         settled = settling.settle(filed, worker, now, filed=True)
         sent += send(settled.claims)
@@ -144,7 +144,7 @@ def _request(claim: claims.Claim, context: requests.Context) -> Request | None:
     except (UnknownWorkflow, UnknownAgent) as error:
         claims.hand_back([claim], me("scheduler"), str(error))
         return None
-    except Exception as error:  # noqa: BLE001 (application code: whatever it raises)
+    except Exception as error:
         log.exception("request_builder_failed", extra={"step": claim.step})
         fault = {
             "kind": "permanent",

@@ -12,7 +12,6 @@ from typing import Any
 
 from celery import current_app
 from kombu import Connection, Message
-from kombu.transport.base import StdChannel
 
 log = logging.getLogger(__name__)
 
@@ -23,9 +22,9 @@ class _Channel:
     def __init__(self) -> None:
         self._pid = 0
         self._connection: Connection | None = None
-        self._channel: StdChannel | None = None
+        self._channel: Any | None = None
 
-    def get(self) -> StdChannel:
+    def get(self) -> Any:
         if self._channel is None or self._pid != os.getpid():
             self._connection = current_app.connection_for_read()
             self._channel = self._connection.channel()
@@ -38,7 +37,7 @@ class _Channel:
         if connection is not None and self._pid == os.getpid():
             try:
                 connection.release()
-            except Exception:  # noqa: BLE001 (it is being thrown away)
+            except Exception:
                 log.debug("channel_release_failed", exc_info=True)
 
 
@@ -61,7 +60,7 @@ def waiting(queue: str, limit: int) -> Iterator[list[list[Any]]]:
             if message is None:
                 break
             messages.append(_as_message(channel, message))
-    except Exception:  # noqa: BLE001 (any transport's error: go on with what there is)
+    except Exception:
         log.warning("siblings_unreadable", extra={"queue": queue}, exc_info=True)
         messages = []
         _channel.drop()
@@ -74,12 +73,12 @@ def waiting(queue: str, limit: int) -> Iterator[list[list[Any]]]:
     try:
         for message in messages:
             message.ack()
-    except Exception:  # noqa: BLE001 (they come again and are found settled)
+    except Exception:
         log.warning("siblings_unacknowledged", extra={"queue": queue}, exc_info=True)
         _channel.drop()
 
 
-def _as_message(channel: StdChannel, message: Any) -> Message:
+def _as_message(channel: Any, message: Any) -> Message:
     to_message = getattr(channel, "message_to_python", None)
     found: Message = to_message(message) if to_message else message
     found.accept = {"application/json"}

@@ -31,9 +31,7 @@ def submit(
     """
     definition = registry.workflow(workflow, version)
     with transaction.atomic():
-        process = submitting.submit(
-            _completed(definition), subject, input, actor=actor, now=now
-        )
+        process = submitting.submit(_completed(definition), subject, input, actor=actor, now=now)
         transaction.on_commit(dispatch.nudge_later, robust=True)
     return process
 

@@ -85,11 +85,11 @@ class Wire:
 
 
 #: The siblings that a task would take from its queue are delivered one by one here.
-_TASKS: dict[str, Callable[..., None]] = {
+_TASKS: dict[str, Callable[..., object]] = {
     dispatch.RUN_BUNDLE: tasks.run_bundle_now,
     dispatch.SETTLE: tasks.settle_now,
-    dispatch.ADVANCE: lambda: scheduler.advance() and None,
-    dispatch.SWEEP: lambda: supervisor.sweep() and None,
+    dispatch.ADVANCE: scheduler.advance,
+    dispatch.SWEEP: supervisor.sweep,
 }
 
 

@@ -20,9 +20,7 @@ class ReserveStock(LocalAgent):
             return {"reserved": taken.count(), "repeated": True}
         wanted = {line["sku"]: line["quantity"] for line in call.payload["lines"]}
         # Locked in one order by everybody: two orders of the same products do not deadlock.
-        products = list(
-            Product.objects.select_for_update().filter(sku__in=wanted).order_by("pk")
-        )
+        products = list(Product.objects.select_for_update().filter(sku__in=wanted).order_by("pk"))
         missing = sorted(set(wanted) - {product.sku for product in products}) or [
             product.sku for product in products if product.stock < wanted[product.sku]
         ]

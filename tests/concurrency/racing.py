@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import pytest
@@ -25,9 +25,7 @@ def race(verbs: list[Callable[[], Any]]) -> list[Any]:
         finally:
             connections.close_all()
 
-    threads = [
-        threading.Thread(target=run, args=(place, verb)) for place, verb in enumerate(verbs)
-    ]
+    threads = [threading.Thread(target=run, args=(place, verb)) for place, verb in enumerate(verbs)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -48,10 +46,8 @@ def meeting_before_the_write(
     real = rows.write
 
     def write(*args: Any, **kwargs: Any) -> None:
-        try:
+        with suppress(threading.BrokenBarrierError):
             meeting.wait(seconds)
-        except threading.BrokenBarrierError:
-            pass
         real(*args, **kwargs)
 
     with monkeypatch.context() as patch:

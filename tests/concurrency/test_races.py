@@ -58,7 +58,9 @@ def without_where(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sql, "lock_rows", lambda *args, **kwargs: "")
     real = sql.update_from
     monkeypatch.setattr(
-        sql, "update_from", lambda table, columns, assign, where: real(table, columns, assign, "true")
+        sql,
+        "update_from",
+        lambda table, columns, assign, where: real(table, columns, assign, "true"),
     )
 
 
@@ -164,9 +166,7 @@ def test_without_the_process_lock_the_join_would_be_lost(monkeypatch: pytest.Mon
     monkeypatch.setattr(sql, "lock_rows", lambda *args, **kwargs: "")
     # The process row's own sequence would be written by both, too.
     monkeypatch.setattr(rows, "_write_processes", lambda lockeds: None)
-    monkeypatch.setattr(
-        "workers.store.journal.write", lambda entries, at: None
-    )
+    monkeypatch.setattr("workers.store.journal.write", lambda entries, at: None)
 
     with meeting_before_the_write(monkeypatch, 2):
         race(

@@ -31,8 +31,9 @@ EXHAUSTED = 3
 
 @pytest.fixture
 def sandbox(tmp_path: Path) -> Iterator[Sandbox]:
-    with Sandbox(tmp_path / "sandbox.sqlite3") as sandbox, override_settings(
-        SANDBOX_URL=sandbox.url
+    with (
+        Sandbox(tmp_path / "sandbox.sqlite3") as sandbox,
+        override_settings(SANDBOX_URL=sandbox.url),
     ):
         yield sandbox
 
@@ -236,5 +237,3 @@ def test_a_service_that_is_silent(wire: Wire, sandbox: Sandbox) -> None:
     assert Journal.objects.filter(event="expired").count() == 3 * EXHAUSTED
     assert not Journal.objects.filter(event="failed").exists()
     resubmit_and_expect_all_processed(wire, sandbox)
-
-

@@ -41,7 +41,12 @@ def test_a_result_settles_its_step_and_claims_the_next(toy: Toy) -> None:
     assert (settled.applied, settled.stale) == (1, 0)
     assert [c.step for c in settled.claims] == ["two"]
     one, two = only(process, "one"), only(process, "two")
-    assert (one.state, one.result, one.claim_id, one.finished_at) == ("processed", {"n": 1}, None, NOW)
+    assert (one.state, one.result, one.claim_id, one.finished_at) == (
+        "processed",
+        {"n": 1},
+        None,
+        NOW,
+    )
     assert (two.state, two.claim_id) == ("processing", settled.claims[0].claim_id)
 
 

@@ -1,11 +1,9 @@
 """The engine's main road: submitted, claimed, started, replied, settled."""
 
 import pytest
-from django.db import transaction
 
 from tests.toyflow import agents as toy
-from workers import dispatch, scheduler
-from workers.models import Journal, Process, Step
+from workers.models import Journal
 from workers.submission import submit
 from workers.testing import Wire
 
@@ -49,7 +47,7 @@ def test_a_join_waits_for_both_branches(wire: Wire) -> None:
     wire.run_until_idle()
 
     assert set(wire.states(process).values()) == {"processed"}
-    assert toy.calls["toy.beta"] and len(toy.calls["toy.beta"]) == 2
+    assert len(toy.calls["toy.beta"]) == 2
     assert len(toy.calls["toy.alpha"]) == 2
 
 

@@ -42,9 +42,7 @@ def test_a_result_settles_its_step_and_ends_the_claim() -> None:
     assert locked.entries[0].detail["locked_by"] == "agent@test"
 
 
-@pytest.mark.parametrize(
-    "state", ["waiting", "pending", "processed", "error", "skipped"]
-)
+@pytest.mark.parametrize("state", ["waiting", "pending", "processed", "error", "skipped"])
 def test_a_reply_to_a_step_without_a_claim_changes_nothing(state: str) -> None:
     step = a_step(state=state)
     before = repr(step)
@@ -130,7 +128,10 @@ def test_a_permanent_fault_is_an_error_at_once() -> None:
     assert (step.state, step.failure_count) == ("error", 0)
     assert not step.may_have_effect
     assert locked.process.state == "error"
-    assert [(e.event, e.after) for e in locked.entries] == [("refused", "error"), ("error", "error")]
+    assert [(e.event, e.after) for e in locked.entries] == [
+        ("refused", "error"),
+        ("error", "error"),
+    ]
     assert len(locked.alerts) == 1
 
 

@@ -67,7 +67,12 @@ def test_what_is_no_reply_is_refused(body: Any) -> None:
 
 @pytest.mark.parametrize(
     "body",
-    [None, {}, {"version": 1}, {"version": 1, "agent": "a", "timeout_seconds": 1, "requests": [{}]}],
+    [
+        None,
+        {},
+        {"version": 1},
+        {"version": 1, "agent": "a", "timeout_seconds": 1, "requests": [{}]},
+    ],
     ids=repr,
 )
 def test_what_is_no_bundle_is_refused(body: Any) -> None:

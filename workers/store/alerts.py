@@ -28,7 +28,9 @@ def write(calls: Sequence[AlertCall], at: datetime) -> None:
         )
 
 
-def acknowledge(alert_id: int, user_id: int, comment: str = "", now: datetime | None = None) -> bool:
+def acknowledge(
+    alert_id: int, user_id: int, comment: str = "", now: datetime | None = None
+) -> bool:
     """Take note of an alert.  False: somebody else already has; nothing was changed."""
     at = sql.read_clock(now)
     return (

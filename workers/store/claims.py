@@ -143,9 +143,7 @@ def start(
     wanted = sql.encode({"id": step_id, "claim_id": claim_id} for step_id, claim_id in claims)
     mark = delivery if sql.is_postgres() else delivery.hex
     assigned = [*moment_params, *moment_params, timeout_seconds, worker, mark, True]
-    params = (
-        [wanted, *assigned, mark] if sql.is_postgres() else [*assigned, wanted, mark]
-    )
+    params = [wanted, *assigned, mark] if sql.is_postgres() else [*assigned, wanted, mark]
     return {row[0] for row in sql.fetch(statement, params)}
 
 

@@ -79,4 +79,3 @@ def is_expired(step: StepRow, due: datetime) -> bool:
         and step.complete_by is not None
         and step.complete_by < due
     )
-

@@ -6,7 +6,6 @@ from datetime import datetime
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
-
 from workers.exceptions import SASError
 from workers.locked import LockedProcess, ProcessRow, StepRow
 from workers.store import alerts, journal, sql
@@ -69,7 +68,7 @@ _STEP_COLUMNS = {
     "fault": "json",
     "finished_at": "instant",
 }
-_READ = {
+_READ: dict[str, Callable[[Any], Any]] = {
     **{name: sql.instant for name, kind in _STEP_COLUMNS.items() if kind == "instant"},
     "claim_id": sql.uuid,
     "delivery": sql.uuid,
@@ -204,5 +203,3 @@ def _expect(rows: list[dict[str, Any]], landed: list[tuple[Any, ...]]) -> None:
     if len(landed) != len(rows):
         missing = {row["id"] for row in rows} - {row[0] for row in landed}
         raise LostRow(f"Rows {sorted(missing)} are not as they were read under their lock.")
-
-

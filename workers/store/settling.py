@@ -95,9 +95,7 @@ def advance(
         return go_on(lockeds, worker, now)
 
 
-def go_on(
-    lockeds: Sequence[LockedProcess], worker: str, now: datetime | None
-) -> list[Claim]:
+def go_on(lockeds: Sequence[LockedProcess], worker: str, now: datetime | None) -> list[Claim]:
     """Claim or queue what became ready, end what is settled, and write it all."""
     ready = [(locked, step) for locked in lockeds for step in decisions.ready_steps(locked)]
     freed = _freed(lockeds)
@@ -114,12 +112,7 @@ def go_on(
 def _freed(lockeds: Sequence[LockedProcess]) -> dict[str, int]:
     """Count the claims that the moves so far have ended, by agent."""
     return dict(
-        Counter(
-            step.agent
-            for locked in lockeds
-            for step in locked.steps
-            if _ended(locked, step)
-        )
+        Counter(step.agent for locked in lockeds for step in locked.steps if _ended(locked, step))
     )
 
 

@@ -67,9 +67,8 @@ def instant(value: Any) -> datetime | None:
     """Return a column's value as an aware instant in UTC."""
     if value is None:
         return None
-    if isinstance(value, str):
-        value = datetime.fromisoformat(value)
-    return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
+    moment: datetime = datetime.fromisoformat(value) if isinstance(value, str) else value
+    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def uuid(value: Any) -> UUID | None:
@@ -134,14 +133,15 @@ def id_list(ids: Sequence[int | str]) -> Any:
 def fetch(statement: str, params: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
     with connection.cursor() as cursor:
         cursor.execute(statement, list(params))
-        return cursor.fetchall()
+        found: list[tuple[Any, ...]] = cursor.fetchall()
+        return found
 
 
 def execute(statement: str, params: Sequence[Any] = ()) -> int:
     """Run a statement; return how many rows it changed."""
     with connection.cursor() as cursor:
         cursor.execute(statement, list(params))
-        return cursor.rowcount
+        return int(cursor.rowcount)
 
 
 def update_from(table: str, columns: Mapping[str, str], assign: str, where: str) -> str:

@@ -1,0 +1,103 @@
+"""The basket: what a visitor means to order, kept in the session until it is ordered.
+
+It promises nothing: stock is taken when the order is processed.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+
+from django.contrib.sessions.backends.base import SessionBase
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from orders.models import Product
+
+MAX_QUANTITY = 99
+MAX_LINES = 50
+SESSION_KEY = "basket"
+
+
+class BasketFull(Exception):
+    """One more would be more than a basket holds; the basket was not changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class BasketLine:
+    """One product of the basket at today's price."""
+
+    product: Product
+    quantity: int
+
+    @property
+    def amount(self) -> Decimal:
+        return self.product.price * self.quantity
+
+    @property
+    def problem(self) -> str:
+        """Say why this line could not be ordered now; empty when it could."""
+        if not self.product.is_listed:
+            return _("This is no longer sold.")
+        if self.product.stock == 0:
+            return _("This is sold out.")
+        if self.product.stock < self.quantity:
+            return ngettext(
+                "Only %(stock)d is left.", "Only %(stock)d are left.", self.product.stock
+            ) % {"stock": self.product.stock}
+        return ""
+
+
+class Basket:
+    """A visitor's basket: quantities by SKU, in the order they were put in."""
+
+    def __init__(self, session: SessionBase) -> None:
+        self._session = session
+        self._quantities: dict[str, int] = dict(session.get(SESSION_KEY, {}))
+
+    def __len__(self) -> int:
+        """Count the pieces, not the lines."""
+        return sum(self._quantities.values())
+
+    def quantity(self, sku: str) -> int:
+        return self._quantities.get(sku, 0)
+
+    def add(self, sku: str, quantity: int) -> None:
+        """Put ``quantity`` more of a product in.  Raises ``BasketFull``."""
+        if sku not in self._quantities and len(self._quantities) >= MAX_LINES:
+            raise BasketFull(
+                _("A basket holds at most %(limit)d different products.") % {"limit": MAX_LINES}
+            )
+        wanted = self.quantity(sku) + quantity
+        if wanted > MAX_QUANTITY:
+            raise BasketFull(
+                _("You can order at most %(limit)d of one product.") % {"limit": MAX_QUANTITY}
+            )
+        self._store({**self._quantities, sku: wanted})
+
+    def update(self, quantities: Mapping[str, int]) -> None:
+        """Set the quantities of products that are in the basket; others are ignored."""
+        known = {sku: quantities[sku] for sku in self._quantities if sku in quantities}
+        self._store({**self._quantities, **known})
+
+    def remove(self, sku: str) -> None:
+        self._store({key: value for key, value in self._quantities.items() if key != sku})
+
+    def clear(self) -> None:
+        self._store({})
+
+    def lines(self) -> list[BasketLine]:
+        """Return the lines whose product still exists."""
+        products = Product.objects.in_bulk(self._quantities, field_name="sku")
+        return [
+            BasketLine(products[sku], quantity)
+            for sku, quantity in self._quantities.items()
+            if sku in products
+        ]
+
+    def _store(self, quantities: dict[str, int]) -> None:
+        self._quantities = quantities
+        self._session[SESSION_KEY] = quantities
+
+
+def total(lines: list[BasketLine]) -> Decimal:
+    return sum((line.amount for line in lines), Decimal(0))

@@ -1,0 +1,221 @@
+"""An order as its buyer follows it: the progress of its process, ready for a page.
+
+Reads only.  Texts with a running time are marked up for ``live.js``.
+"""
+
+import hashlib
+from dataclasses import dataclass
+
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
+
+from orders import wording
+from orders.models import Order
+from workers import progress
+from workers.progress import ProcessProgress, StepProgress
+from workers.states import ProcessState, StepState
+
+SETTLED = frozenset({StepState.PROCESSED, StepState.SKIPPED, "compensated", "cancelled"})
+BEGUN = frozenset({StepState.PENDING, StepState.PROCESSING})
+#: What a page shows of a step, without the running clocks.
+SHOWN = (
+    "name",
+    "state",
+    "attempt",
+    "failure_count",
+    "fault",
+    "started_at",
+    "complete_by",
+    "not_before",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TrackedStep:
+    """One step for the buyer.  ``tone`` names its icon and colour."""
+
+    label: str
+    tone: str
+    state: str
+    #: May hold markup of a countdown; everything else in it is escaped.
+    note: str
+    attempt: str
+    timeout_seconds: int | None
+    remaining_seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class TrackedOrder:
+    """An order for its buyer; ``version`` changes whenever anything shown has changed."""
+
+    order: Order
+    tone: str
+    state: str
+    headline: str
+    steps: tuple[TrackedStep, ...]
+    settled: int
+    is_final: bool
+    version: str
+
+    @property
+    def announcement(self) -> str:
+        """Change whenever there is something worth reading out."""
+        return _digest(self.tone, self.state, self.headline)
+
+
+def track(order: Order) -> TrackedOrder:
+    """Read the progress of an order and put it into words."""
+    process = progress.snapshot(order.process_id)
+    is_held_up = process.state == ProcessState.ERROR
+    return TrackedOrder(
+        order=order,
+        tone=_process_tone(process),
+        state=wording.process_state(process.state),
+        headline=_headline(process),
+        steps=tuple(_track_step(step, is_held_up=is_held_up) for step in process.steps),
+        settled=sum(step.state in SETTLED for step in process.steps),
+        is_final=process.is_final,
+        version=_version(process),
+    )
+
+
+def countdown(seconds: float, text: str, over: str) -> str:
+    """Return markup that shows ``text`` with the time left, and ``over`` when it is up."""
+    shown = text % duration(seconds) if seconds > 0.5 else over
+    return format_html(
+        '<span class="countdown" role="timer" data-remaining="{}" data-text="{}" data-over="{}">'
+        "{}</span>",
+        f"{max(seconds, 0):.1f}",
+        text,
+        over,
+        shown,
+    )
+
+
+def duration(seconds: float) -> str:
+    """Return a time as ``12 s``, ``2 min 05 s`` or ``1 h 05 min``, as live.js does."""
+    minutes, rest = divmod(max(round(seconds), 0), 60)
+    if not minutes:
+        return f"{rest} s"
+    if minutes < 60:
+        return f"{minutes} min {rest:02} s"
+    return f"{minutes // 60} h {minutes % 60:02} min"
+
+
+def _is_troubled(step: StepProgress) -> bool:
+    return step.fault is not None and step.state in BEGUN
+
+
+def _process_tone(process: ProcessProgress) -> str:
+    if process.state == ProcessState.PROCESSING and any(map(_is_troubled, process.steps)):
+        return "retrying"
+    return str(process.state)
+
+
+def _step_tone(step: StepProgress) -> str:
+    if _is_troubled(step):
+        return "retrying"
+    is_unstarted = step.state == StepState.PROCESSING and step.started_at is None
+    return str(StepState.PENDING if is_unstarted else step.state)
+
+
+def _headline(process: ProcessProgress) -> str:
+    match process.state:
+        case ProcessState.PENDING:
+            return _("We have your order and begin with it now.")
+        case ProcessState.PROCESSED:
+            return _("Everything is done. Thank you!")
+        case ProcessState.ERROR:
+            return _("A step needs one of our people. They have been told and carry on from here.")
+        case "compensating":
+            return _("We could not complete your order and are undoing what was done.")
+        case "compensated":
+            return _("We could not complete your order. Everything was undone.")
+        case "cancelled":
+            return _("Your order was cancelled. Everything was undone.")
+    for step in process.steps:
+        if step.fault is not None and _is_troubled(step):
+            return _sentences(
+                wording.fault(step.name, step.fault),
+                _("We keep trying; there is nothing for you to do."),
+                wording.reassurance(step.name, step.fault),
+            )
+    active = [str(wording.step(step.name).doing) for step in process.steps if step.state in BEGUN]
+    if not active:
+        return _("We are working on your order.")
+    return _("Right now: %(steps)s.") % {"steps": ", ".join(active)}
+
+
+def _track_step(step: StepProgress, *, is_held_up: bool) -> TrackedStep:
+    tone = _step_tone(step)
+    return TrackedStep(
+        label=wording.step(step.name).label,
+        tone=tone,
+        state=wording.step_state(tone),
+        note=_note(step, is_held_up=is_held_up),
+        attempt=_attempt(step),
+        timeout_seconds=step.timeout_seconds if step.remaining_seconds is not None else None,
+        remaining_seconds=step.remaining_seconds,
+    )
+
+
+def _attempt(step: StepProgress) -> str:
+    """Number the attempts, once one has failed."""
+    if not step.failure_count:
+        return ""
+    numbers = {"n": step.failure_count, "max": step.failure_threshold}
+    if step.state in BEGUN:
+        return _("attempt %(n)d of %(max)d") % (numbers | {"n": step.failure_count + 1})
+    if step.state == StepState.ERROR:
+        return _("%(n)d of %(max)d attempts failed") % numbers
+    return ""
+
+
+def _note(step: StepProgress, *, is_held_up: bool) -> str:
+    fault = wording.fault(step.name, step.fault)
+    reassurance = wording.reassurance(step.name, step.fault)
+    match step.state:
+        case StepState.PENDING if is_held_up:
+            return _("Goes on as soon as the problem is solved.")
+        case StepState.PENDING:
+            return _sentences(fault, _next_attempt(step, is_again=bool(fault)), reassurance)
+        case StepState.PROCESSING:
+            return _sentences(fault, _time_left(step, is_again=bool(fault)), reassurance)
+        case StepState.ERROR:
+            return _sentences(fault, _("Our people have been told."), reassurance)
+        case StepState.SKIPPED if fault:
+            return _("This did not work. Your order goes on without it.")
+        case StepState.SKIPPED:
+            return _("Not needed for this order.")
+    return ""
+
+
+def _next_attempt(step: StepProgress, *, is_again: bool) -> str:
+    seconds = step.retry_seconds or 0.0
+    if not is_again and seconds <= 0:
+        return _("Begins in a moment.")
+    text = _("We try again in {time}.") if is_again else _("Begins in {time}.")
+    return format_html(text, time=countdown(seconds, "%s", _("a moment")))
+
+
+def _time_left(step: StepProgress, *, is_again: bool) -> str:
+    if step.remaining_seconds is None:
+        return _("We try again in a moment.") if is_again else _("Begins in a moment.")
+    text = _("We are trying again: {time}.") if is_again else _("Waiting for the answer: {time}.")
+    left = countdown(step.remaining_seconds, _("%s left"), _("any moment now"))
+    return format_html(text, time=left)
+
+
+def _sentences(*sentences: str) -> str:
+    """Join sentences, escaping those that are not markup already."""
+    said = [sentence for sentence in sentences if sentence]
+    return format_html(" ".join(["{}"] * len(said)), *said) if said else ""
+
+
+def _version(process: ProcessProgress) -> str:
+    shown = [[getattr(step, name) for name in SHOWN] for step in process.steps]
+    return _digest(process.state, process.sequence, shown)
+
+
+def _digest(*values: object) -> str:
+    return hashlib.sha256(repr(values).encode()).hexdigest()[:16]

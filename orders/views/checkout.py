@@ -1,0 +1,105 @@
+"""The checkout: a basket becomes an order, once per form however often it is sent."""
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from orders.basket import Basket, BasketLine, total
+from orders.forms import CheckoutForm
+from orders.models import Order
+from orders.submission import Customer, KeyReused, Line, SubmissionRefused, place_order
+from orders.views.pages import render_page, submitter
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+def checkout(request: HttpRequest) -> HttpResponse:
+    basket = Basket(request.session)
+    lines = basket.lines()
+    if request.method != "POST":
+        if not lines:
+            return redirect("orders:basket")
+        return _render(request, lines, CheckoutForm(total=total(lines)))
+    form = CheckoutForm(request.POST, total=total(lines))
+    first = _first_order(request, form)
+    if first is not None:
+        return _already_placed(request, first)
+    if not lines:
+        messages.error(request, _("Your basket is empty: nothing was ordered."))
+        return redirect("orders:basket")
+    return _place(request, basket, lines, form)
+
+
+def _first_order(request: HttpRequest, form: CheckoutForm) -> Order | None:
+    """Return what this form has ordered already, though by now the basket may be empty."""
+    key = form.key
+    if key is None:
+        return None
+    return Order.objects.filter(submitter=submitter(request.session), submission_key=key).first()
+
+
+def _place(
+    request: HttpRequest, basket: Basket, lines: list[BasketLine], form: CheckoutForm
+) -> HttpResponse:
+    problems = {index: line.problem for index, line in enumerate(lines) if line.problem}
+    if not form.is_valid() or problems:
+        return _render(request, lines, form, problems, status=422)
+    data = form.cleaned_data
+    try:
+        order, is_new = place_order(
+            Customer(name=data["name"], email=data["email"], address=data["address"]),
+            [Line(sku=line.product.sku, quantity=line.quantity) for line in lines],
+            submission_key=str(data["submission_key"]),
+            source=Order.Source.SHOP,
+            submitter=submitter(request.session),
+        )
+    except KeyReused as reused:
+        return _already_placed(request, reused.order)
+    except SubmissionRefused as refused:
+        problems = _place_errors(form, refused.errors)
+        return _render(request, lines, form, problems, status=422)
+    # A repeated submission leaves the session alone: it might put the basket back.
+    if is_new:
+        basket.clear()
+    return redirect(order)
+
+
+def _place_errors(form: CheckoutForm, errors: dict[str, str]) -> dict[int, str]:
+    """Put reasons beside the fields they are about; return those about lines by index."""
+    lines: dict[int, str] = {}
+    for field, reason in errors.items():
+        match field.split("."):
+            case ["lines", index, *_] if index.isdecimal():
+                lines[int(index)] = reason
+            case ["customer", name] if name in form.fields:
+                form.add_error(name, reason)
+            case _:
+                form.add_error(None, reason)
+    return lines
+
+
+def _already_placed(request: HttpRequest, order: Order) -> HttpResponse:
+    messages.info(request, _("You had sent this order already. Nothing was ordered twice."))
+    return redirect(order)
+
+
+def _render(
+    request: HttpRequest,
+    lines: list[BasketLine],
+    form: CheckoutForm,
+    problems: dict[int, str] | None = None,
+    *,
+    status: int = 200,
+) -> HttpResponse:
+    # Made now, so that a form sent from this page finds its session again.
+    submitter(request.session)
+    context = {
+        "form": form,
+        "rows": [(line, (problems or {}).get(index)) for index, line in enumerate(lines)],
+        "problems": problems,
+        "total": total(lines),
+    }
+    return render_page(request, "orders/checkout.html", context, status=status)

@@ -1,0 +1,36 @@
+"""What every page of the shop needs: its basket's count, and the visitor it belongs to."""
+
+import secrets
+from typing import Any
+
+from django.contrib.sessions.backends.base import SessionBase
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from orders.basket import Basket
+
+VISITOR_KEY = "visitor"
+
+
+def render_page(
+    request: HttpRequest, template: str, context: dict[str, Any], *, status: int = 200
+) -> HttpResponse:
+    """Render a page of the shop with the basket's count in its header."""
+    context.setdefault("basket_count", len(Basket(request.session)))
+    return render(request, template, context, status=status)
+
+
+def submitter(session: SessionBase) -> str:
+    """Return the name under which this session submits orders, made at the first call.
+
+    Submission keys count per submitter: a key that somebody else used means nothing here.
+    """
+    visitor = session.get(VISITOR_KEY)
+    if visitor is None:
+        visitor = session[VISITOR_KEY] = secrets.token_urlsafe(16)
+    return f"shop:{visitor}"
+
+
+def known_submitter(session: SessionBase) -> str | None:
+    """Return the session's submitter, or None while it cannot have submitted anything."""
+    return submitter(session) if VISITOR_KEY in session else None

@@ -1,0 +1,54 @@
+"""The run folder as the stack uses it: one stack at a time, and a list of what it runs."""
+
+import fcntl
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO
+
+from sasproject.stack.exceptions import StackError
+
+
+class RunFolder:
+    """A stack's run folder: its lock, its `stack.json` and its logs."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path.resolve()
+        self.logs = self.path / "logs"
+        self._listing = self.path / "stack.json"
+        self._lock: IO[str] | None = None
+
+    def claim(self) -> None:
+        """Take the folder for this stack, or refuse while another one lives."""
+        self.logs.mkdir(mode=0o700, parents=True, exist_ok=True)
+        lock = (self.path / "stack.lock").open("a+", encoding="utf-8")
+        try:
+            # The kernel drops this lock with its holder, so a killed stack leaves none behind.
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            lock.seek(0)
+            holder = lock.read().strip() or "unknown"
+            lock.close()
+            raise StackError(
+                f"A stack is already running in {self.path} (process {holder}). "
+                "Stop it first, or set SAS_RUN_DIR to another folder."
+            ) from None
+        lock.truncate(0)
+        lock.write(str(os.getpid()))
+        lock.flush()
+        self._lock = lock
+
+    def release(self) -> None:
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def publish(self, pids: Mapping[str, Sequence[int]]) -> None:
+        """Replace `stack.json`; a reader sees the old list or the new one, never a half."""
+        draft = self._listing.with_suffix(".json.new")
+        draft.write_text(json.dumps(pids, indent=1) + "\n", encoding="utf-8")
+        draft.replace(self._listing)
+
+    def withdraw(self) -> None:
+        self._listing.unlink(missing_ok=True)

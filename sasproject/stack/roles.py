@@ -1,0 +1,110 @@
+"""The roles of this system: which processes make it up and how each is run."""
+
+import hashlib
+import sys
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+
+from sasproject.stack import probes
+from sasproject.stack.announce import READY_LINE
+from sasproject.stack.broker import PrivateBroker
+from sasproject.stack.ports import HOST
+from sasproject.stack.role import Role
+
+BASE_DIR = Path(__file__).resolve().parent.parent.parent
+
+SCHEDULER_QUEUES = "sas.scheduler,sas.replies,sas.supervisor"
+AGENT_QUEUES = "sas.agents"
+
+
+class Roles:
+    """Makes the roles, all with the same environment."""
+
+    def __init__(self, env: Mapping[str, str], run_dir: Path) -> None:
+        self._env = env
+        # Node names must differ between stacks that share a broker.
+        self._run_id = hashlib.sha256(str(run_dir).encode()).hexdigest()[:6]
+
+    def broker(self, broker: PrivateBroker) -> Role:
+        return Role(
+            "broker", broker.argv, self._env, probe=broker.answers, first=True, stage=5, grace=10
+        )
+
+    def sandbox(self, port: int) -> Role:
+        return Role(
+            "sandbox",
+            _python("manage.py", "sandbox", "--port", str(port)),
+            self._env,
+            cwd=BASE_DIR,
+            probe=partial(probes.answers, port, "/healthz"),
+            stage=4,
+            grace=5,
+        )
+
+    def scheduler(self) -> Role:
+        return self._worker("scheduler", SCHEDULER_QUEUES, stage=3)
+
+    def agents(self) -> Role:
+        return self._worker("agents", AGENT_QUEUES, stage=2)
+
+    def beat(self) -> Role:
+        return Role(
+            "beat",
+            _python("-m", "celery", "-A", "sasproject", "beat", "--pidfile="),
+            self._env,
+            cwd=BASE_DIR,
+            # Printed right before it reads the schedule, whatever the log level.
+            ready_line="LocalTime ->",
+            stage=1,
+        )
+
+    def web(self, port: int) -> Role:
+        options = {
+            "--bind": f"{HOST}:{port}",
+            "--workers": "1",
+            "--worker-class": "gthread",
+            "--threads": "8",
+            "--graceful-timeout": "5",
+            "--log-level": "warning",
+        }
+        return Role(
+            "web",
+            _python(
+                "-m",
+                "gunicorn",
+                "sasproject.wsgi:application",
+                # Its default place is shared by everything of this user.
+                "--no-control-socket",
+                *(part for option in options.items() for part in option),
+            ),
+            self._env,
+            cwd=BASE_DIR,
+            probe=partial(probes.answers, port, "/livez", "/readyz"),
+            grace=10,
+        )
+
+    def consumer(self) -> Role:
+        return Role("consumer", _python("manage.py", "consume_submissions"), self._env, BASE_DIR)
+
+    def _worker(self, name: str, queues: str, *, stage: int) -> Role:
+        return Role(
+            name,
+            _python(
+                *("-m", "celery", "-A", "sasproject", "worker"),
+                *("-Q", queues),
+                *("-n", f"{name}-{self._run_id}@%h"),
+                *("-c", "2"),
+                *("--include", "sasproject.stack.announce"),
+                "--without-gossip",
+                "--without-mingle",
+            ),
+            self._env,
+            cwd=BASE_DIR,
+            ready_line=READY_LINE,
+            stage=stage,
+        )
+
+
+def _python(*arguments: str) -> tuple[str, ...]:
+    return (sys.executable, *arguments)

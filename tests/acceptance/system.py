@@ -1,0 +1,121 @@
+"""The system as its processes, started by the commands a person would type."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+
+PLACE = """
+import sys, uuid
+from orders.submission import Customer, Line, place_order
+for _ in range({count}):
+    place_order(Customer("Ann", "ann@example.org", "Street 1"), [Line("SKU-001", 1)],
+                submission_key=uuid.uuid4().hex, source="demo")
+"""
+STATES = """
+import json
+from django.db.models import Count
+from workers.models import Alert, Process
+counts = dict(Process.objects.values_list("state").annotate(n=Count("id")))
+print(json.dumps({"states": counts, "alerts": Alert.objects.count()}))
+"""
+
+
+class System:
+    """Processes with one environment; every one of them is ended with the block."""
+
+    def __init__(self, folder: Path, **environment: str) -> None:
+        self.folder = folder
+        self.environment = {
+            **os.environ,
+            "SAS_RUN_DIR": str(folder),
+            "DJANGO_SETTINGS_MODULE": "sasproject.settings",
+            "SAS_STEP_TIMEOUT_SECONDS": "4",
+            "SAS_BACKOFF_CAP_SECONDS": "1",
+            "SAS_DISPATCH_ALLOWANCE_SECONDS": "3",
+            **environment,
+        }
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+
+    def __enter__(self) -> "System":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for name in list(self.processes):
+            self.kill(name)
+
+    def manage(self, *words: str) -> str:
+        """Run a management command to its end; return what it printed."""
+        done = subprocess.run(
+            [sys.executable, "manage.py", *words],
+            cwd=ROOT,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert done.returncode == 0, f"{words}: {done.stdout}\n{done.stderr[-2000:]}"
+        return done.stdout
+
+    def python(self, source: str) -> str:
+        return self.manage("shell", "-v", "0", "-c", source)
+
+    def start(self, name: str, *words: str) -> None:
+        log = (self.folder / f"{name}.log").open("ab")
+        self.processes[name] = subprocess.Popen(
+            [sys.executable, *words],
+            cwd=ROOT,
+            env=self.environment,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+        log.close()
+
+    def kill(self, name: str, by: signal.Signals = signal.SIGKILL) -> None:
+        """End a process as a crash would, at once; its children go with it."""
+        process = self.processes.pop(name)
+        process.send_signal(by)
+        process.wait(30)
+
+    def sandbox(self) -> str:
+        """Start the remote services on a free port; return their address."""
+        self.start("sandbox", "manage.py", "sandbox", "--port", "0")
+        log = self.folder / "sandbox.log"
+        until(lambda: "Sandbox at " in log.read_text(), 20)
+        url = log.read_text().split("Sandbox at ")[1].split(",")[0]
+        self.environment["SANDBOX_URL"] = url
+        return url
+
+    def place(self, count: int) -> None:
+        self.python(PLACE.format(count=count))
+
+    def states(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.python(STATES))
+        return found
+
+    def log(self, name: str) -> str:
+        return (self.folder / f"{name}.log").read_text()[-3000:]
+
+
+def until(condition: Callable[[], bool], seconds: float) -> None:
+    """Wait for a condition; fail when it does not come true in time."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, f"not within {seconds} s"
+        time.sleep(0.1)
+
+
+def set_faults(url: str, service: str, **faults: Any) -> None:
+    request = urllib.request.Request(
+        f"{url}/{service}/faults", json.dumps(faults).encode(), method="PUT"
+    )
+    urllib.request.urlopen(request, timeout=5).close()

@@ -1,0 +1,115 @@
+"""Valid rows made directly with the ORM, in whatever state a test begins with."""
+
+from datetime import timedelta
+from decimal import Decimal
+from uuid import uuid4
+
+import factory
+from django.utils import timezone
+
+from orders.models import Order, OrderLine, Product
+from workers.models import Process, Step
+
+now = factory.LazyFunction(timezone.now)
+
+
+class ProductFactory(factory.django.DjangoModelFactory):
+    class Meta:
+        model = Product
+
+    sku = factory.Sequence("TEST-{:03}".format)
+    name = factory.Sequence("Thing {}".format)
+    description = "A thing to test with."
+    price = Decimal("18.50")
+    stock = 100
+
+
+class ProcessFactory(factory.django.DjangoModelFactory):
+    """A process; processed ones are finished, as the table demands."""
+
+    class Meta:
+        model = Process
+
+    workflow = "fulfilment"
+    version = 1
+    subject = factory.Sequence("Order {}".format)
+    state = "processing"
+    created_at = now
+    finished_at = factory.Maybe(
+        factory.LazyAttribute(lambda process: process.state == "processed"), now, None
+    )
+
+
+class StepFactory(factory.django.DjangoModelFactory):
+    """A waiting step; a trait puts it into another state with all that belongs to it."""
+
+    class Meta:
+        model = Step
+
+    process = factory.SubFactory(ProcessFactory)
+    name = factory.Sequence("step_{}".format)
+    position = factory.Sequence(int)
+    agent = "payment.charge"
+    timeout_seconds = 30
+    failure_threshold = 3
+    backoff_base_seconds = 2.0
+    backoff_cap_seconds = 300.0
+    idempotency_key = factory.LazyFunction(lambda: uuid4().hex)
+
+    class Params:
+        pending = factory.Trait(state="pending", not_before=now)
+        claimed = factory.Trait(
+            state="processing",
+            attempt=1,
+            claim_id=factory.LazyFunction(uuid4),
+            locked_by="worker@test",
+            claimed_at=now,
+            dispatch_by=factory.LazyFunction(lambda: timezone.now() + timedelta(seconds=15)),
+        )
+        started = factory.Trait(
+            claimed=True,
+            started_at=now,
+            complete_by=factory.LazyAttribute(
+                lambda step: step.started_at + timedelta(seconds=step.timeout_seconds)
+            ),
+            may_have_effect=True,
+        )
+        processed = factory.Trait(state="processed", attempt=1, result={}, finished_at=now)
+        error = factory.Trait(
+            state="error",
+            attempt=3,
+            failure_count=3,
+            fault={"kind": "transient", "code": "http_500", "message": "answered 500"},
+        )
+        skipped = factory.Trait(state="skipped", finished_at=now)
+
+
+class OrderFactory(factory.django.DjangoModelFactory):
+    """An order of one line, with a process that has no steps yet."""
+
+    class Meta:
+        model = Order
+        skip_postgeneration_save = True
+
+    process = factory.SubFactory(ProcessFactory)
+    source = Order.Source.SHOP
+    submission_key = factory.LazyFunction(lambda: str(uuid4()))
+    body_hash = "0" * 64
+    customer_name = "Ada Lovelace"
+    customer_email = "ada@example.org"
+    customer_address = "12 St James's Square\nLondon"
+    total = Decimal("37.00")
+    created_at = now
+    line = factory.RelatedFactory("tests.factories.OrderLineFactory", "order")
+
+
+class OrderLineFactory(factory.django.DjangoModelFactory):
+    class Meta:
+        model = OrderLine
+
+    order = factory.SubFactory(OrderFactory, line=None)
+    product = factory.SubFactory(ProductFactory)
+    sku = factory.SelfAttribute("product.sku")
+    name = factory.SelfAttribute("product.name")
+    quantity = 2
+    unit_price = factory.SelfAttribute("product.price")

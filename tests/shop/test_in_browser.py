@@ -1,0 +1,162 @@
+"""The pages in a real browser, under a strict content security policy."""
+
+import shutil
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
+
+from orders.models import Order
+from tests.factories import ProductFactory
+from tests.shop.conftest import order_with
+from workers.models import Process, Step
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+POLICY = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine"),
+]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with pytest.MonkeyPatch.context() as monkeypatch, sync_playwright() as playwright:
+        # Playwright keeps an event loop in this thread, which Django takes for async code.
+        monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
+        browser = playwright.chromium.launch(
+            executable_path=CHROMIUM,
+            args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
+        )
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser: Browser, live_server) -> Iterator[Page]:
+    """A page whose console must stay empty: a blocked script or style would be told there."""
+    page = browser.new_page(base_url=live_server.url)
+    complaints: list[str] = []
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.route("**/*", add_policy)
+    yield page
+    page.unroute_all(behavior="wait")
+    page.close()
+    assert complaints == []
+
+
+def add_policy(route: Route) -> None:
+    answer = route.fetch(max_redirects=0)
+    route.fulfill(response=answer, headers={**answer.headers, "content-security-policy": POLICY})
+
+
+def finish(order: Order) -> None:
+    Step.objects.filter(process=order.process_id).update(
+        state="processed", result={}, not_before=None, fault=None
+    )
+    Process.objects.filter(pk=order.process_id).update(
+        state="processed", finished_at=timezone.now()
+    )
+
+
+def test_a_buyer_orders_and_watches_the_order_to_its_end(page: Page) -> None:
+    ProductFactory(sku="MUG", name="Mug", picture="stoneware-mug.svg")
+
+    page.goto("/")
+    page.get_by_role("button", name="Add to basket").click()
+    expect(page.locator("#basket-count")).to_contain_text("1")
+    page.get_by_role("link", name="1 in your basket").click()
+    page.get_by_label("Quantity of Mug").fill("3")
+    page.get_by_role("button", name="Go to checkout").click()
+    page.get_by_label("Your name").fill("Ada Lovelace")
+    page.get_by_label("E-mail").fill("ada@example.org")
+    page.get_by_label("Delivery address").fill("12 St James's Square")
+    page.get_by_role("button", name="Place the order").dblclick()
+    expect(page.locator("#state")).to_contain_text("Received")
+    order = Order.objects.get()
+    finish(order)
+
+    expect(page.locator("#state")).to_contain_text("Everything is done. Thank you!")
+    expect(page.locator(".step.processed")).to_have_count(5)
+    assert page.url.endswith(f"/orders/{order.secret}/")
+    assert order.lines.get().quantity == 3
+
+
+def test_polling_ends_with_the_order(page: Page) -> None:
+    order = order_with(charge_payment={"pending": True})
+    polls: list[str] = []
+    page.on("request", lambda request: polls.append(request.url))
+    page.goto(order.get_absolute_url())
+    finish(order)
+    expect(page.locator("#state")).to_contain_text("Complete")
+    polls.clear()
+
+    page.wait_for_timeout(2500)
+
+    assert polls == []
+
+
+def test_the_time_left_counts_down_without_a_request(page: Page) -> None:
+    order = order_with(charge_payment={"started": True, "timeout_seconds": 500})
+    page.goto(order.get_absolute_url())
+    countdown = page.locator(".countdown")
+    before = countdown.inner_text()
+
+    expect(countdown).not_to_have_text(before, timeout=3000)
+
+    assert before.startswith("8 min ")
+    assert countdown.inner_text().endswith(" s left")
+
+
+def test_a_time_that_is_over_says_so(page: Page) -> None:
+    fault = {"kind": "unavailable", "code": "unreachable", "message": "not reached"}
+    soon = timezone.now() + timedelta(seconds=2)
+    order = order_with(charge_payment={"pending": True, "not_before": soon, "fault": fault})
+
+    page.goto(order.get_absolute_url())
+
+    expect(page.locator(".step.retrying")).to_contain_text("We try again in a moment.")
+
+
+def test_a_page_that_cannot_reach_the_shop_says_so_until_it_can(
+    browser: Browser, live_server
+) -> None:
+    order = order_with(charge_payment={"pending": True})
+    page = browser.new_page(base_url=live_server.url)
+    page.goto(order.get_absolute_url())
+
+    page.context.set_offline(True)
+    expect(page.locator("#offline")).to_be_visible()
+    page.context.set_offline(False)
+
+    expect(page.locator("#offline")).to_be_hidden()
+    page.close()
+
+
+def test_an_order_can_be_watched_without_javascript(browser: Browser, live_server) -> None:
+    order = order_with(charge_payment={"pending": True})
+    page = browser.new_page(base_url=live_server.url, java_script_enabled=False)
+    page.goto(order.get_absolute_url())
+    expect(page.locator("#state")).to_contain_text("In progress")
+
+    finish(order)
+
+    expect(page.locator("#state")).to_contain_text("Complete", timeout=8000)
+    page.close()
+
+
+def test_nothing_is_wider_than_the_smallest_screen(page: Page) -> None:
+    ProductFactory(sku="MUG", name="An unusually long name of a thing", price="99999.99")
+    page.set_viewport_size({"width": 360, "height": 720})
+    page.goto("/")
+    page.get_by_role("button", name="Add to basket").click()
+    expect(page.locator("#basket-count")).to_contain_text("1")
+
+    for path in ("/", "/products/MUG/", "/basket/", "/checkout/", "/my-orders/"):
+        page.goto(path)
+        assert page.evaluate("document.documentElement.scrollWidth") == 360, path

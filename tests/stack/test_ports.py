@@ -1,0 +1,35 @@
+"""Which port is chosen, and what is said when a wanted one is taken."""
+
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from sasproject.stack import ports
+from sasproject.stack.exceptions import StackError
+
+
+@pytest.fixture
+def taken() -> Iterator[int]:
+    with socket.socket() as listener:
+        listener.bind((ports.HOST, 0))
+        listener.listen()
+        yield listener.getsockname()[1]
+
+
+def test_a_wanted_port_that_is_taken_is_refused(taken: int) -> None:
+    with pytest.raises(StackError, match=f"Port {taken} is already in use.*--web-port"):
+        ports.choose(taken, preferred=1, option="--web-port")
+
+
+def test_a_preferred_port_that_is_taken_is_replaced(taken: int) -> None:
+    port = ports.choose(None, preferred=taken, option="--web-port")
+    assert port != taken
+    assert ports.is_free(port)
+
+
+def test_two_servers_do_not_get_one_port() -> None:
+    port = ports.choose(0, preferred=1, option="--web-port")
+    assert ports.choose(None, preferred=port, option="--sandbox-port", avoid=port) != port
+    with pytest.raises(StackError):
+        ports.choose(port, preferred=1, option="--sandbox-port", avoid=port)
