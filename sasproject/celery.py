@@ -5,7 +5,10 @@ import os
 from celery import Celery
 from celery.signals import celeryd_init
 
+from sasproject import redis_transport
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "sasproject.settings")
+redis_transport.install()
 
 app = Celery("sasproject")
 app.config_from_object("django.conf:settings", namespace="CELERY")
