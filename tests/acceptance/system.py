@@ -61,6 +61,7 @@ class System:
             capture_output=True,
             text=True,
             timeout=60,
+            check=False,
         )
         assert done.returncode == 0, f"{words}: {done.stdout}\n{done.stderr[-2000:]}"
         return done.stdout

@@ -22,13 +22,19 @@ from workers.store import claims, expiry, rows, settling, sql
 from workers.submission import submit
 
 pytestmark = pytest.mark.django_db(transaction=True)
-on_postgres = pytest.mark.skipif(
-    "postgresql" not in connections.settings[DEFAULT_DB_ALIAS]["ENGINE"],
-    reason="needs PostgreSQL: set DATABASE_URL",
-)
-on_sqlite = pytest.mark.skipif(
-    "sqlite" not in connections.settings[DEFAULT_DB_ALIAS]["ENGINE"], reason="is about SQLite"
-)
+ENGINE = connections.settings[DEFAULT_DB_ALIAS]["ENGINE"]
+
+
+def on_postgres(test: Any) -> Any:
+    skip = pytest.mark.skipif("postgresql" not in ENGINE, reason="DATABASE_URL is not PostgreSQL")
+    return pytest.mark.postgresql(skip(test))
+
+
+def on_sqlite(test: Any) -> Any:
+    skip = pytest.mark.skipif("sqlite" not in ENGINE, reason="DATABASE_URL is not SQLite")
+    return pytest.mark.sqlite(skip(test))
+
+
 TOY = {"toy.alpha", "toy.beta", "toy.gamma"}
 
 

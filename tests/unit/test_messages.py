@@ -2,7 +2,7 @@
 
 import json
 from typing import Any
-from uuid import uuid4
+from uuid import UUID
 
 import pytest
 
@@ -16,7 +16,7 @@ from workers.messages import (
     storable,
 )
 
-REQUEST = Request(7, uuid4(), 2, "one", "Toy 1", "key:1", {"amount": "9.50"})
+REQUEST = Request(7, UUID(int=7), 2, "one", "Toy 1", "key:1", {"amount": "9.50"})
 
 
 def test_a_bundle_survives_the_wire() -> None:

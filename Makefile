@@ -1,0 +1,55 @@
+# `make help` lists the targets. Needs Python 3.11 or newer and nothing else.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo stack test test-fast lint fmt pins clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(VENV)/ready: requirements.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; this is " + sys.version.split()[0] + ". Name another with PYTHON=...")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	@touch $@
+
+$(VENV)/ready-dev: $(VENV)/ready requirements-dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	@touch $@
+
+setup: $(VENV)/ready-dev ## Make .venv, with everything that demo, test and lint need
+
+demo: $(VENV)/ready ## See orders heal: the whole system with faults on (ARGS="--headless --orders 60 --seed 7")
+	@$(BIN)/python manage.py demo $(ARGS)
+
+stack: $(VENV)/ready ## Run the whole system in the foreground (ARGS="--web-port 8000")
+	@$(BIN)/python manage.py stack $(ARGS)
+
+test: $(VENV)/ready-dev ## Run every test this machine can run (ARGS are pytest's)
+	@$(BIN)/python -m tests.everywhere $(ARGS)
+
+test-fast: $(VENV)/ready-dev ## Run the tests without processes and browsers, on SQLite
+	@$(BIN)/python -m pytest -m "not slow and not browser" -n 2 $(ARGS)
+
+lint: $(VENV)/ready-dev ## Check style, types, layers and migrations
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check --quiet .
+	@$(BIN)/mypy sasproject orders workers
+	@$(BIN)/lint-imports --no-cache
+	@$(BIN)/python manage.py makemigrations --check --dry-run
+	@$(BIN)/python manage.py check
+
+fmt: $(VENV)/ready-dev ## Format the code
+	@$(BIN)/ruff check --fix --quiet . || true
+	@$(BIN)/ruff format .
+
+pins: $(VENV)/ready-dev ## Compile the exact versions of requirements*.in
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-emit-index-url --no-emit-find-links --no-header requirements.in -o requirements.txt
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-emit-index-url --no-emit-find-links --no-header -c requirements.txt requirements-dev.in -o requirements-dev.txt
+
+clean: ## Remove .venv and the run folder
+	rm -rf $(VENV) .run
