@@ -44,7 +44,9 @@ def own_postgres_database() -> Iterator[str]:
     if not answers(POSTGRES):
         missing(f"no PostgreSQL at {urlsplit(POSTGRES).netloc}")
     name = f"sas_test_{uuid.uuid4().hex[:12]}"
-    with psycopg.connect(POSTGRES.replace("postgres://", "postgresql://"), autocommit=True) as admin:
+    with psycopg.connect(
+        POSTGRES.replace("postgres://", "postgresql://"), autocommit=True
+    ) as admin:
         admin.execute(f"CREATE DATABASE {name}")
         try:
             yield f"{POSTGRES.rsplit('/', 1)[0]}/{name}"

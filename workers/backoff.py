@@ -19,7 +19,7 @@ class Backoff:
         # Past 2^30 the cap has long been reached; the bound keeps the power finite.
         return min(self.cap_seconds, self.base_seconds * 2.0 ** min(tries - 1, 30))
 
-    def delay(self, tries: int, rng: random.Random | None = None) -> float:
+    def seconds(self, tries: int, rng: random.Random | None = None) -> float:
         """Return a delay in seconds, uniform from 0 to the ceiling."""
         return (rng or random).uniform(0, self.ceiling(tries))
 

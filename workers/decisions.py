@@ -48,7 +48,7 @@ def _apply_fault(
         step.may_have_effect = step.is_in_doubt
         step.unavailable_count += 1
         delay = max(
-            Backoff(step.backoff_base_seconds, step.backoff_cap_seconds).delay(
+            Backoff(step.backoff_base_seconds, step.backoff_cap_seconds).seconds(
                 step.unavailable_count, rng
             ),
             float(fault.get("retry_after") or 0),

@@ -261,7 +261,7 @@ class LockedProcess:
             self.move(step, StepState.ERROR, event, actor, public=True, **facts)
             return True
         backoff = Backoff(step.backoff_base_seconds, step.backoff_cap_seconds)
-        delay = backoff.delay(step.failure_count, rng)
+        delay = backoff.seconds(step.failure_count, rng)
         if fault.get("retry_after"):
             delay = max(delay, float(fault["retry_after"]))
         step.not_before = self.now + timedelta(seconds=delay)

@@ -96,7 +96,9 @@ def test_a_key_of_somebody_else_leads_to_no_order_of_theirs(buyer: Client) -> No
     assert Order.objects.values("submitter").distinct().count() == 2
 
 
-@pytest.mark.parametrize("key", ["", "x", "\0", "1" * 500, "{}", "d46a6736-44db-46fe-90ee-16e10ff1b0f"])
+@pytest.mark.parametrize(
+    "key", ["", "x", "\0", "1" * 500, "{}", "d46a6736-44db-46fe-90ee-16e10ff1b0f"]
+)
 def test_a_damaged_key_is_refused_and_replaced(buyer: Client, key: str) -> None:
     answer = buyer.post("/checkout/", address(submission_key=key))
 

@@ -17,7 +17,7 @@ def test_the_ceiling_doubles_up_to_the_cap(tries: int, ceiling: float) -> None:
 def test_the_delay_is_spread_over_the_whole_range() -> None:
     rng = Random(7)
 
-    delays = [Backoff(2, 300).delay(4, rng) for _ in range(1000)]
+    delays = [Backoff(2, 300).seconds(4, rng) for _ in range(1000)]
 
     assert min(delays) < 1
     assert 15 < max(delays) <= 16

@@ -26,5 +26,10 @@ def instant(at: datetime | None) -> SafeString | str:
 
 
 @register.filter
+def worker(name: str | None) -> SafeString | str:
+    return marks.worker(name)
+
+
+@register.filter
 def age_at(at: datetime | None, now: datetime) -> SafeString | str:
     return marks.age(at, now)

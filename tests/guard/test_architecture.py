@@ -1,0 +1,147 @@
+"""Rules of the house that no linter knows."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("workers", "orders", "sasproject")
+#: Columns that say where a process or step stands; only the store's statements write them.
+STATE_COLUMNS = {
+    "state",
+    "claim_id",
+    "locked_by",
+    "complete_by",
+    "dispatch_by",
+    "started_at",
+    "attempt",
+    "failure_count",
+    "lost_count",
+    "may_have_effect",
+    "needs_decision",
+    "sequence",
+}
+#: The rows in memory, whose moves the store writes, and the test kit, which turns the clock.
+PURE = {"workers/locked.py", "workers/decisions.py", "workers/policies.py", "workers/testing.py"}
+LINES = 450
+
+
+def sources() -> Iterator[Path]:
+    for package in PACKAGES:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            if "migrations" not in path.parts:
+                yield path
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def assigned_attributes(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    """Yield attribute assignments to anything but ``self``."""
+    for node in ast.walk(tree):
+        targets = node.targets if isinstance(node, ast.Assign) else []
+        if isinstance(node, ast.AugAssign | ast.AnnAssign):
+            targets = [node.target]
+        for target in targets:
+            for part in ast.walk(target):
+                is_self = (
+                    isinstance(part, ast.Attribute)
+                    and isinstance(part.value, ast.Name)
+                    and part.value.id == "self"
+                )
+                if isinstance(part, ast.Attribute) and not is_self:
+                    yield part.attr, part.lineno
+
+
+def updated_columns(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    """Yield the keywords of ``.update(...)`` calls on querysets."""
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr == "update"
+        ):
+            for keyword in node.keywords:
+                if keyword.arg:
+                    yield keyword.arg, node.lineno
+
+
+def test_only_the_store_assigns_state_columns() -> None:
+    found = []
+    for path in sources():
+        name = name_of(path)
+        if name.startswith("workers/store/") or name in PURE:
+            continue
+        tree = ast.parse(path.read_text())
+        for column, line in [*assigned_attributes(tree), *updated_columns(tree)]:
+            if column in STATE_COLUMNS:
+                found.append(f"{name}:{line} assigns {column}")
+
+    assert found == []
+
+
+def test_only_dispatch_sends() -> None:
+    senders = {"send_task", "apply_async", "delay", "delay_on_commit"}
+    found = []
+    for path in sources():
+        name = name_of(path)
+        for node in ast.walk(ast.parse(path.read_text())):
+            is_sending = (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Attribute)
+                and node.func.attr in senders
+            )
+            if is_sending and name != "workers/dispatch.py":
+                found.append(f"{name}:{node.lineno}")
+
+    assert found == []
+
+
+def test_the_engine_never_names_an_order() -> None:
+    found = [
+        f"{name_of(path)}:{node.lineno}"
+        for path in sources()
+        if path.is_relative_to(ROOT / "workers")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        and any(
+            (getattr(node, "module", None) or alias.name).split(".")[0] in ("orders", "sasproject")
+            for alias in node.names
+        )
+    ]
+
+    assert found == []
+
+
+@pytest.mark.parametrize("folder", ["workers", "orders", "sasproject", "tests"])
+def test_no_file_outgrows_its_reader(folder: str) -> None:
+    long = {
+        name_of(path): count
+        for path in (ROOT / folder).rglob("*.py")
+        if "migrations" not in path.parts
+        and (count := len(path.read_text().splitlines())) > (LINES if folder != "tests" else 600)
+    }
+
+    assert long == {}
+
+
+def test_there_is_no_drawer_without_a_noun() -> None:
+    names = {path.stem for path in sources()}
+
+    assert names & {"utils", "helpers", "misc", "common", "actions"} == set()
+
+
+def test_no_model_signal_is_connected() -> None:
+    signals = {"post_save", "pre_save", "post_delete", "pre_delete", "m2m_changed"}
+    found = [
+        f"{name_of(path)}:{node.lineno}"
+        for path in sources()
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Name | ast.Attribute)
+        and (node.id if isinstance(node, ast.Name) else node.attr) in signals
+    ]
+
+    assert found == []

@@ -1,0 +1,89 @@
+"""The background queries use their partial indexes, whatever else the tables hold."""
+
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from tests.concurrency.test_races import on_postgres
+from workers import schedule
+from workers.models import Process, Step
+from workers.store import claims, expiry, finding, replies
+from workers.submission import submit
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def many_settled_steps() -> None:
+    """Fill the tables with what is done, so that a scan would be the wrong plan."""
+    schedule.ensure_flow()
+    process = submit("toy_line", subject="Open", input={})
+    template = Step.objects.filter(process=process).values().get(name="one")
+    now = timezone.now()
+    done = Process.objects.bulk_create(
+        [
+            Process(
+                workflow="toy_line",
+                version=1,
+                subject=f"Done {n}",
+                state="processed",
+                created_at=now,
+                finished_at=now,
+            )
+            for n in range(3000)
+        ]
+    )
+    del template["id"]
+    Step.objects.bulk_create(
+        [
+            Step(
+                **{
+                    **template,
+                    "process_id": process.pk,
+                    "state": "processed",
+                    "result": {},
+                    "idempotency_key": f"key-{process.pk}",
+                }
+            )
+            for process in done
+        ]
+    )
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE workers_step")
+        cursor.execute("ANALYZE workers_process")
+
+
+def plans_of(verb: Any) -> str:
+    """Return the plans of the SELECTs that a store verb runs."""
+    with CaptureQueriesContext(connection) as captured:
+        verb()
+    plans = []
+    with connection.cursor() as cursor:
+        for query in captured.captured_queries:
+            if query["sql"].startswith("SELECT"):
+                cursor.execute("EXPLAIN " + query["sql"])
+                plans.append("\n".join(row[0] for row in cursor.fetchall()))
+    return "\n".join(plans)
+
+
+@on_postgres
+@pytest.mark.parametrize(
+    ("verb", "index"),
+    [
+        (lambda: claims.claim_due({"toy.alpha"}, "scheduler"), "step_claimable_idx"),
+        (lambda: expiry.expire("supervisor"), "step_expiry_idx"),
+        (lambda: claims.lost("scheduler"), "step_expiry_idx"),
+        (lambda: replies.filed(10), "step_filed_reply_idx"),
+        (lambda: finding.flagged(10), "process_decision_idx"),
+        (lambda: finding.standing_still(10), "process_open_idx"),
+    ],
+    ids=["claim", "expire", "lost", "filed", "flagged", "standing still"],
+)
+def test_a_background_query_uses_its_partial_index(verb: Any, index: str) -> None:
+    plans = plans_of(verb)
+
+    assert index in plans
+    assert "Seq Scan on workers_step" not in plans

@@ -1,0 +1,189 @@
+"""Each invariant finds the row that breaks it, and nothing in a healthy store."""
+
+from collections import Counter
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from orders import invariants as shop
+from orders.models import Order, Product, Reservation
+from orders.submission import Customer, Line, place_order
+from tests.toyflow import agents as toy
+from workers import invariants as engine
+from workers import scheduler
+from workers.agent import Call
+from workers.exceptions import Permanent, Transient
+from workers.models import Alert, Journal, Process, Step
+from workers.submission import submit
+from workers.testing import Wire, pass_time
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def lively(wire: Wire) -> Process:
+    """Fill the store with processes in every state; return one that is processed."""
+
+    def moody(call: Call) -> dict[str, Any]:
+        if call.subject == "Refused":
+            raise Permanent("no", "never")
+        if call.attempt == 1:
+            raise Transient("http_500", "oops")
+        return {}
+
+    toy.script["toy.alpha"] = moody
+    submit("toy_line", subject="Refused", input={})
+    healed = submit("toy_diamond", subject="Healed", input={})
+    for _ in range(4):
+        wire.run_until_idle()
+        pass_time(600)
+    submit("toy_line", subject="Claimed", input={})
+    scheduler.advance()
+    submit("toy_line", subject="Fresh", input={})
+    healed.refresh_from_db()
+    assert healed.state == "processed"
+    return healed
+
+
+def test_a_healthy_store_breaks_none(lively: Process) -> None:
+    assert engine.violations() == []
+
+
+def an_early_step(process: Process) -> None:
+    Step.objects.filter(process=process, name="top").update(
+        state="pending", result=None, not_before=timezone.now()
+    )
+
+
+BREAKS: dict[str, Callable[[Process], object]] = {
+    "process_has_steps": lambda p: Step.objects.filter(process=p).delete(),
+    "processed_is_settled": lambda p: Step.objects.filter(process=p, name="left").update(
+        state="error", result=None
+    ),
+    "error_is_told": lambda p: Alert.objects.all().delete(),
+    "order_of_steps": an_early_step,
+    "step_journal_is_a_path": lambda p: Journal.objects.filter(
+        process=p, step__name="left", event="processed"
+    ).update(before="pending"),
+    "process_journal_is_a_path": lambda p: Journal.objects.filter(
+        process=p, event="started"
+    ).update(after="error"),
+    "step_state_is_journalled": lambda p: Journal.objects.filter(
+        process=p, step__name="bottom", event="processed"
+    ).delete(),
+    "process_state_is_journalled": lambda p: Process.objects.filter(pk=p.pk).update(
+        state="error", finished_at=None
+    ),
+    "sequence_has_no_gap": lambda p: Journal.objects.filter(process=p, sequence=2).delete(),
+    "attempts_are_journalled": lambda p: Step.objects.filter(process=p, name="left").update(
+        attempt=7
+    ),
+    "failures_are_journalled": lambda p: Step.objects.filter(process=p, name="top").update(
+        failure_count=0
+    ),
+    "processed_once": lambda p: Journal.objects.create(
+        process=p,
+        step=p.steps.get(name="left"),
+        event="processed",
+        before="processing",
+        after="processed",
+        attempt=9,
+        actor="test",
+        at=timezone.now(),
+    ),
+    "nothing_is_forgotten": lambda p: Step.objects.filter(
+        process__subject="Claimed", state="processing"
+    ).update(dispatch_by=timezone.now() - timedelta(minutes=5)),
+}
+
+
+def test_every_invariant_has_a_break() -> None:
+    assert set(BREAKS) == {invariant.name for invariant in engine.INVARIANTS}
+
+
+@pytest.mark.parametrize("name", BREAKS)
+def test_a_broken_invariant_is_found(lively: Process, name: str) -> None:
+    BREAKS[name](lively)
+
+    assert name in {violation.invariant for violation in engine.violations()}
+
+
+@pytest.fixture
+def order() -> Order:
+    Product.objects.create(sku="SKU-1", name="Lamp", price="9.50", stock=10)
+    order, _ = place_order(
+        Customer("Ann", "ann@example.org", "Street 1"),
+        [Line("SKU-1", 2)],
+        submission_key="key-1",
+        source="shop",
+    )
+    return order
+
+
+def ledgers(**services: list[dict[str, Any]]) -> shop.Ledgers:
+    return shop.Ledgers({name: services.get(name, []) for name in shop.EFFECTS}, {})
+
+
+def effect(order: Order, operation: str, amount: str = "19.00") -> dict[str, Any]:
+    return {"key": "k", "operation": operation, "order": order.number, "amount": amount}
+
+
+def test_an_order_with_one_charge_breaks_none(order: Order) -> None:
+    assert shop.violations(ledgers(payment=[effect(order, "charge")])) == []
+
+
+@pytest.mark.parametrize(
+    ("effects", "broken"),
+    [
+        (["charge", "charge"], {"effects_happen_once": 1, "money_adds_up": 1}),
+        (["charge", "refund"], {}),
+        (["charge", "refund", "charge"], {}),
+    ],
+    ids=["twice", "undone", "undone and done again"],
+)
+def test_effects_beyond_those_undone_are_found(
+    order: Order, effects: list[str], broken: dict[str, int]
+) -> None:
+    found = shop.violations(ledgers(payment=[effect(order, one) for one in effects]))
+
+    assert Counter(violation.invariant for violation in found) == broken
+
+
+def test_a_wrong_amount_is_found(order: Order) -> None:
+    found = shop.violations(ledgers(payment=[effect(order, "charge", "18.99")]))
+
+    assert [violation.invariant for violation in found] == ["money_adds_up"]
+
+
+def test_a_processed_step_without_its_effect_is_found(order: Order) -> None:
+    Step.objects.filter(name="charge_payment").update(state="processed", result={})
+
+    found = shop.violations(ledgers())
+
+    assert [violation.invariant for violation in found] == ["processed_means_done"]
+
+
+def test_stock_reserved_twice_is_found(order: Order) -> None:
+    Step.objects.filter(name="reserve_stock").update(state="processed", result={}, not_before=None)
+    for key in ("a", "b"):
+        Reservation.objects.create(
+            key=key,
+            order=order,
+            product=Product.objects.get(),
+            quantity=2,
+            created_at=timezone.now(),
+        )
+
+    found = shop.violations(None)
+
+    assert [violation.invariant for violation in found] == ["stock_is_reserved_once"]
+
+
+def test_a_process_without_its_order_is_found(order: Order) -> None:
+    order.lines.all().delete()
+    order.delete()
+
+    assert [v.invariant for v in shop.violations(None)] == ["order_has_process"]
