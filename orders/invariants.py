@@ -5,6 +5,7 @@ rows say.
 """
 
 from collections import Counter
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -31,10 +32,17 @@ STEP_SERVICES = {
     "issue_invoice": ("billing",),
 }
 
+IsOurs = Callable[[int], bool]
 
 #: What is checked of our own rows, and what with the ledgers as well.
 OWN_NAMES = ("order_has_process", "stock_is_reserved_once")
-NAMES = (*OWN_NAMES, "effects_happen_once", "processed_means_done", "money_adds_up")
+NAMES = (
+    *OWN_NAMES,
+    "effects_happen_once",
+    "processed_means_done",
+    "money_adds_up",
+    "undone_means_undone",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +86,21 @@ class Ledgers:
         ]
 
 
-def violations(ledgers: Ledgers | None) -> list[Violation]:
-    """Return every row that breaks an invariant; without ledgers, of our own rows only."""
-    found = [*_unowned_processes(), *_stock_that_does_not_add_up()]
+def violations(ledgers: Ledgers | None, numbers: Collection[int] | None = None) -> list[Violation]:
+    """Return every row that breaks an invariant; without ledgers, of our own rows only.
+
+    ``numbers`` restricts the check to these orders, where the database is older than the
+    ledgers and holds orders that they cannot know.
+    """
+    is_ours: IsOurs = (lambda number: True) if numbers is None else frozenset(numbers).__contains__
+    found = [*_unowned_processes(), *_stock_that_does_not_add_up(is_ours)]
     if ledgers is not None:
-        found += [*_doubled(ledgers), *_effects_that_are_missing(ledgers), *_money(ledgers)]
+        found += [
+            *_doubled(ledgers, is_ours),
+            *_effects_that_are_missing(ledgers, is_ours),
+            *_money(ledgers, is_ours),
+            *_effects_that_remain(ledgers, is_ours),
+        ]
     return found
 
 
@@ -96,7 +114,7 @@ def _unowned_processes() -> list[Violation]:
     ]
 
 
-def _stock_that_does_not_add_up() -> list[Violation]:
+def _stock_that_does_not_add_up(is_ours: IsOurs) -> list[Violation]:
     says = "What was reserved is what the orders' processed steps say, once each."
     reserved = Reservation.objects.filter(released_at=None)
     by_order = dict(reserved.values_list("order_id").annotate(n=Sum("quantity")))
@@ -117,19 +135,22 @@ def _stock_that_does_not_add_up() -> list[Violation]:
             f"reserved {by_order.get(number, 0)}, ordered {wanted.get(number, 0)}",
         )
         for number in sorted(set(by_order) | set(wanted))
-        if wanted.get(number) is not None and by_order.get(number, 0) != wanted[number]
+        if is_ours(number)
+        and wanted.get(number) is not None
+        and by_order.get(number, 0) != wanted[number]
     ]
 
 
-def _doubled(ledgers: Ledgers) -> list[Violation]:
+def _doubled(ledgers: Ledgers, is_ours: IsOurs) -> list[Violation]:
     says = "No service has more than one effect per order that was not undone."
     return [
         Violation("effects_happen_once", says, f"Order {order}", f"{service}: {count} effects")
         for service, order, count in ledgers.duplicates()
+        if is_ours(order)
     ]
 
 
-def _effects_that_are_missing(ledgers: Ledgers) -> list[Violation]:
+def _effects_that_are_missing(ledgers: Ledgers, is_ours: IsOurs) -> list[Violation]:
     says = "A processed step's effect is in the ledger."
     found = []
     for step_name, services in STEP_SERVICES.items():
@@ -138,7 +159,7 @@ def _effects_that_are_missing(ledgers: Ledgers) -> list[Violation]:
             name=step_name, state="processed", process__workflow="fulfilment"
         ).values("process_id")
         for number in Order.objects.filter(process_id__in=done).values_list("number", flat=True):
-            if standing[number] != 1:
+            if is_ours(number) and standing[number] != 1:
                 found.append(
                     Violation(
                         "processed_means_done",
@@ -150,7 +171,7 @@ def _effects_that_are_missing(ledgers: Ledgers) -> list[Violation]:
     return found
 
 
-def _money(ledgers: Ledgers) -> list[Violation]:
+def _money(ledgers: Ledgers, is_ours: IsOurs) -> list[Violation]:
     says = "What stands as charged is the total of the orders whose payment may be charged."
     charged: dict[int, Decimal] = {}
     for effect in ledgers.effects["payment"]:
@@ -161,5 +182,18 @@ def _money(ledgers: Ledgers) -> list[Violation]:
     return [
         Violation("money_adds_up", says, f"Order {number}", f"charged {amount}")
         for number, amount in sorted(charged.items())
-        if amount and amount != totals.get(number)
+        if is_ours(number) and amount and amount != totals.get(number)
+    ]
+
+
+def _effects_that_remain(ledgers: Ledgers, is_ours: IsOurs) -> list[Violation]:
+    says = "An undone order has no effect left at any service."
+    undone = Order.objects.filter(process__state__in=["compensated", "cancelled"])
+    standing = {service: ledgers.standing(service) for service in EFFECTS}
+    return [
+        Violation("undone_means_undone", says, f"Order {number}", f"{service}: {counts[number]}")
+        for number in undone.values_list("number", flat=True)
+        if is_ours(number)
+        for service, counts in standing.items()
+        if counts[number] != 0
     ]

@@ -13,5 +13,6 @@ def wire() -> Iterator[Wire]:
     """No test sends to a broker unless it starts one: messages stay on a wire in memory."""
     toy.script.clear()
     toy.calls.clear()
+    toy.undone.clear()
     with wired() as wire:
         yield wire

@@ -10,6 +10,7 @@ from django.core.checks import CheckMessage, Error, register
 from workers import registry
 from workers.conf import BadSetting, numbers
 from workers.exceptions import WorkflowError
+from workers.workflow import StepSpec
 
 #: SAS_* names that belong to the deployment and not to the engine.
 DEPLOYMENT_NAMES = frozenset({"SAS_RUN_DIR", "SAS_LOG_JSON", "SAS_LOG_LEVEL"})
@@ -54,6 +55,17 @@ def check_definitions(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[
         )
         for workflow in registry.workflows()
         for spec in workflow.steps
-        for name in (spec.agent, *spec.fallbacks)
+        for name in _agents_of(spec)
         if name not in known
     ]
+
+
+def _agents_of(spec: StepSpec) -> list[str]:
+    undo = [spec.undo.agent] if spec.undo else []
+    others = [
+        name
+        for fallback in spec.fallbacks
+        for name in (fallback.agent, fallback.undo_agent)
+        if name is not None
+    ]
+    return [spec.agent, *undo, *others]

@@ -57,6 +57,7 @@ class Settings:
 
     step_timeout_seconds = Number(30, 1, 600, "Time a started claim has, unless its step says")
     failure_threshold = Number(3, 1, 100, "Failures at which a step ends in error")
+    undo_threshold = Number(10, 1, 100, "Failures at which an undo step ends in error")
     backoff_base_seconds = Number(2, 0, 3600, "First backoff before a step is tried again")
     backoff_cap_seconds = Number(300, 0, 86_400, "Longest backoff")
     sweep_seconds = Number(2, 0.1, 3600, "Interval of the Supervisor's sweep")

@@ -3,7 +3,7 @@
 from datetime import timedelta
 from random import Random
 
-from workers import policies
+from workers import compensation, policies
 from workers.backoff import Backoff
 from workers.exceptions import StateError
 from workers.locked import LockedProcess, StepRow
@@ -28,6 +28,8 @@ def apply_reply(locked: LockedProcess, reply: Reply, actor: str, rng: Random | N
         locked.touch(step)
         step.result, step.fault = step_result, None
         locked.move(step, StepState.PROCESSED, "processed", actor, public=True)
+        if step.undoes_id is not None:
+            compensation.undone(locked, step, actor)
     else:
         _apply_fault(locked, step, reply.fault, actor, rng)
     return True
@@ -41,6 +43,7 @@ def _apply_fault(
         if locked.fail(step, "failed", actor, fault, rng):
             policies.carry_out(locked, step, actor)
         return
+    is_drained = not locked.is_forward and step.undoes_id is None
     # Neither of the other kinds had an effect; what an earlier claim left in doubt remains
     # so unless the service, asked with the same key, refused for good.
     step.fault = {**fault, "at": locked.now.isoformat()}
@@ -56,7 +59,8 @@ def _apply_fault(
         step.not_before = locked.now + timedelta(seconds=delay)
         locked.move(
             step,
-            StepState.PENDING,
+            # On the way back nothing forward is tried again.
+            StepState.CANCELLED if is_drained else StepState.PENDING,
             "parked",
             actor,
             fault={"code": fault.get("code"), "message": fault.get("message")},
@@ -72,7 +76,10 @@ def _apply_fault(
         public=True,
         fault={"code": fault.get("code"), "message": fault.get("message")},
     )
-    policies.carry_out(locked, step, actor)
+    if fault["kind"] == "refused":
+        policies.carry_out_refusal(locked, step, actor)
+    else:
+        policies.carry_out(locked, step, actor)
 
 
 def carry_out_policies(locked: LockedProcess, actor: str) -> None:
@@ -85,16 +92,20 @@ def carry_out_policies(locked: LockedProcess, actor: str) -> None:
                 policies.carry_out(locked, step, actor)
 
 
-def ready_steps(locked: LockedProcess) -> list[StepRow]:
+def ready_steps(locked: LockedProcess, actor: str) -> list[StepRow]:
     """Return the waiting steps that may begin now; none while the process is in error."""
-    if not locked.is_open:
-        return []
-    return [step for step in locked.steps if locked.is_ready(step)]
+    if locked.is_forward:
+        return [step for step in locked.forward_steps if locked.is_ready(step)]
+    if locked.process.state == ProcessState.COMPENSATING:
+        return compensation.ready_undo_steps(locked, actor)
+    return []
 
 
 def finish(locked: LockedProcess, actor: str) -> None:
-    """End the process once every step is settled."""
-    if locked.process.state == ProcessState.PROCESSING and all(
+    """End the process once every step is settled, or its way back is over."""
+    if locked.process.state == ProcessState.COMPENSATING:
+        compensation.finish(locked, actor)
+    elif locked.process.state == ProcessState.PROCESSING and all(
         step.state in SETTLED_STEP_STATES for step in locked.steps
     ):
         locked.move_process(ProcessState.PROCESSED, "processed", actor)
@@ -111,14 +122,16 @@ def resubmit(locked: LockedProcess, actor: str, reason: str) -> list[str]:
 
     Returns their names.  Raises ``StateError`` when the process is not in error.
     """
-    failed = [step for step in locked.steps if step.state == StepState.ERROR]
+    is_on_its_way_back = locked.process.outcome is not None
+    among = locked.undo_steps if is_on_its_way_back else locked.forward_steps
+    failed = [step for step in among if step.state == StepState.ERROR]
     if locked.process.state != ProcessState.ERROR or not failed:
         raise StateError(
             f"{locked.process.subject} is {locked.process.state}, not in error: "
             "there is nothing to resubmit."
         )
     locked.move_process(
-        ProcessState.PROCESSING,
+        ProcessState.COMPENSATING if is_on_its_way_back else ProcessState.PROCESSING,
         "resubmitted",
         actor,
         reason=reason,

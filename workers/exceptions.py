@@ -11,7 +11,8 @@
     └── Fault                  what an agent answers instead of a result
         ├── Unavailable        service not reached or overloaded: parked, no failure counted
         ├── Transient          may pass; its outcome is unknown: counted, tried again
-        └── Permanent          will not pass and had no effect: final
+        ├── Permanent          will not pass and had no effect: final
+        └── Refused            a business answer, "no": what was done is undone, nobody woken
 
 A lost race is a return value and never an error.  Faults do not cross the broker as
 exceptions: they travel as fields of a reply.
@@ -88,3 +89,13 @@ class Permanent(Fault):
     """The service refused for good, without any effect: trying again would not help."""
 
     kind = "permanent"
+
+
+class Refused(Fault):
+    """The service said no for a reason of business: a declined card, nothing in stock.
+
+    It had no effect.  What the process has done so far is undone, the submitter is told,
+    and no operator is woken.
+    """
+
+    kind = "refused"

@@ -55,12 +55,30 @@ INVARIANTS: tuple[Invariant, ...] = (
         " WHERE p.state = 'processed' AND s.state NOT IN ('processed', 'skipped')",
     ),
     Invariant(
+        "undone_is_undone",
+        "An undone process has nothing under way and no effect that could be undone.",
+        "SELECT p.subject, s.name || ' is ' || s.state FROM workers_process p"
+        " JOIN workers_step s ON s.process_id = p.id"
+        " WHERE p.state IN ('compensated', 'cancelled')"
+        " AND (s.state IN ('waiting', 'pending', 'processing') OR (s.undoes_id IS NULL"
+        " AND s.may_have_effect AND s.undo IS NOT NULL))",
+    ),
+    Invariant(
+        "nothing_forward_on_the_way_back",
+        "No forward step was claimed after its process began to compensate.",
+        "SELECT p.subject, s.name || ' was claimed' FROM workers_journal c"
+        " JOIN workers_step s ON s.id = c.step_id JOIN workers_process p ON p.id = c.process_id"
+        " WHERE c.event = 'claimed' AND s.undoes_id IS NULL AND c.id > (SELECT min(b.id)"
+        " FROM workers_journal b WHERE b.process_id = c.process_id AND b.event = 'compensating')",
+    ),
+    Invariant(
         "error_is_told",
         "A process in error has a step in error, and an operator was told.",
         "SELECT p.subject, 'in error without a failed step or an alert' FROM workers_process p"
         " WHERE p.state = 'error' AND (NOT EXISTS (SELECT 1 FROM workers_step s"
         " WHERE s.process_id = p.id AND s.state = 'error') OR NOT EXISTS (SELECT 1"
-        " FROM workers_alert a WHERE a.process_id = p.id AND a.code = 'process_error'))",
+        " FROM workers_alert a WHERE a.process_id = p.id"
+        " AND a.code IN ('process_error', 'undo_stuck')))",
     ),
     Invariant(
         "order_of_steps",
@@ -68,7 +86,8 @@ INVARIANTS: tuple[Invariant, ...] = (
         "SELECT p.subject, s.name || ' began too early' FROM workers_step s"
         " JOIN workers_process p ON p.id = s.process_id"
         " JOIN workers_step b ON b.process_id = s.process_id"
-        " WHERE s.state NOT IN ('waiting', 'skipped') AND b.state NOT IN ('processed', 'skipped')"
+        " WHERE s.undoes_id IS NULL AND s.state NOT IN ('waiting', 'skipped', 'cancelled')"
+        " AND b.state NOT IN ('processed', 'skipped', 'compensated')"
         " AND {after_contains}",
     ),
     Invariant(

@@ -14,6 +14,9 @@ from uuid import UUID, uuid4
 from workers.backoff import Backoff, is_exhausted
 from workers.exceptions import StateError
 from workers.states import (
+    CLOSED_STEP_STATES,
+    FINAL_PROCESS_STATES,
+    FORWARD_PROCESS_STATES,
     OPEN_PROCESS_STATES,
     SETTLED_STEP_STATES,
     ProcessState,
@@ -28,6 +31,8 @@ class ProcessRow:
     id: int
     state: str
     subject: str
+    outcome: str | None = None
+    no_return: list[str] = field(default_factory=list)
     sequence: int = 0
     needs_decision: bool = False
     started_at: datetime | None = None
@@ -42,8 +47,12 @@ class StepRow:
     state: str
     agent: str
     after: list[str] = field(default_factory=list)
-    fallbacks: list[str] = field(default_factory=list)
+    fallbacks: list[dict[str, Any]] = field(default_factory=list)
+    undo: dict[str, Any] | None = None
+    undoes_id: int | None = None
     is_optional: bool = False
+    on_failure: str = "error"
+    wait_seconds: int = 0
     timeout_seconds: int = 30
     failure_threshold: int = 3
     backoff_base_seconds: float = 2.0
@@ -55,6 +64,8 @@ class StepRow:
     started_at: datetime | None = None
     complete_by: datetime | None = None
     delivery: UUID | None = None
+    #: Whether a reply is filed on the row; the reply itself is not read.
+    is_filed: bool = False
     attempt: int = 0
     failure_count: int = 0
     unavailable_count: int = 0
@@ -65,6 +76,26 @@ class StepRow:
     result: dict[str, Any] | None = None
     fault: dict[str, Any] | None = None
     finished_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What a step row was when it was read: the condition of its write."""
+
+    state: str
+    claim_id: UUID | None
+    is_started: bool
+    is_filed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedUndo:
+    """An undo step to be made: for which step, and after which undo steps."""
+
+    forward: StepRow
+    name: str
+    agent: str
+    after: list[str]
 
 
 @dataclass(slots=True)
@@ -102,8 +133,10 @@ class LockedProcess:
         self.now = now
         self.entries: list[Entry] = []
         self.alerts: list[AlertCall] = []
-        #: (state, claim) of every row before its first move: the store's WHERE.
-        self.step_origins: dict[int, tuple[str, UUID | None]] = {}
+        #: What every row was before its first move: the store's WHERE.
+        self.step_origins: dict[int, Origin] = {}
+        #: Undo steps that the store is to make before anything goes on.
+        self.planned: list[PlannedUndo] = []
         self.process_origin: str | None = None
 
     def step(self, step_id: int) -> StepRow | None:
@@ -114,7 +147,21 @@ class LockedProcess:
 
     @property
     def is_open(self) -> bool:
+        """Say whether steps may be claimed."""
         return self.process.state in OPEN_PROCESS_STATES
+
+    @property
+    def is_forward(self) -> bool:
+        """Say whether the process is on its way and not on its way back."""
+        return self.process.state in FORWARD_PROCESS_STATES
+
+    @property
+    def forward_steps(self) -> list[StepRow]:
+        return [step for step in self.steps if step.undoes_id is None]
+
+    @property
+    def undo_steps(self) -> list[StepRow]:
+        return [step for step in self.steps if step.undoes_id is not None]
 
     def is_ready(self, step: StepRow) -> bool:
         """Say whether everything before a waiting step is settled."""
@@ -161,7 +208,10 @@ class LockedProcess:
 
     def touch(self, step: StepRow) -> None:
         """Have a step row written, with its state and claim before now as the condition."""
-        self.step_origins.setdefault(step.id, (step.state, step.claim_id))
+        if step.id not in self.step_origins:
+            self.step_origins[step.id] = Origin(
+                step.state, step.claim_id, step.started_at is not None, step.is_filed
+            )
 
     def move_process(self, after: str, event: str, actor: str, **detail: Any) -> None:
         before = self.process.state
@@ -171,7 +221,7 @@ class LockedProcess:
         self.process.state = after
         if after == ProcessState.PROCESSING and self.process.started_at is None:
             self.process.started_at = self.now
-        if after == ProcessState.PROCESSED:
+        if after in FINAL_PROCESS_STATES:
             self.process.finished_at = self.now
         self.note(event, actor, before=before, after=after, public=True, detail=detail)
 
@@ -197,8 +247,7 @@ class LockedProcess:
         else:
             detail = {"step": step.name, **detail}
         step.state = after
-        if after in SETTLED_STEP_STATES:
-            step.finished_at = self.now
+        step.finished_at = self.now if after in CLOSED_STEP_STATES else None
         self.note(
             event,
             actor,
@@ -257,6 +306,10 @@ class LockedProcess:
             "failure_count": step.failure_count,
             "failure_threshold": step.failure_threshold,
         }
+        if not self.is_forward and step.undoes_id is None:
+            # On the way back nothing forward is tried again; its undo finds out what it did.
+            self.move(step, StepState.CANCELLED, event, actor, **facts)
+            return False
         if is_exhausted(step.failure_count, step.failure_threshold):
             self.move(step, StepState.ERROR, event, actor, public=True, **facts)
             return True
@@ -296,3 +349,4 @@ def _claim_facts(step: StepRow) -> dict[str, Any]:
 def _end_claim(step: StepRow) -> None:
     step.claim_id = step.locked_by = step.claimed_at = step.dispatch_by = None
     step.started_at = step.complete_by = step.delivery = None
+    step.is_filed = False

@@ -114,7 +114,7 @@ class Reply:
         return reply
 
 
-FAULT_KINDS = frozenset({"unavailable", "transient", "permanent"})
+FAULT_KINDS = frozenset({"unavailable", "transient", "permanent", "refused"})
 
 
 def replies_to_wire(replies: list[Reply]) -> dict[str, Any]:

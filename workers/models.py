@@ -11,7 +11,12 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
-from workers.states import ProcessState, StepState
+from workers.states import (
+    FINAL_PROCESS_STATES,
+    OPEN_PROCESS_STATES,
+    ProcessState,
+    StepState,
+)
 
 
 class Process(models.Model):
@@ -26,6 +31,10 @@ class Process(models.Model):
         max_length=20, choices=ProcessState.choices, default=ProcessState.PENDING
     )
     input = models.JSONField(default=dict)
+    #: Steps that, once all processed, put the process past undoing.
+    no_return = models.JSONField(default=list)
+    #: What a compensating process becomes: compensated or cancelled.
+    outcome = models.CharField(max_length=20, null=True)  # noqa: DJ001 (null = not undone)
     #: Number of the last journal row that the submitter may see: gap-free per process.
     sequence = models.PositiveIntegerField(default=0)
     #: A step left its policy to the Scheduler: set by the Supervisor, cleared when carried out.
@@ -41,16 +50,27 @@ class Process(models.Model):
                 name="process_state_known", condition=Q(state__in=ProcessState.values)
             ),
             models.CheckConstraint(
-                name="process_finished_iff_processed",
-                condition=Q(state=ProcessState.PROCESSED, finished_at__isnull=False)
-                | (~Q(state=ProcessState.PROCESSED) & Q(finished_at__isnull=True)),
+                name="process_finished_iff_final",
+                condition=Q(state__in=sorted(FINAL_PROCESS_STATES), finished_at__isnull=False)
+                | (~Q(state__in=sorted(FINAL_PROCESS_STATES)) & Q(finished_at__isnull=True)),
+            ),
+            models.CheckConstraint(
+                name="process_undone_has_outcome",
+                condition=~Q(
+                    state__in=[
+                        ProcessState.COMPENSATING,
+                        ProcessState.COMPENSATED,
+                        ProcessState.CANCELLED,
+                    ]
+                )
+                | Q(outcome__in=[ProcessState.COMPENSATED, ProcessState.CANCELLED]),
             ),
         ]
         indexes = [
             models.Index(
                 name="process_open_idx",
                 fields=["id"],
-                condition=Q(state__in=[ProcessState.PENDING, ProcessState.PROCESSING]),
+                condition=Q(state__in=sorted(OPEN_PROCESS_STATES)),
             ),
             models.Index(name="process_error_idx", fields=["id"], condition=Q(state="error")),
             models.Index(
@@ -80,7 +100,16 @@ class Step(models.Model):
     after = models.JSONField(default=list)
     agent = models.CharField(max_length=100)
     fallbacks = models.JSONField(default=list)
+    #: The step that undoes this one, if it can be undone: {"name", "agent", ...}.
+    undo = models.JSONField(null=True)
+    #: The step that this one undoes.
+    undoes = models.ForeignKey(
+        "self", null=True, on_delete=models.CASCADE, related_name="+", db_index=False
+    )
     is_optional = models.BooleanField(default=False)
+    #: What follows when it failed for good: error, compensate or wait.
+    on_failure = models.CharField(max_length=20, default="error")
+    wait_seconds = models.PositiveIntegerField(default=0)
     timeout_seconds = models.PositiveIntegerField()
     failure_threshold = models.PositiveSmallIntegerField()
     backoff_base_seconds = models.FloatField()
@@ -166,7 +195,11 @@ class Step(models.Model):
             models.CheckConstraint(
                 name="step_result_iff_processed",
                 condition=Q(state=StepState.PROCESSED, result__isnull=False)
-                | (~Q(state=StepState.PROCESSED) & Q(result__isnull=True)),
+                | Q(state=StepState.COMPENSATED)
+                | (
+                    ~Q(state__in=[StepState.PROCESSED, StepState.COMPENSATED])
+                    & Q(result__isnull=True)
+                ),
             ),
         ]
         indexes = [

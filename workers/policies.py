@@ -1,17 +1,29 @@
 """What follows when a step has failed for good: pure decisions on a locked process.
 
 In this order: the next fall-back agent, where no effect is possible; skip, where the step
-is optional; otherwise the process ends in error and an operator is told.
+is optional; otherwise what the step declares: error, compensate, or wait.  Nothing is undone
+past the point of no return: there a failure goes to an operator.
 """
 
+from datetime import timedelta
+
+from workers import compensation
 from workers.locked import LockedProcess, StepRow
-from workers.states import OPEN_PROCESS_STATES, ProcessState, StepState
+from workers.states import ProcessState, StepState
 
 
 def carry_out(locked: LockedProcess, step: StepRow, actor: str) -> None:
     """Carry out the policy of a step in error."""
     reason = (step.fault or {}).get("message") or "no reason was given"
-    if step.fallbacks and not step.may_have_effect:
+    if step.undoes_id is not None:
+        locked.alert(
+            "undo_stuck",
+            f"{locked.process.subject}: undo step {step.name} failed for good: {reason}",
+            step,
+        )
+    elif not locked.is_forward:
+        return
+    elif step.fallbacks and not step.may_have_effect:
         _fall_back(locked, step, actor)
     elif step.is_optional:
         locked.move(step, StepState.SKIPPED, "skipped", actor, public=True, reason=reason)
@@ -20,16 +32,47 @@ def carry_out(locked: LockedProcess, step: StepRow, actor: str) -> None:
             f"{locked.process.subject}: optional step {step.name} was skipped: {reason}",
             step,
         )
+    elif step.on_failure == "wait":
+        _wait(locked, step, actor)
+    elif step.on_failure == "compensate" and not compensation.is_past_no_return(locked):
+        compensation.begin(locked, ProcessState.COMPENSATED, actor, f"{step.name}: {reason}")
+        locked.alert(
+            "process_compensating",
+            f"{locked.process.subject} is being undone: step {step.name} failed: {reason}",
+            step,
+        )
     else:
-        message = f"{locked.process.subject}: step {step.name} failed for good: {reason}"
-        if locked.process.state in OPEN_PROCESS_STATES:
-            locked.move_process(ProcessState.ERROR, "error", actor, step=step.name, reason=reason)
-        locked.alert("process_error", message, step)
+        _stop(locked, step, actor, reason)
+
+
+def carry_out_refusal(locked: LockedProcess, step: StepRow, actor: str) -> None:
+    """Undo what was done, because the business said no; nobody is woken."""
+    reason = (step.fault or {}).get("message") or "no reason was given"
+    if step.undoes_id is not None or not locked.is_forward:
+        carry_out(locked, step, actor)
+    elif compensation.is_past_no_return(locked):
+        _stop(locked, step, actor, reason)
+    else:
+        compensation.begin(locked, ProcessState.COMPENSATED, actor, f"{step.name}: {reason}")
+
+
+def _stop(locked: LockedProcess, step: StepRow, actor: str, reason: str) -> None:
+    locked.move_process(ProcessState.ERROR, "error", actor, step=step.name, reason=reason)
+    locked.alert(
+        "process_error",
+        f"{locked.process.subject}: step {step.name} failed for good: {reason}",
+        step,
+    )
 
 
 def _fall_back(locked: LockedProcess, step: StepRow, actor: str) -> None:
     locked.touch(step)
-    before, step.agent, step.fallbacks = step.agent, step.fallbacks[0], step.fallbacks[1:]
+    before, following = step.agent, step.fallbacks[0]
+    step.agent, step.fallbacks = following["agent"], step.fallbacks[1:]
+    if step.undo is not None:
+        # Undone by whoever can undo what the new agent does.
+        undo_agent = following.get("undo_agent")
+        step.undo = {**step.undo, "agent": undo_agent} if undo_agent else None
     step.failure_count = step.unavailable_count = 0
     step.not_before = locked.now
     locked.move(
@@ -40,4 +83,18 @@ def _fall_back(locked: LockedProcess, step: StepRow, actor: str) -> None:
         public=True,
         from_agent=before,
         to_agent=step.agent,
+    )
+
+
+def _wait(locked: LockedProcess, step: StepRow, actor: str) -> None:
+    locked.touch(step)
+    step.failure_count = step.unavailable_count = 0
+    step.not_before = locked.now + timedelta(seconds=step.wait_seconds)
+    locked.move(
+        step,
+        StepState.PENDING,
+        "waits_long",
+        actor,
+        public=True,
+        not_before=step.not_before.isoformat(),
     )

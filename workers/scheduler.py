@@ -10,6 +10,7 @@ import logging
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from time import monotonic
+from typing import Any
 
 from workers import decisions, dispatch, registry
 from workers.conf import sas
@@ -136,11 +137,21 @@ def _bundles(
             yield [claim for claim, _ in kept], bundle
 
 
+def _payload(claim: claims.Claim, context: requests.Context) -> dict[str, Any]:
+    """Build a step's payload; an undo's is that of the step it undoes, and what came of it."""
+    forward = context.undoes.get(claim.step_id)
+    name = claim.step if forward is None else context.names[forward]
+    spec = registry.workflow(context.workflow, context.version).by_name[name]
+    payload = spec.request(context.input, context.results)
+    if forward is None:
+        return payload
+    return {**payload, "undoes": context.keys[forward], "result": context.results.get(name)}
+
+
 def _request(claim: claims.Claim, context: requests.Context) -> Request | None:
     """Build one request; None, and the step refused for good, when its builder fails."""
     try:
-        spec = registry.workflow(context.workflow, context.version).by_name[claim.step]
-        payload = spec.request(context.input, context.results)
+        payload = _payload(claim, context)
     except (UnknownWorkflow, UnknownAgent) as error:
         claims.hand_back([claim], me("scheduler"), str(error))
         return None

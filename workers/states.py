@@ -3,20 +3,28 @@
 A process:
 
     pending ──first step begun──▶ processing ──all steps settled──▶ processed
-       │                           │      ▲
-       │                           │      └──resubmitted── error
-       └──────a step failed────────┴──past its policy──────▲
+       │                            │    ▲
+       │                            │    └──resubmitted── error ◀──an undo is stuck──┐
+       │                            ├──a step past its policy──▲                     │
+       │                            │                          │                     │
+       └──cancelled, refused────────┴──────────────────────────┴──▶ compensating ────┤
+                                                                       │  ▲──resubmitted
+                                                                       ▼
+                                                            compensated, cancelled
 
 A step:
 
     waiting ──predecessors settled──▶ pending ──claimed──▶ processing ──reply──▶ processed
-                                         ▲                     │
-                                         ├──reset, parked──────┤
-                                         │                     ├──optional──▶ skipped
-                                         └──resubmitted── error◀──past its policy
+       │                                 │ ▲                   │                    │
+       │                                 │ ├──reset, parked────┤                    │
+       │                                 │ │                   ├──optional──▶ skipped
+       │                                 │ └──resubmitted── error◀──past its policy │
+       │                                 ▼                     │                    │
+       └──process compensates──────▶ cancelled ────────────────┴──undone──▶ compensated
 
 A step whose predecessors settle while its agent has room goes from waiting to processing
-in one statement; the table therefore allows that move.
+in one statement; the table therefore allows that move.  Undo steps are steps like any
+other; ``compensated`` is where the step goes whose effect they undid.
 """
 
 from django.db.models import TextChoices
@@ -29,6 +37,9 @@ class ProcessState(TextChoices):
     PROCESSING = "processing"
     PROCESSED = "processed"
     ERROR = "error"
+    COMPENSATING = "compensating"
+    COMPENSATED = "compensated"
+    CANCELLED = "cancelled"
 
 
 class StepState(TextChoices):
@@ -40,6 +51,8 @@ class StepState(TextChoices):
     PROCESSED = "processed"
     ERROR = "error"
     SKIPPED = "skipped"
+    COMPENSATED = "compensated"
+    CANCELLED = "cancelled"
 
 
 PROCESS_MOVES: frozenset[tuple[str, str]] = frozenset(
@@ -49,6 +62,12 @@ PROCESS_MOVES: frozenset[tuple[str, str]] = frozenset(
         (ProcessState.PROCESSING, ProcessState.PROCESSED),
         (ProcessState.PROCESSING, ProcessState.ERROR),
         (ProcessState.ERROR, ProcessState.PROCESSING),
+        (ProcessState.PENDING, ProcessState.COMPENSATING),
+        (ProcessState.PROCESSING, ProcessState.COMPENSATING),
+        (ProcessState.ERROR, ProcessState.COMPENSATING),
+        (ProcessState.COMPENSATING, ProcessState.COMPENSATED),
+        (ProcessState.COMPENSATING, ProcessState.CANCELLED),
+        (ProcessState.COMPENSATING, ProcessState.ERROR),
     }
 )
 
@@ -64,14 +83,30 @@ STEP_MOVES: frozenset[tuple[str, str]] = frozenset(
         (StepState.PROCESSING, StepState.SKIPPED),
         (StepState.ERROR, StepState.PENDING),
         (StepState.ERROR, StepState.SKIPPED),
+        (StepState.WAITING, StepState.CANCELLED),
+        (StepState.PENDING, StepState.CANCELLED),
+        (StepState.PROCESSING, StepState.CANCELLED),
+        (StepState.PROCESSED, StepState.COMPENSATED),
+        (StepState.ERROR, StepState.COMPENSATED),
+        (StepState.CANCELLED, StepState.COMPENSATED),
+        (StepState.SKIPPED, StepState.COMPENSATED),
     }
 )
 
-FINAL_PROCESS_STATES = frozenset({ProcessState.PROCESSED})
-FINAL_STEP_STATES = frozenset({StepState.PROCESSED, StepState.SKIPPED})
-# A settled step lets its successors begin.
-SETTLED_STEP_STATES = FINAL_STEP_STATES
-OPEN_PROCESS_STATES = frozenset({ProcessState.PENDING, ProcessState.PROCESSING})
+FINAL_PROCESS_STATES = frozenset(
+    {ProcessState.PROCESSED, ProcessState.COMPENSATED, ProcessState.CANCELLED}
+)
+#: A settled step lets its successors begin.
+SETTLED_STEP_STATES = frozenset({StepState.PROCESSED, StepState.SKIPPED})
+#: A closed step does nothing more by itself.
+CLOSED_STEP_STATES = SETTLED_STEP_STATES | {
+    StepState.ERROR,
+    StepState.COMPENSATED,
+    StepState.CANCELLED,
+}
+FORWARD_PROCESS_STATES = frozenset({ProcessState.PENDING, ProcessState.PROCESSING})
+#: States in which steps may be claimed.
+OPEN_PROCESS_STATES = FORWARD_PROCESS_STATES | {ProcessState.COMPENSATING}
 
 
 def may_move_process(before: str, after: str) -> bool:

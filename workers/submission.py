@@ -38,9 +38,7 @@ def submit(
 
 def _completed(workflow: Workflow) -> Workflow:
     """Return the workflow with what its agents' declarations add to the steps."""
-    return Workflow(
-        workflow.name, workflow.version, tuple(_with_effect(spec) for spec in workflow.steps)
-    )
+    return replace(workflow, steps=tuple(_with_effect(spec) for spec in workflow.steps))
 
 
 def _with_effect(spec: StepSpec) -> StepSpec:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
 from workers.exceptions import WorkflowError
@@ -16,6 +17,37 @@ def whole_input(process_input: Json, results: Mapping[str, Json]) -> Json:
     return process_input
 
 
+class OnFailure(StrEnum):
+    """What follows when a step has failed for good and is not optional."""
+
+    #: The process stops in error and an operator is told.
+    ERROR = "error"
+    #: What was done is undone, and an operator is told.
+    COMPENSATE = "compensate"
+    #: The step rests for ``wait_seconds`` and has all its attempts again.
+    WAIT = "wait"
+
+
+@dataclass(frozen=True, slots=True)
+class Undo:
+    """How a step's effect is undone: the undo step's name and the agent that does it.
+
+    That agent gets the step's own payload with ``undoes``, the idempotency key of the call
+    to be undone, and ``result``, what that call answered (None when nobody knows).
+    """
+
+    name: str
+    agent: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fallback:
+    """An agent to try next, and the agent that undoes what it did."""
+
+    agent: str
+    undo_agent: str | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepSpec:
     """One step as declared.  None means the engine's setting of that name."""
@@ -23,8 +55,11 @@ class StepSpec:
     name: str
     agent: str
     after: tuple[str, ...] = ()
-    #: Agents to try next, once this one refused for good and had no effect.
-    fallbacks: tuple[str, ...] = ()
+    undo: Undo | None = None
+    #: Tried in turn, once the agent before refused for good and had no effect.
+    fallbacks: tuple[Fallback, ...] = ()
+    on_failure: OnFailure = OnFailure.ERROR
+    wait_seconds: int = 3600
     #: Skipped with an alert, instead of ending the process in error, when it fails for good.
     optional: bool = False
     timeout_seconds: int | None = None
@@ -34,10 +69,18 @@ class StepSpec:
     request: RequestBuilder = whole_input
 
 
-def step(name: str, agent: str, *, after: Sequence[str] | str = (), **options: Any) -> StepSpec:
+def step(
+    name: str,
+    agent: str,
+    *,
+    after: Sequence[str] | str = (),
+    fallbacks: Sequence[Fallback | str] = (),
+    **options: Any,
+) -> StepSpec:
     """Declare a step; ``after`` names the steps that must be settled before it."""
     predecessors = (after,) if isinstance(after, str) else tuple(after)
-    return StepSpec(name=name, agent=agent, after=predecessors, **options)
+    others = tuple(Fallback(one) if isinstance(one, str) else one for one in fallbacks)
+    return StepSpec(name=name, agent=agent, after=predecessors, fallbacks=others, **options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +94,8 @@ class Workflow:
     name: str
     version: int
     steps: tuple[StepSpec, ...]
+    #: Once all of these are processed, nothing is undone any more.
+    no_return: tuple[str, ...] = ()
     by_name: dict[str, StepSpec] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -65,7 +110,19 @@ def _problem(workflow: Workflow) -> str | None:
         return "it has no steps. Declare at least one."
     if len(workflow.by_name) != len(workflow.steps):
         return "two steps have the same name. Give each its own."
+    names = [spec.name for spec in workflow.steps] + [
+        spec.undo.name for spec in workflow.steps if spec.undo
+    ]
+    if len(set(names)) != len(names):
+        return "an undo step has the name of another step. Give each its own."
+    for name in workflow.no_return:
+        if name not in workflow.by_name:
+            return f"its point of no return names {name}, which is no step of it."
     for spec in workflow.steps:
+        if spec.on_failure == OnFailure.COMPENSATE and spec.optional:
+            return f"step {spec.name} is optional, so its failure undoes nothing. Drop one of them."
+        if spec.undo is None and any(fallback.undo_agent for fallback in spec.fallbacks):
+            return f"step {spec.name} has fall-backs with an undo and none itself. Name its undo."
         for name in spec.after:
             if name not in workflow.by_name:
                 return f"step {spec.name} comes after {name}, which is no step of it."

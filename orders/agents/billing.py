@@ -1,5 +1,7 @@
 """The billing service."""
 
+from typing import Any
+
 from django.conf import settings
 
 from orders.clients import billing
@@ -13,7 +15,7 @@ class IssueInvoice(Agent):
 
     name = "billing.issue"
 
-    def run(self, call: Call) -> dict:
+    def run(self, call: Call) -> dict[str, Any]:
         answer = billing.issue(
             settings.SANDBOX_URL,
             order=call.payload["order"],
@@ -22,3 +24,20 @@ class IssueInvoice(Agent):
             remaining=call.deadline.remaining,
         )
         return {"invoice": answer.body.get("id")}
+
+
+@register_agent
+class VoidInvoice(Agent):
+    """Void an invoice that was issued or might have been."""
+
+    name = "billing.void"
+
+    def run(self, call: Call) -> dict[str, Any]:
+        answer = billing.void(
+            settings.SANDBOX_URL,
+            order=call.payload["order"],
+            undoes=call.payload["undoes"],
+            key=call.key,
+            remaining=call.deadline.remaining,
+        )
+        return {"void": answer.body.get("id")}

@@ -1,6 +1,7 @@
 """The confirmation mail."""
 
 import smtplib
+from typing import Any
 
 from django.core.mail import send_mail
 
@@ -16,7 +17,7 @@ class SendConfirmation(Agent):
     name = "confirmation.send"
     effect = Effect.UNSAFE
 
-    def run(self, call: Call) -> dict:
+    def run(self, call: Call) -> dict[str, Any]:
         order = call.payload
         lines = "\n".join(f"  {line['quantity']} x {line['name']}" for line in order["lines"])
         try:

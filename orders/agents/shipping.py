@@ -1,5 +1,7 @@
 """The carriers: the house carrier, and the courier who takes what it refuses."""
 
+from typing import Any
+
 from django.conf import settings
 
 from orders.clients import shipping
@@ -11,7 +13,7 @@ from workers.registry import register_agent
 class _BookShipment(Agent):
     carrier: Carrier
 
-    def run(self, call: Call) -> dict:
+    def run(self, call: Call) -> dict[str, Any]:
         answer = shipping.book(
             settings.SANDBOX_URL,
             carrier=self.carrier,
@@ -23,6 +25,21 @@ class _BookShipment(Agent):
         return {"carrier": self.carrier, "parcel": answer.body.get("id")}
 
 
+class _CancelShipment(Agent):
+    carrier: Carrier
+
+    def run(self, call: Call) -> dict[str, Any]:
+        answer = shipping.cancel(
+            settings.SANDBOX_URL,
+            carrier=self.carrier,
+            order=call.payload["order"],
+            undoes=call.payload["undoes"],
+            key=call.key,
+            remaining=call.deadline.remaining,
+        )
+        return {"carrier": self.carrier, "cancelled": answer.body.get("id")}
+
+
 @register_agent
 class BookShipment(_BookShipment):
     """Book the parcel with the house carrier."""
@@ -32,8 +49,24 @@ class BookShipment(_BookShipment):
 
 
 @register_agent
+class CancelShipment(_CancelShipment):
+    """Take a parcel back from the house carrier."""
+
+    name = "shipping.cancel"
+    carrier: Carrier = "shipping"
+
+
+@register_agent
 class BookCourier(_BookShipment):
     """Book the parcel with the courier."""
 
     name = "courier.book"
+    carrier: Carrier = "courier"
+
+
+@register_agent
+class CancelCourier(_CancelShipment):
+    """Take a parcel back from the courier."""
+
+    name = "courier.cancel"
     carrier: Carrier = "courier"

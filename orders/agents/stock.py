@@ -1,20 +1,22 @@
 """Stock: the shop's own tables, so a local agent."""
 
+from typing import Any
+
 from django.utils import timezone
 
 from orders.models import Product, Reservation
 from workers.agent import Call, LocalAgent
-from workers.exceptions import Permanent
+from workers.exceptions import Refused
 from workers.registry import register_agent
 
 
 @register_agent
 class ReserveStock(LocalAgent):
-    """Take the order's lines out of stock.  Out of stock is final, and takes nothing."""
+    """Take the order's lines out of stock.  Out of stock is a business answer, and takes nothing."""
 
     name = "stock.reserve"
 
-    def run(self, call: Call) -> dict:
+    def run(self, call: Call) -> dict[str, Any]:
         taken = Reservation.objects.filter(order_id=call.payload["order"], released_at=None)
         if taken.exists():
             return {"reserved": taken.count(), "repeated": True}
@@ -25,7 +27,7 @@ class ReserveStock(LocalAgent):
             product.sku for product in products if product.stock < wanted[product.sku]
         ]
         if missing:
-            raise Permanent("out_of_stock", f"not enough in stock: {', '.join(missing)}")
+            raise Refused("out_of_stock", f"not enough in stock: {', '.join(missing)}")
         for product in products:
             product.stock -= wanted[product.sku]
         Product.objects.bulk_update(products, ["stock"])
@@ -42,3 +44,28 @@ class ReserveStock(LocalAgent):
             ]
         )
         return {"reserved": len(products)}
+
+
+@register_agent
+class ReleaseStock(LocalAgent):
+    """Put back what an order had taken out of stock; once, however often it is asked."""
+
+    name = "stock.release"
+
+    def run(self, call: Call) -> dict[str, Any]:
+        taken = list(
+            Reservation.objects.select_for_update()
+            .filter(order_id=call.payload["order"], released_at=None)
+            .order_by("product_id")
+        )
+        quantities = {reservation.product_id: reservation.quantity for reservation in taken}
+        products = list(
+            Product.objects.select_for_update().filter(pk__in=quantities).order_by("pk")
+        )
+        for product in products:
+            product.stock += quantities[product.pk]
+        Product.objects.bulk_update(products, ["stock"])
+        for reservation in taken:
+            reservation.released_at = timezone.now()
+        Reservation.objects.bulk_update(taken, ["released_at"])
+        return {"released": len(taken)}

@@ -1,7 +1,8 @@
 """Which fault a failed call is.
 
-Unavailable: it never reached the service, or the service said "not now".  Permanent: the
-service refused.  Transient: everything whose outcome is unknown.  Messages say what happened
+Unavailable: it never reached the service, or the service said "not now".  Refused: payment
+was refused (402), which is a business answer.  Permanent: the service will not do it.
+Transient: everything whose outcome is unknown.  Messages say what happened
 in our words; of the remote's own text only a short code gets in.
 """
 
@@ -14,7 +15,7 @@ from typing import Any
 
 import httpx2
 
-from workers.exceptions import Fault, Permanent, Transient, Unavailable
+from workers.exceptions import Fault, Permanent, Refused, Transient, Unavailable
 
 LONGEST_MESSAGE = 200
 LONGEST_RETRY_AFTER = 3600.0
@@ -55,6 +56,8 @@ def fault_of_status(
     kind: type[Fault] = Transient
     if status in (429, 503) or 300 <= status <= 399:
         kind = Unavailable
+    elif status == 402:
+        kind = Refused
     elif 400 <= status <= 499 and status not in (408, 409, 425):
         kind = Permanent
     wait = retry_after(headers.get("Retry-After", ""))

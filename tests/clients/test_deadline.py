@@ -8,7 +8,7 @@ import pytest
 from orders.clients.http import post
 from tests.clients.clock import seconds
 from tests.clients.scripted import scripted
-from workers.exceptions import Permanent, Transient
+from workers.exceptions import Refused, Transient
 
 LEFT = 0.3
 
@@ -48,7 +48,7 @@ def test_a_refusal_counts_even_where_its_body_never_ends() -> None:
     head = b"HTTP/1.1 402 Payment Required\r\nContent-Length: 500\r\n\r\n"
     with scripted(drip(head, b" ")) as server:
         begun = time.monotonic()
-        with pytest.raises(Permanent) as caught:
+        with pytest.raises(Refused) as caught:
             post(server.url, "/x", {}, key="k1", remaining=seconds(LEFT))
         taken = time.monotonic() - begun
 

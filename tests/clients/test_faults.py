@@ -11,7 +11,7 @@ from orders.clients.faults import retry_after
 from orders.clients.http import LARGEST_ANSWER, post
 from tests.clients.clock import seconds
 from tests.clients.scripted import answer, scripted
-from workers.exceptions import Fault, Permanent, Transient, Unavailable
+from workers.exceptions import Fault, Permanent, Refused, Transient, Unavailable
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ from workers.exceptions import Fault, Permanent, Transient, Unavailable
         (302, Unavailable),
         (400, Permanent),
         (401, Permanent),
-        (402, Permanent),
+        (402, Refused),
         (403, Permanent),
         (404, Permanent),
         (408, Transient),
@@ -139,7 +139,7 @@ def test_a_refused_connection_is_unavailable_and_tried_again() -> None:
     ],
 )
 def test_the_code_is_the_remotes_own_where_it_is_one(body: bytes, code: str) -> None:
-    with scripted([answer("402 No", body)]) as server, pytest.raises(Permanent) as caught:
+    with scripted([answer("402 No", body)]) as server, pytest.raises(Refused) as caught:
         post(server.url, "/x", {"card": "4242"}, key="secret", remaining=seconds(5))
 
     assert caught.value.code == code

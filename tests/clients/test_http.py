@@ -15,7 +15,7 @@ from orders.clients.http import Answer, post
 from orders.sandbox.server import Sandbox
 from tests.clients.clock import seconds
 from tests.clients.scripted import answer, scripted
-from workers.exceptions import DeadlinePassed, Permanent, Transient, Unavailable
+from workers.exceptions import DeadlinePassed, Refused, Transient, Unavailable
 
 FINE = answer("200 OK", b'{"id": "ch_1"}')
 CALL = {"key": "k1", "remaining": lambda: 60.0}
@@ -174,7 +174,7 @@ def test_three_tries_are_the_most_and_are_reported() -> None:
         pytest.param("503 Busy", {}, 0.9, Unavailable, id="little time left"),
         pytest.param("503 Busy", {"Retry_After": "1"}, 60, Unavailable, id="told when to return"),
         pytest.param("500 Oops", {}, 60, Transient, id="outcome unknown"),
-        pytest.param("402 No", {}, 60, Permanent, id="refused"),
+        pytest.param("402 No", {}, 60, Refused, id="refused"),
     ],
 )
 def test_nothing_else_is_tried_again_within_the_call(

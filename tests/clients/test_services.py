@@ -9,7 +9,7 @@ from orders.clients import billing, payment, shipping
 from orders.sandbox.server import Sandbox
 from tests.clients.clock import seconds
 from tests.sandbox.caller import Caller
-from workers.exceptions import Permanent, Transient, Unavailable
+from workers.exceptions import Refused, Transient, Unavailable
 
 
 @pytest.fixture
@@ -67,8 +67,8 @@ def test_an_invoice_and_its_cancellation(sandbox: Sandbox, caller: Caller) -> No
     assert caller.effects("billing") == [("issue", "do", 7), ("void", "un", 7)]
 
 
-def test_a_declined_card_is_permanent(sandbox: Sandbox) -> None:
-    with pytest.raises(Permanent) as caught:
+def test_a_declined_card_is_a_business_answer(sandbox: Sandbox) -> None:
+    with pytest.raises(Refused) as caught:
         charge(sandbox, card="declined")
 
     assert caught.value.code == "card_declined"

@@ -1,11 +1,14 @@
 """Fixtures of the tests that use the database."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
+from django.test import override_settings
 
+from orders.sandbox.server import Sandbox
 from workers import schedule
 from workers.models import Process, Step
 from workers.store import claims
@@ -37,3 +40,12 @@ def only(process: Process, name: str) -> Step:
 
 def claim(now: datetime = NOW) -> list[claims.Claim]:
     return claims.claim_due({"toy.alpha", "toy.beta", "toy.gamma", "toy.mailer"}, "scheduler", now)
+
+
+@pytest.fixture
+def sandbox(tmp_path: Path) -> Iterator[Sandbox]:
+    with (
+        Sandbox(tmp_path / "sandbox.sqlite3") as sandbox,
+        override_settings(SANDBOX_URL=sandbox.url),
+    ):
+        yield sandbox

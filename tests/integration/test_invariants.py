@@ -58,11 +58,25 @@ def an_early_step(process: Process) -> None:
     )
 
 
+def a_compensated(process: Process) -> None:
+    Process.objects.filter(pk=process.pk).update(state="compensated", outcome="compensated")
+    Step.objects.filter(process=process, name="left").update(
+        undo={"name": "unleft", "agent": "toy.undoer"}
+    )
+
+
+def a_claim_on_the_way_back(process: Process) -> None:
+    first = Journal.objects.filter(process=process).earliest("id")
+    Journal.objects.filter(pk=first.pk).update(event="compensating")
+
+
 BREAKS: dict[str, Callable[[Process], object]] = {
     "process_has_steps": lambda p: Step.objects.filter(process=p).delete(),
     "processed_is_settled": lambda p: Step.objects.filter(process=p, name="left").update(
         state="error", result=None
     ),
+    "undone_is_undone": a_compensated,
+    "nothing_forward_on_the_way_back": a_claim_on_the_way_back,
     "error_is_told": lambda p: Alert.objects.all().delete(),
     "order_of_steps": an_early_step,
     "step_journal_is_a_path": lambda p: Journal.objects.filter(

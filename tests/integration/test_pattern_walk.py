@@ -8,8 +8,6 @@ every stage the state store and the queues are compared whole.
 import json
 import urllib.request
 from collections import Counter
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,15 +25,6 @@ pytestmark = pytest.mark.django_db
 
 DOOMED = 3
 EXHAUSTED = 3
-
-
-@pytest.fixture
-def sandbox(tmp_path: Path) -> Iterator[Sandbox]:
-    with (
-        Sandbox(tmp_path / "sandbox.sqlite3") as sandbox,
-        override_settings(SANDBOX_URL=sandbox.url),
-    ):
-        yield sandbox
 
 
 @pytest.fixture(autouse=True)

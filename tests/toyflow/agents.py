@@ -48,6 +48,22 @@ class Gamma(Agent):
 
 
 @register_agent
+class Delta(Agent):
+    name = "toy.delta"
+
+    def run(self, call: Call) -> dict[str, Any] | None:
+        return _follow(self.name, call)
+
+
+@register_agent
+class OtherUndoer(Agent):
+    name = "toy.other_undoer"
+
+    def run(self, call: Call) -> dict[str, Any] | None:
+        return _follow(self.name, call)
+
+
+@register_agent
 class Mailer(Agent):
     name = "toy.mailer"
     effect = Effect.UNSAFE
@@ -73,3 +89,18 @@ def sleeper(seconds: float) -> Callable[[Call], dict[str, Any]]:
         return {}
 
     return run
+
+
+@register_agent
+class Undoer(Agent):
+    """Undoes whatever it is told to."""
+
+    name = "toy.undoer"
+
+    def run(self, call: Call) -> dict[str, Any] | None:
+        undone.append((call.step, call.payload["undoes"]))
+        return _follow(self.name, call)
+
+
+#: (undo step, key it undid) in order.
+undone: list[tuple[str, str]] = []

@@ -1,7 +1,7 @@
 """Small graphs for the engine's tests."""
 
 from workers.registry import register_workflow
-from workers.workflow import Workflow, step
+from workers.workflow import Fallback, OnFailure, Undo, Workflow, step
 
 LINE = register_workflow(
     Workflow(
@@ -37,3 +37,51 @@ OPTIONAL = register_workflow(
 )
 LOCAL = register_workflow(Workflow("toy_local", 1, (step("write", "toy.writer"),)))
 NARROW = register_workflow(Workflow("toy_narrow", 1, (step("only", "toy.gamma"),)))
+UNDOABLE = register_workflow(
+    Workflow(
+        "toy_undoable",
+        1,
+        (
+            step("top", "toy.alpha", undo=Undo("undo_top", "toy.undoer")),
+            step("left", "toy.beta", after="top", undo=Undo("undo_left", "toy.undoer")),
+            step(
+                "right",
+                "toy.gamma",
+                after="top",
+                undo=Undo("undo_right", "toy.undoer"),
+                on_failure=OnFailure.COMPENSATE,
+            ),
+            step(
+                "bottom",
+                "toy.delta",
+                after=("left", "right"),
+                undo=Undo("undo_bottom", "toy.undoer"),
+                on_failure=OnFailure.COMPENSATE,
+            ),
+            step("mail", "toy.mailer", after="bottom", optional=True),
+        ),
+        no_return=("bottom",),
+    )
+)
+FALLBACK_UNDO = register_workflow(
+    Workflow(
+        "toy_fallback_undo",
+        1,
+        (
+            step(
+                "ship",
+                "toy.alpha",
+                undo=Undo("unship", "toy.undoer"),
+                fallbacks=(Fallback("toy.beta", undo_agent="toy.other_undoer"),),
+            ),
+            step("pay", "toy.gamma", after="ship", on_failure=OnFailure.COMPENSATE),
+        ),
+    )
+)
+WAITING = register_workflow(
+    Workflow(
+        "toy_waiting",
+        1,
+        (step("slow", "toy.alpha", on_failure=OnFailure.WAIT, wait_seconds=7200),),
+    )
+)

@@ -136,19 +136,23 @@ def test_a_permanent_fault_is_an_error_at_once() -> None:
 
 
 def test_a_refused_step_goes_to_its_fallback_agent() -> None:
-    step = a_step(fallbacks=["toy.beta", "toy.gamma"], failure_count=2)
+    step = a_step(fallbacks=[{"agent": "toy.beta"}, {"agent": "toy.gamma"}], failure_count=2)
     locked = a_process(step)
 
     decisions.apply_reply(locked, a_reply(step, a_fault("permanent")), "scheduler")
 
-    assert (step.state, step.agent, step.fallbacks) == ("pending", "toy.beta", ["toy.gamma"])
+    assert (step.state, step.agent, step.fallbacks) == (
+        "pending",
+        "toy.beta",
+        [{"agent": "toy.gamma"}],
+    )
     assert (step.failure_count, step.not_before) == (0, NOW)
     assert locked.process.state == "processing"
     assert locked.alerts == []
 
 
 def test_a_step_that_may_have_had_its_effect_never_falls_back() -> None:
-    step = a_step(fallbacks=["toy.beta"], failure_count=2, failure_threshold=3)
+    step = a_step(fallbacks=[{"agent": "toy.beta"}], failure_count=2, failure_threshold=3)
     locked = a_process(step)
 
     decisions.apply_reply(locked, a_reply(step, a_fault("transient")), "scheduler")
@@ -174,16 +178,16 @@ def test_a_step_is_ready_once_all_before_it_are_settled() -> None:
     bottom = a_step("bottom", "waiting", after=["left", "right"])
     locked = a_process(left, right, bottom)
 
-    assert decisions.ready_steps(locked) == []
+    assert decisions.ready_steps(locked, "scheduler") == []
 
     right.state = "skipped"
-    assert decisions.ready_steps(locked) == [bottom]
+    assert decisions.ready_steps(locked, "scheduler") == [bottom]
 
 
 def test_nothing_new_begins_while_the_process_is_in_error() -> None:
     locked = a_process(a_step("a", "processed"), a_step("b", "waiting", after=["a"]), state="error")
 
-    assert decisions.ready_steps(locked) == []
+    assert decisions.ready_steps(locked, "scheduler") == []
 
 
 def test_a_process_with_an_open_step_is_not_finished() -> None:

@@ -80,7 +80,7 @@ def _due(agents: set[str], at: str) -> list[tuple[int, int]]:
             "SELECT s.id, s.process_id FROM workers_step s"
             " JOIN workers_process p ON p.id = s.process_id"
             " WHERE s.state = 'pending' AND s.agent = %s AND s.not_before <= %s"
-            " AND p.state IN ('pending', 'processing')"
+            " AND p.state IN ('pending', 'processing', 'compensating')"
             " ORDER BY s.not_before, s.id LIMIT %s " + sql.lock_rows("p", skip_locked=True),
             [agent, at, int(sas.claim_batch)],
         )
@@ -101,15 +101,22 @@ def take(
 
 
 def take_or_queue(
-    ready: Sequence[tuple[LockedProcess, StepRow]], freed: dict[str, int], worker: str
+    ready: Sequence[tuple[LockedProcess, StepRow]],
+    freed: dict[str, int],
+    worker: str,
+    *,
+    claim: bool = True,
 ) -> list[Claim]:
     """Claim steps that just became ready, or queue them behind those that wait already."""
     agents = {step.agent for _, step in ready}
     if not agents:
         return []
-    room = flow.room(agents, freed)
-    waiting = flow.backlogged(agents, sql.instant_text(ready[0][0].now))
-    claims = take(ready, {agent: n for agent, n in room.items() if agent not in waiting}, worker)
+    claims: list[Claim] = []
+    if claim:
+        room = flow.room(agents, freed)
+        waiting = flow.backlogged(agents, sql.instant_text(ready[0][0].now))
+        free = {agent: n for agent, n in room.items() if agent not in waiting}
+        claims = take(ready, free, worker)
     for locked, step in ready:
         if step.state == StepState.WAITING:
             make_pending(locked, step, worker)
@@ -160,7 +167,7 @@ def hand_back(
     with transaction.atomic():
         lockeds = rows.lock((claim.process_id for claim in claims), now)
         landed = sum(_hand_back(locked, held, worker, reason) for locked in lockeds)
-        rows.write(lockeds, step_guard="t.started_at IS NULL")
+        rows.write(lockeds)
     return landed
 
 

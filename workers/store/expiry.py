@@ -44,14 +44,14 @@ def expire(worker: str, now: datetime | None = None) -> Expired:
         for locked in lockeds:
             for step in locked.steps:
                 if step.id in wanted and is_expired(step, due):
-                    if locked.fail(step, "expired", worker, EXPIRED):
+                    is_error = locked.fail(step, "expired", worker, EXPIRED)
+                    errors += is_error
+                    reset += not is_error
+                    if step.state != StepState.PENDING:
                         locked.touch_process()
                         locked.process.needs_decision = True
-                        errors += 1
-                    else:
-                        reset += 1
         # A reply filed after the steps were read saves its step: filing takes no process lock.
-        rows.write(lockeds, step_guard="t.reply IS NULL")
+        rows.write(lockeds)
     return Expired(reset, errors)
 
 
@@ -78,4 +78,5 @@ def is_expired(step: StepRow, due: datetime) -> bool:
         step.state == StepState.PROCESSING
         and step.complete_by is not None
         and step.complete_by < due
+        and not step.is_filed
     )

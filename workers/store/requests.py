@@ -17,6 +17,9 @@ class Context:
     input: dict[str, Any]
     results: dict[str, dict[str, Any]] = field(default_factory=dict)
     keys: dict[int, str] = field(default_factory=dict)
+    #: Undo step -> the step it undoes, by id.
+    undoes: dict[int, int] = field(default_factory=dict)
+    names: dict[int, str] = field(default_factory=dict)
 
 
 def contexts(process_ids: Sequence[int]) -> dict[int, Context]:
@@ -30,13 +33,16 @@ def contexts(process_ids: Sequence[int]) -> dict[int, Context]:
             [ids],
         )
     }
-    for process_id, step_id, name, key, result in sql.fetch(
-        "SELECT process_id, id, name, idempotency_key, result FROM workers_step"
+    for process_id, step_id, name, key, result, undoes in sql.fetch(
+        "SELECT process_id, id, name, idempotency_key, result, undoes_id FROM workers_step"
         f" WHERE {sql.among('process_id')}",
         [ids],
     ):
         context = found[process_id]
         context.keys[step_id] = key
+        context.names[step_id] = name
+        if undoes is not None:
+            context.undoes[step_id] = undoes
         if result is not None:
             context.results[name] = sql.document(result)
     return found

@@ -6,8 +6,10 @@ from datetime import datetime
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
+from workers.conf import sas
 from workers.exceptions import SASError
 from workers.locked import LockedProcess, ProcessRow, StepRow
+from workers.models import Step
 from workers.store import alerts, journal, sql
 
 P = ParamSpec("P")
@@ -40,6 +42,7 @@ def again_when_lost(verb: Callable[P, R]) -> Callable[P, R]:
 _PROCESS_COLUMNS = {
     "id": "id",
     "state": "text",
+    "outcome": "text",
     "sequence": "int",
     "needs_decision": "bool",
     "started_at": "instant",
@@ -50,6 +53,7 @@ _STEP_COLUMNS = {
     "state": "text",
     "agent": "text",
     "fallbacks": "json",
+    "undo": "json",
     "claim_id": "uuid",
     "locked_by": "text",
     "claimed_at": "instant",
@@ -74,14 +78,18 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "delivery": sql.uuid,
     "after": sql.document,
     "fallbacks": sql.document,
+    "undo": sql.document,
     "fault": sql.document,
     "may_have_effect": bool,
     "is_in_doubt": bool,
     "is_optional": bool,
+    "is_filed": bool,
 }
 # A result may be large and no decision looks at it.
 _STEP_FIELDS = [field.name for field in fields(StepRow) if field.name != "result"]
-_STEP_SELECT = ", ".join(f't."{name}"' for name in _STEP_FIELDS)
+_STEP_SELECT = ", ".join(
+    "t.reply IS NOT NULL" if name == "is_filed" else f't."{name}"' for name in _STEP_FIELDS
+)
 
 
 def lock(
@@ -98,7 +106,7 @@ def lock(
         return []
     found = sql.fetch(
         'SELECT t.id, t.state, t.subject, t."sequence", t.needs_decision, t.started_at,'
-        f" t.finished_at FROM workers_process t WHERE {sql.among('t.id')} ORDER BY t.id "
+        f" t.finished_at, t.outcome, t.no_return FROM workers_process t WHERE {sql.among('t.id')} ORDER BY t.id "
         + sql.lock_rows("t", skip_locked=skip_locked),
         [sql.id_list(ids)],
     )
@@ -111,6 +119,8 @@ def lock(
             needs_decision=bool(row[4]),
             started_at=sql.instant(row[5]),
             finished_at=sql.instant(row[6]),
+            outcome=row[7],
+            no_return=sql.document(row[8]),
         )
         for row in found
     ]
@@ -131,19 +141,54 @@ def lock(
     return [LockedProcess(process, steps[process.id], at) for process in processes]
 
 
-def write(lockeds: Sequence[LockedProcess], *, step_guard: str = "true") -> None:
+def write(lockeds: Sequence[LockedProcess]) -> None:
     """Write every row that moved, its journal entries and its alerts.
 
     Must run inside the transaction that took the locks.  Raises ``LostRow``, so that the
-    transaction rolls back, when a row is not as it was read.  ``step_guard`` is one more
-    condition, in SQL, on every step row (alias t).
+    transaction rolls back, when a row is not as it was read: agents start claims and file
+    replies without the process lock.
     """
     moved = [locked for locked in lockeds if locked.process_origin is not None]
     _write_processes(moved)
-    _write_steps([locked for locked in lockeds if locked.step_origins], step_guard)
+    _write_steps([locked for locked in lockeds if locked.step_origins])
     if lockeds:
         journal.write([entry for locked in lockeds for entry in locked.entries], lockeds[0].now)
         alerts.write([call for locked in lockeds for call in locked.alerts], lockeds[0].now)
+
+
+def make_planned(lockeds: Sequence[LockedProcess]) -> None:
+    """Make the rows of planned undo steps, waiting, and add them to their processes."""
+    for locked in lockeds:
+        if not locked.planned:
+            continue
+        keys = dict(
+            Step.objects.filter(
+                pk__in=[planned.forward.id for planned in locked.planned]
+            ).values_list("pk", "idempotency_key")
+        )
+        made = Step.objects.bulk_create(
+            [
+                Step(
+                    process_id=locked.process.id,
+                    name=planned.name,
+                    position=len(locked.steps) + place,
+                    after=planned.after,
+                    agent=planned.agent,
+                    undoes_id=planned.forward.id,
+                    timeout_seconds=planned.forward.timeout_seconds,
+                    failure_threshold=int(sas.undo_threshold),
+                    backoff_base_seconds=planned.forward.backoff_base_seconds,
+                    backoff_cap_seconds=planned.forward.backoff_cap_seconds,
+                    idempotency_key=f"{keys[planned.forward.id]}:undo",
+                )
+                for place, planned in enumerate(locked.planned)
+            ]
+        )
+        locked.steps += [
+            StepRow(**{name: getattr(row, name) for name in _STEP_FIELDS if name != "is_filed"})
+            for row in made
+        ]
+        locked.planned = []
 
 
 def _write_processes(lockeds: list[LockedProcess]) -> None:
@@ -162,14 +207,20 @@ def _write_processes(lockeds: list[LockedProcess]) -> None:
     _expect(rows, sql.fetch(statement, [sql.encode(rows)]))
 
 
-def _write_steps(lockeds: list[LockedProcess], guard: str) -> None:
+def _write_steps(lockeds: list[LockedProcess]) -> None:
     rows: list[dict[str, Any]] = []
     for locked in lockeds:
         for step in locked.steps:
             if step.id in locked.step_origins:
-                state, claim_id = locked.step_origins[step.id]
+                origin = locked.step_origins[step.id]
                 rows.append(
-                    {**_picked(step, _STEP_COLUMNS), "was_state": state, "was_claim": claim_id}
+                    {
+                        **_picked(step, _STEP_COLUMNS),
+                        "was_state": origin.state,
+                        "was_claim": origin.claim_id,
+                        "was_started": origin.is_started,
+                        "was_filed": origin.is_filed,
+                    }
                 )
     if not rows:
         return
@@ -180,13 +231,22 @@ def _write_steps(lockeds: list[LockedProcess], guard: str) -> None:
     )
     statement = sql.update_from(
         "workers_step",
-        {**_STEP_COLUMNS, "was_state": "text", "was_claim": "uuid"},
+        {
+            **_STEP_COLUMNS,
+            "was_state": "text",
+            "was_claim": "uuid",
+            "was_started": "bool",
+            "was_filed": "bool",
+        },
         # A filed reply belongs to its claim and goes with it; a result, which was not read,
         # stays as long as its step is processed.
         _assignments({name: kind for name, kind in _STEP_COLUMNS.items() if name != "result"})
         + ", reply = CASE WHEN v.claim_id IS NULL THEN NULL ELSE t.reply END"
-        + ", result = CASE WHEN v.state = 'processed' THEN COALESCE(v.result, t.result) END",
-        f"t.state = v.was_state AND {same_claim} AND {guard}",
+        + ", result = CASE WHEN v.state IN ('processed', 'compensated')"
+        " THEN COALESCE(v.result, t.result) END",
+        f"t.state = v.was_state AND {same_claim}"
+        " AND (t.started_at IS NOT NULL) = v.was_started"
+        " AND (t.reply IS NOT NULL) = v.was_filed",
     )
     _expect(rows, sql.fetch(statement, [sql.encode(rows)]))
 

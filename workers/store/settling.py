@@ -24,6 +24,7 @@ class Settled:
     stale: int = 0
 
 
+@rows.again_when_lost
 def settle(
     replies: Sequence[Reply],
     worker: str,
@@ -76,6 +77,7 @@ def _stale(locked: LockedProcess, reply: Reply, worker: str) -> Entry:
     )
 
 
+@rows.again_when_lost
 def advance(
     process_ids: Sequence[int],
     worker: str,
@@ -95,15 +97,25 @@ def advance(
         return go_on(lockeds, worker, now)
 
 
-def go_on(lockeds: Sequence[LockedProcess], worker: str, now: datetime | None) -> list[Claim]:
-    """Claim or queue what became ready, end what is settled, and write it all."""
-    ready = [(locked, step) for locked in lockeds for step in decisions.ready_steps(locked)]
+def go_on(
+    lockeds: Sequence[LockedProcess],
+    worker: str,
+    now: datetime | None,
+    *,
+    claim: bool = True,
+) -> list[Claim]:
+    """Claim or queue what became ready, end what is settled, and write it all.
+
+    Without ``claim``, for callers that send nothing, what became ready is queued.
+    """
+    rows.make_planned(lockeds)
+    ready = [(locked, step) for locked in lockeds for step in decisions.ready_steps(locked, worker)]
     freed = _freed(lockeds)
-    taken = take_or_queue(ready, freed, worker)
+    taken = take_or_queue(ready, freed, worker, claim=claim)
     for locked in lockeds:
         decisions.finish(locked, worker)
     rows.write(lockeds)
-    if freed:
+    if freed and claim:
         # Room that came free goes to the steps that wait for it, without waiting for a poll.
         taken += claim_due_in_transaction(set(freed), worker, now)
     return taken
@@ -120,6 +132,6 @@ def _ended(locked: LockedProcess, step: StepRow) -> bool:
     origin = locked.step_origins.get(step.id)
     return (
         origin is not None
-        and origin[0] == StepState.PROCESSING
+        and origin.state == StepState.PROCESSING
         and step.state != StepState.PROCESSING
     )

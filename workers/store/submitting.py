@@ -1,5 +1,6 @@
 """Making the rows of a new process, inside the caller's transaction."""
 
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
@@ -30,6 +31,7 @@ def submit(
         version=workflow.version,
         subject=subject,
         input=process_input,
+        no_return=list(workflow.no_return),
         sequence=1,
         created_at=at,
     )
@@ -60,7 +62,10 @@ def _step(process: Process, position: int, spec: StepSpec, at: datetime) -> Step
         not_before=None if spec.after else at,
         after=list(spec.after),
         agent=spec.agent,
-        fallbacks=list(spec.fallbacks),
+        fallbacks=[asdict(fallback) for fallback in spec.fallbacks],
+        undo=asdict(spec.undo) if spec.undo else None,
+        on_failure=spec.on_failure,
+        wait_seconds=spec.wait_seconds,
         is_optional=spec.optional,
         timeout_seconds=_either(spec.timeout_seconds, sas.step_timeout_seconds),
         failure_threshold=_either(spec.failure_threshold, sas.failure_threshold),

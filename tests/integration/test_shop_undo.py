@@ -1,0 +1,172 @@
+"""The shop's workflow, failed at every step: the ledgers and the stock show what was undone."""
+
+import json
+import urllib.request
+from typing import Any
+
+import pytest
+
+from orders.invariants import Ledgers
+from orders.invariants import violations as shop_violations
+from orders.models import Order, Product
+from orders.sandbox.server import Sandbox
+from orders.submission import Customer, Line, place_order
+from workers import supervisor
+from workers.invariants import violations
+from workers.models import Alert
+from workers.store import steering
+from workers.testing import Wire, pass_time
+
+pytestmark = pytest.mark.django_db
+SERVICES = ("payment", "shipping", "courier", "billing")
+REFUSE = {"fail_every": 1, "error_status": 404}
+
+
+def switch(sandbox: Sandbox, service: str, faults: dict[str, Any]) -> None:
+    request = urllib.request.Request(
+        f"{sandbox.url}/{service}/faults", json.dumps(faults).encode(), method="PUT"
+    )
+    urllib.request.urlopen(request).close()
+
+
+@pytest.fixture
+def order() -> Order:
+    Product.objects.create(sku="SKU-1", name="Lamp", price="9.50", stock=10)
+    return place_order(
+        Customer("Ann", "ann@example.org", "Street 1"),
+        [Line("SKU-1", 2)],
+        submission_key="key-1",
+        source="shop",
+    )[0]
+
+
+def run(wire: Wire, rounds: int = 5) -> None:
+    for _ in range(rounds):
+        wire.run_until_idle()
+        pass_time(600)
+        supervisor.sweep()
+    wire.run_until_idle()
+
+
+def expect_undone(order: Order, sandbox: Sandbox, undone: set[str]) -> Ledgers:
+    """Nothing is left at any service, and exactly ``undone`` had and lost its effect."""
+    ledgers = Ledgers.read(sandbox.url)
+    order.process.refresh_from_db()
+    assert order.process.state == "compensated"
+    operations = {
+        effect["operation"] for service in SERVICES for effect in ledgers.effects[service]
+    }
+    assert operations == undone
+    assert Product.objects.get().stock == 10
+    assert violations() == []
+    assert shop_violations(ledgers) == []
+    return ledgers
+
+
+@pytest.mark.parametrize(
+    ("faults", "undone", "alerts"),
+    [
+        ({"payment": {"fail_every": 1, "error_status": 402}}, set(), []),
+        (
+            {"shipping": REFUSE, "courier": REFUSE},
+            {"charge", "refund", "issue", "void"},
+            ["process_compensating"],
+        ),
+        (
+            {"billing": REFUSE},
+            {"charge", "refund", "book", "cancel"},
+            ["process_compensating"],
+        ),
+    ],
+    ids=["a declined card", "no carrier", "no invoice"],
+)
+def test_what_was_done_before_the_failure_is_undone_once_each(
+    wire: Wire,
+    sandbox: Sandbox,
+    order: Order,
+    faults: dict[str, dict[str, Any]],
+    undone: set[str],
+    alerts: list[str],
+) -> None:
+    for service, switches in faults.items():
+        switch(sandbox, service, switches)
+
+    run(wire)
+
+    ledgers = expect_undone(order, sandbox, undone)
+    assert [len(ledgers.effects[service]) for service in SERVICES if ledgers.effects[service]] == [
+        2
+    ] * (len(undone) // 2)
+    assert list(Alert.objects.values_list("code", flat=True)) == alerts
+
+
+def test_an_effect_whose_answer_never_came_is_undone_as_well(
+    wire: Wire, sandbox: Sandbox, order: Order
+) -> None:
+    # The invoice is issued every time, and every time the answer is lost.
+    switch(sandbox, "billing", {"drop_after_effect_rate": 1.0})
+    for _ in range(3):
+        wire.run_until_idle()
+        pass_time(600)
+    switch(sandbox, "billing", {})
+
+    run(wire)
+
+    ledgers = expect_undone(order, sandbox, {"charge", "refund", "book", "cancel", "issue", "void"})
+    assert len(ledgers.effects["billing"]) == 2
+
+
+def test_nothing_in_stock_is_a_business_answer(wire: Wire, sandbox: Sandbox, order: Order) -> None:
+    Product.objects.update(stock=1)
+
+    run(wire)
+
+    order.process.refresh_from_db()
+    assert order.process.state == "compensated"
+    assert not Alert.objects.exists()
+    assert Product.objects.get().stock == 1
+    assert Ledgers.read(sandbox.url).effects["payment"] == []
+
+
+def test_the_courier_takes_what_the_carrier_refuses(
+    wire: Wire, sandbox: Sandbox, order: Order
+) -> None:
+    switch(sandbox, "shipping", REFUSE)
+
+    run(wire)
+
+    order.process.refresh_from_db()
+    assert order.process.state == "processed"
+    ledgers = Ledgers.read(sandbox.url)
+    assert (len(ledgers.effects["shipping"]), len(ledgers.effects["courier"])) == (0, 1)
+    assert shop_violations(ledgers) == []
+
+
+def test_a_courier_s_parcel_is_taken_back_from_the_courier(
+    wire: Wire, sandbox: Sandbox, order: Order
+) -> None:
+    switch(sandbox, "shipping", REFUSE)
+    switch(sandbox, "billing", {"down": True})
+    run(wire, rounds=2)
+
+    steering.undo(order.process_id, outcome="compensated", actor="operator:ann", reason="test")
+    switch(sandbox, "billing", {})
+    run(wire)
+
+    expect_undone(order, sandbox, {"charge", "refund", "book", "cancel"})
+
+
+def test_a_payment_in_error_waits_for_an_operator_who_may_undo_it(
+    wire: Wire, sandbox: Sandbox, order: Order
+) -> None:
+    switch(sandbox, "payment", REFUSE)
+    run(wire)
+    order.process.refresh_from_db()
+    assert order.process.state == "error"
+    assert [alert.code for alert in Alert.objects.all()] == ["process_error"]
+
+    steering.undo(order.process_id, outcome="compensated", actor="operator:ann", reason="no money")
+    switch(sandbox, "payment", {})
+    run(wire)
+
+    expect_undone(order, sandbox, set())

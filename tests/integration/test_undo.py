@@ -1,0 +1,339 @@
+"""Undo: what was done is undone, in reverse, once each, whatever happens on the way back."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.integration.conftest import only
+from tests.toyflow import agents as toy
+from workers import dispatch, scheduler, supervisor
+from workers.agent import Call
+from workers.exceptions import Permanent, Refused, StateError, Transient, Unavailable
+from workers.invariants import violations
+from workers.models import Alert, Journal, Process, Step
+from workers.store import steering
+from workers.submission import submit
+from workers.testing import Wire, pass_time
+
+pytestmark = pytest.mark.django_db
+
+
+def failing(fault: Exception) -> Callable[[Call], dict[str, Any]]:
+    def fail(call: Call) -> dict[str, Any]:
+        raise fault
+
+    return fail
+
+
+def run(wire: Wire, rounds: int = 1) -> None:
+    for _ in range(rounds):
+        wire.run_until_idle()
+        pass_time(600)
+        supervisor.sweep()
+    wire.run_until_idle()
+
+
+def state(process: Process) -> str:
+    process.refresh_from_db()
+    return process.state
+
+
+def undone_steps() -> list[str]:
+    return [name for name, _ in toy.undone]
+
+
+def test_a_refusal_undoes_what_was_done_in_reverse_and_wakes_nobody(wire: Wire) -> None:
+    toy.script["toy.delta"] = failing(Refused("declined", "not today"))
+    process = submit("toy_undoable", subject="Toy 1", input={})
+
+    run(wire)
+
+    assert state(process) == "compensated"
+    assert wire.states(process) == {
+        "top": "compensated",
+        "left": "compensated",
+        "right": "compensated",
+        "bottom": "error",
+        "mail": "cancelled",
+        "undo_top": "processed",
+        "undo_left": "processed",
+        "undo_right": "processed",
+    }
+    assert sorted(undone_steps()[:2]) == ["undo_left", "undo_right"]
+    assert undone_steps()[2:] == ["undo_top"]
+    assert not Alert.objects.exists()
+    assert violations() == []
+    process.refresh_from_db()
+    assert (process.outcome, process.finished_at is not None) == ("compensated", True)
+
+
+def test_an_undo_gets_the_key_and_the_result_of_what_it_undoes(wire: Wire) -> None:
+    seen: dict[str, dict[str, Any]] = {}
+    toy.script["toy.alpha"] = lambda call: {"id": "a-1"}
+    toy.script["toy.undoer"] = lambda call: seen.update({call.step: call.payload}) or {}
+    toy.script["toy.delta"] = failing(Refused("declined", "no"))
+    process = submit("toy_undoable", subject="Toy 1", input={"n": 5})
+
+    run(wire)
+
+    top = only(process, "top")
+    assert seen["undo_top"] == {"n": 5, "undoes": top.idempotency_key, "result": {"id": "a-1"}}
+    assert only(process, "undo_top").idempotency_key == f"{top.idempotency_key}:undo"
+
+
+@pytest.mark.parametrize(
+    ("step", "undone"),
+    [
+        ("toy.alpha", []),
+        ("toy.beta", ["undo_right", "undo_top"]),
+        ("toy.gamma", ["undo_left", "undo_top"]),
+        ("toy.delta", ["undo_left", "undo_right", "undo_top"]),
+    ],
+    ids=["top", "left", "right", "bottom"],
+)
+def test_whichever_step_is_refused_exactly_the_others_are_undone(
+    wire: Wire, step: str, undone: list[str]
+) -> None:
+    toy.script[step] = failing(Refused("declined", "no"))
+    process = submit("toy_undoable", subject="Toy 1", input={})
+
+    run(wire)
+
+    assert state(process) == "compensated"
+    assert sorted(undone_steps()) == undone
+    assert violations() == []
+
+
+def test_a_step_that_failed_past_its_policy_of_undoing_tells_an_operator(wire: Wire) -> None:
+    toy.script["toy.gamma"] = failing(Permanent("http_404", "gone"))
+    process = submit("toy_undoable", subject="Toy 1", input={})
+
+    run(wire)
+
+    assert state(process) == "compensated"
+    assert list(Alert.objects.values_list("code", "times")) == [("process_compensating", 1)]
+
+
+def test_an_effect_whose_reply_was_lost_is_undone_too(wire: Wire) -> None:
+    toy.script["toy.gamma"] = failing(Transient("http_500", "did it, or did not"))
+    process = submit("toy_undoable", subject="Toy 1", input={})
+
+    run(wire, rounds=4)
+
+    assert state(process) == "compensated"
+    assert sorted(undone_steps()) == ["undo_left", "undo_right", "undo_top"]
+    assert wire.states(process)["right"] == "compensated"
+    assert violations() == []
+
+
+def test_what_is_in_flight_is_drained_before_it_is_undone(wire: Wire) -> None:
+    process = submit("toy_undoable", subject="Toy 1", input={})
+    scheduler.advance()
+    wire.deliver_all(dispatch.RUN_BUNDLE)
+    wire.deliver_all(dispatch.SETTLE)
+    # Both branches run; the replies of the left one are held back.
+    left, right = wire.of(dispatch.RUN_BUNDLE)
+    if left.body[0]["agent"] != "toy.beta":
+        left, right = right, left
+    wire.deliver(left)
+    (held,) = wire.of(dispatch.SETTLE)
+    wire.messages.remove(held)
+    toy.script["toy.gamma"] = failing(Refused("declined", "no"))
+    wire.deliver(right)
+    wire.run_until_idle()
+
+    assert state(process) == "compensating"
+    assert undone_steps() == []
+    assert wire.states(process)["undo_top"] == "waiting"
+
+    wire.messages.append(held)
+    wire.run_until_idle()
+
+    assert state(process) == "compensated"
+    assert undone_steps() == ["undo_left", "undo_top"]
+    assert violations() == []
+
+
+def test_a_silent_branch_is_drained_by_its_deadline(wire: Wire) -> None:
+    process = submit("toy_undoable", subject="Toy 1", input={})
+    scheduler.advance()
+    wire.deliver_all(dispatch.RUN_BUNDLE)
+    wire.deliver_all(dispatch.SETTLE)
+    for message in wire.of(dispatch.RUN_BUNDLE):
+        if message.body[0]["agent"] == "toy.beta":
+            wire.deliver(message)
+    wire.messages = [m for m in wire.messages if m.task == dispatch.RUN_BUNDLE]
+    toy.script["toy.gamma"] = failing(Refused("declined", "no"))
+    wire.run_until_idle()
+    assert state(process) == "compensating"
+
+    pass_time(40)
+    supervisor.sweep()
+    wire.run_until_idle()
+
+    left = only(process, "left")
+    assert (left.state, left.failure_count, left.attempt) == ("compensated", 1, 1)
+    assert state(process) == "compensated"
+    assert violations() == []
+
+
+def test_a_claim_nobody_started_is_voided_and_its_late_message_does_nothing(wire: Wire) -> None:
+    process = submit("toy_undoable", subject="Toy 1", input={})
+    scheduler.advance()
+
+    steering.undo(process.pk, outcome="cancelled", actor="operator:ann", reason="changed mind")
+    wire.run_until_idle()
+
+    assert state(process) == "cancelled"
+    assert toy.calls["toy.alpha"] == []
+    assert set(wire.states(process).values()) == {"cancelled"}
+    assert violations() == []
+
+
+def test_cancelling_undoes_and_ends_cancelled(wire: Wire) -> None:
+    process = submit("toy_undoable", subject="Toy 1", input={})
+    scheduler.advance()
+    wire.deliver_all(dispatch.RUN_BUNDLE)
+    wire.deliver_all(dispatch.SETTLE)
+
+    plan = steering.undo(process.pk, outcome="cancelled", actor="buyer", reason="changed mind")
+    wire.run_until_idle()
+
+    assert [planned.name for planned in plan.undo] == ["undo_top"]
+    assert state(process) == "cancelled"
+    assert undone_steps() == ["undo_top"]
+    entry = Journal.objects.get(event="compensating")
+    assert (entry.actor, entry.detail["reason"]) == ("buyer", "changed mind")
+
+
+def test_past_the_point_of_no_return_nothing_is_undone(wire: Wire) -> None:
+    toy.script["toy.mailer"] = failing(Unavailable("busy", "later"))
+    process = submit("toy_undoable", subject="Toy 1", input={})
+    run(wire)
+    assert wire.states(process)["bottom"] == "processed"
+    before = list(Journal.objects.values())
+
+    with pytest.raises(StateError, match="point of no return"):
+        steering.undo(process.pk, outcome="cancelled", actor="buyer", reason="too late")
+
+    assert list(Journal.objects.values()) == before
+    assert state(process) == "processing"
+
+
+@pytest.mark.parametrize("outcome", ["cancelled", "compensated"])
+def test_what_is_over_or_on_its_way_back_is_not_turned_round(wire: Wire, outcome: str) -> None:
+    done = submit("toy_line", subject="Toy 1", input={})
+    wire.run_until_idle()
+    back = submit("toy_undoable", subject="Toy 2", input={})
+    Process.objects.filter(pk=back.pk).update(state="compensating", outcome="cancelled")
+
+    for process in (done, back):
+        with pytest.raises(StateError, match="nothing to undo"):
+            steering.undo(process.pk, outcome=outcome, actor="buyer", reason="x")
+
+
+def test_an_undo_is_tried_again_until_it_works(wire: Wire) -> None:
+    def fail_four_times(call: Call) -> dict[str, Any]:
+        if call.attempt < 5:
+            raise Transient("http_500", "oops")
+        return {}
+
+    toy.script["toy.undoer"] = fail_four_times
+    toy.script["toy.delta"] = failing(Refused("declined", "no"))
+    process = submit("toy_undoable", subject="Toy 1", input={})
+
+    run(wire, rounds=12)
+
+    assert state(process) == "compensated"
+    assert only(process, "undo_top").failure_count == 4
+    assert not Alert.objects.exists()
+
+
+def test_a_stuck_undo_is_its_own_alert_and_can_be_resubmitted(wire: Wire) -> None:
+    toy.script["toy.undoer"] = lambda call: failing(Transient("http_500", "oops"))(call)
+    toy.script["toy.beta"] = failing(Refused("declined", "no"))
+    process = submit("toy_undoable", subject="Toy 1", input={})
+
+    run(wire, rounds=14)
+
+    assert state(process) == "error"
+    assert wire.states(process)["undo_right"] == "error"
+    assert wire.states(process)["undo_top"] == "waiting"
+    assert only(process, "undo_right").failure_count == 10
+    assert list(Alert.objects.values_list("code", "times")) == [("undo_stuck", 1)]
+    assert violations() == []
+
+    del toy.script["toy.undoer"]
+    steering.resubmit(process.pk, actor="operator:ann", reason="service is back")
+    run(wire)
+
+    assert state(process) == "compensated"
+    assert wire.states(process)["top"] == "compensated"
+    assert violations() == []
+
+
+def test_a_compensation_survives_every_message_lost(wire: Wire) -> None:
+    toy.script["toy.delta"] = failing(Refused("declined", "no"))
+    process = submit("toy_undoable", subject="Toy 1", input={})
+    for _ in range(60):
+        if state(process) == "compensated":
+            break
+        scheduler.advance()
+        for task in (dispatch.RUN_BUNDLE, dispatch.SETTLE):
+            wire.deliver_all(task)
+        wire.drop_all()
+        pass_time(60)
+        supervisor.sweep()
+
+    assert state(process) == "compensated"
+    assert len(set(toy.undone)) == 3
+    assert violations() == []
+
+
+def test_the_agent_that_did_it_is_undone_by_its_own_undo(wire: Wire) -> None:
+    toy.script["toy.alpha"] = failing(Permanent("no_route", "cannot deliver there"))
+    toy.script["toy.gamma"] = failing(Refused("declined", "no"))
+    process = submit("toy_fallback_undo", subject="Toy 1", input={})
+
+    run(wire)
+
+    assert state(process) == "compensated"
+    assert (len(toy.calls["toy.other_undoer"]), toy.undone) == (1, [])
+    assert only(process, "unship").agent == "toy.other_undoer"
+
+
+def test_a_step_that_waits_long_has_all_its_attempts_again(wire: Wire) -> None:
+    toy.script["toy.alpha"] = failing(Permanent("http_404", "not there yet"))
+    process = submit("toy_waiting", subject="Toy 1", input={})
+    wire.run_until_idle()
+
+    slow = only(process, "slow")
+    assert (slow.state, slow.failure_count) == ("pending", 0)
+    assert not Alert.objects.exists()
+    del toy.script["toy.alpha"]
+    pass_time(7100)
+    wire.run_until_idle()
+    assert state(process) == "processing"
+    pass_time(200)
+    run(wire)
+    assert state(process) == "processed"
+
+
+def test_a_preview_says_what_would_be_undone_and_changes_nothing(wire: Wire) -> None:
+    process = submit("toy_undoable", subject="Toy 1", input={})
+    scheduler.advance()
+    wire.deliver_all(dispatch.RUN_BUNDLE)
+    wire.deliver_all(dispatch.SETTLE)
+    wire.deliver_all(dispatch.RUN_BUNDLE)
+    before = list(Step.objects.values()), list(Journal.objects.values())
+
+    plan = steering.preview(process.pk)
+
+    assert [planned.name for planned in plan.undo[:2]] in (
+        ["undo_left", "undo_right"],
+        ["undo_right", "undo_left"],
+    )
+    assert plan.undo[2].name == "undo_top"
+    assert sorted(plan.undo[2].after) == ["undo_left", "undo_right"]
+    assert (list(Step.objects.values()), list(Journal.objects.values())) == before

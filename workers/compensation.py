@@ -1,0 +1,178 @@
+"""Undoing a process: which undo steps, in which order, from when on.  Pure.
+
+Undo steps are steps like any other: claimed, timed, retried and supervised on the same
+road.  They are planned when a process begins to compensate, one for every step that may have
+had an effect or is still in flight, in the reverse order of the graph.
+"""
+
+from dataclasses import dataclass
+
+from workers.exceptions import StateError
+from workers.locked import LockedProcess, PlannedUndo, StepRow
+from workers.states import FINAL_PROCESS_STATES, SETTLED_STEP_STATES, ProcessState, StepState
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What undoing would do: undo steps in order, and effects that nothing undoes."""
+
+    undo: tuple[PlannedUndo, ...]
+    #: Steps that may have had an effect and declare no undo.
+    lasting: tuple[str, ...]
+
+
+def is_past_no_return(locked: LockedProcess) -> bool:
+    """Say whether the steps that make undoing impossible are all processed."""
+    names = locked.process.no_return
+    return bool(names) and all(locked.named(name).state == StepState.PROCESSED for name in names)
+
+
+def plan(locked: LockedProcess) -> Plan:
+    """Return what undoing would do just now; changes nothing."""
+    acting = [step for step in locked.forward_steps if _may_act(step)]
+    undoable = {step.name: step.undo for step in acting if step.undo is not None}
+    ordered = sorted(
+        (step for step in acting if step.undo is not None),
+        key=lambda step: -_depth(locked, step),
+    )
+    return Plan(
+        undo=tuple(
+            PlannedUndo(
+                forward=step,
+                name=undoable[step.name]["name"],
+                agent=undoable[step.name]["agent"],
+                after=[
+                    undoable[later.name]["name"]
+                    for later in _successors(locked, step)
+                    if later.name in undoable
+                ],
+            )
+            for step in ordered
+        ),
+        lasting=tuple(step.name for step in acting if step.undo is None and step.may_have_effect),
+    )
+
+
+def begin(locked: LockedProcess, outcome: str, actor: str, reason: str) -> Plan:
+    """Turn a process round: nothing forward is claimed any more, and undo steps are planned.
+
+    Claims that nobody has started are voided; started ones run to their reply or deadline,
+    and their undo waits for that.  ``outcome`` is what the process becomes: compensated or
+    cancelled.  Raises ``StateError`` when the process is final, on its way back already, or
+    past its point of no return.
+    """
+    process = locked.process
+    if process.state in FINAL_PROCESS_STATES or process.outcome is not None:
+        raise StateError(f"{process.subject} is {process.state}: there is nothing to undo.")
+    if is_past_no_return(locked):
+        raise StateError(
+            f"{process.subject} is past its point of no return "
+            f"({', '.join(process.no_return)} are processed): it cannot be undone."
+        )
+    for step in locked.forward_steps:
+        if step.state in (StepState.WAITING, StepState.PENDING) or (
+            step.state == StepState.PROCESSING and step.started_at is None
+        ):
+            locked.move(step, StepState.CANCELLED, "cancelled", actor)
+    found = plan(locked)
+    process.outcome = outcome
+    process.needs_decision = False
+    locked.move_process(
+        ProcessState.COMPENSATING,
+        "compensating",
+        actor,
+        reason=reason,
+        undo=[planned.name for planned in found.undo],
+        lasting=list(found.lasting),
+    )
+    locked.planned += found.undo
+    return found
+
+
+def ready_undo_steps(locked: LockedProcess, actor: str) -> list[StepRow]:
+    """Return the undo steps that may begin now; skip those that turn out to be needless.
+
+    An undo waits for the step it undoes and for everything after that step: what is in
+    flight has ended, and what was done later is undone first.
+    """
+    while True:
+        ready = [step for step in locked.undo_steps if _may_begin(locked, step)]
+        needless = [step for step in ready if not _forward(locked, step).may_have_effect]
+        if not needless:
+            return ready
+        for step in needless:
+            locked.move(step, StepState.SKIPPED, "nothing_to_undo", actor)
+
+
+def undone(locked: LockedProcess, step: StepRow, actor: str) -> None:
+    """Mark the step whose effect a processed undo step has undone."""
+    forward = _forward(locked, step)
+    locked.touch(forward)
+    forward.may_have_effect = forward.is_in_doubt = False
+    locked.move(forward, StepState.COMPENSATED, "compensated", actor, public=True, by=step.name)
+
+
+def finish(locked: LockedProcess, actor: str) -> None:
+    """End a compensating process once its way back is over, or show that it is stuck."""
+    if any(
+        step.state in (StepState.WAITING, StepState.PENDING, StepState.PROCESSING)
+        for step in locked.steps
+    ):
+        # A stuck undo holds back what waits for it; when only such steps are left, say so.
+        moving = any(
+            step.state in (StepState.PENDING, StepState.PROCESSING) for step in locked.steps
+        )
+        if moving or not _stuck(locked):
+            return
+    stuck = _stuck(locked)
+    if stuck:
+        locked.move_process(ProcessState.ERROR, "error", actor, undo_stuck=stuck)
+        return
+    outcome = locked.process.outcome
+    assert outcome is not None
+    locked.move_process(outcome, outcome, actor)
+
+
+def _stuck(locked: LockedProcess) -> list[str]:
+    return [step.name for step in locked.undo_steps if step.state == StepState.ERROR]
+
+
+def _may_act(step: StepRow) -> bool:
+    in_flight = step.state == StepState.PROCESSING and step.started_at is not None
+    return step.may_have_effect or in_flight
+
+
+def _may_begin(locked: LockedProcess, step: StepRow) -> bool:
+    forward = _forward(locked, step)
+    return (
+        step.state == StepState.WAITING
+        and all(locked.named(name).state in SETTLED_STEP_STATES for name in step.after)
+        and all(
+            one.state != StepState.PROCESSING for one in [forward, *_successors(locked, forward)]
+        )
+    )
+
+
+def _forward(locked: LockedProcess, step: StepRow) -> StepRow:
+    forward = locked.step(step.undoes_id or 0)
+    assert forward is not None
+    return forward
+
+
+def _successors(locked: LockedProcess, step: StepRow) -> list[StepRow]:
+    """Return every step that comes after ``step``, near and far."""
+    found: dict[str, StepRow] = {}
+    names = {step.name}
+    while True:
+        later = [
+            one for one in locked.forward_steps if one.name not in found and names & set(one.after)
+        ]
+        if not later:
+            return list(found.values())
+        found |= {one.name: one for one in later}
+        names = set(found) | {step.name}
+
+
+def _depth(locked: LockedProcess, step: StepRow) -> int:
+    """Return how many steps lie before a step at most."""
+    return max((1 + _depth(locked, locked.named(name)) for name in step.after), default=0)
