@@ -1,0 +1,221 @@
+"""The reference pages name everything the code has, and no link in the docs is dead.
+
+Each test reads the names out of the code and looks for them in the page that lists them, so
+that a new setting, event or command cannot be merged without its line of documentation.
+"""
+
+import ast
+import importlib
+import json
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from workers import states
+from workers.checks import DEPLOYMENT_NAMES
+from workers.conf import numbers
+from workers.messages import Bundle, replies_from_wire, replies_to_wire
+from workers.states import ProcessState, StepState
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+PACKAGES = ("sasproject", "orders", "workers")
+PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
+ADRS = sorted((DOCS / "adr").glob("[0-9]*.md"))
+
+#: How a journal entry is written -> where its event stands among the positional arguments.
+EVENT_PLACES = {"note": 0, "move_process": 1, "fail": 1, "move": 2}
+#: The same for an alert's code.
+CODE_PLACES = {"alert": 0, "raise_alert": 0, "AlertCall": 1}
+
+
+def reference(name: str) -> str:
+    return (DOCS / "reference" / f"{name}.md").read_text(encoding="utf-8")
+
+
+def names_of(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def sources(*folders: str) -> Iterator[str]:
+    for folder in folders:
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            yield path.read_text(encoding="utf-8")
+
+
+def calls(*folders: str) -> Iterator[tuple[str, ast.Call]]:
+    """Yield every call in the code with the name of what is called."""
+    for source in sources(*folders):
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.Call):
+                func = node.func
+                yield getattr(func, "attr", getattr(func, "id", "")), node
+
+
+def literals(places: dict[str, int], keyword: str) -> set[str]:
+    """Return the text constants at these places of calls, or given as ``keyword``."""
+    found = set()
+    for name, call in calls("workers"):
+        given = [pair.value for pair in call.keywords if pair.arg == keyword]
+        place = places.get(name)
+        if place is not None:
+            given += call.args[place : place + 1]
+        elif name != "Entry":
+            given = []
+        found |= {node.value for node in given if isinstance(node, ast.Constant)}
+    return {value for value in found if isinstance(value, str)}
+
+
+def missing(names: Iterable[str], page: str) -> list[str]:
+    """Return the names that the page does not have as code."""
+    return sorted(name for name in names if f"`{name}`" not in page)
+
+
+def test_every_engine_setting_has_its_line() -> None:
+    page = reference("settings")
+    for setting in numbers():
+        lines = [line for line in page.splitlines() if line.startswith(f"| `{setting.name}` |")]
+        facts = f"| {setting.default:g} | {setting.low:g} to {setting.high:g} |"
+        assert len(lines) == 1, f"settings.md: {setting.name} has {len(lines)} lines"
+        assert facts in lines[0], f"settings.md: the line of {setting.name} should hold {facts}"
+
+
+def test_every_environment_variable_has_its_line() -> None:
+    settings = (ROOT / "sasproject" / "settings.py").read_text(encoding="utf-8")
+    read = set(re.findall(r'\benv\.\w+\(\s*"(\w+)"', settings))
+    assert "DATABASE_URL" in read
+    assert missing(read | DEPLOYMENT_NAMES, reference("settings")) == []
+
+
+def test_no_setting_is_listed_that_does_not_exist() -> None:
+    known = {setting.name for setting in numbers()} | DEPLOYMENT_NAMES
+    for page in PAGES:
+        named = set(re.findall(r"\bSAS_[A-Z_]+[A-Z]\b", page.read_text(encoding="utf-8")))
+        assert named <= known, f"{names_of(page)} names {sorted(named - known)}"
+
+
+def diagram(
+    moves: Iterable[tuple[str, str]], every: list[str], first: list[str], final: Iterable[str]
+) -> str:
+    """Draw a table of legal moves; paste it into states.md when the table has changed."""
+    ordered = sorted(moves, key=lambda move: [every.index(state) for state in move])
+    lines = ["stateDiagram-v2", *(f"    [*] --> {state}" for state in first)]
+    lines += [f"    {before} --> {after}" for before, after in ordered]
+    lines += [f"    {state} --> [*]" for state in every if state in final]
+    return "```mermaid\n" + "\n".join(lines) + "\n```"
+
+
+@pytest.mark.parametrize(
+    ("moves", "every", "first", "final"),
+    [
+        (states.PROCESS_MOVES, ProcessState.values, ["pending"], states.FINAL_PROCESS_STATES),
+        (states.STEP_MOVES, StepState.values, ["waiting", "pending"], states.FINAL_STEP_STATES),
+    ],
+    ids=["process", "step"],
+)
+def test_states_and_legal_moves_are_drawn_and_explained(
+    moves: frozenset[tuple[str, str]], every: list[str], first: list[str], final: frozenset[str]
+) -> None:
+    page = reference("states")
+    assert diagram(moves, every, first, final) in page
+    assert missing(every, page) == []
+    for before, after in moves:
+        assert f"| `{before}` → `{after}` |" in page, f"states.md: explain {before} → {after}"
+
+
+def test_every_journal_event_has_its_line() -> None:
+    events = literals(EVENT_PLACES, "event")
+    assert {"submitted", "claimed", "expired"} <= events
+    assert missing(events, reference("journal")) == []
+
+
+def test_every_alert_code_has_its_line() -> None:
+    codes = literals(CODE_PLACES, "code")
+    assert "process_error" in codes
+    assert missing(codes, reference("alerts")) == []
+
+
+def test_every_check_has_its_line() -> None:
+    ids = set(re.findall(r'"(\w+\.[EW]\d{3})"', "\n".join(sources(*PACKAGES))))
+    assert "workers.E001" in ids
+    assert missing(ids, reference("checks")) == []
+
+
+def test_every_management_command_has_its_line() -> None:
+    files = [file for name in PACKAGES for file in ROOT.glob(f"{name}/management/commands/*.py")]
+    commands = {f"manage.py {file.stem}" for file in files if file.stem != "__init__"}
+    assert "manage.py stack" in commands
+    assert missing(commands, reference("commands")) == []
+
+
+def test_every_make_target_has_its_line() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = {f"make {name}" for name in re.findall(r"^([a-z-]+):.*## ", makefile, re.MULTILINE)}
+    assert "make demo" in targets
+    assert missing(targets, reference("commands")) == []
+
+
+def test_the_messages_shown_are_messages() -> None:
+    shown = re.findall(r"```json\n(.*?)```", reference("messages"), re.DOTALL)
+    bundle, replies = map(json.loads, shown)
+    assert Bundle.from_wire(bundle).to_wire() == bundle
+    assert replies_to_wire(replies_from_wire(replies)) == replies
+
+
+@pytest.mark.parametrize("page", PAGES, ids=names_of)
+def test_links_inside_the_repository_lead_somewhere(page: Path) -> None:
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if target.startswith(("http:", "https:", "mailto:")):
+            continue
+        path, _, anchor = target.partition("#")
+        file = (page.parent / path).resolve() if path else page
+        assert file.exists(), f"{names_of(page)}: {target}"
+        assert not anchor or anchor in anchors(file), f"{names_of(page)}: {target}"
+
+
+def anchors(page: Path) -> set[str]:
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=names_of)
+def test_files_and_tests_that_are_named_exist(page: Path) -> None:
+    words = set(re.findall(r"`([^`\s]+)`", page.read_text(encoding="utf-8")))
+    begins = tuple(f"{name}/" for name in (*PACKAGES, "tests", "docs"))
+    gone = {word for word in words if word.startswith(begins) and not (ROOT / word).exists()}
+    assert gone == set()
+    tests = {word for word in words if word.startswith("test_")}
+    defined = set(re.findall(r"^def (test_\w+)", "\n".join(sources("tests")), re.MULTILINE))
+    assert tests - defined == set()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=names_of)
+def test_python_shown_is_python_and_its_imports_exist(page: Path) -> None:
+    for block in re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
+        for node in ast.walk(ast.parse(block)):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(PACKAGES):
+                module: Any = importlib.import_module(str(node.module))
+                for alias in node.names:
+                    assert hasattr(module, alias.name), f"{node.module} has no {alias.name}"
+
+
+@pytest.mark.parametrize("page", ADRS, ids=names_of)
+def test_a_decision_has_its_four_parts(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    headings = re.findall(r"^## (.+)$", text, re.MULTILINE)
+    assert headings == ["Context", "Decision", "Rejected", "Consequence"]
+    assert re.search(r"^Status: \w+\. Date: \d{4}-\d\d-\d\d\.$", text, re.MULTILINE)
+
+
+def test_decisions_are_numbered_without_a_gap() -> None:
+    assert [int(page.name[:4]) for page in ADRS] == list(range(1, len(ADRS) + 1))
+
+
+def test_every_page_is_on_the_map() -> None:
+    on_the_map = (DOCS / "README.md").read_text(encoding="utf-8")
+    pages = [str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md")]
+    assert [page for page in pages if page != "README.md" and f"({page})" not in on_the_map] == []
