@@ -16,7 +16,7 @@ def configure(url: str, run_dir: Path) -> tuple[str, dict[str, Any]]:
     """
     if not url or url.startswith("filesystem:"):
         return "filesystem://", _filesystem(run_dir / "broker")
-    if url.startswith(("redis", "valkey", "unix")):
+    if url.startswith(("redis:", "rediss:", "redis+socket:")):
         return url, {
             "visibility_timeout": VISIBILITY_SECONDS,
             # kombu looks for abandoned messages every 10th time of every 10 s unless told.

@@ -3,7 +3,7 @@
 import os
 
 from celery import Celery
-from celery.signals import celeryd_init
+from celery.signals import beat_init, celeryd_init
 
 from sasproject import redis_transport
 
@@ -16,6 +16,20 @@ app.config_from_object("django.conf:settings", namespace="CELERY")
 # CONN_MAX_AGE says; that costs about 80 % of the throughput.  Our tasks check theirs.
 app.conf["CELERY_DB_REUSE_MAX"] = 1_000_000
 app.autodiscover_tasks()
+
+
+@celeryd_init.connect
+@beat_init.connect
+def _refuse_wrong_settings(**kwargs: object) -> None:
+    """End a worker or Beat whose settings or workflows cannot work, with the reasons.
+
+    Celery runs Django's checks at start and ignores what they find.
+    """
+    from django.core.checks import Error, run_checks
+
+    found = [str(error) for error in run_checks() if isinstance(error, Error)]
+    if found:
+        raise SystemExit("\n".join(found))
 
 
 @celeryd_init.connect

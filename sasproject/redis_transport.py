@@ -16,7 +16,9 @@ class Channel(redis.Channel):
             super().close()
         except AttributeError as error:
             if self.connection is not None and self.connection.client is None:
-                raise ConnectionError("the broker went away with messages unacknowledged") from error
+                raise ConnectionError(
+                    "the broker went away with messages unacknowledged"
+                ) from error
             raise
 
 

@@ -275,13 +275,28 @@ class Journal(models.Model):
 
 
 class Flow(models.Model):
-    """What one agent may have in flight.  Locked while the Scheduler counts."""
+    """What one agent may have in flight, and its breaker.  Locked while the Scheduler counts.
+
+    The breaker is closed while ``open_until`` is null, open until that instant, and then
+    half open: one claim at a time finds out whether the service is back.
+    """
 
     agent = models.CharField(max_length=100, primary_key=True)
     window = models.PositiveIntegerField()
+    #: Answers in a row that the service could not be reached.
+    unavailable_streak = models.PositiveIntegerField(default=0)
+    opened_at = models.DateTimeField(null=True)
+    open_until = models.DateTimeField(null=True)
 
     class Meta:
         verbose_name_plural = "flow"
+        constraints = [
+            models.CheckConstraint(
+                name="flow_breaker_open_since_and_until",
+                condition=Q(opened_at__isnull=True, open_until__isnull=True)
+                | Q(opened_at__isnull=False, open_until__isnull=False),
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.agent

@@ -73,6 +73,7 @@ def _fall_back(locked: LockedProcess, step: StepRow, actor: str) -> None:
         # Undone by whoever can undo what the new agent does.
         undo_agent = following.get("undo_agent")
         step.undo = {**step.undo, "agent": undo_agent} if undo_agent else None
+    step.failure_threshold = following.get("failure_threshold") or step.failure_threshold
     step.failure_count = step.unavailable_count = 0
     step.not_before = locked.now
     locked.move(

@@ -183,6 +183,9 @@ def _perform_local(agent: Agent, request: Request, timeout_seconds: float) -> bo
             if not replies.file(Reply.of(request, result), me("agent")):
                 raise _TooLate
         return True
+    except SoftTimeLimitExceeded:
+        # It is an Exception, too, and no crash of the agent's.
+        raise
     except (_TooLate, DeadlinePassed):
         log.warning("late_writes_rolled_back", extra={"agent": agent.name, "step": request.step})
         return False

@@ -13,6 +13,7 @@ from time import monotonic
 from typing import Any
 
 from workers import decisions, dispatch, registry
+from workers.alerts import raise_alert
 from workers.conf import sas
 from workers.exceptions import BrokerRefused, UnknownAgent, UnknownWorkflow
 from workers.identity import me
@@ -20,6 +21,11 @@ from workers.messages import Bundle, Reply, Request
 from workers.store import claims, finding, leases, replies, requests, settling
 
 log = logging.getLogger(__name__)
+
+#: Time before claims that this code cannot serve are tried again.
+UNKNOWN_SECONDS = 30
+#: Time that a bundle of a local agent may take in all.
+LONGEST_BUNDLE_SECONDS = 600
 
 
 class _Pause:
@@ -88,13 +94,12 @@ def send(taken: Sequence[claims.Claim]) -> int:
     """Send claims to their agents in bundles; return how many the broker took.
 
     Claims that the broker refused are handed back, without a failure, and claiming pauses.
+    Claims that this code cannot serve are handed back for a while, for newer code to take.
     """
-    if not taken:
-        return 0
     sent = 0
     refused: list[claims.Claim] = []
-    for agent, timeout, group in _groups(taken):
-        for bundle_claims, bundle in _bundles(agent, timeout, group):
+    for group in _groups(taken):
+        for bundle_claims, bundle in _bundles(group):
             if refused:
                 refused += bundle_claims
                 continue
@@ -102,30 +107,36 @@ def send(taken: Sequence[claims.Claim]) -> int:
                 dispatch.send_bundle(bundle)
                 sent += len(bundle_claims)
             except BrokerRefused as error:
-                log.warning("bundle_refused", extra={"agent": agent, "reason": str(error)})
+                log.warning("bundle_refused", extra={"agent": bundle.agent, "reason": str(error)})
                 refused += bundle_claims
     if refused:
         _pause.lengthen()
         claims.hand_back(refused, me("scheduler"), "the broker did not take the request")
-    else:
+    elif sent:
         _pause.end()
     return sent
 
 
-def _groups(
-    taken: Sequence[claims.Claim],
-) -> Iterable[tuple[str, int, list[claims.Claim]]]:
+def _groups(taken: Sequence[claims.Claim]) -> list[list[claims.Claim]]:
+    """Return the claims by agent and timeout."""
     groups: dict[tuple[str, int], list[claims.Claim]] = {}
     for claim in taken:
         groups.setdefault((claim.agent, claim.timeout_seconds), []).append(claim)
-    return [(agent, timeout, group) for (agent, timeout), group in groups.items()]
+    return list(groups.values())
 
 
-def _bundles(
-    agent: str, timeout: int, group: list[claims.Claim]
-) -> Iterable[tuple[list[claims.Claim], Bundle]]:
+def _bundles(group: list[claims.Claim]) -> Iterable[tuple[list[claims.Claim], Bundle]]:
     """Yield bundles: spread over the agent's slots first, then deeper, up to its limit."""
-    limit = registry.agent(agent).bundle_limit or int(sas.bundle_limit)
+    name, timeout = group[0].agent, group[0].timeout_seconds
+    try:
+        agent = registry.agent(name)
+    except UnknownAgent as error:
+        _leave(group, str(error))
+        return
+    limit = agent.bundle_limit or int(sas.bundle_limit)
+    if agent.is_local:
+        # They run one after another, and no message may be worked on for longer than this.
+        limit = max(1, min(limit, LONGEST_BUNDLE_SECONDS // timeout))
     depth = max(1, min(limit, -(-len(group) // int(sas.agent_slots))))
     contexts = requests.contexts([claim.process_id for claim in group])
     for begin in range(0, len(group), depth):
@@ -133,8 +144,16 @@ def _bundles(
         built = [(claim, _request(claim, contexts[claim.process_id])) for claim in part]
         kept = [(claim, request) for claim, request in built if request is not None]
         if kept:
-            bundle = Bundle(agent, timeout, tuple(request for _, request in kept))
+            bundle = Bundle(name, timeout, tuple(request for _, request in kept))
             yield [claim for claim, _ in kept], bundle
+
+
+def _leave(group: Sequence[claims.Claim], reason: str) -> None:
+    """Leave claims to code that knows their agent or workflow: no failure, and an alert."""
+    raise_alert(
+        "unknown_definition", f"Steps wait for code that knows them. {reason}", subject=reason
+    )
+    claims.hand_back(group, me("scheduler"), reason, delay_seconds=UNKNOWN_SECONDS)
 
 
 def _payload(claim: claims.Claim, context: requests.Context) -> dict[str, Any]:
@@ -152,8 +171,8 @@ def _request(claim: claims.Claim, context: requests.Context) -> Request | None:
     """Build one request; None, and the step refused for good, when its builder fails."""
     try:
         payload = _payload(claim, context)
-    except (UnknownWorkflow, UnknownAgent) as error:
-        claims.hand_back([claim], me("scheduler"), str(error))
+    except UnknownWorkflow as error:
+        _leave([claim], str(error))
         return None
     except Exception as error:
         log.exception("request_builder_failed", extra={"step": claim.step})
@@ -163,7 +182,7 @@ def _request(claim: claims.Claim, context: requests.Context) -> Request | None:
             "message": f"{type(error).__name__}: {error}"[:500],
         }
         reply = Reply(claim.step_id, claim.claim_id, claim.attempt, fault=fault)
-        settling.settle([reply], me("scheduler"))
+        settle([reply])
         return None
     return Request(
         step_id=claim.step_id,

@@ -17,8 +17,9 @@ A step:
     waiting ──predecessors settled──▶ pending ──claimed──▶ processing ──reply──▶ processed
        │                                 │ ▲                   │                    │
        │                                 │ ├──reset, parked────┤                    │
-       │                                 │ │                   ├──optional──▶ skipped
-       │                                 │ └──resubmitted── error◀──past its policy │
+       │                                 │ │                   │                    │
+       │                                 │ ├──resubmitted── error◀──past its policy   │
+       │                                 │ │                  └──optional──▶ skipped  │
        │                                 ▼                     │                    │
        └──process compensates──────▶ cancelled ────────────────┴──undone──▶ compensated
 
@@ -58,7 +59,6 @@ class StepState(TextChoices):
 PROCESS_MOVES: frozenset[tuple[str, str]] = frozenset(
     {
         (ProcessState.PENDING, ProcessState.PROCESSING),
-        (ProcessState.PENDING, ProcessState.ERROR),
         (ProcessState.PROCESSING, ProcessState.PROCESSED),
         (ProcessState.PROCESSING, ProcessState.ERROR),
         (ProcessState.ERROR, ProcessState.PROCESSING),
@@ -80,7 +80,6 @@ STEP_MOVES: frozenset[tuple[str, str]] = frozenset(
         (StepState.PROCESSING, StepState.PROCESSED),
         (StepState.PROCESSING, StepState.PENDING),
         (StepState.PROCESSING, StepState.ERROR),
-        (StepState.PROCESSING, StepState.SKIPPED),
         (StepState.ERROR, StepState.PENDING),
         (StepState.ERROR, StepState.SKIPPED),
         (StepState.WAITING, StepState.CANCELLED),

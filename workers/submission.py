@@ -8,6 +8,7 @@ from django.db import transaction
 
 from workers import dispatch, registry
 from workers.agent import Effect
+from workers.conf import sas
 from workers.models import Process
 from workers.store import submitting
 from workers.workflow import StepSpec, Workflow
@@ -42,6 +43,21 @@ def _completed(workflow: Workflow) -> Workflow:
 
 
 def _with_effect(spec: StepSpec) -> StepSpec:
-    # A call of unknown outcome must not be repeated, so its first failure is its last.
-    is_unsafe = registry.agent(spec.agent).effect == Effect.UNSAFE
-    return replace(spec, failure_threshold=1) if is_unsafe else spec
+    usual = spec.failure_threshold or int(sas.failure_threshold)
+    return replace(
+        spec,
+        failure_threshold=_threshold(spec.agent, usual),
+        fallbacks=tuple(
+            replace(
+                fallback,
+                failure_threshold=_threshold(fallback.agent, fallback.failure_threshold or usual),
+            )
+            for fallback in spec.fallbacks
+        ),
+    )
+
+
+def _threshold(agent: str, usual: int) -> int:
+    # A call of unknown outcome must not be repeated, so an unsafe agent's first failure is
+    # its last.
+    return 1 if registry.agent(agent).effect == Effect.UNSAFE else usual

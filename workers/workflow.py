@@ -46,6 +46,7 @@ class Fallback:
 
     agent: str
     undo_agent: str | None = None
+    failure_threshold: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -67,7 +67,8 @@ def claim_due_in_transaction(
         if step.id in turn and step.state == StepState.PENDING
     ]
     ready.sort(key=lambda pair: turn[pair[1].id])
-    claims = take(ready, flow.room({step.agent for _, step in ready}), worker)
+    locked_flow = flow.LockedFlow({step.agent for _, step in ready}, lockeds[0].now)
+    claims = take(ready, locked_flow.room({}), worker)
     rows.write(lockeds)
     return claims
 
@@ -101,22 +102,14 @@ def take(
 
 
 def take_or_queue(
-    ready: Sequence[tuple[LockedProcess, StepRow]],
-    freed: dict[str, int],
-    worker: str,
-    *,
-    claim: bool = True,
+    ready: Sequence[tuple[LockedProcess, StepRow]], room: dict[str, int], worker: str
 ) -> list[Claim]:
     """Claim steps that just became ready, or queue them behind those that wait already."""
-    agents = {step.agent for _, step in ready}
-    if not agents:
+    if not ready:
         return []
-    claims: list[Claim] = []
-    if claim:
-        room = flow.room(agents, freed)
-        waiting = flow.backlogged(agents, sql.instant_text(ready[0][0].now))
-        free = {agent: n for agent, n in room.items() if agent not in waiting}
-        claims = take(ready, free, worker)
+    agents = {step.agent for _, step in ready}
+    waiting = flow.backlogged(agents & set(room), sql.instant_text(ready[0][0].now))
+    claims = take(ready, {agent: n for agent, n in room.items() if agent not in waiting}, worker)
     for locked, step in ready:
         if step.state == StepState.WAITING:
             make_pending(locked, step, worker)
@@ -156,28 +149,35 @@ def start(
 
 @rows.again_when_lost
 def hand_back(
-    claims: Sequence[Claim], worker: str, reason: str, now: datetime | None = None
+    claims: Sequence[Claim],
+    worker: str,
+    reason: str,
+    now: datetime | None = None,
+    *,
+    delay_seconds: float = 0,
 ) -> int:
     """Return claims that nobody has started to pending; count nothing; return how many.
 
-    For claims that could not be sent.  One that an agent has started in the meantime (its
+    For claims that could not be sent; they may be claimed again after the delay.  One that an agent has started in the meantime (its
     message did arrive) is left to that agent.
     """
     held = {claim.step_id: claim.claim_id for claim in claims}
     with transaction.atomic():
         lockeds = rows.lock((claim.process_id for claim in claims), now)
-        landed = sum(_hand_back(locked, held, worker, reason) for locked in lockeds)
+        landed = sum(_hand_back(locked, held, worker, reason, delay_seconds) for locked in lockeds)
         rows.write(lockeds)
     return landed
 
 
-def _hand_back(locked: LockedProcess, held: dict[int, UUID], worker: str, reason: str) -> int:
+def _hand_back(
+    locked: LockedProcess, held: dict[int, UUID], worker: str, reason: str, delay_seconds: float
+) -> int:
     landed = 0
     for step in locked.steps:
         unstarted = step.started_at is None and step.state == StepState.PROCESSING
         if unstarted and step.claim_id == held.get(step.id):
             locked.touch(step)
-            step.not_before = locked.now
+            step.not_before = locked.now + timedelta(seconds=delay_seconds)
             locked.move(step, StepState.PENDING, "handed_back", worker, reason=reason)
             landed += 1
     return landed

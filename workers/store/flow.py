@@ -1,43 +1,113 @@
 """How much each agent may have in flight: its flow row is locked while that is counted."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 
-from workers.store import sql
+from workers.breaker import Breaker
+from workers.conf import sas
+from workers.locked import AlertCall
+from workers.store import alerts, sql
 
 
 def ensure(windows: Mapping[str, int]) -> None:
     """Make the flow rows that are missing; existing ones keep their operator's window."""
     for agent, window in sorted(windows.items()):
         sql.execute(
-            'INSERT INTO workers_flow (agent, "window") VALUES (%s, %s) ON CONFLICT DO NOTHING',
+            'INSERT INTO workers_flow (agent, "window", unavailable_streak) VALUES (%s, %s, 0)'
+            " ON CONFLICT DO NOTHING",
             [agent, window],
         )
 
 
-def room(agents: set[str], freed: Mapping[str, int] | None = None) -> dict[str, int]:
-    """Lock the agents' flow rows, by name, and return how many claims each may still take.
+class LockedFlow:
+    """The flow rows of some agents, locked in one go, by name: room, and breakers.
 
-    ``freed`` counts claims that this transaction ends but has not written yet.  An agent
-    without a row has no room: its row is made when its code is deployed.
+    All that a transaction needs must be locked by one call, or two transactions may wait
+    for each other.
     """
-    if not agents:
-        return {}
-    names = sql.id_list(sorted(agents))
-    windows = sql.fetch(
-        f'SELECT t.agent, t."window" FROM workers_flow t WHERE {sql.among("t.agent")}'
-        " ORDER BY t.agent " + sql.lock_rows("t"),
-        [names],
-    )
-    in_flight = dict(
-        sql.fetch(
-            "SELECT agent, count(*) FROM workers_step WHERE state = 'processing' GROUP BY agent"
+
+    def __init__(self, agents: set[str], now: datetime) -> None:
+        self._now = now
+        found = (
+            sql.fetch(
+                'SELECT t.agent, t."window", t.unavailable_streak, t.opened_at, t.open_until'
+                f" FROM workers_flow t WHERE {sql.among('t.agent')} ORDER BY t.agent "
+                + sql.lock_rows("t"),
+                [sql.id_list(sorted(agents))],
+            )
+            if agents
+            else []
         )
+        self._windows = {row[0]: row[1] for row in found}
+        self._breakers = {
+            row[0]: Breaker(row[2], sql.instant(row[3]), sql.instant(row[4])) for row in found
+        }
+
+    def room(self, freed: Mapping[str, int]) -> dict[str, int]:
+        """Return how many claims each agent may still take.
+
+        ``freed`` counts claims that this transaction ends but has not written yet.  An agent
+        without a row has no room: its row is made when its code is deployed.
+        """
+        if not self._windows:
+            return {}
+        in_flight = dict(
+            sql.fetch(
+                "SELECT agent, count(*) FROM workers_step WHERE state = 'processing' GROUP BY agent"
+            )
+        )
+        return {
+            agent: self._breakers[agent].room(
+                self._now, window, in_flight.get(agent, 0) - freed.get(agent, 0)
+            )
+            for agent, window in self._windows.items()
+        }
+
+    def note_answers(self, reached: Mapping[str, Sequence[bool]]) -> None:
+        """Tell the breakers what came back, by agent and in order: was the service reached?
+
+        A row is written only where its breaker changes: a service that works costs nothing.
+        """
+        for agent in sorted(set(reached) & set(self._breakers)):
+            before = self._breakers[agent]
+            after = before.after(
+                reached[agent], self._now, int(sas.breaker_threshold), sas.breaker_seconds
+            )
+            if after == before:
+                continue
+            self._breakers[agent] = after
+            sql.execute(
+                "UPDATE workers_flow SET unavailable_streak = %s, opened_at = %s, open_until = %s"
+                " WHERE agent = %s",
+                [
+                    after.streak,
+                    sql.instant_text(after.opened_at) if after.opened_at else None,
+                    sql.instant_text(after.open_until) if after.open_until else None,
+                    agent,
+                ],
+            )
+
+
+def alert_long_open(now: datetime) -> int:
+    """Raise an alert for each breaker that has been open for long; return how many are."""
+    since = now - timedelta(seconds=sas.breaker_alert_seconds)
+    found = sql.fetch(
+        "SELECT agent, opened_at FROM workers_flow WHERE opened_at < %s ORDER BY agent",
+        [sql.instant_text(since)],
     )
-    freed = freed or {}
-    return {
-        agent: max(0, window - in_flight.get(agent, 0) + freed.get(agent, 0))
-        for agent, window in windows
-    }
+    alerts.write(
+        [
+            AlertCall(
+                cause=f"breaker_open:agent:{agent}",
+                code="breaker_open",
+                message=f"The service of agent {agent} has not been reached since"
+                f" {sql.instant(opened_at):%Y-%m-%d %H:%M:%S} UTC. Its steps wait; none fails.",
+            )
+            for agent, opened_at in found
+        ],
+        now,
+    )
+    return len(found)
 
 
 def backlogged(agents: set[str], at: str) -> set[str]:

@@ -63,6 +63,7 @@ _STEP_COLUMNS = {
     "delivery": "uuid",
     "attempt": "int",
     "failure_count": "int",
+    "failure_threshold": "int",
     "unavailable_count": "int",
     "lost_count": "int",
     "not_before": "instant",

@@ -1,7 +1,7 @@
 """Settling: replies in, whatever follows from them out, in one transaction."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -11,7 +11,7 @@ from workers import decisions
 from workers.locked import Entry, LockedProcess, StepRow
 from workers.messages import Reply
 from workers.states import StepState
-from workers.store import journal, rows, sql
+from workers.store import flow, journal, rows, sql
 from workers.store.claims import Claim, claim_due_in_transaction, take_or_queue
 
 
@@ -52,15 +52,20 @@ def settle(
         }
         settled = Settled()
         stale: list[Entry] = []
+        answers: dict[str, list[bool]] = {}
         for reply in replies:
             locked = lockeds.get(owners.get(reply.step_id, 0))
+            step = locked.step(reply.step_id) if locked else None
+            agent = step.agent if step else ""
             if locked is not None and decisions.apply_reply(locked, reply, worker):
                 settled.applied += 1
+                was_reached = (reply.fault or {}).get("kind") != "unavailable"
+                answers.setdefault(agent, []).append(was_reached)
             elif not filed:
                 settled.stale += 1
                 if locked is not None:
                     stale.append(_stale(locked, reply, worker))
-        settled.claims = go_on(list(lockeds.values()), worker, now)
+        settled.claims = go_on(list(lockeds.values()), worker, now, answers)
         if stale:
             journal.write_once(stale, sql.read_clock(now))
     return settled
@@ -101,17 +106,25 @@ def go_on(
     lockeds: Sequence[LockedProcess],
     worker: str,
     now: datetime | None,
+    answers: Mapping[str, Sequence[bool]] | None = None,
     *,
     claim: bool = True,
 ) -> list[Claim]:
     """Claim or queue what became ready, end what is settled, and write it all.
 
-    Without ``claim``, for callers that send nothing, what became ready is queued.
+    ``answers`` says of each agent's replies whether its service was reached.  Without
+    ``claim``, for callers that send nothing, what became ready is queued.
     """
+    if not lockeds:
+        return []
     rows.make_planned(lockeds)
     ready = [(locked, step) for locked in lockeds for step in decisions.ready_steps(locked, worker)]
     freed = _freed(lockeds)
-    taken = take_or_queue(ready, freed, worker, claim=claim)
+    answers = answers or {}
+    agents = {step.agent for _, step in ready} | set(freed) | set(answers)
+    locked_flow = flow.LockedFlow(agents if claim else set(), lockeds[0].now)
+    locked_flow.note_answers(answers)
+    taken = take_or_queue(ready, locked_flow.room(freed), worker)
     for locked in lockeds:
         decisions.finish(locked, worker)
     rows.write(lockeds)

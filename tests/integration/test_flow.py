@@ -1,0 +1,140 @@
+"""A service that is away: its steps wait, use up no attempts, and go on when it is back."""
+
+from typing import Any
+
+import pytest
+from django.test import override_settings
+
+from tests.toyflow import agents as toy
+from workers import scheduler, supervisor
+from workers.agent import Call
+from workers.exceptions import Unavailable
+from workers.models import Alert, Flow, Process, Step
+from workers.submission import submit
+from workers.testing import Wire, pass_time
+
+pytestmark = pytest.mark.django_db
+
+
+def away(call: Call) -> dict[str, Any]:
+    raise Unavailable("http_503", "away")
+
+
+def breaker() -> Flow:
+    return Flow.objects.get(agent="toy.alpha")
+
+
+def let_it_rest() -> None:
+    """Let the time of an open breaker be over."""
+    row = breaker()
+    if row.open_until is not None:
+        Flow.objects.filter(pk=row.pk).update(open_until=row.opened_at)
+
+
+def test_a_dead_service_opens_its_breaker_and_nothing_more_is_claimed(wire: Wire) -> None:
+    toy.script["toy.alpha"] = away
+    for number in range(30):
+        submit("toy_line", subject=f"Toy {number}", input={})
+
+    wire.run_until_idle()
+    calls = len(toy.calls["toy.alpha"])
+    pass_time(600)
+    wire.run_until_idle()
+
+    assert breaker().open_until is not None
+    assert len(toy.calls["toy.alpha"]) == calls
+    assert set(Step.objects.filter(name="one").values_list("state", "failure_count")) == {
+        ("pending", 0)
+    }
+
+
+def test_a_long_outage_ends_with_every_order_processed_and_none_in_error(wire: Wire) -> None:
+    toy.script["toy.alpha"] = away
+    for number in range(30):
+        submit("toy_line", subject=f"Toy {number}", input={})
+    for _ in range(20):
+        wire.run_until_idle()
+        pass_time(600)
+        let_it_rest()
+    probes = len(toy.calls["toy.alpha"])
+
+    del toy.script["toy.alpha"]
+    for _ in range(3):
+        wire.run_until_idle()
+        pass_time(600)
+        let_it_rest()
+
+    assert set(Process.objects.values_list("state", flat=True)) == {"processed"}
+    assert set(Step.objects.values_list("failure_count", flat=True)) == {0}
+    assert not Alert.objects.filter(code="process_error").exists()
+    # Thirty at first, then one probe at a time.
+    assert probes <= 30 + 20
+    assert breaker().open_until is None
+
+
+def test_a_half_open_breaker_lets_one_claim_through(wire: Wire) -> None:
+    toy.script["toy.alpha"] = away
+    for number in range(20):
+        submit("toy_line", subject=f"Toy {number}", input={})
+    wire.run_until_idle()
+    pass_time(600)
+    let_it_rest()
+    wire.drop_all()
+
+    assert scheduler.advance() == 1
+
+
+def test_other_agents_go_on(wire: Wire) -> None:
+    toy.script["toy.alpha"] = away
+    for number in range(20):
+        submit("toy_line", subject=f"Toy {number}", input={})
+    narrow = submit("toy_narrow", subject="Narrow", input={})
+
+    wire.run_until_idle()
+
+    assert wire.states(narrow) == {"only": "processed"}
+
+
+def test_a_breaker_open_for_long_is_one_alert(wire: Wire) -> None:
+    toy.script["toy.alpha"] = away
+    for number in range(20):
+        submit("toy_line", subject=f"Toy {number}", input={})
+    wire.run_until_idle()
+    supervisor.sweep()
+    assert not Alert.objects.exists()
+
+    Flow.objects.filter(agent="toy.alpha").update(opened_at="2026-01-01T00:00Z")
+    supervisor.sweep()
+    supervisor.sweep()
+
+    assert list(Alert.objects.values_list("code", "times")) == [("breaker_open", 2)]
+
+
+def test_a_healthy_service_s_row_is_never_written(wire: Wire) -> None:
+    submit("toy_line", subject="Toy 1", input={})
+    from django.db import connection
+    from django.test.utils import CaptureQueriesContext
+
+    with CaptureQueriesContext(connection) as captured:
+        wire.run_until_idle()
+
+    assert [q for q in captured.captured_queries if "UPDATE workers_flow" in q["sql"]] == []
+
+
+@override_settings(SAS_BREAKER_THRESHOLD=2)
+def test_a_code_that_knows_no_such_agent_or_version_leaves_the_step_alone(wire: Wire) -> None:
+    process = submit("toy_line", subject="Toy 1", input={})
+    Step.objects.filter(process=process, name="two").update(agent="toy.unheard_of")
+    other = submit("toy_line", subject="Toy 2", input={})
+    Process.objects.filter(pk=other.pk).update(version=99)
+
+    wire.run_until_idle()
+
+    two = Step.objects.get(process=process, name="two")
+    one = Step.objects.get(process=other, name="one")
+    assert [(s.state, s.failure_count, s.attempt) for s in (two, one)] == [
+        ("pending", 0, 1 if two.attempt else 0),
+        ("pending", 0, 1),
+    ]
+    assert one.not_before is not None
+    assert Alert.objects.filter(code="unknown_definition").exists()

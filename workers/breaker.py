@@ -1,0 +1,44 @@
+"""The breaker of one agent: a pure function of what it was and what came back.
+
+Closed: claims flow.  Open: nothing is claimed; steps wait and use up no attempts.  Half
+open, once the time is over: one claim at a time is the probe.
+
+The pattern's text: Microsoft, Cloud Design Patterns, "Circuit Breaker".
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Breaker:
+    streak: int = 0
+    opened_at: datetime | None = None
+    open_until: datetime | None = None
+
+    def room(self, now: datetime, window: int, in_flight: int) -> int:
+        """Return how many more claims may be in flight."""
+        if self.open_until is None:
+            return max(0, window - in_flight)
+        if now < self.open_until:
+            return 0
+        return max(0, 1 - in_flight)
+
+    def after(
+        self, reached: Sequence[bool], now: datetime, threshold: int, seconds: float
+    ) -> "Breaker":
+        """Return the breaker after answers, in order: was the service reached?"""
+        breaker = self
+        for was_reached in reached:
+            if was_reached:
+                breaker = Breaker()
+                continue
+            streak = breaker.streak + 1
+            breaker = replace(breaker, streak=streak)
+            is_due = breaker.open_until is None or now >= breaker.open_until
+            if streak >= threshold and is_due:
+                breaker = Breaker(
+                    streak, breaker.opened_at or now, now + timedelta(seconds=seconds)
+                )
+        return breaker
