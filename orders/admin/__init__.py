@@ -1,0 +1,14 @@
+"""The operators' admin of the shop: orders joined with their processes, and the catalogue."""
+
+from django.contrib import admin
+from django.utils.translation import gettext_lazy as _
+
+from orders.admin import order, product
+
+__all__ = ["order", "product"]
+
+admin.site.site_header = _("Lantern & Loom: operations")
+admin.site.site_title = _("Lantern & Loom")
+admin.site.index_title = _("Operations")
+# Wide lists need the room; the sections are tabs below the breadcrumbs instead.
+admin.site.enable_nav_sidebar = False

@@ -1,0 +1,92 @@
+"""What needs an operator, in a few numbers: the top of the admin's index."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+from django.core.exceptions import PermissionDenied
+from django.db.models import Count, Min, Sum
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+
+from orders.models import Order
+from workers.admin import lists
+from workers.conf import sas
+from workers.models import Alert
+from workers.states import ProcessState
+from workers.store import leases, sql
+
+#: A duty is late after so many of its intervals, and some time for a slow one.
+LATE_INTERVALS = 3
+SLACK_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Pile:
+    """Things that wait for an operator."""
+
+    count: int
+    oldest: datetime | None
+    amount: Decimal | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Duty:
+    """A periodic duty: when it was last performed, and whether that is too long ago."""
+
+    performed_at: datetime | None
+    is_late: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What needs the user of a request; None: not for that user to see."""
+
+    now: datetime
+    alerts: Pile | None
+    orders: Pile | None
+    sweep: Duty
+    poll: Duty
+
+    @property
+    def is_calm(self) -> bool:
+        piles = [pile.count for pile in (self.alerts, self.orders) if pile]
+        return not any(piles) and not self.sweep.is_late and not self.poll.is_late
+
+
+def read(request: HttpRequest) -> Needs:
+    user = request.user
+    now = sql.read_clock()
+    return Needs(
+        now=now,
+        alerts=_alerts() if user.has_perm("workers.view_alert") else None,
+        orders=_orders() if user.has_perm("orders.view_order") else None,
+        sweep=_duty(leases.SWEEP, sas.sweep_seconds, now),
+        poll=_duty(leases.POLL, sas.poll_seconds, now),
+    )
+
+
+def show(request: HttpRequest) -> HttpResponse:
+    """Answer the index's poll."""
+    if not request.user.is_staff:
+        raise PermissionDenied
+    context = {"needs": read(request)}
+    response = TemplateResponse(request, "admin/orders/needs.html", context)
+    lists.stamp(response)
+    return response
+
+
+def _alerts() -> Pile:
+    found = Alert.objects.filter(acknowledged_at=None)
+    return Pile(**found.aggregate(count=Count("pk"), oldest=Min("raised_at")))
+
+
+def _orders() -> Pile:
+    found = Order.objects.filter(process__state=ProcessState.ERROR)
+    return Pile(**found.aggregate(count=Count("pk"), oldest=Min("created_at"), amount=Sum("total")))
+
+
+def _duty(name: str, interval: float, now: datetime) -> Duty:
+    seconds = leases.seconds_since(name, now)
+    at = None if seconds is None else now - timedelta(seconds=seconds)
+    return Duty(at, seconds is None or seconds > LATE_INTERVALS * interval + SLACK_SECONDS)

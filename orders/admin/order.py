@@ -1,0 +1,124 @@
+"""Orders joined with their processes: the operators' list, and the page of each."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.admin import ShowFacets
+from django.contrib.admin.views.main import ChangeList
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.urls import URLPattern, path, reverse
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
+
+from orders.admin import needs, resubmitting, resubmitting_many, search
+from orders.models import Order
+from workers.admin import columns, filters, standing, subjects
+from workers.admin.columns import ProcessColumns
+from workers.admin.lists import LiveListAdmin, StandingChangeList
+from workers.admin.page import ProcessPageAdmin
+from workers.admin.readonly import ReadOnlyAdmin
+from workers.states import ProcessState
+
+
+@admin.register(Order)
+class OrderAdmin(ProcessColumns, ReadOnlyAdmin, ProcessPageAdmin, LiveListAdmin):
+    """Read-only but for the actions, each with its permission."""
+
+    process_path = "process__"
+    live_template = "admin/orders/order/live.html"
+    list_display = (
+        "number",
+        "customer_name",
+        "total",
+        "state",
+        "current_step",
+        "failures",
+        "locked_by",
+        "complete_by",
+        "last_fault",
+        "age",
+        "source",
+    )
+    list_display_links = ("number", "customer_name")
+    list_filter = (
+        filters.NeedsSomeoneFilter,
+        filters.StateFilter,
+        filters.CurrentStepFilter,
+        filters.AgentInErrorFilter,
+        "source",
+        "created_at",
+    )
+    show_facets = ShowFacets.ALWAYS
+    search_fields = ("number",)
+    search_help_text = _(
+        "Number, customer, e-mail, reference, submission key, or a step's idempotency key"
+    )
+    ordering = ("-number",)
+    actions = (resubmitting_many.resubmit_selected,)
+
+    def get_urls(self) -> list[URLPattern]:
+        wrap = self.admin_site.admin_view
+        return [
+            path(
+                "<int:number>/resubmit/",
+                wrap(resubmitting.resubmit_one),
+                name="orders_order_resubmit",
+            ),
+            path(
+                "resubmit/",
+                wrap(resubmitting_many.resubmit_many),
+                name="orders_order_resubmit_selected",
+            ),
+            path("needs/", wrap(needs.show), name="orders_order_needs"),
+            *super().get_urls(),
+        ]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Order]:
+        queryset = super().get_queryset(request).select_related("process")
+        return standing.prefetched(queryset, "process__")
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        return StandingChangeList
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Order], search_term: str
+    ) -> tuple[QuerySet[Order], bool]:
+        if search_term.strip():
+            queryset = queryset.filter(search.condition(search_term))
+        return queryset, False
+
+    def has_resubmit_permission(self, request: HttpRequest) -> bool:
+        return resubmitting.may(request)
+
+    def process_id_of(self, row: Order) -> int:
+        return row.process_id
+
+    def page_context(self, request: HttpRequest, row: Order) -> dict[str, Any]:
+        context = super().page_context(request, row)
+        is_in_error = context["panel"].process.state == ProcessState.ERROR
+        return {
+            **context,
+            "order": row,
+            "lines": row.lines.order_by("pk"),
+            "may_resubmit": is_in_error and resubmitting.may(request),
+        }
+
+    @admin.display(description=_("state"), ordering="process__state")
+    def state(self, row: Order) -> SafeString:
+        return columns.state_of(row)
+
+    @admin.display(description=_("age"), ordering="-created_at")
+    def age(self, row: Order) -> SafeString | str:
+        return columns.age_of(row)
+
+
+@subjects.register_pages
+def pages(process_ids: Iterable[int]) -> dict[int, str]:
+    """Return the addresses of the orders' pages by process."""
+    found = Order.objects.filter(process__in=set(process_ids))
+    return {
+        process_id: reverse("admin:orders_order_change", args=[number])
+        for process_id, number in found.values_list("process_id", "number")
+    }

@@ -1,0 +1,73 @@
+"""The catalogue.  Stock is added to and taken from, never set: orders take from it meanwhile."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.db.models import F
+from django.http import HttpRequest
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as lazy
+
+from orders.models import Product
+
+
+class ProductForm(forms.ModelForm):
+    restock = forms.IntegerField(
+        label=lazy("Add to stock"),
+        required=False,
+        min_value=-1_000_000_000,
+        max_value=1_000_000_000,
+        help_text=lazy("Added to whatever the stock is when you save. Negative takes away."),
+    )
+
+    class Meta:
+        model = Product
+        fields = ("sku", "name", "description", "price", "picture", "is_listed")
+
+    def clean_restock(self) -> int:
+        change: int = self.cleaned_data.get("restock") or 0
+        if self.instance.stock + change < 0:
+            raise forms.ValidationError(
+                lazy("There are only %(stock)d to take away."),
+                params={"stock": self.instance.stock},
+            )
+        return change
+
+
+@admin.register(Product)
+class ProductAdmin(admin.ModelAdmin):
+    """Products, and how many of each may still be promised."""
+
+    form = ProductForm
+    fields = (
+        "sku", "name", "description", "price", "stock", "restock", "picture", "is_listed"
+    )  # fmt: skip
+    readonly_fields = ("stock",)
+    list_display = ("sku", "name", "price", "stock", "is_listed")
+    list_display_links = ("sku", "name")
+    list_filter = ("is_listed",)
+    search_fields = ("sku", "name")
+    ordering = ("sku",)
+
+    def save_model(
+        self, request: HttpRequest, obj: Product, form: forms.ModelForm, change: bool
+    ) -> None:
+        """Save what was edited, and only that; the stock by a difference."""
+        restock: int = form.cleaned_data["restock"]
+        if not change:
+            obj.stock = restock
+            obj.save()
+            return
+        edited = [name for name in form.changed_data if name in ProductForm.Meta.fields]
+        if edited:
+            obj.save(update_fields=edited)
+        if restock and not _add(obj, restock):
+            messages.error(
+                request, _("The stock was left as it is: orders have taken what you would take.")
+            )
+
+
+def _add(product: Product, number: int) -> bool:
+    row: Any = Product.objects.filter(pk=product.pk, stock__gte=-number)
+    return bool(row.update(stock=F("stock") + number))

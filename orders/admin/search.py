@@ -1,0 +1,47 @@
+"""Finding orders by what people have at hand: the shape of the term says what it can be."""
+
+import re
+from uuid import UUID
+
+from django.db.models import Q
+
+from workers.admin import search
+
+#: "1042", "#1042", "Order 1042", "no. 1042"
+_NUMBER = re.compile(r"(?:order|no\.?|nr\.?|#)?\s*#?\s*(\d{1,18})", re.IGNORECASE)
+
+
+def condition(term: str) -> Q:
+    """Return what an order must fulfil to be found by ``term``.
+
+    Number; customer's name, by its words, or e-mail, by its beginning; reference and
+    submission key, by their beginnings; public id; idempotency key of a step.
+    """
+    term = term.strip()
+    by_text = Q(reference__istartswith=term) | Q(submission_key__startswith=term)
+    by_key = search.process_ids(term)
+    if by_key:
+        by_text |= Q(process__in=by_key)
+    number = _NUMBER.fullmatch(term)
+    if number:
+        return by_text | Q(number=int(number[1]))
+    public_id = _uuid(term)
+    if public_id:
+        return by_text | Q(public_id=public_id)
+    if "@" in term:
+        return by_text | Q(customer_email__istartswith=term) | Q(customer_email__iendswith=term)
+    return by_text | Q(customer_email__istartswith=term) | _name(term)
+
+
+def _name(term: str) -> Q:
+    named = Q()
+    for word in term.split():
+        named &= Q(customer_name__icontains=word)
+    return named
+
+
+def _uuid(term: str) -> UUID | None:
+    try:
+        return UUID(term)
+    except ValueError:
+        return None

@@ -1,0 +1,92 @@
+"""Staff at the admin, orders in many states, and a look at every row at once."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Permission
+from django.test import Client
+
+from orders.models import Order
+from tests.factories import OrderFactory, ProcessFactory, StepFactory
+from workers import dispatch
+from workers.models import Alert, Journal, Process, Step
+
+STEPS = {
+    "reserve_stock": "stock.reserve",
+    "charge_payment": "payment.charge",
+    "book_shipment": "shipping.book",
+}
+ACTIONS = ("resubmit_order", "acknowledge_alert", "change_product")
+
+
+@pytest.fixture(autouse=True)
+def nudges(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Every nudge asked for; no thread is started."""
+    asked: list[str] = []
+    monkeypatch.setattr(dispatch, "nudge_later", lambda: asked.append("later"))
+    return asked
+
+
+@pytest.fixture
+def operator(db: None) -> Client:
+    return _staff("operator", *ACTIONS)
+
+
+@pytest.fixture
+def viewer(db: None) -> Client:
+    return _staff("viewer")
+
+
+def _staff(name: str, *actions: str) -> Client:
+    user = get_user_model().objects.create_user(name, is_staff=True)
+    ours = Permission.objects.filter(content_type__app_label__in=("orders", "workers"))
+    user.user_permissions.add(*ours.filter(codename__startswith="view_"))
+    user.user_permissions.add(*ours.filter(codename__in=actions))
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def order_with(state: str = "processing", *, customer: str = "Ada", **steps: Any) -> Order:
+    """Make an order whose process is in ``state``, with three steps, waiting unless said.
+
+    A step is given as a trait of its factory, or as its columns.
+    """
+    process = ProcessFactory(state=state)
+    for position, (name, agent) in enumerate(STEPS.items()):
+        given = steps.get(name, {})
+        columns = {given: True} if isinstance(given, str) else given
+        key = f"{process.uid.hex}:{position}:1"
+        made = {"agent": agent, "idempotency_key": key, **columns}
+        StepFactory(process=process, name=name, position=position, **made)
+    order = OrderFactory(process=process, customer_name=customer)
+    process.subject = str(order)
+    process.save(update_fields=["subject"])
+    return order
+
+
+def order_in_error(**columns: Any) -> Order:
+    return order_with("error", reserve_stock="processed", charge_payment={"error": True, **columns})
+
+
+def note(order: Order, event: str, **columns: Any) -> Journal:
+    """Leave a journal row at the end of an order's journal."""
+    process = order.process
+    columns = {"actor": "scheduler@test", "at": process.created_at, **columns}
+    return Journal.objects.create(process=process, event=event, **columns)
+
+
+def alert_about(order: Order | None = None, message: str = "Look here", **columns: Any) -> Alert:
+    process = order.process if order else None
+    at = process.created_at if process else ProcessFactory.build().created_at
+    columns = {"cause": message[:200], "code": "process_error", **columns}
+    return Alert.objects.create(
+        process=process, message=message, raised_at=at, last_raised_at=at, **columns
+    )
+
+
+def every_row() -> dict[str, list[dict[str, Any]]]:
+    """Return all rows of the state store and the shop's orders, to compare."""
+    models = (Process, Step, Journal, Alert, Order)
+    return {model.__name__: list(model.objects.order_by("pk").values()) for model in models}

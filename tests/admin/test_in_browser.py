@@ -1,0 +1,190 @@
+"""The live pages in a real browser, under a strict content security policy."""
+
+import re
+import shutil
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+from django.conf import settings
+from django.test import Client
+from django.utils import timezone
+from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
+
+from tests.admin.conftest import alert_about, note, order_in_error, order_with
+from workers.models import Alert, Journal, Process
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+POLICY = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+LIST = "/admin/orders/order/"
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine"),
+]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with pytest.MonkeyPatch.context() as monkeypatch, sync_playwright() as playwright:
+        # Playwright keeps an event loop in this thread, which Django takes for async code.
+        monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
+        browser = playwright.chromium.launch(
+            executable_path=CHROMIUM,
+            args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
+        )
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser: Browser, live_server, operator: Client) -> Iterator[Page]:
+    """The operator's page, whose console must stay empty: a blocked script would be told there."""
+    page = browser.new_page(base_url=live_server.url)
+    name = settings.SESSION_COOKIE_NAME
+    cookie = {"name": name, "value": operator.cookies[name].value, "url": live_server.url}
+    page.context.add_cookies([cookie])
+    complaints: list[str] = []
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.route("**/*", add_policy)
+    yield page
+    page.unroute_all(behavior="wait")
+    page.close()
+    assert complaints == []
+
+
+def add_policy(route: Route) -> None:
+    answer = route.fetch(max_redirects=0)
+    route.fulfill(response=answer, headers={**answer.headers, "content-security-policy": POLICY})
+
+
+def mark(page: Page) -> None:
+    """Leave a mark in the page that a new page would not have."""
+    page.evaluate("window.isTheSamePage = true")
+
+
+def is_the_same(page: Page) -> bool:
+    return bool(page.evaluate("window.isTheSamePage === true"))
+
+
+def test_rows_change_where_they_are(page: Page) -> None:
+    order = order_with(charge_payment="started")
+    page.goto(LIST)
+    mark(page)
+    expect(page.locator(".field-state")).to_contain_text("processing")
+
+    Process.objects.filter(pk=order.process_id).update(state="error")
+
+    expect(page.locator(".field-state")).to_contain_text("error", timeout=10_000)
+    assert is_the_same(page)
+
+
+def test_a_new_order_comes_by_itself_and_can_be_selected(page: Page) -> None:
+    order_in_error()
+    page.goto(LIST)
+    order_in_error()
+    expect(page.locator("#result_list tbody tr")).to_have_count(2, timeout=10_000)
+
+    page.check("#action-toggle")
+    expect(page.locator(".action-counter")).to_have_text("2 of 2 selected")
+
+
+def test_nothing_moves_while_something_is_selected(page: Page) -> None:
+    order = order_in_error()
+    page.goto(LIST)
+    page.check(".action-select")
+    Process.objects.filter(pk=order.process_id).update(state="processing")
+    page.wait_for_timeout(4000)
+    expect(page.locator(".field-state")).to_contain_text("error")
+
+    page.uncheck(".action-select")
+    expect(page.locator(".field-state")).to_contain_text("processing", timeout=10_000)
+
+
+def test_a_detail_stays_open_and_the_change_is_said(page: Page) -> None:
+    order = order_in_error()
+    row = note(order, "claimed", detail={"agent": "payment.charge"})
+    page.goto(f"{LIST}{order.number}/change/")
+    page.click(f"#journal-{row.pk} summary")
+
+    Process.objects.filter(pk=order.process_id).update(state="processing")
+    note(order, "resubmitted", actor="operator:other")
+
+    expect(page.get_by_text("Resubmitted by an operator")).to_be_visible(timeout=10_000)
+    expect(page.locator(f"#journal-{row.pk}")).to_have_attribute("open", "")
+    said = page.locator("[data-live-said]")
+    expect(said).to_have_text(re.compile(f"{order}: processing"))
+
+
+def test_a_pause_holds_the_page_until_it_is_over(page: Page) -> None:
+    order = order_in_error()
+    page.goto(LIST)
+    page.get_by_role("button", name="Pause").click()
+    Process.objects.filter(pk=order.process_id).update(state="processing")
+    page.wait_for_timeout(4000)
+    expect(page.locator(".field-state")).to_contain_text("error")
+    page.get_by_role("button", name="Resume").click()
+    expect(page.locator(".field-state")).to_contain_text("processing", timeout=10_000)
+
+
+def test_countdowns_run_on_the_server_s_clock(page: Page) -> None:
+    now = timezone.now()
+    order_with(charge_payment={"started": True, "started_at": now, "timeout_seconds": 300})
+    page.add_init_script("const real = Date.now; Date.now = () => real() + 3_600_000;")
+    page.goto(LIST)
+    clock = page.locator(".field-complete_by time")
+    expect(clock).to_have_text(re.compile(r"^4 min \d\d s left$"))
+    first = clock.text_content()
+    expect(clock).not_to_have_text(str(first), timeout=5_000)
+
+
+def test_a_double_click_resubmits_once(page: Page, nudges: list[str]) -> None:
+    order = order_in_error()
+    page.goto(f"{LIST}{order.number}/change/")
+    page.get_by_role("link", name="Resubmit").click()
+    page.get_by_label("Reason").fill("The bank is back.")
+    page.get_by_role("button", name="Resubmit").dblclick()
+
+    expect(page.locator(".messagelist")).to_contain_text("was resubmitted: charge_payment")
+    assert Journal.objects.filter(event="resubmitted", step=None).count() == 1
+    assert nudges == ["later"]
+
+
+def test_an_alert_is_acknowledged_with_one_click(page: Page) -> None:
+    alert_about(order_in_error(), message="Payment is down")
+    page.goto("/admin/workers/alert/?is=open")
+    page.get_by_role("button", name="Acknowledge: Payment is down").click()
+    expect(page.locator(".messagelist")).to_contain_text("Acknowledged: Payment is down")
+    expect(page).to_have_url(re.compile(r"\?is=open$"))
+    assert Alert.objects.filter(acknowledged_at=None).count() == 0
+
+
+def test_a_page_whose_user_signed_out_says_that_it_is_stale(page: Page) -> None:
+    order = order_in_error(unavailable_count=2)
+    page.goto(f"{LIST}{order.number}/change/")
+    page.context.clear_cookies()
+    control = page.locator("[data-live-control]")
+    expect(control).to_contain_text("may be out of date", timeout=10_000)
+    expect(page.get_by_text("Needs an operator")).to_be_visible()
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+def test_no_page_is_wider_than_the_window(page: Page, width: int) -> None:
+    order = order_in_error(not_before=timezone.now() + timedelta(hours=1))
+    note(order, "failed", detail={"reason": "x" * 400}, actor="agent@" + "long" * 40)
+    alert = alert_about(order, message="y" * 300)
+    page.set_viewport_size({"width": width, "height": 800})
+    for url in (
+        "/admin/",
+        LIST,
+        f"{LIST}{order.number}/change/",
+        f"{LIST}{order.number}/resubmit/",
+        "/admin/workers/alert/",
+        f"/admin/workers/alert/{alert.pk}/change/",
+        f"/admin/workers/process/{order.process_id}/change/",
+        "/admin/workers/lease/",
+    ):
+        page.goto(url)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, url

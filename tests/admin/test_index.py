@@ -1,0 +1,70 @@
+"""The index: what needs an operator, and the engine's own lists."""
+
+from datetime import timedelta
+
+from django.test import Client
+from django.utils import timezone
+
+from tests.admin.conftest import alert_about, order_in_error, order_with
+from workers import schedule
+from workers.models import Lease
+from workers.store import leases
+
+
+def sweep_and_poll(seconds_ago: float = 0) -> None:
+    for name in (leases.SWEEP, leases.POLL):
+        at = timezone.now() - timedelta(seconds=seconds_ago)
+        Lease.objects.update_or_create(name=name, defaults={"performed_at": at})
+
+
+def test_it_counts_what_waits(operator: Client) -> None:
+    sweep_and_poll()
+    alert_about(order_in_error())
+    order_in_error()
+    order_with("processed")
+
+    html = operator.get("/admin/").content.decode()
+
+    for told in ("What needs you", "orders in error", "worth 74.00", "open alert", "Last sweep"):
+        assert told in html, told
+    assert "/admin/orders/order/?needs=error" in html
+    assert "/admin/workers/alert/?is=open" in html
+    assert "overdue: are worker and beat running?" not in html
+
+
+def test_a_sweep_long_ago_is_told(operator: Client) -> None:
+    sweep_and_poll(seconds_ago=300)
+    html = operator.get("/admin/orders/order/needs/").content.decode()
+    assert html.count("overdue: are worker and beat running?") == 2
+    assert "5 min" in html
+
+
+def test_a_fresh_system_says_never(viewer: Client) -> None:
+    html = viewer.get("/admin/").content.decode()
+    assert html.count("never") == 2
+    assert html.count("none is waiting") == 2
+
+
+def test_leases_tell_the_last_sweep(operator: Client) -> None:
+    sweep_and_poll(seconds_ago=7)
+    html = operator.get("/admin/workers/lease/").content.decode()
+    assert "7 s ago" in html
+    assert "nobody just now" in html
+
+
+def test_flow_counts_the_steps_of_each_agent(operator: Client) -> None:
+    schedule.ensure_flow()
+    order_in_error()
+    order_with(charge_payment="started")
+    rows = operator.get("/admin/workers/flow/").context["cl"].result_list
+    counts = {row.agent: row.counts for row in rows}
+    assert counts["payment.charge"] == {"pending": 0, "processing": 1, "error": 1}
+    assert counts["stock.reserve"] == {"pending": 0, "processing": 0, "error": 0}
+
+
+def test_processes_are_found_by_subject_and_key(operator: Client) -> None:
+    order = order_in_error()
+    order_with()
+    for term in (str(order), f"{order.process.uid.hex}:1:1", str(order.process.uid)):
+        rows = operator.get("/admin/workers/process/", {"q": term}).context["cl"].result_list
+        assert [row.pk for row in rows] == [order.process_id]

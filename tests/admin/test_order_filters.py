@@ -1,0 +1,92 @@
+"""The filters of the list of orders, all in the address, and their counts."""
+
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from orders.models import Order
+from tests.admin.conftest import alert_about, note, order_in_error, order_with
+
+URL = "/admin/orders/order/"
+
+
+@pytest.fixture
+def orders(db: None) -> dict[str, Order]:
+    made = {
+        "calm": order_with(charge_payment="started"),
+        "error": order_in_error(),
+        "alerted": order_with("processed"),
+        "noted": order_with("processed"),
+        "expired": order_with(book_shipment="pending"),
+        "recovered": order_with("processed"),
+        "once": order_with(charge_payment="pending"),
+    }
+    alert_about(made["alerted"], message="open")
+    alert_about(made["noted"], message="closed", acknowledged_at=timezone.now())
+    for name, times in (("expired", 2), ("recovered", 2), ("once", 1)):
+        for _ in range(times):
+            note(made[name], "expired")
+    Order.objects.filter(pk=made["calm"].pk).update(
+        source="queue", created_at=timezone.now() - timedelta(days=400)
+    )
+    return made
+
+
+def found(client: Client, query: str) -> set[int]:
+    response = client.get(URL + query)
+    assert response.status_code == 200
+    return {order.number for order in response.context["cl"].result_list}
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("?needs=someone", {"error", "alerted", "expired"}),
+        ("?needs=error", {"error"}),
+        ("?needs=alert", {"alerted"}),
+        ("?needs=expired", {"expired"}),
+        ("?state=processed", {"alerted", "noted", "recovered"}),
+        ("?state=error", {"error"}),
+        ("?step=charge_payment", {"calm", "error", "once"}),
+        ("?step=book_shipment", {"expired"}),
+        ("?agent=payment.charge", {"error"}),
+        ("?source__exact=queue", {"calm"}),
+        ("?step=charge_payment&needs=someone", {"error"}),
+    ],
+)
+def test_a_filter_shows_its_orders(
+    operator: Client, orders: dict[str, Order], query: str, names: set[str]
+) -> None:
+    assert found(operator, query) == {orders[name].number for name in names}
+
+
+def test_created_at_filters_by_day(operator: Client, orders: dict[str, Order]) -> None:
+    today = timezone.now().strftime("%Y-%m-%d 00:00:00+00:00").replace("+", "%2B")
+    shown = found(operator, f"?created_at__gte={today}")
+    assert shown == {order.number for name, order in orders.items() if name != "calm"}
+
+
+def test_every_filter_counts_its_orders(operator: Client, orders: dict[str, Order]) -> None:
+    html = operator.get(URL).content.decode()
+    for counted in ("Someone is needed (3)", "In error (1)", "processed (3)", "Queue (1)"):
+        assert counted in html
+
+
+def test_with_very_many_orders_counts_are_a_click_away(
+    operator: Client, orders: dict[str, Order], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workers.admin.lists.FACET_ROWS", 1)
+    html = operator.get(URL).content.decode()
+    assert "Show counts" in html
+    assert "In error (1)" not in html
+    assert "In error (1)" in operator.get(URL + "?_facets=True").content.decode()
+
+
+def test_a_filter_whose_last_order_moved_on_shows_none(
+    operator: Client, orders: dict[str, Order]
+) -> None:
+    assert found(operator, "?agent=nobody.here") == set()
+    assert found(operator, "?step=nothing") == set()
+    assert found(operator, "?needs=rubbish") == set()

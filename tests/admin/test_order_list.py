@@ -1,0 +1,125 @@
+"""The list of orders: its columns, what they cost, and its live rows."""
+
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from tests.admin.conftest import alert_about, order_in_error, order_with
+
+URL = "/admin/orders/order/"
+
+
+def page(client: Client, query: str = "", **headers: str) -> str:
+    response = client.get(URL + query, headers=headers)
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def test_a_row_joins_the_order_with_its_process(operator: Client) -> None:
+    started = timezone.now()
+    order = order_with(
+        customer="Grace Hopper",
+        reserve_stock="processed",
+        charge_payment={"started": True, "failure_count": 2, "attempt": 3, "started_at": started},
+    )
+    alert_about(order)
+
+    html = page(operator)
+
+    due = (started + timedelta(seconds=30)).isoformat()
+    for told in (
+        f"/admin/orders/order/{order.number}/change/",
+        "Grace Hopper",
+        "37.00",
+        "charge_payment",
+        "payment.charge",
+        "2 of 3",
+        "attempt 3",
+        "worker@<wbr>test",
+        f'datetime="{due}"',
+        "1 alert",
+        "Shop",
+    ):
+        assert told in html, told
+    assert '<svg class="sas-icon"' in html
+    assert "</svg> processing</span>" in html
+
+
+def test_a_parked_step_counts_down_to_its_next_attempt(operator: Client) -> None:
+    later = timezone.now() + timedelta(seconds=90)
+    fault = {"kind": "unavailable", "code": "refused", "message": "nobody there"}
+    order_with(charge_payment={"pending": True, "not_before": later, "fault": fault})
+
+    html = page(operator)
+
+    assert "again in 1 min" in html
+    assert "unavailable: refused: nobody there" in html
+
+
+def test_many_orders_cost_as_many_queries_as_few(operator: Client) -> None:
+    def count(headers: dict[str, str]) -> int:
+        with CaptureQueriesContext(
+            connection,
+        ) as queries:
+            page(operator, **headers)
+        return len(queries)
+
+    for _ in range(3):
+        order_in_error()
+    few, few_polled = count({}), count({"HX-Request": "true"})
+    for _ in range(47):
+        alert_about(order_in_error(), message=f"alert {_}")
+
+    assert count({}) == few <= 25
+    assert count({"HX-Request": "true"}) == few_polled <= 14
+
+
+def test_a_poll_is_answered_with_the_rows_and_the_clock_alone(operator: Client) -> None:
+    order_with(customer="Ada")
+
+    response = operator.get(URL, headers={"HX-Request": "true"})
+
+    html = response.content.decode()
+    assert 'id="result_list"' in html
+    assert "Ada" in html
+    assert "changelist-filter" not in html
+    assert "<html" not in html
+    assert response["X-Server-Now"].endswith("+00:00")
+
+
+def test_the_page_has_no_inline_script_or_style(operator: Client) -> None:
+    order_in_error()
+    html = page(operator)
+    assert "<style" not in html
+    assert " style=" not in html
+    assert " onclick" not in html
+    assert all("src=" in tag for tag in html.split("<script")[1:])
+
+
+@pytest.mark.parametrize("order_by", ["1", "-1", "2", "3", "4", "-10"])
+def test_columns_can_be_sorted_by(operator: Client, order_by: str) -> None:
+    order_in_error()
+    order_with()
+    assert "2 orders" in page(operator, f"?o={order_by}")
+
+
+def test_markup_in_names_and_faults_stays_text(operator: Client) -> None:
+    order_with(
+        "error",
+        customer="<script>alert(1)</script>",
+        charge_payment={
+            "error": True,
+            "fault": {"kind": "transient", "code": "x", "message": "<img src=x onerror=y>"},
+        },
+    )
+
+    html = page(operator)
+
+    assert "<script>alert(1)" not in html
+    assert "&lt;script&gt;alert(1)" in html
+    assert "<img src=x" not in html
+    assert "&lt;img src=x" in html

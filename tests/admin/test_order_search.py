@@ -1,0 +1,91 @@
+"""Searching orders by whatever people have at hand."""
+
+import pytest
+from django.test import Client
+
+from orders.models import Order
+from tests.admin.conftest import order_with
+from tests.factories import OrderFactory
+from workers.models import Step
+
+URL = "/admin/orders/order/"
+
+
+@pytest.fixture
+def wanted(db: None) -> Order:
+    OrderFactory(customer_name="Somebody Else", customer_email="else@example.net")
+    order = order_with(customer="Ada King Lovelace")
+    order.customer_email = "ada.lovelace@example.org"
+    order.reference = "PO-7781"
+    order.submission_key = "web-2026-abc-0001"
+    order.save()
+    Step.objects.filter(process=order.process, name="book_shipment").update(
+        idempotency_key="another-make-of-key"
+    )
+    return order
+
+
+def found(client: Client, term: str) -> set[int]:
+    response = client.get(URL, {"q": term})
+    assert response.status_code == 200
+    return {order.number for order in response.context["cl"].result_list}
+
+
+def test_each_kind_of_term_finds_the_order(operator: Client, wanted: Order) -> None:
+    uid = wanted.process.uid
+    terms = [
+        str(wanted.number),
+        f"#{wanted.number}",
+        f"Order {wanted.number}",
+        "lovelace",
+        "Lovelace Ada",
+        "ada.lovelace@example.org",
+        "Ada.Lovelace@",
+        "@example.org",
+        "PO-7781",
+        "po-77",
+        "web-2026-abc-0001",
+        "web-2026",
+        f"{uid.hex}:1:1",
+        f"{uid.hex}:1",
+        uid.hex[:12],
+        uid.hex[:8].upper(),
+        str(uid),
+        "another-make-of-key",
+        str(wanted.public_id),
+        f"  {wanted.number}  ",
+    ]
+    for term in terms:
+        assert found(operator, term) == {wanted.number}, term
+
+
+@pytest.mark.parametrize(
+    "term",
+    [
+        "nobody",
+        "%",
+        "_",
+        "999999999999",
+        "9" * 60,
+        "'; DROP TABLE x; --",
+        "deadbeef",
+        "\\",
+        "🦊",
+        "[a-z",
+    ],
+)
+def test_a_term_that_fits_nothing_finds_nothing(operator: Client, wanted: Order, term: str) -> None:
+    assert found(operator, term) == set()
+
+
+def test_a_whole_key_of_another_step_is_not_enough(operator: Client, wanted: Order) -> None:
+    assert found(operator, f"{wanted.process.uid.hex}:9:1") == set()
+
+
+def test_a_zero_byte_is_refused_politely(operator: Client, wanted: Order) -> None:
+    response = operator.get(URL, {"q": "a\x00b"})
+    assert response.status_code == 200
+
+
+def test_an_empty_term_shows_everything(operator: Client, wanted: Order) -> None:
+    assert len(found(operator, "   ")) == 2

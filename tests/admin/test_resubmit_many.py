@@ -1,0 +1,130 @@
+"""Resubmitting many orders: a frozen set, a preview, and an honest count."""
+
+import re
+
+from django.test import Client
+
+from orders.models import Order
+from tests.admin.conftest import every_row, order_in_error, order_with
+from workers.models import Journal, Process
+from workers.store import steering
+
+LIST = "/admin/orders/order/"
+CONFIRM = "/admin/orders/order/resubmit/"
+
+
+def select(client: Client, *orders: Order, **more: str):
+    data = {"action": "resubmit_selected", "_selected_action": [o.number for o in orders]}
+    return client.post(LIST, {**data, **more})
+
+
+def seen_in(html: str) -> str:
+    found = re.search(r'name="seen" value="([^"]*)"', html)
+    assert found is not None
+    return found[1]
+
+
+def test_the_preview_counts_and_says_who_is_left_out(operator: Client) -> None:
+    failed = [order_in_error(), order_in_error()]
+    fine = order_with(charge_payment="started")
+    done = order_with("processed")
+    before = every_row()
+
+    response = select(operator, *failed, fine, done)
+
+    html = response.content.decode()
+    assert "2 of 4 selected orders are resubmitted, worth 74.00." in html
+    assert "charge_payment: 2" in html
+    assert "processing</span> 1" in html
+    assert "processed</span> 1" in html
+    assert seen_in(html) == ",".join(f"{o.number}:{o.process.sequence}" for o in failed)
+    assert every_row() == before
+
+
+def test_it_says_how_many_landed_and_how_many_did_not(operator: Client, nudges: list[str]) -> None:
+    orders = [order_in_error() for _ in range(3)]
+    late = order_in_error()
+    seen = seen_in(select(operator, *orders).content.decode())
+    steering.resubmit(orders[1].process_id, actor="operator:other", reason="me first")
+
+    response = operator.post(CONFIRM, {"seen": seen, "reason": "repaired"}, follow=True)
+
+    html = response.content.decode()
+    assert "2 orders were resubmitted." in html
+    assert "1 order was not" in html
+    assert "has moved since" in html
+    assert nudges == ["later"]
+    states = dict(Process.objects.values_list("pk", "state"))
+    assert [states[order.process_id] for order in orders] == ["processing"] * 3
+    assert states[late.process_id] == "error"
+    landed = Journal.objects.filter(step=None, actor="operator:operator")
+    assert set(landed.values_list("detail__reason", flat=True)) == {"repaired"}
+    assert landed.count() == 2
+
+
+def test_the_list_comes_back_as_it_was_filtered(operator: Client) -> None:
+    order = order_in_error()
+    data = {"action": "resubmit_selected", "_selected_action": [order.number]}
+    html = operator.post(f"{LIST}?needs=error&q=Ada", data).content.decode()
+    assert f'action="{CONFIRM}?needs=error&amp;q=Ada"' in html
+    form = {"seen": seen_in(html), "reason": "r"}
+    response = operator.post(f"{CONFIRM}?needs=error&q=Ada", form)
+    assert response["Location"] == f"{LIST}?needs=error&q=Ada"
+
+
+def test_all_that_match_can_be_selected(operator: Client) -> None:
+    for _ in range(3):
+        order_in_error()
+    html = select(operator, Order.objects.first(), select_across="1").content.decode()
+    assert "3 of 3 selected orders" in html
+
+
+def test_the_number_in_one_go_is_limited(operator: Client, monkeypatch) -> None:
+    monkeypatch.setattr("orders.admin.resubmitting_many.LIMIT", 2)
+    orders = [order_in_error() for _ in range(3)]
+    html = select(operator, *orders).content.decode()
+    assert "At most 2 go at once" in html
+    assert seen_in(html).count(":") == 2
+
+
+def test_a_selection_without_an_error_is_answered_at_once(operator: Client) -> None:
+    response = select(operator, order_with("processed"))
+    assert response.status_code == 302
+    assert "None of the selected orders" in operator.get(LIST).content.decode()
+
+
+def test_a_missing_reason_or_a_forged_set_changes_nothing(operator: Client) -> None:
+    order = order_in_error()
+    seen = f"{order.number}:{order.process.sequence}"
+    before = every_row()
+    for bad in (
+        {"seen": seen, "reason": " "},
+        {"seen": "", "reason": "r"},
+        {"seen": "x:1", "reason": "r"},
+        {"seen": "1", "reason": "r"},
+        {"seen": f"{order.number}:²", "reason": "r"},
+        {},
+    ):
+        response = operator.post(CONFIRM, bad)
+        assert response.status_code == 400, bad
+    operator.post(CONFIRM, {"seen": "987654:0", "reason": "r"})
+    assert operator.get(CONFIRM).status_code == 405
+    assert every_row() == before
+
+
+def test_a_page_sent_again_keeps_its_frozen_set(operator: Client) -> None:
+    order = order_in_error()
+    seen = f"{order.number}:{order.process.sequence}"
+    html = operator.post(CONFIRM, {"seen": seen, "reason": ""}).content.decode()
+    assert seen_in(html) == seen
+    assert "This field is required." in html
+
+
+def test_without_the_permission_there_is_no_action(viewer: Client) -> None:
+    order = order_in_error()
+    before = every_row()
+    assert "resubmit_selected" not in viewer.get(LIST).content.decode()
+    select(viewer, order)
+    form = {"seen": f"{order.number}:{order.process.sequence}", "reason": "r"}
+    assert viewer.post(CONFIRM, form).status_code == 403
+    assert every_row() == before

@@ -1,0 +1,167 @@
+"""Alerts: a list with the open ones first, and a page for each."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.admin import ShowFacets
+from django.contrib.admin.views.main import ChangeList
+from django.db.models import F, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as lazy
+
+from workers.admin import acknowledging, marks, subjects
+from workers.admin.icons import icon
+from workers.admin.lists import LiveListAdmin
+from workers.admin.readonly import ReadOnlyAdmin
+from workers.models import Alert
+from workers.store import sql
+
+
+class AlertChangeList(ChangeList):
+    """A change list whose rows know the time, where to look, and whether one may act."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        now = sql.read_clock()
+        self.result_list = list(self.result_list)
+        found = subjects.pages(row.process_id for row in self.result_list if row.process_id)
+        for row in self.result_list:
+            row.now = now
+            row.subject_url = found.get(row.process_id) or process_url(row)
+            row.may_acknowledge = acknowledging.may(request) and row.acknowledged_at is None
+
+
+class OpenFilter(admin.SimpleListFilter):
+    title = lazy("open or acknowledged")
+    parameter_name = "is"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        return [("open", lazy("Open")), ("acknowledged", lazy("Acknowledged"))]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Alert]) -> QuerySet[Alert]:
+        if self.value() in ("open", "acknowledged"):
+            return queryset.filter(acknowledged_at__isnull=self.value() == "open")
+        return queryset
+
+
+@admin.register(Alert)
+class AlertAdmin(ReadOnlyAdmin, LiveListAdmin):
+    """What operators were told, and who took note."""
+
+    change_form_template = "admin/workers/alert_page.html"
+    list_display = ("standing", "code", "text", "about", "raised", "repeated", "acknowledge")
+    list_display_links = ("code",)
+    list_filter = (OpenFilter, "code", "raised_at")
+    show_facets = ShowFacets.ALWAYS
+    list_select_related = ("process", "acknowledged_by")
+    search_fields = ("message", "code", "process__subject")
+    search_help_text = lazy("Message, code, or what the process is about")
+    ordering = (F("acknowledged_at").desc(nulls_first=True), "-last_raised_at")
+    actions = (acknowledging.acknowledge_selected,)
+
+    def get_urls(self) -> list[URLPattern]:
+        wrap = self.admin_site.admin_view
+        return [
+            path(
+                "<int:pk>/acknowledge/",
+                wrap(acknowledging.acknowledge_one),
+                name="workers_alert_acknowledge",
+            ),
+            path(
+                "acknowledge/",
+                wrap(acknowledging.acknowledge_many),
+                name="workers_alert_acknowledge_selected",
+            ),
+            *super().get_urls(),
+        ]
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        return AlertChangeList
+
+    def has_acknowledge_permission(self, request: HttpRequest) -> bool:
+        return acknowledging.may(request)
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        row = self.get_object(request, object_id)
+        context = dict(extra_context or {})
+        if isinstance(row, Alert):
+            now = sql.read_clock()
+            context |= {
+                "title": _("Alert"),
+                "subtitle": None,
+                "alert": row,
+                "now": now,
+                "server_now": now.isoformat(),
+                "subject_url": subjects.pages([row.process_id or 0]).get(row.process_id or 0)
+                or process_url(row),
+                "may_acknowledge": acknowledging.may(request),
+            }
+        return super().change_view(request, object_id, form_url, context)
+
+    @admin.display(description=lazy("state"), ordering=F("acknowledged_at").desc(nulls_first=True))
+    def standing(self, row: Alert) -> SafeString:
+        if row.acknowledged_at is None:
+            return format_html(
+                '<span class="sas-state sas-alert">{} {}</span>', icon("alert"), _("open")
+            )
+        return format_html(
+            '<span class="sas-state sas-processed">{} {}</span>',
+            icon("processed"),
+            _("acknowledged"),
+        )
+
+    @admin.display(description=lazy("message"))
+    def text(self, row: Alert) -> SafeString:
+        return format_html('<span class="sas-message">{}</span>', row.message)
+
+    @admin.display(description=lazy("about"))
+    def about(self, row: Any) -> SafeString | str:
+        if row.process is None:
+            return marks.NOTHING
+        return format_html('<a href="{}">{}</a>', row.subject_url, row.process.subject)
+
+    @admin.display(description=lazy("raised"), ordering="raised_at")
+    def raised(self, row: Any) -> SafeString | str:
+        return marks.age(row.raised_at, row.now)
+
+    @admin.display(description=lazy("times"), ordering="times")
+    def repeated(self, row: Any) -> SafeString | str:
+        if row.times == 1:
+            return _("once")
+        return format_html(
+            '{} <span class="sas-agent">{} {}</span>',
+            _("%(n)d times") % {"n": row.times},
+            _("last"),
+            marks.age(row.last_raised_at, row.now),
+        )
+
+    @admin.display(description=lazy("acknowledge"))
+    def acknowledge(self, row: Any) -> SafeString | str:
+        if row.acknowledged_at is not None:
+            by = row.acknowledged_by or _("somebody")
+            return format_html("{} {}", by, marks.instant(row.acknowledged_at))
+        if not row.may_acknowledge:
+            return marks.NOTHING
+        # A button of the list's own form: one click, and the form's token goes along.
+        return format_html(
+            '<button type="submit" class="sas-button" formaction="{}" aria-label="{}">{}</button>',
+            reverse("admin:workers_alert_acknowledge", args=[row.pk]),
+            _("Acknowledge: %(message)s") % {"message": row.message},
+            _("Acknowledge"),
+        )
+
+
+def process_url(row: Alert) -> str | None:
+    if row.process_id is None:
+        return None
+    return reverse("admin:workers_process_change", args=[row.process_id])

@@ -1,0 +1,94 @@
+"""List columns about a process, for any list of rows that each have one."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as lazy
+from django.utils.translation import ngettext
+
+from workers.admin import marks
+from workers.admin.icons import icon
+from workers.admin.standing import Standing
+from workers.states import StepState
+
+
+class ProcessColumns:
+    """Columns that read ``row.standing``, which the change list has put there."""
+
+    @admin.display(description=lazy("current step"))
+    def current_step(self, row: Any) -> SafeString | str:
+        current = _standing(row).current
+        if current is None:
+            return marks.NOTHING
+        # Where step and process are in the same state, saying it once is enough.
+        is_same = current.state == _standing(row).process.state
+        return format_html(
+            '{} <span class="sas-agent">{}</span>{}',
+            current.name,
+            current.agent,
+            "" if is_same else marks.state(current.state),
+        )
+
+    @admin.display(description=lazy("failures"))
+    def failures(self, row: Any) -> SafeString | str:
+        current = _standing(row).current
+        if current is None:
+            return marks.NOTHING
+        counted = _("%(n)d of %(max)d") % {
+            "n": current.failure_count,
+            "max": current.failure_threshold,
+        }
+        attempt = _("attempt %(n)d") % {"n": current.attempt} if current.attempt else ""
+        return format_html(
+            '<span class="sas-label">{} </span>{} <span class="sas-agent">{}</span>',
+            _("failures"),
+            counted,
+            attempt,
+        )
+
+    @admin.display(description=lazy("locked by"))
+    def locked_by(self, row: Any) -> SafeString | str:
+        current = _standing(row).current
+        return marks.worker(current.locked_by if current else None)
+
+    @admin.display(description=lazy("complete by"))
+    def complete_by(self, row: Any) -> SafeString | str:
+        standing = _standing(row)
+        current = standing.current
+        if current is None:
+            return marks.NOTHING
+        if current.state == StepState.PENDING and current.retry_seconds is not None:
+            return marks.countdown(current.not_before, standing.now, _("again in %s"), _("due"))
+        return marks.countdown(current.complete_by, standing.now)
+
+    @admin.display(description=lazy("last fault"))
+    def last_fault(self, row: Any) -> SafeString | str:
+        return marks.short_fault(_standing(row).fault)
+
+
+def state_of(row: Any) -> SafeString:
+    """Return a process's state, with its open alerts."""
+    standing = _standing(row)
+    count = len(standing.open_alerts)
+    if not count:
+        return marks.state(standing.process.state)
+    alerts = ngettext("%(n)d alert", "%(n)d alerts", count) % {"n": count}
+    return format_html(
+        '{}<span class="sas-state sas-alert">{} {}</span>',
+        marks.state(standing.process.state),
+        icon("alert"),
+        alerts,
+    )
+
+
+def age_of(row: Any) -> SafeString | str:
+    standing = _standing(row)
+    return marks.age(standing.process.created_at, standing.now)
+
+
+def _standing(row: Any) -> Standing:
+    standing: Standing = row.standing
+    return standing

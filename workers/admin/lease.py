@@ -1,0 +1,51 @@
+"""Who performs each periodic duty, and when it was last performed."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.admin.views.main import ChangeList
+from django.http import HttpRequest
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as lazy
+
+from workers.admin import marks
+from workers.admin.lists import LiveListAdmin
+from workers.admin.readonly import ReadOnlyAdmin
+from workers.models import Lease
+from workers.store import sql
+
+
+class _ClockedChangeList(ChangeList):
+    """A change list whose rows know the database's time."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        now = sql.read_clock()
+        self.result_list = list(self.result_list)
+        for row in self.result_list:
+            row.now = now
+
+
+@admin.register(Lease)
+class LeaseAdmin(ReadOnlyAdmin, LiveListAdmin):
+    """When was the last sweep, when the last poll."""
+
+    list_display = ("name", "performed", "holder_now", "expires")
+    list_display_links = None
+    ordering = ("name",)
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        return _ClockedChangeList
+
+    @admin.display(description=lazy("last performed"), ordering="performed_at")
+    def performed(self, row: Any) -> SafeString | str:
+        return marks.countdown(row.performed_at, row.now, "%s", _("%s ago"))
+
+    @admin.display(description=lazy("held by"))
+    def holder_now(self, row: Lease) -> str:
+        return row.holder or _("nobody just now")
+
+    @admin.display(description=lazy("lease ends"))
+    def expires(self, row: Any) -> SafeString | str:
+        return marks.countdown(row.expires_at, row.now, _("in %s"), _("%s ago"))

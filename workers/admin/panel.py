@@ -1,0 +1,107 @@
+"""Everything an operator sees of one process: headline, steps, alerts, timeline."""
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+
+from workers.admin import marks, standing, timeline
+from workers.admin.standing import Standing
+from workers.admin.timeline import Timeline
+from workers.models import Alert, Process, Step
+from workers.progress import StepProgress
+from workers.states import StepState
+from workers.store import sql
+
+
+@dataclass(frozen=True, slots=True)
+class StepLine:
+    """One step: its row, its progress, and what both come to for people."""
+
+    step: Step
+    progress: StepProgress
+    clock: SafeString | str
+    fault: str
+    result: str
+
+    @property
+    def shown_fault(self) -> str:
+        """Return the fault, where the explanation does not tell it already."""
+        fault = self.step.fault
+        message = fault.get("message") if isinstance(fault, dict) else None
+        return "" if message and message in self.progress.explanation else self.fault
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One process at one instant, for ``process/*.html``."""
+
+    standing: Standing
+    steps: tuple[StepLine, ...]
+    timeline: Timeline
+    alerts: tuple[Alert, ...]
+
+    @property
+    def process(self) -> Process:
+        return self.standing.process
+
+    @property
+    def input(self) -> str:
+        return pretty(self.process.input)
+
+    @property
+    def headline(self) -> str:
+        return self.standing.progress.headline
+
+    @property
+    def now(self) -> datetime:
+        return self.standing.now
+
+    @property
+    def server_now(self) -> str:
+        return self.standing.now.isoformat()
+
+
+def read(process_id: int, before: int | None = None) -> Panel:
+    """Read a process; raise ``Process.DoesNotExist``.  ``before`` turns the timeline back."""
+    process = standing.prefetched(Process.objects.all()).get(pk=process_id)
+    now = sql.read_clock()
+    there = standing.of(process, now)
+    results = dict(Step.objects.filter(process=process).values_list("name", "result"))
+    rows = {step.name: step for step in process.steps.all()}
+    return Panel(
+        standing=there,
+        steps=tuple(
+            _line(rows[step.name], step, results.get(step.name), there)
+            for step in there.progress.steps
+        ),
+        timeline=timeline.read(process, before),
+        alerts=tuple(process.alerts.select_related("acknowledged_by").order_by("-id")[:20]),
+    )
+
+
+def _line(step: Step, progress: StepProgress, result: Any, there: Standing) -> StepLine:
+    return StepLine(
+        step=step,
+        progress=progress,
+        clock=_clock(step, progress, there),
+        fault=marks.fault_text(step.fault),
+        result="" if result is None else pretty(result),
+    )
+
+
+def _clock(step: Step, progress: StepProgress, there: Standing) -> SafeString | str:
+    """Return the clock that runs for a step: its deadline, or the wait for its next attempt."""
+    if step.finished_at is not None:
+        return ""
+    if step.state == StepState.PENDING and progress.retry_seconds is not None:
+        return marks.countdown(step.not_before, there.now, _("again in %s"), _("due"))
+    return marks.countdown(step.complete_by, there.now)
+
+
+def pretty(value: Any) -> str:
+    """Return JSON for people."""
+    return json.dumps(value, ensure_ascii=False, indent=2, default=str)

@@ -1,0 +1,78 @@
+"""The engine's own list and page of processes, whatever they are about.  Read-only."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.admin import ShowFacets
+from django.contrib.admin.views.main import ChangeList
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
+
+from workers.admin import columns, filters, search, standing, subjects
+from workers.admin.columns import ProcessColumns
+from workers.admin.lists import LiveListAdmin, StandingChangeList
+from workers.admin.page import ProcessPageAdmin
+from workers.admin.readonly import ReadOnlyAdmin
+from workers.models import Process
+
+
+@admin.register(Process)
+class ProcessAdmin(ProcessColumns, ReadOnlyAdmin, ProcessPageAdmin, LiveListAdmin):
+    """Processes, joined with their steps."""
+
+    process_path = ""
+    live_template = "admin/workers/process/live.html"
+    list_display = (
+        "subject",
+        "workflow",
+        "state_mark",
+        "current_step",
+        "failures",
+        "locked_by",
+        "complete_by",
+        "last_fault",
+        "age",
+    )
+    list_filter = (
+        filters.NeedsSomeoneFilter,
+        filters.StateFilter,
+        filters.CurrentStepFilter,
+        filters.AgentInErrorFilter,
+        "workflow",
+    )
+    show_facets = ShowFacets.ALWAYS
+    search_fields = ("subject",)
+    search_help_text = _("Subject, id, or a step's idempotency key")
+    ordering = ("-id",)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Process]:
+        return standing.prefetched(super().get_queryset(request))
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Process], search_term: str
+    ) -> tuple[QuerySet[Process], bool]:
+        term = search_term.strip()
+        if not term:
+            return queryset, False
+        named = Q(pk__in=search.process_ids(term)) | Q(subject__icontains=term)
+        return queryset.filter(named), False
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        return StandingChangeList
+
+    def process_id_of(self, row: Process) -> int:
+        return row.pk
+
+    def page_context(self, request: HttpRequest, row: Process) -> dict[str, Any]:
+        subject_url = subjects.pages([row.pk]).get(row.pk)
+        return {**super().page_context(request, row), "subject_url": subject_url}
+
+    @admin.display(description=_("state"), ordering="state")
+    def state_mark(self, row: Process) -> SafeString:
+        return columns.state_of(row)
+
+    @admin.display(description=_("age"), ordering="-created_at")
+    def age(self, row: Process) -> SafeString | str:
+        return columns.age_of(row)

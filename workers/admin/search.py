@@ -1,0 +1,32 @@
+"""Finding processes by an idempotency key or an id, whole or its beginning, through indexes."""
+
+import re
+from uuid import UUID
+
+from workers.models import Process, Step
+
+#: Shorter beginnings could be words: "deed", "cafe".
+SHORTEST = 8
+LIMIT = 200
+
+#: Keys begin with their process's id, and so does what people copy from logs and ledgers.
+_BEGINNING = re.compile(rf"([0-9a-f]{{{SHORTEST},32}})(:[\w:.-]*)?")
+
+
+def process_ids(term: str) -> set[int]:
+    """Return the processes that ``term`` names: a step's key, or the process's own id.
+
+    A beginning of eight digits or more will do; a key of another make is found when whole.
+    """
+    found = set(Step.objects.filter(idempotency_key=term).values_list("process_id", flat=True))
+    head, colon, rest = term.lower().partition(":")
+    match = _BEGINNING.fullmatch(head.replace("-", "") + colon + rest)
+    if match is None:
+        return found
+    digits, tail = match.groups()
+    named = Process.objects.filter(
+        uid__range=(UUID(digits.ljust(32, "0")), UUID(digits.ljust(32, "f")))
+    )
+    if tail:
+        named = named.filter(steps__idempotency_key__startswith=digits + tail)
+    return found | set(named.values_list("pk", flat=True)[:LIMIT])
