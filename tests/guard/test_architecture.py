@@ -24,7 +24,13 @@ STATE_COLUMNS = {
     "sequence",
 }
 #: The rows in memory, whose moves the store writes, and the test kit, which turns the clock.
-PURE = {"workers/locked.py", "workers/decisions.py", "workers/policies.py", "workers/testing.py"}
+PURE = {
+    "workers/compensation.py",
+    "workers/locked.py",
+    "workers/decisions.py",
+    "workers/policies.py",
+    "workers/testing.py",
+}
 LINES = 450
 
 

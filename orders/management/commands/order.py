@@ -7,42 +7,60 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from orders.facts import facts
 from orders.models import Order
 from workers import dispatch
 from workers.admin import marks, panel, timeline
 from workers.admin.panel import Panel, StepLine
 from workers.exceptions import StateError
-from workers.models import Journal
+from workers.states import ProcessState
 from workers.store import steering
 
 
+#: What an order becomes by each action that undoes it.
+OUTCOMES = {"cancel": ProcessState.CANCELLED, "compensate": ProcessState.COMPENSATED}
+
+
 class Command(BaseCommand):
-    help = "Shows an order with its steps and journal, or resubmits one that is in error."
+    help = (
+        "Shows an order with its steps and journal, resubmits one that is in error, or undoes "
+        "one: cancel when somebody no longer wants it, compensate when it cannot be finished."
+    )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("action", choices=["show", "resubmit"])
+        parser.add_argument("action", choices=["show", "resubmit", *OUTCOMES])
         parser.add_argument("number", type=int)
         parser.add_argument("--reason", default="", help="kept in the journal; needed to act")
+        parser.add_argument(
+            "--dry-run", action="store_true", help="cancel, compensate: say what would be undone"
+        )
         parser.add_argument(
             "--json", dest="as_json", action="store_true", help="print one JSON object instead"
         )
 
     def handle(
-        self, *, action: str, number: int, reason: str, as_json: bool = False, **_: Any
+        self,
+        *,
+        action: str,
+        number: int,
+        reason: str,
+        dry_run: bool = False,
+        as_json: bool = False,
+        **_: Any,
     ) -> None:
         order = Order.objects.filter(number=number).first()
         if order is None:
             raise CommandError(f"There is no order {number}.")
         if action == "resubmit":
-            self._resubmit(order, reason.strip(), as_json=as_json)
+            self._resubmit(order, _given(reason), as_json=as_json)
+        elif action in OUTCOMES:
+            self._undo(order, action, reason, dry_run=dry_run, as_json=as_json)
         elif as_json:
-            self._print(_facts(order))
+            self._print(facts(order))
         else:
             self._show(order)
 
     def _resubmit(self, order: Order, reason: str, *, as_json: bool) -> None:
-        if not reason:
-            raise CommandError("Say why, with --reason: it is kept in the order's journal.")
         try:
             steps = steering.resubmit(order.process_id, actor=_actor(), reason=reason)
         except StateError as refusal:
@@ -53,6 +71,40 @@ class Command(BaseCommand):
             self._print({"number": order.number, "resubmitted": steps})
         else:
             self.stdout.write(f"Order {order.number} was resubmitted: {', '.join(steps)}.")
+
+    def _undo(
+        self, order: Order, action: str, reason: str, *, dry_run: bool, as_json: bool
+    ) -> None:
+        try:
+            if dry_run:
+                plan = steering.preview(order.process_id)
+            else:
+                plan = steering.undo(
+                    order.process_id,
+                    outcome=OUTCOMES[action],
+                    actor=_actor(),
+                    reason=_given(reason),
+                )
+                dispatch.nudge()
+        except StateError as refusal:
+            raise CommandError(str(refusal)) from None
+        undo = [f"{planned.name} ({planned.agent})" for planned in plan.undo]
+        if as_json:
+            names = [planned.name for planned in plan.undo]
+            self._print(
+                {
+                    "number": order.number,
+                    "action": action,
+                    "done": not dry_run,
+                    "undo": names,
+                    "lasting": list(plan.lasting),
+                }
+            )
+            return
+        verb = "would be undone" if dry_run else "is being undone"
+        self.stdout.write(f"Order {order.number} {verb}: {', '.join(undo) or 'nothing to undo'}.")
+        for name in plan.lasting:
+            self.stdout.write(f"Nothing undoes {name}: its effect stays.")
 
     def _show(self, order: Order) -> None:
         shown = panel.read(order.process_id)
@@ -95,6 +147,12 @@ class Command(BaseCommand):
         self.stdout.write(json.dumps(value, default=str, ensure_ascii=False))
 
 
+def _given(reason: str) -> str:
+    if not reason.strip():
+        raise CommandError("Say why, with --reason: it is kept in the order's journal.")
+    return reason.strip()
+
+
 def _actor() -> str:
     """Return who runs the command, for the journal."""
     try:
@@ -119,49 +177,3 @@ def _cells(line: StepLine, shown: Panel) -> tuple[str, ...]:
         step.locked_by or "",
         line.progress.explanation or line.fault,
     )
-
-
-def _facts(order: Order) -> dict[str, Any]:
-    shown = panel.read(order.process_id)
-    return {
-        "number": order.number,
-        "id": str(order.public_id),
-        "state": shown.process.state,
-        "headline": shown.headline,
-        "sequence": shown.process.sequence,
-        "created_at": order.created_at.isoformat(),
-        "total": str(order.total),
-        "customer": {"name": order.customer_name, "email": order.customer_email},
-        "steps": [
-            {
-                "name": line.step.name,
-                "state": line.step.state,
-                "agent": line.step.agent,
-                "attempt": line.step.attempt,
-                "failure_count": line.step.failure_count,
-                "failure_threshold": line.step.failure_threshold,
-                "complete_by": line.step.complete_by and line.step.complete_by.isoformat(),
-                "not_before": line.step.not_before and line.step.not_before.isoformat(),
-                "locked_by": line.step.locked_by,
-                "idempotency_key": line.step.idempotency_key,
-                "fault": line.step.fault,
-                "explanation": line.progress.explanation,
-            }
-            for line in shown.steps
-        ],
-        "journal": [
-            {
-                "at": row.at.isoformat(),
-                "event": row.event,
-                "step": row.step.name if row.step else None,
-                "before": row.before,
-                "after": row.after,
-                "attempt": row.attempt,
-                "actor": row.actor,
-                "detail": row.detail,
-            }
-            for row in Journal.objects.filter(process=shown.process)
-            .select_related("step")
-            .order_by("id")
-        ],
-    }

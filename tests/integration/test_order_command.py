@@ -1,0 +1,76 @@
+"""`manage.py order cancel|compensate`: undoing from a terminal."""
+
+import json
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from orders.models import Order, Product
+from orders.submission import Customer, Line, place_order
+from workers.models import Journal, Step
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def order() -> Order:
+    Product.objects.create(sku="SKU-1", name="Lamp", price="9.50", stock=10)
+    order, _ = place_order(
+        Customer("Ann", "ann@example.org", "Street 1"),
+        [Line("SKU-1", 1)],
+        submission_key="key-1",
+        source="shop",
+    )
+    Step.objects.filter(name="reserve_stock").update(
+        state="processed", result={}, may_have_effect=True
+    )
+    return order
+
+
+def run(*words: str) -> str:
+    out = StringIO()
+    call_command("order", *words, stdout=out)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("action", "outcome"), [("cancel", "cancelled"), ("compensate", "compensated")]
+)
+def test_an_order_is_turned_round_with_a_reason(order: Order, action: str, outcome: str) -> None:
+    said = run(action, str(order.number), "--reason", "changed mind")
+
+    order.process.refresh_from_db()
+    assert (order.process.state, order.process.outcome) == ("compensating", outcome)
+    assert "release_stock (stock.release)" in said
+    entry = Journal.objects.get(event="compensating")
+    assert entry.detail["reason"] == "changed mind"
+    assert entry.actor.startswith("operator:")
+    assert Step.objects.get(name="release_stock").state == "pending"
+
+
+def test_a_dry_run_says_what_would_be_undone_and_changes_nothing(order: Order) -> None:
+    before = list(Step.objects.values()), list(Journal.objects.values())
+
+    said = json.loads(run("cancel", str(order.number), "--dry-run", "--json"))
+
+    assert (said["undo"], said["done"]) == (["release_stock"], False)
+    assert (list(Step.objects.values()), list(Journal.objects.values())) == before
+
+
+def test_without_a_reason_nothing_happens(order: Order) -> None:
+    with pytest.raises(CommandError, match="--reason"):
+        run("cancel", str(order.number))
+
+    order.process.refresh_from_db()
+    assert order.process.state == "pending"
+
+
+def test_an_order_that_is_over_is_not_cancelled(order: Order) -> None:
+    run("cancel", str(order.number), "--reason", "x")
+    before = list(Journal.objects.values())
+
+    with pytest.raises(CommandError, match="nothing to undo"):
+        run("compensate", str(order.number), "--reason", "y")
+
+    assert list(Journal.objects.values()) == before
