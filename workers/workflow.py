@@ -120,23 +120,30 @@ def _problem(workflow: Workflow) -> str | None:
         if name not in workflow.by_name:
             return f"its point of no return names {name}, which is no step of it."
     for spec in workflow.steps:
-        if spec.on_failure == OnFailure.COMPENSATE and spec.optional:
-            return f"step {spec.name} is optional, so its failure undoes nothing. Drop one of them."
-        if spec.undo is None and any(fallback.undo_agent for fallback in spec.fallbacks):
-            return f"step {spec.name} has fall-backs with an undo and none itself. Name its undo."
-        for name in spec.after:
-            if name not in workflow.by_name:
-                return f"step {spec.name} comes after {name}, which is no step of it."
-        if spec.timeout_seconds is not None and not 1 <= spec.timeout_seconds <= 600:
-            return (
-                f"step {spec.name} has a timeout of {spec.timeout_seconds} s. "
-                "Choose 1 to 600; longer work defers its reply."
-            )
-        if spec.failure_threshold is not None and spec.failure_threshold < 1:
-            return f"step {spec.name} has a failure threshold below 1."
+        problem = _problem_of_step(workflow, spec)
+        if problem:
+            return f"step {spec.name} {problem}"
     ring = _cycle(workflow)
     if ring:
         return f"steps wait for each other in a ring: {' -> '.join(ring)}. Break it."
+    return None
+
+
+def _problem_of_step(workflow: Workflow, spec: StepSpec) -> str | None:
+    if spec.on_failure == OnFailure.COMPENSATE and spec.optional:
+        return "is optional, so its failure undoes nothing. Drop one of them."
+    if spec.undo is None and any(fallback.undo_agent for fallback in spec.fallbacks):
+        return "has fall-backs with an undo and none itself. Name its undo."
+    for name in spec.after:
+        if name not in workflow.by_name:
+            return f"comes after {name}, which is no step of it."
+    if spec.timeout_seconds is not None and not 1 <= spec.timeout_seconds <= 600:
+        return (
+            f"has a timeout of {spec.timeout_seconds} s. "
+            "Choose 1 to 600; longer work defers its reply."
+        )
+    if spec.failure_threshold is not None and spec.failure_threshold < 1:
+        return "has a failure threshold below 1."
     return None
 
 

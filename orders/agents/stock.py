@@ -12,7 +12,7 @@ from workers.registry import register_agent
 
 @register_agent
 class ReserveStock(LocalAgent):
-    """Take the order's lines out of stock.  Out of stock is a business answer, and takes nothing."""
+    """Take the order's lines out of stock.  Too few is a business answer, and takes none."""
 
     name = "stock.reserve"
 

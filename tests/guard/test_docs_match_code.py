@@ -112,7 +112,12 @@ def diagram(
     ("moves", "every", "first", "final"),
     [
         (states.PROCESS_MOVES, ProcessState.values, ["pending"], states.FINAL_PROCESS_STATES),
-        (states.STEP_MOVES, StepState.values, ["waiting", "pending"], {"processed", "skipped", "compensated", "cancelled"}),
+        (
+            states.STEP_MOVES,
+            StepState.values,
+            ["waiting", "pending"],
+            {"processed", "skipped", "compensated", "cancelled"},
+        ),
     ],
     ids=["process", "step"],
 )

@@ -251,7 +251,7 @@ def test_an_undo_is_tried_again_until_it_works(wire: Wire) -> None:
 
 
 def test_a_stuck_undo_is_its_own_alert_and_can_be_resubmitted(wire: Wire) -> None:
-    toy.script["toy.undoer"] = lambda call: failing(Transient("http_500", "oops"))(call)
+    toy.script["toy.undoer"] = failing(Transient("http_500", "oops"))
     toy.script["toy.beta"] = failing(Refused("declined", "no"))
     process = submit("toy_undoable", subject="Toy 1", input={})
 

@@ -3,7 +3,6 @@
 import re
 from decimal import Decimal
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from django.test import Client

@@ -158,8 +158,8 @@ def hand_back(
 ) -> int:
     """Return claims that nobody has started to pending; count nothing; return how many.
 
-    For claims that could not be sent; they may be claimed again after the delay.  One that an agent has started in the meantime (its
-    message did arrive) is left to that agent.
+    For claims that could not be sent; they may be claimed again after the delay.  One that
+    an agent has started in the meantime (its message did arrive) is left to that agent.
     """
     held = {claim.step_id: claim.claim_id for claim in claims}
     with transaction.atomic():

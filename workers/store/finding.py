@@ -22,7 +22,8 @@ def standing_still(limit: int) -> list[int]:
     portion = sql.fetch(
         "SELECT p.id, EXISTS (SELECT 1 FROM workers_step s WHERE s.process_id = p.id"
         " AND s.state IN ('pending', 'processing')) FROM workers_process p"
-        " WHERE p.state IN ('pending', 'processing', 'compensating') AND p.id > %s ORDER BY p.id LIMIT %s",
+        " WHERE p.state IN ('pending', 'processing', 'compensating') AND p.id > %s"
+        " ORDER BY p.id LIMIT %s",
         [cursor, limit],
     )
     leases.set_cursor(leases.POLL, portion[-1][0] if len(portion) == limit else 0)

@@ -107,8 +107,8 @@ def lock(
         return []
     found = sql.fetch(
         'SELECT t.id, t.state, t.subject, t."sequence", t.needs_decision, t.started_at,'
-        f" t.finished_at, t.outcome, t.no_return FROM workers_process t WHERE {sql.among('t.id')} ORDER BY t.id "
-        + sql.lock_rows("t", skip_locked=skip_locked),
+        f" t.finished_at, t.outcome, t.no_return FROM workers_process t"
+        f" WHERE {sql.among('t.id')} ORDER BY t.id " + sql.lock_rows("t", skip_locked=skip_locked),
         [sql.id_list(ids)],
     )
     processes = [

@@ -16,7 +16,6 @@ from workers.exceptions import StateError
 from workers.states import ProcessState
 from workers.store import steering
 
-
 #: What an order becomes by each action that undoes it.
 OUTCOMES = {"cancel": ProcessState.CANCELLED, "compensate": ProcessState.COMPENSATED}
 
