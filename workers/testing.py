@@ -97,12 +97,14 @@ _TASKS: dict[str, Callable[..., object]] = {
 def wired() -> Iterator[Wire]:
     """Have every message of this process go to a wire in memory for the time of a block."""
     wire = Wire()
-    before = dispatch._send
+    before = dispatch._send, dispatch.nudge_later
     dispatch._send = wire.take
+    # From the caller's own thread: what a test looks at must not arrive after it has looked.
+    dispatch.nudge_later = lambda: dispatch.nudge() and None
     try:
         yield wire
     finally:
-        dispatch._send = before
+        dispatch._send, dispatch.nudge_later = before
 
 
 def pass_time(seconds: float, process: Process | None = None) -> None:

@@ -1,5 +1,6 @@
 """Running bundles: who replies, who is silent, and whose writes stay."""
 
+import queue
 import signal
 import threading
 import time
@@ -15,6 +16,7 @@ from tests.integration.conftest import only
 from tests.toyflow import agents as toy
 from workers import dispatch, runtime, scheduler, tasks
 from workers.agent import Call
+from workers.dispatch import nudge_later
 from workers.exceptions import Permanent, Transient, Unavailable
 from workers.messages import Bundle
 from workers.models import Journal, Process, Step
@@ -277,11 +279,19 @@ def test_a_message_that_is_none_of_ours_is_dropped(body: Any) -> None:
     tasks.settle_now(body)
 
 
-def test_a_dropped_nudge_costs_nothing(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_nudge_that_the_broker_refuses_costs_nothing(wire: Wire) -> None:
     wire.is_down = True
 
     assert dispatch.nudge() is False
-    dispatch.nudge_later()
+
+
+def test_a_nudge_later_leaves_from_a_thread_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    nudged: queue.Queue[str] = queue.Queue()
+    monkeypatch.setattr(dispatch, "nudge", lambda: nudged.put(threading.current_thread().name))
+
+    nudge_later()
+
+    assert nudged.get(timeout=5) == "nudger"
 
 
 Toy = Callable[..., Process]
