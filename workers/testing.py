@@ -93,6 +93,10 @@ _TASKS: dict[str, Callable[..., object]] = {
 }
 
 
+def _nudge_now() -> None:
+    dispatch.nudge()
+
+
 @contextmanager
 def wired() -> Iterator[Wire]:
     """Have every message of this process go to a wire in memory for the time of a block."""
@@ -100,7 +104,7 @@ def wired() -> Iterator[Wire]:
     before = dispatch._send, dispatch.nudge_later
     dispatch._send = wire.take
     # From the caller's own thread: what a test looks at must not arrive after it has looked.
-    dispatch.nudge_later = lambda: dispatch.nudge() and None
+    dispatch.nudge_later = _nudge_now
     try:
         yield wire
     finally:
