@@ -155,9 +155,12 @@ def _effects_that_are_missing(ledgers: Ledgers, is_ours: IsOurs) -> list[Violati
     found = []
     for step_name, services in STEP_SERVICES.items():
         standing: Counter[int] = sum((ledgers.standing(service) for service in services), Counter())
-        done = Step.objects.filter(
-            name=step_name, state="processed", process__workflow="fulfilment"
-        ).values("process_id")
+        # While a process is being undone its effects go before its rows say so.
+        done = (
+            Step.objects.filter(name=step_name, state="processed", process__workflow="fulfilment")
+            .exclude(process__state="compensating")
+            .values("process_id")
+        )
         for number in Order.objects.filter(process_id__in=done).values_list("number", flat=True):
             if is_ours(number) and standing[number] != 1:
                 found.append(

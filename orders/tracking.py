@@ -181,6 +181,8 @@ def _note(step: StepProgress, *, is_held_up: bool) -> str:
             return _sentences(fault, _next_attempt(step, is_again=bool(fault)), reassurance)
         case StepState.PROCESSING:
             return _sentences(fault, _time_left(step, is_again=bool(fault)), reassurance)
+        case StepState.ERROR if (step.fault or {}).get("kind") == "refused":
+            return fault
         case StepState.ERROR:
             return _sentences(fault, _("Our people have been told."), reassurance)
         case StepState.SKIPPED if fault:

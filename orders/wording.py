@@ -93,7 +93,7 @@ def step_state(state: str) -> str:
 
 def reassurance(name: str, details: Mapping[str, Any] | None) -> str:
     """Return what to say to a buyer who fears for money; a refused step touched none."""
-    if details is None or details.get("kind") == "permanent":
+    if details is None or details.get("kind") in ("permanent", "refused"):
         return ""
     return str(REASSURANCES.get(name, ""))
 
@@ -108,7 +108,7 @@ def fault(name: str, details: Mapping[str, Any] | None) -> str:
             return _("%(service)s is not answering.") % service
         case "expired":
             return _("%(service)s did not answer in time.") % service
-        case "permanent":
+        case "permanent" | "refused":
             refusal = REFUSALS.get(str(details.get("code")))
             return str(refusal or _("%(service)s could not accept this order.") % service)
     return _("%(service)s had a problem.") % service

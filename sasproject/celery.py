@@ -25,9 +25,13 @@ def _refuse_wrong_settings(**kwargs: object) -> None:
 
     Celery runs Django's checks at start and ignores what they find.
     """
-    from django.core.checks import Error, run_checks
+    from django.core.checks import run_checks
 
-    found = [str(error) for error in run_checks() if isinstance(error, Error)]
+    found = [
+        str(message)
+        for message in run_checks()
+        if message.is_serious() and not message.is_silenced()
+    ]
     if found:
         raise SystemExit("\n".join(found))
 

@@ -8,12 +8,13 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 
 from workers import registry
+from workers.agent import Effect
 from workers.conf import BadSetting, numbers
 from workers.exceptions import WorkflowError
-from workers.workflow import StepSpec
+from workers.workflow import OnFailure, StepSpec
 
 #: SAS_* names that belong to the deployment and not to the engine.
-DEPLOYMENT_NAMES = frozenset({"SAS_RUN_DIR", "SAS_LOG_JSON", "SAS_LOG_LEVEL"})
+DEPLOYMENT_NAMES = frozenset({"SAS_RUN_DIR", "SAS_LOG_JSON", "SAS_LOG_LEVEL", "SAS_STACK_RUN"})
 
 
 @register()
@@ -46,6 +47,41 @@ def check_definitions(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[
     except WorkflowError as error:
         return [Error(str(error), id="workers.E003")]
     known = {agent.name for agent in registry.agents()}
+    return [*_unknown_agents(known), *_unsafe_repetitions(known)]
+
+
+def _unsafe_repetitions(known: set[str]) -> list[CheckMessage]:
+    """Refuse declarations that would call an agent again after a call of unknown outcome."""
+    found: list[CheckMessage] = []
+    for workflow in registry.workflows():
+        for spec in workflow.steps:
+            undoers = [spec.undo.agent if spec.undo else None]
+            undoers += [fallback.undo_agent for fallback in spec.fallbacks]
+            doers = [spec.agent, *(fallback.agent for fallback in spec.fallbacks)]
+            where = f"Step {spec.name} of workflow {workflow.name} version {workflow.version}"
+            found += [
+                Error(
+                    f"{where} is undone by {name!r}, which is unsafe: an undo is tried again.",
+                    hint="Undo by an agent whose service honours the idempotency key.",
+                    id="workers.E005",
+                )
+                for name in undoers
+                if name in known and registry.agent(str(name)).effect == Effect.UNSAFE
+            ]
+            if spec.on_failure == OnFailure.WAIT:
+                found += [
+                    Error(
+                        f"{where} waits and tries again, and {name!r} is unsafe.",
+                        hint="Choose another on_failure, or make the step optional.",
+                        id="workers.E006",
+                    )
+                    for name in doers
+                    if name in known and registry.agent(name).effect == Effect.UNSAFE
+                ]
+    return found
+
+
+def _unknown_agents(known: set[str]) -> list[CheckMessage]:
     return [
         Error(
             f"Step {spec.name} of workflow {workflow.name} version {workflow.version} names the"

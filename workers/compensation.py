@@ -28,11 +28,18 @@ def is_past_no_return(locked: LockedProcess) -> bool:
 
 
 def plan(locked: LockedProcess) -> Plan:
-    """Return what undoing would do just now; changes nothing."""
+    """Return what undoing would do just now; changes nothing.
+
+    Raises ``StateError`` when the process is final, on its way back already, or past its
+    point of no return.
+    """
+    _refuse_if_too_late(locked)
     acting = [step for step in locked.forward_steps if _may_act(step)]
-    undoable = {step.name: step.undo for step in acting if step.undo is not None}
+    undoable = {
+        step.name: step.undo for step in acting if step.undo is not None and step.undo["agent"]
+    }
     ordered = sorted(
-        (step for step in acting if step.undo is not None),
+        (step for step in acting if step.name in undoable),
         key=lambda step: -_depth(locked, step),
     )
     return Plan(
@@ -49,7 +56,9 @@ def plan(locked: LockedProcess) -> Plan:
             )
             for step in ordered
         ),
-        lasting=tuple(step.name for step in acting if step.undo is None and step.may_have_effect),
+        lasting=tuple(
+            step.name for step in acting if step.name not in undoable and step.may_have_effect
+        ),
     )
 
 
@@ -62,13 +71,7 @@ def begin(locked: LockedProcess, outcome: str, actor: str, reason: str) -> Plan:
     past its point of no return.
     """
     process = locked.process
-    if process.state in FINAL_PROCESS_STATES or process.outcome is not None:
-        raise StateError(f"{process.subject} is {process.state}: there is nothing to undo.")
-    if is_past_no_return(locked):
-        raise StateError(
-            f"{process.subject} is past its point of no return "
-            f"({', '.join(process.no_return)} are processed): it cannot be undone."
-        )
+    _refuse_if_too_late(locked)
     for step in locked.forward_steps:
         if step.state in (StepState.WAITING, StepState.PENDING) or (
             step.state == StepState.PROCESSING and step.started_at is None
@@ -87,6 +90,19 @@ def begin(locked: LockedProcess, outcome: str, actor: str, reason: str) -> Plan:
     )
     locked.planned += found.undo
     return found
+
+
+def _refuse_if_too_late(locked: LockedProcess) -> None:
+    process = locked.process
+    if process.state in FINAL_PROCESS_STATES:
+        raise StateError(f"{process.subject} is {process.state}: there is nothing to undo.")
+    if locked.is_on_its_way_back:
+        raise StateError(f"{process.subject} is being undone already.")
+    if is_past_no_return(locked):
+        raise StateError(
+            f"{process.subject} is past its point of no return "
+            f"({', '.join(process.no_return)} are processed): it cannot be undone."
+        )
 
 
 def ready_undo_steps(locked: LockedProcess, actor: str) -> list[StepRow]:

@@ -43,7 +43,7 @@ def _apply_fault(
         if locked.fail(step, "failed", actor, fault, rng):
             policies.carry_out(locked, step, actor)
         return
-    is_drained = not locked.is_forward and step.undoes_id is None
+    is_drained = locked.is_on_its_way_back and step.undoes_id is None
     # Neither of the other kinds had an effect; what an earlier claim left in doubt remains
     # so unless the service, asked with the same key, refused for good.
     step.fault = {**fault, "at": locked.now.isoformat()}
@@ -122,8 +122,7 @@ def resubmit(locked: LockedProcess, actor: str, reason: str) -> list[str]:
 
     Returns their names.  Raises ``StateError`` when the process is not in error.
     """
-    is_on_its_way_back = locked.process.outcome is not None
-    among = locked.undo_steps if is_on_its_way_back else locked.forward_steps
+    among = locked.undo_steps if locked.is_on_its_way_back else locked.forward_steps
     failed = [step for step in among if step.state == StepState.ERROR]
     if locked.process.state != ProcessState.ERROR or not failed:
         raise StateError(
@@ -131,7 +130,7 @@ def resubmit(locked: LockedProcess, actor: str, reason: str) -> list[str]:
             "there is nothing to resubmit."
         )
     locked.move_process(
-        ProcessState.COMPENSATING if is_on_its_way_back else ProcessState.PROCESSING,
+        ProcessState.COMPENSATING if locked.is_on_its_way_back else ProcessState.PROCESSING,
         "resubmitted",
         actor,
         reason=reason,

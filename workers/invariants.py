@@ -61,7 +61,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         " JOIN workers_step s ON s.process_id = p.id"
         " WHERE p.state IN ('compensated', 'cancelled')"
         " AND (s.state IN ('waiting', 'pending', 'processing') OR (s.undoes_id IS NULL"
-        " AND s.may_have_effect AND s.undo IS NOT NULL))",
+        " AND s.may_have_effect AND {undo_agent} IS NOT NULL))",
     ),
     Invariant(
         "nothing_forward_on_the_way_back",
@@ -150,7 +150,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         " LEFT JOIN workers_journal j ON j.process_id = s.process_id AND j.step_id = s.id"
         " AND j.event IN ('failed', 'expired') AND j.id > coalesce((SELECT max(r.id)"
         " FROM workers_journal r WHERE r.process_id = s.process_id AND r.step_id = s.id"
-        " AND r.event IN ('resubmitted', 'fell_back')), 0)"
+        " AND r.event IN ('resubmitted', 'fell_back', 'waits_long')), 0)"
         " GROUP BY p.subject, s.id, s.name, s.failure_count HAVING count(j.id) <> s.failure_count",
     ),
     Invariant(
@@ -187,8 +187,10 @@ def _rows(invariant: Invariant) -> Iterable[tuple[Any, ...]]:
         if sql.is_postgres()
         else "b.name IN (SELECT value FROM json_each(s.after))"
     )
+    undo_agent = "s.undo->>'agent'" if sql.is_postgres() else "json_extract(s.undo, '$.agent')"
     query = (
         invariant.broken.replace("{after_contains}", contains)
+        .replace("{undo_agent}", undo_agent)
         .replace("{later}", sql.later(timer, str(SLACK_SECONDS)))
         .replace("{now}", now)
     )

@@ -122,6 +122,8 @@ class AlertCall:
     message: str
     process_id: int | None = None
     step_id: int | None = None
+    #: Whether raising it again counts as one more time.
+    is_counted: bool = True
 
 
 class LockedProcess:
@@ -154,6 +156,11 @@ class LockedProcess:
     def is_forward(self) -> bool:
         """Say whether the process is on its way and not on its way back."""
         return self.process.state in FORWARD_PROCESS_STATES
+
+    @property
+    def is_on_its_way_back(self) -> bool:
+        """Say whether the process was turned round, even if an undo is stuck just now."""
+        return self.process.outcome is not None
 
     @property
     def forward_steps(self) -> list[StepRow]:
@@ -306,7 +313,7 @@ class LockedProcess:
             "failure_count": step.failure_count,
             "failure_threshold": step.failure_threshold,
         }
-        if not self.is_forward and step.undoes_id is None:
+        if self.is_on_its_way_back and step.undoes_id is None:
             # On the way back nothing forward is tried again; its undo finds out what it did.
             self.move(step, StepState.CANCELLED, event, actor, **facts)
             return False
@@ -323,11 +330,13 @@ class LockedProcess:
         )
         return False
 
-    def alert(self, code: str, message: str, step: StepRow | None = None) -> None:
+    def alert(
+        self, code: str, message: str, step: StepRow | None = None, *, is_counted: bool = True
+    ) -> None:
         """Tell an operator, once per process, step and code until acknowledged."""
         cause = f"{code}:process:{self.process.id}" + (f":{step.name}" if step else "")
         self.alerts.append(
-            AlertCall(cause, code, message, self.process.id, step.id if step else None)
+            AlertCall(cause, code, message, self.process.id, step.id if step else None, is_counted)
         )
 
 

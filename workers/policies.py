@@ -20,6 +20,8 @@ def carry_out(locked: LockedProcess, step: StepRow, actor: str) -> None:
             "undo_stuck",
             f"{locked.process.subject}: undo step {step.name} failed for good: {reason}",
             step,
+            # Every stuck undo is looked at again whenever another one gets stuck.
+            is_counted=False,
         )
     elif not locked.is_forward:
         return
@@ -48,7 +50,7 @@ def carry_out(locked: LockedProcess, step: StepRow, actor: str) -> None:
 def carry_out_refusal(locked: LockedProcess, step: StepRow, actor: str) -> None:
     """Undo what was done, because the business said no; nobody is woken."""
     reason = (step.fault or {}).get("message") or "no reason was given"
-    if step.undoes_id is not None or not locked.is_forward:
+    if step.undoes_id is not None or not locked.is_forward or step.is_optional:
         carry_out(locked, step, actor)
     elif compensation.is_past_no_return(locked):
         _stop(locked, step, actor, reason)
@@ -70,9 +72,8 @@ def _fall_back(locked: LockedProcess, step: StepRow, actor: str) -> None:
     before, following = step.agent, step.fallbacks[0]
     step.agent, step.fallbacks = following["agent"], step.fallbacks[1:]
     if step.undo is not None:
-        # Undone by whoever can undo what the new agent does.
-        undo_agent = following.get("undo_agent")
-        step.undo = {**step.undo, "agent": undo_agent} if undo_agent else None
+        # Undone by whoever can undo what the new agent does, or by nobody (null).
+        step.undo = {**step.undo, "agent": following.get("undo_agent")}
     step.failure_threshold = following.get("failure_threshold") or step.failure_threshold
     step.failure_count = step.unavailable_count = 0
     step.not_before = locked.now

@@ -139,8 +139,14 @@ def _explanation(step: Step, remaining: float | None, retry: float | None) -> st
 def _headline(process: Process, steps: tuple[StepProgress, ...]) -> str:
     if process.state == ProcessState.PROCESSED:
         return _("Everything is done.")
+    if process.state == ProcessState.COMPENSATED:
+        return _("It could not be finished. Everything that was done has been undone.")
+    if process.state == ProcessState.CANCELLED:
+        return _("It was cancelled. Everything that was done has been undone.")
     if process.state == ProcessState.ERROR:
-        failed = next((step for step in steps if step.state == StepState.ERROR), None)
+        # Of a process that was turned round it is the undo that needs somebody: the last.
+        in_error = [step for step in steps if step.state == StepState.ERROR]
+        failed = in_error[-1 if process.outcome else 0] if in_error else None
         return _("Needs an operator: %(step)s %(why)s.") % {
             "step": failed.name if failed else "",
             "why": failed.explanation if failed else "",

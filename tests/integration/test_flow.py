@@ -107,7 +107,7 @@ def test_a_breaker_open_for_long_is_one_alert(wire: Wire) -> None:
     supervisor.sweep()
     supervisor.sweep()
 
-    assert list(Alert.objects.values_list("code", "times")) == [("breaker_open", 2)]
+    assert list(Alert.objects.values_list("code", "times")) == [("breaker_open", 1)]
 
 
 def test_a_healthy_service_s_row_is_never_written(wire: Wire) -> None:

@@ -61,6 +61,8 @@ def test_a_dry_run_says_what_would_be_undone_and_changes_nothing(order: Order) -
 def test_without_a_reason_nothing_happens(order: Order) -> None:
     with pytest.raises(CommandError, match="--reason"):
         run("cancel", str(order.number))
+    with pytest.raises(CommandError, match="--dry-run goes with"):
+        run("resubmit", str(order.number), "--dry-run", "--reason", "x")
 
     order.process.refresh_from_db()
     assert order.process.state == "pending"
@@ -70,7 +72,7 @@ def test_an_order_that_is_over_is_not_cancelled(order: Order) -> None:
     run("cancel", str(order.number), "--reason", "x")
     before = list(Journal.objects.values())
 
-    with pytest.raises(CommandError, match="nothing to undo"):
+    with pytest.raises(CommandError, match="being undone already"):
         run("compensate", str(order.number), "--reason", "y")
 
     assert list(Journal.objects.values()) == before

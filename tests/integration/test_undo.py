@@ -228,9 +228,11 @@ def test_what_is_over_or_on_its_way_back_is_not_turned_round(wire: Wire, outcome
     back = submit("toy_undoable", subject="Toy 2", input={})
     Process.objects.filter(pk=back.pk).update(state="compensating", outcome="cancelled")
 
-    for process in (done, back):
-        with pytest.raises(StateError, match="nothing to undo"):
+    for process, said in ((done, "nothing to undo"), (back, "being undone already")):
+        with pytest.raises(StateError, match=said):
             steering.undo(process.pk, outcome=outcome, actor="buyer", reason="x")
+        with pytest.raises(StateError, match=said):
+            steering.preview(process.pk)
 
 
 def test_an_undo_is_tried_again_until_it_works(wire: Wire) -> None:
@@ -337,3 +339,64 @@ def test_a_preview_says_what_would_be_undone_and_changes_nothing(wire: Wire) -> 
     assert plan.undo[2].name == "undo_top"
     assert sorted(plan.undo[2].after) == ["undo_left", "undo_right"]
     assert (list(Step.objects.values()), list(Journal.objects.values())) == before
+
+
+def test_a_branch_that_fails_while_its_process_is_in_error_is_tried_again_later(
+    wire: Wire,
+) -> None:
+    toy.script["toy.alpha"] = failing(Permanent("http_404", "gone"))
+    toy.script["toy.beta"] = failing(Transient("http_500", "oops"))
+    process = submit("toy_parallel", subject="Toy 1", input={})
+    wire.run_until_idle()
+    assert state(process) == "error"
+    assert wire.states(process)["b"] == "pending"
+
+    toy.script.clear()
+    steering.resubmit(process.pk, actor="operator:ann", reason="fixed")
+    run(wire)
+
+    assert state(process) == "processed"
+    assert violations() == []
+
+
+def test_a_fallback_after_one_without_an_undo_is_undone(wire: Wire) -> None:
+    toy.script["toy.alpha"] = toy.script["toy.beta"] = failing(Permanent("no", "not there"))
+    toy.script["toy.gamma"] = failing(Refused("declined", "no"))
+    process = submit("toy_chain_of_fallbacks", subject="Toy 1", input={})
+
+    run(wire)
+
+    assert state(process) == "compensated"
+    assert len(toy.calls["toy.other_undoer"]) == 1
+    assert violations() == []
+
+
+def test_an_unsafe_fallback_agent_is_called_once(wire: Wire) -> None:
+    toy.script["toy.alpha"] = failing(Permanent("no", "not there"))
+    toy.script["toy.mailer"] = failing(Transient("http_500", "sent it, or not"))
+    process = submit("toy_unsafe_fallback", subject="Toy 1", input={})
+
+    run(wire, rounds=5)
+
+    assert state(process) == "error"
+    assert len(toy.calls["toy.mailer"]) == 1
+
+
+def test_a_refusal_of_an_optional_step_undoes_nothing(wire: Wire) -> None:
+    toy.script["toy.mailer"] = failing(Refused("unwanted", "no mail, please"))
+    process = submit("toy_optional", subject="Toy 1", input={})
+
+    run(wire)
+
+    assert state(process) == "processed"
+    assert wire.states(process)["mail"] == "skipped"
+
+
+def test_what_waited_long_breaks_no_invariant(wire: Wire) -> None:
+    toy.script["toy.alpha"] = failing(Transient("http_500", "oops"))
+    submit("toy_waiting", subject="Toy 1", input={})
+
+    run(wire, rounds=4)
+
+    assert Journal.objects.filter(event="waits_long").exists()
+    assert violations() == []

@@ -85,3 +85,24 @@ WAITING = register_workflow(
         (step("slow", "toy.alpha", on_failure=OnFailure.WAIT, wait_seconds=7200),),
     )
 )
+PARALLEL = register_workflow(
+    Workflow("toy_parallel", 1, (step("a", "toy.alpha"), step("b", "toy.beta")))
+)
+CHAIN_OF_FALLBACKS = register_workflow(
+    Workflow(
+        "toy_chain_of_fallbacks",
+        1,
+        (
+            step(
+                "ship",
+                "toy.alpha",
+                undo=Undo("unship_it", "toy.undoer"),
+                fallbacks=("toy.beta", Fallback("toy.delta", undo_agent="toy.other_undoer")),
+            ),
+            step("pay", "toy.gamma", after="ship"),
+        ),
+    )
+)
+UNSAFE_FALLBACK = register_workflow(
+    Workflow("toy_unsafe_fallback", 1, (step("tell", "toy.alpha", fallbacks=("toy.mailer",)),))
+)

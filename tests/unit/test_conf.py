@@ -8,7 +8,7 @@ from django.test import override_settings
 from workers.checks import check_definitions, check_settings
 from workers.conf import sas
 from workers.registry import register_workflow
-from workers.workflow import Workflow, step
+from workers.workflow import Fallback, OnFailure, StepSpec, Undo, Workflow, step
 
 
 def test_the_default_holds_until_it_is_overridden() -> None:
@@ -52,3 +52,34 @@ def test_a_workflow_of_an_unknown_agent_fails_the_check() -> None:
 
     assert [error.id for error in found] == ["workers.E004"]
     assert "toy.nobody" in found[0].msg
+
+
+@pytest.mark.parametrize(
+    ("declared", "found"),
+    [
+        (step("a", "toy.alpha", undo=Undo("undo_a", "toy.mailer")), "workers.E005"),
+        (
+            step(
+                "a",
+                "toy.alpha",
+                undo=Undo("undo_a", "toy.undoer"),
+                fallbacks=(Fallback("toy.beta", undo_agent="toy.mailer"),),
+            ),
+            "workers.E005",
+        ),
+        (step("a", "toy.mailer", on_failure=OnFailure.WAIT), "workers.E006"),
+    ],
+    ids=["undo", "undo of a fall-back", "wait"],
+)
+def test_what_would_repeat_a_call_of_unknown_outcome_fails_the_check(
+    declared: StepSpec, found: str
+) -> None:
+    from workers import registry
+
+    register_workflow(Workflow("stray", 1, (declared,)))
+    try:
+        errors = check_definitions(None)
+    finally:
+        del registry._workflows[("stray", 1)]
+
+    assert [error.id for error in errors] == [found]

@@ -22,6 +22,7 @@ FAULT_KINDS: dict[str, Text] = {
     "transient": _("transient"),
     "permanent": _("permanent"),
     "expired": _("expired"),
+    "refused": _("refused"),
 }
 
 #: What happened to a step.
@@ -35,11 +36,15 @@ STEP_EVENTS: dict[str, Text] = {
     "processed": _("Done"),
     "failed": _("Failed: one failure counted"),
     "parked": _("Service not reached: parked, no failure counted"),
-    "refused": _("Refused for good by the service"),
+    "refused": _("Refused by the service"),
     "expired": _("Expired without a reply: one failure counted"),
     "fell_back": _("Handed to the fall-back agent"),
     "skipped": _("Skipped"),
     "resubmitted": _("Its attempts were given back"),
+    "waits_long": _("Failed for good: rests, then has all its attempts again"),
+    "cancelled": _("Called off"),
+    "nothing_to_undo": _("Nothing to undo after all"),
+    "compensated": _("Its effect was undone"),
 }
 
 #: What happened to the process as a whole.
@@ -49,6 +54,9 @@ PROCESS_EVENTS: dict[str, Text] = {
     "processed": _("Everything is done"),
     "error": _("Stopped: an operator is needed"),
     "resubmitted": _("Resubmitted by an operator"),
+    "compensating": _("Turned round: what was done is being undone"),
+    "compensated": _("Undone"),
+    "cancelled": _("Cancelled"),
 }
 
 #: How an event is to be taken, where that is not plainly neutral.

@@ -14,7 +14,7 @@ def write(calls: Sequence[AlertCall], at: datetime) -> None:
             "INSERT INTO workers_alert (cause, code, message, process_id, step_id, raised_at,"
             " last_raised_at, times, comment) VALUES (%s, %s, %s, %s, %s, %s, %s, 1, '')"
             " ON CONFLICT (cause) WHERE acknowledged_at IS NULL DO UPDATE SET"
-            " times = workers_alert.times + 1, message = excluded.message,"
+            " times = workers_alert.times + %s, message = excluded.message,"
             " last_raised_at = excluded.last_raised_at",
             [
                 call.cause[:200],
@@ -24,6 +24,7 @@ def write(calls: Sequence[AlertCall], at: datetime) -> None:
                 call.step_id,
                 sql.instant_text(at),
                 sql.instant_text(at),
+                int(call.is_counted),
             ],
         )
 

@@ -89,10 +89,12 @@ class LockedFlow:
 
 
 def alert_long_open(now: datetime) -> int:
-    """Raise an alert for each breaker that has been open for long; return how many are."""
+    """Raise an alert for each breaker that has kept steps waiting for long; return how many."""
     since = now - timedelta(seconds=sas.breaker_alert_seconds)
     found = sql.fetch(
-        "SELECT agent, opened_at FROM workers_flow WHERE opened_at < %s ORDER BY agent",
+        "SELECT agent, opened_at FROM workers_flow WHERE opened_at < %s AND EXISTS (SELECT 1"
+        " FROM workers_step s WHERE s.state = 'pending' AND s.agent = workers_flow.agent)"
+        " ORDER BY agent",
         [sql.instant_text(since)],
     )
     alerts.write(
@@ -102,6 +104,7 @@ def alert_long_open(now: datetime) -> int:
                 code="breaker_open",
                 message=f"The service of agent {agent} has not been reached since"
                 f" {sql.instant(opened_at):%Y-%m-%d %H:%M:%S} UTC. Its steps wait; none fails.",
+                is_counted=False,
             )
             for agent, opened_at in found
         ],

@@ -50,6 +50,8 @@ class Command(BaseCommand):
         order = Order.objects.filter(number=number).first()
         if order is None:
             raise CommandError(f"There is no order {number}.")
+        if dry_run and action not in OUTCOMES:
+            raise CommandError("--dry-run goes with cancel and compensate.")
         if action == "resubmit":
             self._resubmit(order, _given(reason), as_json=as_json)
         elif action in OUTCOMES:
