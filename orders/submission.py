@@ -131,7 +131,8 @@ def _store(customer: Customer, lines: list[Line], **columns: Any) -> Order:
                 quantity=line.quantity,
                 unit_price=products[line.sku].price,
             )
-            for line in lines
+            # Their foreign keys lock products in this order, as everybody does.
+            for line in sorted(lines, key=lambda line: products[line.sku].pk)
         ]
     )
     return order

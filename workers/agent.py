@@ -34,11 +34,16 @@ class Deadline:
 
     def __init__(self, timeout_seconds: float, began: float | None = None) -> None:
         margin = min(2.0, timeout_seconds * 0.1)
-        self._end = (monotonic() if began is None else began) + timeout_seconds - margin
+        self._complete_by = (monotonic() if began is None else began) + timeout_seconds
+        self._end = self._complete_by - margin
 
     def remaining(self) -> float:
         """Return the seconds left; zero or less: stop and say nothing."""
         return self._end - monotonic()
+
+    def is_past_complete_by(self) -> bool:
+        """Say whether the claim is void by now, by this process's clock."""
+        return monotonic() >= self._complete_by
 
     def check(self) -> None:
         """Raise ``DeadlinePassed`` when no time is left."""

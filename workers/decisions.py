@@ -44,8 +44,8 @@ def _apply_fault(
             policies.carry_out(locked, step, actor)
         return
     is_drained = locked.is_on_its_way_back and step.undoes_id is None
-    # Neither of the other kinds had an effect; what an earlier claim left in doubt remains
-    # so unless the service, asked with the same key, refused for good.
+    # Neither of the other kinds had an effect; what an earlier claim left in doubt remains so:
+    # a gateway that refuses need not have asked who knows.
     step.fault = {**fault, "at": locked.now.isoformat()}
     if fault["kind"] == "unavailable":
         step.may_have_effect = step.is_in_doubt
@@ -67,7 +67,7 @@ def _apply_fault(
             not_before=step.not_before.isoformat(),
         )
         return
-    step.may_have_effect = step.is_in_doubt = False
+    step.may_have_effect = step.is_in_doubt
     locked.move(
         step,
         StepState.ERROR,
@@ -86,10 +86,9 @@ def carry_out_policies(locked: LockedProcess, actor: str) -> None:
     """Decide on every step in error whose process has not been told yet."""
     locked.touch_process()
     locked.process.needs_decision = False
-    if locked.is_open:
-        for step in locked.steps:
-            if step.state == StepState.ERROR:
-                policies.carry_out(locked, step, actor)
+    for step in locked.steps:
+        if step.state == StepState.ERROR:
+            policies.carry_out(locked, step, actor, is_counted=False)
 
 
 def ready_steps(locked: LockedProcess, actor: str) -> list[StepRow]:

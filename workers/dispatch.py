@@ -123,7 +123,11 @@ class _Nudger:
     def _send_wanted(self) -> None:
         while True:
             self._wanted.get()
-            nudge()
+            try:
+                nudge()
+            except Exception:
+                # Whatever it was: without this thread the process would never nudge again.
+                log.exception("nudge_failed")
             # The next one waits a moment, so that a burst of submissions is a few nudges.
             time.sleep(0.005)
 

@@ -86,6 +86,7 @@ class Origin:
     claim_id: UUID | None
     is_started: bool
     is_filed: bool
+    agent: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +218,7 @@ class LockedProcess:
         """Have a step row written, with its state and claim before now as the condition."""
         if step.id not in self.step_origins:
             self.step_origins[step.id] = Origin(
-                step.state, step.claim_id, step.started_at is not None, step.is_filed
+                step.state, step.claim_id, step.started_at is not None, step.is_filed, step.agent
             )
 
     def move_process(self, after: str, event: str, actor: str, **detail: Any) -> None:

@@ -84,10 +84,10 @@ class Reply:
     def of_fault(cls, request: Request, fault: Fault) -> "Reply":
         body = {
             "kind": fault.kind,
-            "code": fault.code[:60],
-            "message": fault.message[:500],
-            "retry_after": fault.retry_after,
-            "tries": fault.tries,
+            "code": _plain(fault.code)[:60],
+            "message": _plain(fault.message)[:500],
+            "retry_after": _seconds(fault.retry_after),
+            "tries": int(fault.tries),
         }
         return cls(request.step_id, request.claim_id, request.attempt, fault=body)
 
@@ -112,6 +112,22 @@ class Reply:
         if reply.fault is not None and reply.fault.get("kind") not in FAULT_KINDS:
             raise MessageError(f"Unknown kind of fault: {reply.fault.get('kind')!r}")
         return reply
+
+
+#: The longest time that a service may ask to be left alone.
+MAX_RETRY_AFTER_SECONDS = 86_400.0
+
+
+def _plain(text: object) -> str:
+    """Return text that every database stores: no NUL, no half characters."""
+    return str(text).replace("\x00", "").encode("utf-8", "replace").decode("utf-8")
+
+
+def _seconds(value: object) -> float | None:
+    """Return a time to wait within bounds; None for what is no such time."""
+    if not isinstance(value, int | float) or isinstance(value, bool) or not value > 0:
+        return None
+    return min(float(value), MAX_RETRY_AFTER_SECONDS)
 
 
 FAULT_KINDS = frozenset({"unavailable", "transient", "permanent", "refused"})
@@ -161,6 +177,9 @@ def _check_text(value: Any, depth: int) -> None:
         if "\x00" in value or any("\ud800" <= char <= "\udfff" for char in value):
             raise MessageError("An agent's result contains a NUL or half a character.")
     elif isinstance(value, dict):
+        if "__type__" in value:
+            # kombu would make an object of it on the way.
+            raise MessageError("An agent's result has a key __type__. Rename it.")
         for key, inner in value.items():
             _check_text(key, depth + 1)
             _check_text(inner, depth + 1)

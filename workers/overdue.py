@@ -9,17 +9,16 @@ import threading
 from typing import Any
 
 from celery import bootsteps
-from django.db import DatabaseError, connections
+from django.db import connections
 
 from workers import alerts, dispatch
 from workers.conf import sas
-from workers.exceptions import BrokerRefused
 from workers.store import leases
 
 log = logging.getLogger(__name__)
 
 #: How often the timer looks, and how many intervals a duty may be late.
-LOOK_SECONDS = 5.0
+LOOK_SECONDS = 2.0
 LATE_INTERVALS = 3
 
 
@@ -65,7 +64,8 @@ class OverdueTimer(bootsteps.StartStopStep):
         while not self._stopped.wait(LOOK_SECONDS):
             try:
                 look()
-            except (DatabaseError, BrokerRefused, OSError):
+            except Exception:
+                # Whatever it was: this thread is the only guard against a dead Beat.
                 log.warning("overdue_timer_failed", exc_info=True)
             finally:
                 # Not kept: the pool may fork a child at any time, and a child must not

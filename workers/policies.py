@@ -12,18 +12,21 @@ from workers.locked import LockedProcess, StepRow
 from workers.states import ProcessState, StepState
 
 
-def carry_out(locked: LockedProcess, step: StepRow, actor: str) -> None:
-    """Carry out the policy of a step in error."""
+def carry_out(locked: LockedProcess, step: StepRow, actor: str, *, is_counted: bool = True) -> None:
+    """Carry out the policy of a step in error.
+
+    Without ``is_counted``, for callers that look at every step in error again, an alert that
+    is open already does not count one more time.
+    """
     reason = (step.fault or {}).get("message") or "no reason was given"
     if step.undoes_id is not None:
         locked.alert(
             "undo_stuck",
             f"{locked.process.subject}: undo step {step.name} failed for good: {reason}",
             step,
-            # Every stuck undo is looked at again whenever another one gets stuck.
-            is_counted=False,
+            is_counted=is_counted,
         )
-    elif not locked.is_forward:
+    elif locked.is_on_its_way_back:
         return
     elif step.fallbacks and not step.may_have_effect:
         _fall_back(locked, step, actor)
@@ -34,6 +37,9 @@ def carry_out(locked: LockedProcess, step: StepRow, actor: str) -> None:
             f"{locked.process.subject}: optional step {step.name} was skipped: {reason}",
             step,
         )
+    elif not locked.is_forward:
+        # In error already, because of another step: an operator sees both.
+        _tell(locked, step, reason, is_counted=is_counted)
     elif step.on_failure == "wait":
         _wait(locked, step, actor)
     elif step.on_failure == "compensate" and not compensation.is_past_no_return(locked):
@@ -60,10 +66,15 @@ def carry_out_refusal(locked: LockedProcess, step: StepRow, actor: str) -> None:
 
 def _stop(locked: LockedProcess, step: StepRow, actor: str, reason: str) -> None:
     locked.move_process(ProcessState.ERROR, "error", actor, step=step.name, reason=reason)
+    _tell(locked, step, reason, is_counted=True)
+
+
+def _tell(locked: LockedProcess, step: StepRow, reason: str, *, is_counted: bool) -> None:
     locked.alert(
         "process_error",
         f"{locked.process.subject}: step {step.name} failed for good: {reason}",
         step,
+        is_counted=is_counted,
     )
 
 

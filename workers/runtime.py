@@ -9,18 +9,20 @@ from time import monotonic, sleep
 from uuid import uuid4
 
 from celery.exceptions import SoftTimeLimitExceeded
-from django.db import OperationalError, transaction
+from django.db import InterfaceError, OperationalError, connection, transaction
 
 from workers import dispatch, registry
 from workers.agent import Agent, Call, Deadline, Effect
 from workers.exceptions import BrokerRefused, DeadlinePassed, Fault, Transient, Unavailable
 from workers.identity import me
 from workers.messages import Bundle, Reply, Request, storable
-from workers.signals import soft_limit_masked
+from workers.signals import block_soft_limit, soft_limit_masked
 from workers.store import claims, replies
 
 #: Calls that end within this time of each other leave in one message.
 GATHER_SECONDS = 0.005
+#: Time between two tries to file a reply.
+FILE_AGAIN_SECONDS = 0.5
 
 log = logging.getLogger(__name__)
 
@@ -68,7 +70,9 @@ class _Threads:
 
     def get(self, wanted: int) -> ThreadPoolExecutor:
         if self._pool is None or self._pid != os.getpid() or self._pool._max_workers < wanted:
-            self._pool = ThreadPoolExecutor(max(wanted, 20), thread_name_prefix="agent")
+            self._pool = ThreadPoolExecutor(
+                max(wanted, 20), thread_name_prefix="agent", initializer=block_soft_limit
+            )
             self._pid = os.getpid()
         return self._pool
 
@@ -91,7 +95,7 @@ def _perform_side_by_side(agent: Agent, requests: Sequence[Request], deadline: D
             found = [future.result() for future in done]
             for future in done:
                 del running[future]
-            replied += _reply(agent, [reply for reply in found if reply is not None])
+            replied += _reply(agent, [reply for reply in found if reply is not None], deadline)
     except SoftTimeLimitExceeded:
         log.warning("soft_limit_reached", extra={"agent": agent.name, "silent": len(running)})
     if running:
@@ -135,7 +139,20 @@ def _call(agent: Agent, request: Request, deadline: Deadline) -> Reply | None:
     return reply if deadline.remaining() > 0 else None
 
 
-def _reply(agent: Agent, found: list[Reply]) -> int:
+def _file(reply: Reply, deadline: Deadline) -> bool:
+    """File a reply, again and again until complete-by while the database is away."""
+    while True:
+        try:
+            return replies.file(reply, me("agent"))
+        except (OperationalError, InterfaceError):
+            if deadline.is_past_complete_by():
+                raise
+            log.warning("filing_again", extra={"step_id": reply.step_id}, exc_info=True)
+            connection.close()
+            sleep(FILE_AGAIN_SECONDS)
+
+
+def _reply(agent: Agent, found: list[Reply], deadline: Deadline) -> int:
     """Hand replies to the Scheduler: as a message, or on their rows where that is not enough."""
     if not found:
         return 0
@@ -146,7 +163,7 @@ def _reply(agent: Agent, found: list[Reply]) -> int:
                 return len(found)
             except BrokerRefused as error:
                 log.warning("reply_refused", extra={"agent": agent.name, "reason": str(error)})
-        filed = sum(replies.file(reply, me("agent")) for reply in found)
+        filed = sum(_file(reply, deadline) for reply in found)
         dispatch.nudge()
     return filed
 
@@ -193,9 +210,9 @@ def _perform_local(agent: Agent, request: Request, timeout_seconds: float) -> bo
         answer = fault
     except OperationalError as error:
         # The database was busy or away, and with it every effect: nothing happened.
-        answer = Unavailable("database_unavailable", str(error).splitlines()[0])
+        answer = Unavailable("database_unavailable", str(error)[:200])
     except Exception as error:
         log.exception("agent_crashed", extra={"agent": agent.name, "step": request.step})
         answer = Transient("agent_crashed", f"{type(error).__name__}: {error}")
     with soft_limit_masked():
-        return replies.file(Reply.of_fault(request, answer), me("agent"))
+        return _file(Reply.of_fault(request, answer), deadline)

@@ -12,18 +12,24 @@ from datetime import datetime
 from time import monotonic
 from typing import Any
 
+from django.db import InterfaceError, OperationalError
+
 from workers import decisions, dispatch, registry
 from workers.alerts import raise_alert
 from workers.conf import sas
 from workers.exceptions import BrokerRefused, UnknownAgent, UnknownWorkflow
 from workers.identity import me
-from workers.messages import Bundle, Reply, Request
+from workers.messages import Bundle, Reply, Request, storable
 from workers.store import claims, finding, leases, replies, requests, settling
 
 log = logging.getLogger(__name__)
 
 #: Time before claims that this code cannot serve are tried again.
 UNKNOWN_SECONDS = 30
+#: Time before claims of an agent whose queue refused them are tried again.
+REFUSED_SECONDS = 5
+#: Batches that one look claims at most; the next nudge or poll goes on from there.
+MOST_BATCHES = 50
 #: Time that a bundle of a local agent may take in all.
 LONGEST_BUNDLE_SECONDS = 600
 
@@ -49,15 +55,46 @@ class _Pause:
 _pause = _Pause()
 
 
-def settle(batch: Sequence[Reply], now: datetime | None = None) -> settling.Settled:
-    """Apply replies and send what they made ready."""
-    settled = settling.settle(batch, me("scheduler"), now)
+def settle(
+    batch: Sequence[Reply], now: datetime | None = None, *, filed: bool = False
+) -> settling.Settled:
+    """Apply replies and send what they made ready.
+
+    A reply that cannot be applied, whatever is wrong with it, ends its own step for good
+    and holds up no other.  Raises when the database is away.
+    """
+    worker = me("scheduler")
+    try:
+        settled = settling.settle(batch, worker, now, filed=filed)
+    except (OperationalError, InterfaceError):
+        raise
+    except Exception:
+        log.exception("batch_unusable", extra={"replies": len(batch)})
+        if len(batch) == 1:
+            settled = settling.settle([_unusable(batch[0])], worker, now)
+        else:
+            return _add([settle([reply], now, filed=filed) for reply in batch])
     send(settled.claims)
     return settled
 
 
+def _unusable(reply: Reply) -> Reply:
+    fault = {
+        "kind": "permanent",
+        "code": "reply_unusable",
+        "message": "the agent's reply cannot be stored; its effect may have happened",
+    }
+    return Reply(reply.step_id, reply.claim_id, reply.attempt, fault=fault)
+
+
+def _add(parts: Sequence[settling.Settled]) -> settling.Settled:
+    return settling.Settled(
+        applied=sum(part.applied for part in parts), stale=sum(part.stale for part in parts)
+    )
+
+
 def advance(now: datetime | None = None) -> int:
-    """Carry on whatever the rows say can be carried on; return how many claims were sent.
+    """Carry on whatever the rows say can be carried on; return how many claims it sent.
 
     Filed replies, decisions that supervisors left, claims nobody started, due steps, and
     once per poll interval a portion of the open processes, should one stand still.
@@ -69,9 +106,7 @@ def advance(now: datetime | None = None) -> int:
         still = finding.standing_still(int(sas.claim_batch))
         sent += send(settling.advance(still, worker, now))
     while filed := replies.filed(limit):
-        settled = settling.settle(filed, worker, now, filed=True)
-        sent += send(settled.claims)
-        if not settled.applied:
+        if not settle(filed, now, filed=True).applied:
             break
     if flagged := finding.flagged(limit):
         sent += send(
@@ -83,9 +118,10 @@ def advance(now: datetime | None = None) -> int:
         return sent
     sent += send(claims.lost(worker, now))
     agents = {agent.name for agent in registry.agents()}
-    while taken := claims.claim_due(agents, worker, now):
+    for _ in range(MOST_BATCHES):
+        taken = claims.claim_due(agents, worker, now)
         sent += send(taken)
-        if _pause.is_on():
+        if not taken or _pause.is_on():
             break
     return sent
 
@@ -93,14 +129,16 @@ def advance(now: datetime | None = None) -> int:
 def send(taken: Sequence[claims.Claim]) -> int:
     """Send claims to their agents in bundles; return how many the broker took.
 
-    Claims that the broker refused are handed back, without a failure, and claiming pauses.
-    Claims that this code cannot serve are handed back for a while, for newer code to take.
+    Claims that the broker refused are handed back for a while, without a failure; when it
+    took nothing at all, claiming pauses.  Claims that this code cannot serve are handed
+    back for newer code to take.  One agent's trouble is no other agent's.
     """
     sent = 0
     refused: list[claims.Claim] = []
+    refusing: set[str] = set()
     for group in _groups(taken):
         for bundle_claims, bundle in _bundles(group):
-            if refused:
+            if bundle.agent in refusing:
                 refused += bundle_claims
                 continue
             try:
@@ -109,11 +147,18 @@ def send(taken: Sequence[claims.Claim]) -> int:
             except BrokerRefused as error:
                 log.warning("bundle_refused", extra={"agent": bundle.agent, "reason": str(error)})
                 refused += bundle_claims
-    if refused:
-        _pause.lengthen()
-        claims.hand_back(refused, me("scheduler"), "the broker did not take the request")
-    elif sent:
+                refusing.add(bundle.agent)
+    if sent:
         _pause.end()
+    elif refused:
+        _pause.lengthen()
+    if refused:
+        claims.hand_back(
+            refused,
+            me("scheduler"),
+            "the broker did not take the request",
+            delay_seconds=REFUSED_SECONDS if sent else 0,
+        )
     return sent
 
 
@@ -171,6 +216,7 @@ def _request(claim: claims.Claim, context: requests.Context) -> Request | None:
     """Build one request; None, and the step refused for good, when its builder fails."""
     try:
         payload = _payload(claim, context)
+        storable(payload)
     except UnknownWorkflow as error:
         _leave([claim], str(error))
         return None

@@ -64,8 +64,15 @@ def waiting(queue: str, limit: int) -> Iterator[list[list[Any]]]:
         log.warning("siblings_unreadable", extra={"queue": queue}, exc_info=True)
         messages = []
         _channel.drop()
+    readable = []
+    for message in messages:
+        try:
+            readable.append(list(message.payload[0]))
+        except Exception:
+            # Acknowledged with the others: read again it would be no better.
+            log.exception("sibling_unreadable", extra={"queue": queue})
     try:
-        yield [list(message.payload[0]) for message in messages]
+        yield readable
     except BaseException:
         if messages:
             _channel.drop()

@@ -23,3 +23,13 @@ def soft_limit_masked() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def block_soft_limit() -> None:
+    """Keep the signal from this thread for good.
+
+    It is sent to the process, and the system picks any thread that does not block it; Python
+    would then raise in the main thread, inside whatever that has masked.
+    """
+    if hasattr(signal, "SIGUSR1"):
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})

@@ -84,6 +84,6 @@ def _replies(wire: Any) -> list[Reply]:
 
 def _again(error: Exception) -> Reject:
     """Return the order to deliver a message again, after a rest: the database was away."""
-    log.warning("database_away", extra={"reason": str(error).splitlines()[0]})
+    log.warning("database_away", extra={"reason": str(error)[:200]})
     time.sleep(DATABASE_PAUSE_SECONDS)
     return Reject(str(error), requeue=True)

@@ -1,6 +1,7 @@
 """The confirmation mail."""
 
 import smtplib
+import socket
 from typing import Any
 
 from django.core.mail import send_mail
@@ -31,7 +32,8 @@ class SendConfirmation(Agent):
                 from_email=None,
                 recipient_list=[order["customer"]["email"]],
             )
-        except ConnectionError as error:
+        except (ConnectionRefusedError, socket.gaierror, smtplib.SMTPConnectError) as error:
+            # Only what fails before the mail has left; anything later may have sent it.
             raise Unavailable("mail_server_unreachable", str(error)) from error
         except smtplib.SMTPRecipientsRefused as error:
             raise Permanent("recipient_refused", "the mail server refused the address") from error

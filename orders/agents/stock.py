@@ -21,8 +21,11 @@ class ReserveStock(LocalAgent):
         if taken.exists():
             return {"reserved": taken.count(), "repeated": True}
         wanted = {line["sku"]: line["quantity"] for line in call.payload["lines"]}
-        # Locked in one order by everybody: two orders of the same products do not deadlock.
-        products = list(Product.objects.select_for_update().filter(sku__in=wanted).order_by("pk"))
+        # Locked in one order by everybody, so that two orders of the same products do not
+        # deadlock; no key is changed, so nobody who places an order waits.
+        products = list(
+            Product.objects.select_for_update(no_key=True).filter(sku__in=wanted).order_by("pk")
+        )
         missing = sorted(set(wanted) - {product.sku for product in products}) or [
             product.sku for product in products if product.stock < wanted[product.sku]
         ]
@@ -54,13 +57,13 @@ class ReleaseStock(LocalAgent):
 
     def run(self, call: Call) -> dict[str, Any]:
         taken = list(
-            Reservation.objects.select_for_update()
+            Reservation.objects.select_for_update(no_key=True)
             .filter(order_id=call.payload["order"], released_at=None)
             .order_by("product_id")
         )
         quantities = {reservation.product_id: reservation.quantity for reservation in taken}
         products = list(
-            Product.objects.select_for_update().filter(pk__in=quantities).order_by("pk")
+            Product.objects.select_for_update(no_key=True).filter(pk__in=quantities).order_by("pk")
         )
         for product in products:
             product.stock += quantities[product.pk]

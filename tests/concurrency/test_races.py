@@ -3,19 +3,21 @@
 Each guard is also taken away once, to show that its race would be seen.
 """
 
+import threading
 from collections import Counter
 from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
 import pytest
-from django.db import DEFAULT_DB_ALIAS, OperationalError, connections
+from django.db import DEFAULT_DB_ALIAS, OperationalError, connections, transaction
 
 from orders.models import Order, OrderLine, Product
 from orders.submission import Customer, Line, place_order
 from tests.concurrency.racing import meeting_before_the_write, race
 from tests.integration.conftest import NOW, only
-from workers import schedule
+from workers import registry, schedule
+from workers.agent import Call, Deadline
 from workers.messages import Reply
 from workers.models import Journal, Process, Step
 from workers.store import claims, expiry, rows, settling, sql
@@ -232,3 +234,29 @@ def test_twins_of_one_submission_key_are_one_order() -> None:
     assert sorted(created for _, created in results) == [False] * 7 + [True]
     assert (Order.objects.count(), OrderLine.objects.count()) == (1, 1)
     assert (Process.objects.count(), Step.objects.count()) == (1, 5)
+
+
+@on_postgres
+def test_a_buyer_never_waits_for_a_reservation_of_the_same_product() -> None:
+    Product.objects.create(sku="SKU-1", name="Lamp", price="9.50", stock=100)
+    customer = Customer("Ann", "ann@example.org", "Street 1")
+    first, _ = place_order(customer, [Line("SKU-1", 1)], submission_key="a", source="api")
+    reserved, placed = threading.Event(), threading.Event()
+
+    def reserve() -> bool:
+        payload = {"order": first.number, "lines": [{"sku": "SKU-1", "quantity": 1}]}
+        call = Call("Order", "reserve_stock", "key", 1, payload, Deadline(30))
+        with transaction.atomic():
+            registry.agent("stock.reserve").run(call)
+            reserved.set()
+            return placed.wait(3)
+
+    def place() -> Any:
+        reserved.wait(10)
+        placed_order = place_order(customer, [Line("SKU-1", 1)], submission_key="b", source="api")
+        placed.set()
+        return placed_order
+
+    was_placed_meanwhile, _ = race([reserve, place])
+
+    assert was_placed_meanwhile is True

@@ -295,3 +295,12 @@ def test_a_nudge_later_leaves_from_a_thread_of_its_own(monkeypatch: pytest.Monke
 
 
 Toy = Callable[..., Process]
+
+
+def test_an_agent_s_thread_leaves_the_soft_limit_s_signal_to_the_main_thread() -> None:
+    pool = runtime._Threads().get(1)
+
+    masked = pool.submit(lambda: signal.pthread_sigmask(signal.SIG_BLOCK, set())).result()
+
+    assert signal.SIGUSR1 in masked
+    pool.shutdown()

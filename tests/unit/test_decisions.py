@@ -120,7 +120,7 @@ def test_unavailable_leaves_an_earlier_doubt_standing() -> None:
 
 
 def test_a_permanent_fault_is_an_error_at_once() -> None:
-    step = a_step(failure_count=0, failure_threshold=3, is_in_doubt=True)
+    step = a_step(failure_count=0, failure_threshold=3)
     locked = a_process(step)
 
     decisions.apply_reply(locked, a_reply(step, a_fault("permanent")), "scheduler")
@@ -133,6 +133,16 @@ def test_a_permanent_fault_is_an_error_at_once() -> None:
         ("error", "error"),
     ]
     assert len(locked.alerts) == 1
+
+
+def test_a_later_refusal_does_not_clear_an_earlier_doubt() -> None:
+    step = a_step(is_in_doubt=True, fallbacks=[{"agent": "toy.beta"}])
+    locked = a_process(step)
+
+    decisions.apply_reply(locked, a_reply(step, a_fault("permanent")), "scheduler")
+
+    assert step.may_have_effect
+    assert (step.state, step.agent) == ("error", "toy.alpha")
 
 
 def test_a_refused_step_goes_to_its_fallback_agent() -> None:

@@ -59,12 +59,18 @@ def extend_gap(gap_seconds: float, extension_seconds: float, now: datetime | Non
     """Extend the deadlines that passed while no sweep could run; return how many.
 
     After an outage of the database the replies to these claims may lie in the broker's
-    queue: they get the time to be settled before anything counts as a failure.
+    queue: they get the time to be settled before anything counts as a failure.  A deadline
+    is extended once and never again, however late the next sweeps are.
     """
     at = sql.read_clock(now)
+    as_it_was_set = sql.later("started_at", "(timeout_seconds + 1)")
+    wanted = (
+        "SELECT id FROM workers_step WHERE state = 'processing' AND complete_by < %s"
+        f" AND complete_by > %s AND complete_by < {as_it_was_set} AND reply IS NULL ORDER BY id "
+        + sql.lock_rows("workers_step")
+    )
     return sql.execute(
-        "UPDATE workers_step SET complete_by = %s"
-        " WHERE state = 'processing' AND complete_by < %s AND complete_by > %s",
+        f"UPDATE workers_step SET complete_by = %s WHERE id IN ({wanted})",
         [
             sql.instant_text(at + timedelta(seconds=extension_seconds)),
             sql.instant_text(at),

@@ -27,6 +27,18 @@ def acquire(name: str, holder: str, seconds: float, now: datetime | None = None)
     )
 
 
+def abandon(name: str, holder: str) -> bool:
+    """Give a lease back whose duty could not be performed.  False: it was lost."""
+    return (
+        sql.execute(
+            "UPDATE workers_lease SET holder = NULL, expires_at = NULL"
+            " WHERE name = %s AND holder = %s",
+            [name, holder],
+        )
+        == 1
+    )
+
+
 def release(name: str, holder: str, now: datetime | None = None) -> bool:
     """Give a lease back and note that its duty was performed.  False: it was lost."""
     moment, params = sql.clock(now)
@@ -67,13 +79,20 @@ def seconds_since(name: str, now: datetime | None = None) -> float | None:
 
 @contextmanager
 def held(name: str, holder: str, seconds: float) -> Iterator[bool]:
-    """Hold a lease for the time of a block; yield whether it was had."""
+    """Hold a lease for the time of a block; yield whether it was had.
+
+    The duty counts as performed only when the block ends well: after one that failed the
+    next must still see how long the gap has been.
+    """
     had = acquire(name, holder, seconds)
     try:
         yield had
-    finally:
+    except BaseException:
         if had:
-            release(name, holder)
+            abandon(name, holder)
+        raise
+    if had:
+        release(name, holder)
 
 
 def cursor(name: str) -> int:

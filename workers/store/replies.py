@@ -2,9 +2,11 @@
 
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from django.db import transaction
 
+from workers.exceptions import MessageError
 from workers.locked import Entry
 from workers.messages import Reply
 from workers.store import journal, sql
@@ -53,6 +55,17 @@ def file(reply: Reply, worker: str, now: datetime | None = None) -> bool:
 def filed(limit: int) -> list[Reply]:
     """Return filed replies that are yet to be settled, the oldest steps first."""
     found = sql.fetch(
-        "SELECT reply FROM workers_step WHERE reply IS NOT NULL ORDER BY id LIMIT %s", [limit]
+        "SELECT id, claim_id, attempt, reply FROM workers_step WHERE reply IS NOT NULL"
+        " ORDER BY id LIMIT %s",
+        [limit],
     )
-    return [Reply.from_wire(sql.document(row[0])) for row in found]
+    return [_read(*row) for row in found]
+
+
+def _read(step_id: int, claim_id: Any, attempt: int, body: Any) -> Reply:
+    try:
+        return Reply.from_wire(sql.document(body))
+    except MessageError as error:
+        # Filed by code that speaks otherwise; left alone it would be met again for ever.
+        fault = {"kind": "permanent", "code": "reply_unreadable", "message": str(error)}
+        return Reply(step_id, UUID(str(claim_id)), attempt, fault=fault)

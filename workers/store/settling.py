@@ -8,7 +8,7 @@ from datetime import datetime
 from django.db import transaction
 
 from workers import decisions
-from workers.locked import Entry, LockedProcess, StepRow
+from workers.locked import Entry, LockedProcess
 from workers.messages import Reply
 from workers.states import StepState
 from workers.store import flow, journal, rows, sql
@@ -121,30 +121,43 @@ def go_on(
     ready = [(locked, step) for locked in lockeds for step in decisions.ready_steps(locked, worker)]
     freed = _freed(lockeds)
     answers = answers or {}
-    agents = {step.agent for _, step in ready} | set(freed) | set(answers)
+    # Room that came free goes to the steps that wait for it, and a step that was queued
+    # just now to its agent's room, without waiting for a poll.
+    waited_for = set(freed) | _queued(lockeds)
+    agents = {step.agent for _, step in ready} | waited_for | set(answers)
     locked_flow = flow.LockedFlow(agents if claim else set(), lockeds[0].now)
     locked_flow.note_answers(answers)
     taken = take_or_queue(ready, locked_flow.room(freed), worker)
     for locked in lockeds:
         decisions.finish(locked, worker)
     rows.write(lockeds)
-    if freed and claim:
-        # Room that came free goes to the steps that wait for it, without waiting for a poll.
-        taken += claim_due_in_transaction(set(freed), worker, now)
+    if waited_for and claim:
+        taken += claim_due_in_transaction(waited_for, worker, now)
     return taken
 
 
+def _queued(lockeds: Sequence[LockedProcess]) -> set[str]:
+    """Return the agents of steps that were moved to pending and are due at once."""
+    return {
+        step.agent
+        for locked in lockeds
+        for step in locked.steps
+        if step.id in locked.step_origins
+        and step.state == StepState.PENDING
+        and step.not_before is not None
+        and step.not_before <= locked.now
+    }
+
+
 def _freed(lockeds: Sequence[LockedProcess]) -> dict[str, int]:
-    """Count the claims that the moves so far have ended, by agent."""
+    """Count the claims that the moves so far have ended, by the agent that held them."""
     return dict(
-        Counter(step.agent for locked in lockeds for step in locked.steps if _ended(locked, step))
-    )
-
-
-def _ended(locked: LockedProcess, step: StepRow) -> bool:
-    origin = locked.step_origins.get(step.id)
-    return (
-        origin is not None
-        and origin.state == StepState.PROCESSING
-        and step.state != StepState.PROCESSING
+        Counter(
+            origin.agent
+            for locked in lockeds
+            for step in locked.steps
+            if (origin := locked.step_origins.get(step.id)) is not None
+            and origin.state == StepState.PROCESSING
+            and step.state != StepState.PROCESSING
+        )
     )

@@ -28,7 +28,8 @@ def resubmit(
     with transaction.atomic():
         locked = _locked(process_id, sequence, now)
         names = decisions.resubmit(locked, actor, reason)
-        rows.write([locked])
+        # Branches that became ready while the process stood in error go on, too.
+        settling.go_on([locked], actor, now, claim=False)
     return names
 
 

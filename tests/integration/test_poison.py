@@ -1,0 +1,248 @@
+"""One message, reply or row that nobody can use holds up no other."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import OperationalError
+
+from tests.integration.conftest import NOW, claim, only
+from tests.integration.test_store_claims import start
+from tests.toyflow import agents as toy
+from workers import dispatch, runtime, scheduler, supervisor, tasks
+from workers.agent import Call
+from workers.exceptions import BrokerRefused, Permanent, Unavailable
+from workers.messages import Bundle, Reply
+from workers.models import Alert, Lease, Process, Step
+from workers.registry import register_workflow
+from workers.store import expiry, leases, replies, rows
+from workers.submission import submit
+from workers.testing import Wire
+from workers.workflow import Workflow, step
+
+pytestmark = pytest.mark.django_db
+
+
+def some(count: int) -> list[Process]:
+    return [submit("toy_line", subject=f"Toy {number}", input={}) for number in range(count)]
+
+
+def test_a_reply_that_cannot_be_stored_ends_its_own_step_only(
+    wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    processes = some(5)
+    scheduler.advance()
+    wire.deliver_all(dispatch.RUN_BUNDLE)
+    wires = [sent.body[0] for sent in wire.of(dispatch.SETTLE)]
+    poisoned = only(processes[2], "one").pk
+    real = rows.write
+
+    def refuse(lockeds: Any) -> None:
+        for locked in lockeds:
+            for row in locked.steps:
+                if row.id == poisoned and row.state == "processed":
+                    raise ValueError("unsupported Unicode escape")
+        real(lockeds)
+
+    monkeypatch.setattr(rows, "write", refuse)
+    wire.drop_all()
+
+    tasks.settle_now(*wires)
+    wire.run_until_idle()
+
+    states = [wire.states(process)["one"] for process in processes]
+    assert states == ["processed", "processed", "error", "processed", "processed"]
+    assert only(processes[2], "one").fault["code"] == "reply_unusable"
+
+
+def test_a_database_that_is_away_is_no_poison(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
+    (process,) = some(1)
+    scheduler.advance()
+    wire.deliver_all(dispatch.RUN_BUNDLE)
+    (sent,) = wire.of(dispatch.SETTLE)
+
+    def away(lockeds: Any) -> None:
+        raise OperationalError("server closed the connection")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(rows, "write", away)
+        with pytest.raises(OperationalError):
+            tasks.settle_now(sent.body[0])
+
+    assert wire.states(process)["one"] == "processing"
+
+
+def test_a_filed_reply_of_unknown_form_ends_its_step_and_not_the_scheduler(wire: Wire) -> None:
+    first, second = some(2)
+    scheduler.advance()
+    start(_claims(first))
+    Step.objects.filter(process=first, name="one").update(
+        reply={"fault": {"kind": "from the future"}}
+    )
+    wire.drop_all()
+
+    wire.run_until_idle()
+    only(second, "one")
+
+    assert wire.states(first)["one"] == "error"
+    assert only(first, "one").fault["code"] == "reply_unreadable"
+
+
+def _claims(process: Process) -> list[Any]:
+    from workers.store.claims import Claim
+
+    row = only(process, "one")
+    return [Claim(row.pk, process.pk, row.claim_id, 1, "one", row.agent, 30)]
+
+
+@pytest.mark.parametrize(
+    ("fault", "kept"),
+    [
+        (Unavailable("x", "later", retry_after=1.7e12), 86_400.0),
+        (Unavailable("x", "later", retry_after=float("nan")), None),
+        (Unavailable("x", "later", retry_after=-5), None),
+        (Permanent("bad\x00code", "half \ud800 char"), None),
+    ],
+    ids=["epoch", "NaN", "negative", "text"],
+)
+def test_an_absurd_fault_is_made_storable(wire: Wire, fault: Any, kept: float | None) -> None:
+    def fail(call: Call) -> dict[str, Any]:
+        raise fault
+
+    toy.script["toy.alpha"] = fail
+    (process,) = some(1)
+
+    wire.run_until_idle()
+
+    row = only(process, "one")
+    assert row.state in ("pending", "error")
+    assert row.fault["retry_after"] == kept
+    assert "\x00" not in row.fault["code"]
+
+
+def test_a_payload_that_cannot_be_sent_ends_its_own_step_only(wire: Wire) -> None:
+    register_workflow(
+        Workflow("toy_odd", 1, (step("one", "toy.alpha", request=lambda i, r: {"x": object()}),))
+    )
+    odd = submit("toy_odd", subject="Odd", input={})
+    (good,) = some(1)
+
+    wire.run_until_idle()
+
+    assert wire.states(odd) == {"one": "error"}
+    assert set(wire.states(good).values()) == {"processed"}
+
+
+def test_one_agent_s_queue_that_refuses_holds_up_no_other(
+    wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (process,) = some(1)
+    narrow = submit("toy_narrow", subject="Narrow", input={})
+    real = wire.take
+
+    def refuse_alpha(name: str, body: list[Any], to: str, **options: Any) -> None:
+        if name == dispatch.RUN_BUNDLE and body[0]["agent"] == "toy.alpha":
+            raise BrokerRefused("406 PRECONDITION_FAILED")
+        real(name, body, to, **options)
+
+    monkeypatch.setattr(dispatch, "_send", refuse_alpha)
+
+    wire.run_until_idle()
+
+    assert wire.states(narrow) == {"only": "processed"}
+    assert not scheduler._pause.is_on()
+    assert (only(process, "one").state, only(process, "one").failure_count) == ("pending", 0)
+
+
+def test_a_deadline_is_extended_once_and_then_expires(wire: Wire) -> None:
+    process = submit("toy_line", subject="Toy 1", input={}, now=NOW)
+    start(claim())
+    late = NOW + timedelta(seconds=60)
+    assert expiry.extend_gap(60, 10, late) == 1
+
+    # However slow the sweeps are from now on.
+    assert expiry.extend_gap(60, 10, late + timedelta(seconds=30)) == 0
+    assert expiry.expire("supervisor", late + timedelta(seconds=30)).reset == 1
+    assert only(process, "one").failure_count == 1
+
+
+def test_a_sweep_that_fails_remembers_the_gap(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
+    supervisor.sweep()
+    Lease.objects.update(performed_at="2026-01-01T00:00Z")
+
+    def fail(worker: str) -> None:
+        raise OperationalError("the database went away again")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(expiry, "expire", fail)
+        with pytest.raises(OperationalError):
+            supervisor.sweep()
+
+    gap = leases.seconds_since(leases.SWEEP)
+    assert gap is not None
+    assert gap > 1000
+    assert supervisor.sweep().had_lease
+
+
+def test_a_reply_is_filed_again_while_the_database_is_away(
+    wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = submit("toy_optional", subject="Toy 1", input={})
+    scheduler.advance()
+    wire.deliver_all(dispatch.RUN_BUNDLE)
+    wire.deliver_all(dispatch.SETTLE)
+    (mail,) = wire.of(dispatch.RUN_BUNDLE)
+    wire.messages.remove(mail)
+    real, failures = replies.file, [1, 1]
+
+    def flaky(reply: Reply, worker: str) -> bool:
+        if failures:
+            failures.pop()
+            raise OperationalError("server closed the connection")
+        return real(reply, worker)
+
+    monkeypatch.setattr(replies, "file", flaky)
+    monkeypatch.setattr(runtime, "FILE_AGAIN_SECONDS", 0)
+    monkeypatch.setattr(runtime.connection, "close", lambda: None)
+
+    assert runtime.perform(Bundle.from_wire(mail.body[0])) == 1
+
+    assert only(process, "mail").reply is not None
+
+
+def test_an_optional_step_that_expires_in_a_process_in_error_is_skipped(wire: Wire) -> None:
+    register_workflow(
+        Workflow(
+            "toy_side",
+            1,
+            (step("main", "toy.alpha"), step("side", "toy.mailer", optional=True)),
+        )
+    )
+    process = submit("toy_side", subject="Toy 1", input={}, now=NOW)
+    Process.objects.filter(pk=process.pk).update(state="error")
+    Step.objects.filter(process=process, name="side").update(
+        state="error", not_before=None, fault={"message": "no reply"}
+    )
+    Process.objects.filter(pk=process.pk).update(needs_decision=True)
+
+    scheduler.advance()
+
+    assert wire.states(process)["side"] == "skipped"
+    assert Alert.objects.filter(code="step_skipped").count() == 1
+
+
+def test_the_window_of_the_agent_that_held_the_claim_is_freed(wire: Wire) -> None:
+    from workers.models import Flow
+
+    Flow.objects.filter(agent="toy.alpha").update(window=3)
+    for number in range(8):
+        submit("toy_fallback", subject=f"Toy {number}", input={})
+    toy.script["toy.alpha"] = lambda call: (_ for _ in ()).throw(Permanent("no", "no"))
+    scheduler.advance()
+
+    while wire.messages:
+        wire.deliver(wire.messages[0])
+        in_flight = Step.objects.filter(agent="toy.alpha", state="processing").count()
+        assert in_flight <= 3
+
+    assert set(Process.objects.values_list("state", flat=True)) == {"processed"}
