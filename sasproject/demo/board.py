@@ -1,0 +1,152 @@
+"""The live board: orders moving, failing, recovering, on one screen of the terminal."""
+
+from collections.abc import Mapping, Sequence
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from sasproject.demo.scene import Scene
+from sasproject.demo.wording import Said
+
+STYLES = {
+    "quiet": "dim",
+    "busy": "cyan",
+    "good": "green",
+    "warning": "yellow",
+    "bad": "bold red",
+}
+EVENT_ROWS = 5
+#: Lines of the board that are neither an order nor an event.
+OTHER_LINES = 13
+FEWEST_ORDERS = 3
+CUSTOMER_WIDTH = 15
+#: Below this width what happens matters more than to whom.
+WIDE = 100
+
+
+def order_rows(height: int) -> int:
+    """Return how many orders a terminal of that height has room for."""
+    return max(FEWEST_ORDERS, height - OTHER_LINES - EVENT_ROWS)
+
+
+def render(
+    scene: Scene, urls: Mapping[str, str], keys: str, *, width: int = WIDE
+) -> RenderableType:
+    """Return the picture, to be printed anywhere."""
+    return Group(
+        _header(urls),
+        _counters(scene),
+        _orders(scene, is_wide=width >= WIDE),
+        _processes(scene),
+        _events(scene),
+        Text(keys, style="bold reverse"),
+    )
+
+
+def _header(urls: Mapping[str, str]) -> RenderableType:
+    grid = Table.grid(padding=(0, 2))
+    for what, url in urls.items():
+        grid.add_row(Text(what, style="bold"), Text(url))
+    return grid
+
+
+def _counters(scene: Scene) -> RenderableType:
+    figures = scene.figures
+    orders = [
+        Said(f"orders: {figures.placed}", "busy"),
+        Said(f"processed: {figures.of('processed')}", "good"),
+        Said(f"open: {figures.open}", "busy"),
+        Said(f"trying again: {figures.failing}", "warning" if figures.failing else "quiet"),
+        *(
+            Said(f"{state}: {figures.of(state)}", "bad" if state == "error" else "warning")
+            for state in ("error", "compensating", "compensated", "cancelled")
+            if figures.of(state)
+        ),
+    ]
+    proof = [
+        Said(f"kills: {figures.kills}", "warning" if figures.kills else "quiet"),
+        Said(f"recovered: {figures.recovered}", "good"),
+        Said(f"lost orders: {figures.lost}", "bad" if figures.lost else "good"),
+        Said(f"duplicate effects: {figures.duplicates}", "bad" if figures.duplicates else "good"),
+    ]
+    title = "PAYMENT IS DOWN" if scene.is_payment_down else None
+    if scene.is_ending:
+        title = "ending: waiting for the open orders"
+    style = "yellow" if title else "dim"
+    return Panel(Group(_joined(orders), _joined(proof)), title=title, border_style=style)
+
+
+def _orders(scene: Scene, *, is_wide: bool) -> RenderableType:
+    table = Table(box=None, expand=True, padding=(0, 1), header_style="bold")
+    table.add_column("order", justify="right", no_wrap=True)
+    if is_wide:
+        table.add_column("customer", width=CUSTOMER_WIDTH, no_wrap=True)
+    steps = list(dict.fromkeys(name for row in scene.rows for name in row.steps))
+    for name in steps:
+        table.add_column(name, no_wrap=True, min_width=5)
+    table.add_column("what happens", ratio=1, no_wrap=True, overflow="ellipsis")
+    for row in scene.rows:
+        table.add_row(
+            Text(str(row.number)),
+            *([Text(row.customer)] if is_wide else []),
+            *(_text(row.steps.get(name, Said(""))) for name in steps),
+            _text(row.says),
+        )
+    return table
+
+
+def _processes(scene: Scene) -> RenderableType:
+    shown = []
+    for role, pids in scene.roles.items():
+        restarts = scene.restarts.get(role, 0)
+        again = f" ({restarts}x again)" if restarts else ""
+        if pids:
+            shown.append(Said(f"{role} {pids[0]}{again}", "warning" if restarts else "quiet"))
+        else:
+            shown.append(Said(f"{role} DOWN{again}", "bad"))
+    return Group(Text(""), _joined(shown))
+
+
+def _events(scene: Scene) -> RenderableType:
+    grid = Table.grid(padding=(0, 1))
+    grid.add_column(no_wrap=True)
+    grid.add_column(no_wrap=True, overflow="ellipsis")
+    for at, what in scene.events:
+        grid.add_row(Text(f"{at.astimezone():%H:%M:%S}", style="dim"), Text(what))
+    return Group(Text(""), grid)
+
+
+def _joined(parts: Sequence[Said]) -> Text:
+    return Text(" · ").join(_text(part) for part in parts)
+
+
+def _text(said: Said) -> Text:
+    return Text(said.text, style=STYLES[said.tone])
+
+
+class Screen:
+    """The terminal while the board covers it."""
+
+    def __init__(self, console: Console, urls: Mapping[str, str], keys: str) -> None:
+        self._urls = urls
+        self._keys = keys
+        self._console = console
+        self._live = Live(console=console, screen=True, auto_refresh=False)
+
+    def __enter__(self) -> "Screen":
+        self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._live.stop()
+
+    @property
+    def order_rows(self) -> int:
+        return order_rows(self._console.size.height)
+
+    def show(self, scene: Scene) -> None:
+        picture = render(scene, self._urls, self._keys, width=self._console.size.width)
+        self._live.update(picture, refresh=True)

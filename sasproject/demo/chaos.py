@@ -1,0 +1,48 @@
+"""Kills processes of the stack the hard way, and counts how often."""
+
+import itertools
+import json
+from pathlib import Path
+
+from sasproject.stack.runner import Runner
+
+WORKERS = ("agents", "scheduler")
+
+
+class Chaos:
+    """kill -9 by role; the stack starts again what it has lost."""
+
+    def __init__(self, runner: Runner, run_dir: Path) -> None:
+        self._runner = runner
+        self._listing = run_dir / "stack.json"
+        self._workers = itertools.cycle(WORKERS)
+        self._main: dict[str, int] = {}
+        self.kills = 0
+        #: Role -> how often another process took its place.
+        self.restarts: dict[str, int] = {}
+
+    def roles(self) -> dict[str, list[int]]:
+        """Return role -> process ids now, from the stack's own listing."""
+        try:
+            listed: dict[str, list[int]] = json.loads(self._listing.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        listed.pop("stack", None)
+        for role, pids in listed.items():
+            if pids and self._main.setdefault(role, pids[0]) != pids[0]:
+                self._main[role] = pids[0]
+                self.restarts[role] = self.restarts.get(role, 0) + 1
+        return listed
+
+    def kill(self, role: str) -> bool:
+        """Kill the role's main process; False when it is down already."""
+        if not self._runner.pids(role):
+            return False
+        self._runner.kill(role)
+        self.kills += 1
+        return True
+
+    def kill_a_worker(self) -> str | None:
+        """Kill one of the workers, taking turns; return which, None if it is down already."""
+        role = next(self._workers)
+        return role if self.kill(role) else None

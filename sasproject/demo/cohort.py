@@ -1,0 +1,71 @@
+"""The orders of one run of the demo, as the state store knows them.
+
+States are compared as plain text, so that states this version does not know yet count right
+once they come.
+"""
+
+from django.db.models import Count, QuerySet
+
+from orders.models import Order
+from workers.models import Alert, Journal, Process, Step
+
+FINAL = frozenset({"processed", "compensated", "cancelled"})
+#: An order in these is on its own way; no alert makes it an operator's.
+OPEN = frozenset({"pending", "processing"})
+#: What the journal says of an order that something happened to.
+TROUBLES = ("failed", "expired", "parked", "lost", "handed_back", "fell_back", "stale_reply")
+
+
+class Cohort:
+    """The orders that carry one reference."""
+
+    def __init__(self, reference: str) -> None:
+        self._orders = Order.objects.filter(reference=reference)
+
+    def orders(self) -> QuerySet[Order]:
+        return self._orders
+
+    def states(self) -> dict[int, str]:
+        """Return the state of every order by its number."""
+        return dict(self._orders.values_list("number", "process__state"))
+
+    def counts(self) -> dict[str, int]:
+        """Return how many orders are in which state."""
+        counted = self._orders.values_list("process__state").annotate(n=Count("number"))
+        return {str(state): int(number) for state, number in counted}
+
+    def alerted(self) -> set[int]:
+        """Return the orders of which an operator was told."""
+        return self._numbers(Alert.objects.filter(process__in=self._processes()))
+
+    def troubled(self) -> set[int]:
+        """Return the orders that met a failure, a loss or an outage."""
+        rows = Journal.objects.filter(event__in=TROUBLES, process__in=self._processes())
+        return self._numbers(rows)
+
+    def moving(self) -> set[int]:
+        """Return the orders that will go on by themselves."""
+        open_ones = self._orders.filter(process__state__in=OPEN)
+        claimed = Step.objects.filter(state="processing", process__in=self._processes())
+        return set(open_ones.values_list("number", flat=True)) | self._numbers(claimed)
+
+    def failing(self) -> int:
+        """Count the orders that try again what has failed."""
+        steps = Step.objects.filter(
+            state__in=("pending", "processing"),
+            fault__isnull=False,
+            process__in=self._processes().filter(state__in=OPEN),
+        )
+        return int(steps.values("process_id").distinct().count())
+
+    def is_calling(self, agent: str) -> bool:
+        """Say whether this agent works for one of the orders at this moment."""
+        claimed = Step.objects.filter(state="processing", process__in=self._processes())
+        return claimed.filter(agent=agent, started_at__isnull=False).exists()
+
+    def _processes(self) -> QuerySet[Process]:
+        return Process.objects.filter(pk__in=self._orders.values("process_id"))
+
+    def _numbers(self, rows: QuerySet[Alert] | QuerySet[Journal] | QuerySet[Step]) -> set[int]:
+        owners = rows.values_list("process_id", flat=True)
+        return set(self._orders.filter(process_id__in=owners).values_list("number", flat=True))

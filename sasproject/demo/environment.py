@@ -1,0 +1,67 @@
+"""The environment of a demo: a run folder of its own and an engine tuned to heal in seconds.
+
+Settings are read when Django starts, so the command prepares the environment and runs
+itself again in it, in the same process.
+"""
+
+import os
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NoReturn
+
+from sasproject import brokers
+from sasproject.celery import app
+
+#: So that a failure heals while somebody watches.  What the caller has set stays.
+SETTINGS = {
+    "SAS_STEP_TIMEOUT_SECONDS": "4",
+    "SAS_EXPIRY_GRACE_SECONDS": "0.5",
+    "SAS_BACKOFF_BASE_SECONDS": "0.5",
+    "SAS_BACKOFF_CAP_SECONDS": "3",
+    "SAS_DISPATCH_ALLOWANCE_SECONDS": "3",
+    "SAS_SWEEP_SECONDS": "1",
+    "SAS_POLL_SECONDS": "1",
+    # A killed Supervisor holds its lease until it is over.
+    "SAS_LEASE_SECONDS": "3",
+    # What waits for a worker waits in the rows, where it is seen, and not in the broker.
+    "SAS_WINDOW": "12",
+    # Faults strike at random: three in a row at one step would be nothing unusual.
+    "SAS_FAILURE_THRESHOLD": "6",
+}
+
+#: Holds the process that was prepared, and since when the demo runs.
+MARK = "DEMO_PREPARED"
+
+
+def prepare(environ: Mapping[str, str], run_dir: Path) -> dict[str, str]:
+    """Return the environment for a demo below ``run_dir``, good for this process only."""
+    return {
+        **SETTINGS,
+        **environ,
+        "SAS_RUN_DIR": str(run_dir / "demo"),
+        MARK: f"{os.getpid()} {time.monotonic()}",
+    }
+
+
+def is_prepared(environ: Mapping[str, str]) -> bool:
+    return environ.get(MARK, "").partition(" ")[0] == str(os.getpid())
+
+
+def began(environ: Mapping[str, str]) -> float:
+    """Return when the demo began, on the monotonic clock."""
+    return float(environ[MARK].partition(" ")[2])
+
+
+def run_again(environ: Mapping[str, str]) -> NoReturn:
+    """Become the same command in another environment."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], dict(environ))  # noqa: S606
+
+
+def use_broker(environ: Mapping[str, str], run_dir: Path) -> None:
+    """Have this process, too, send its nudges to the broker of the stack's processes."""
+    url, options = brokers.configure(environ.get("BROKER_URL", ""), run_dir)
+    app.conf.update(broker_url=url, broker_transport_options=options)

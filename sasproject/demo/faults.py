@@ -1,0 +1,63 @@
+"""What the demo's remote services do wrong, switched on and off over HTTP."""
+
+from typing import Any
+
+import httpx2
+
+SECONDS = 10
+
+#: Refusals (4xx) are for whole orders, never at random: a service that refuses a call it
+#: has already carried out would be lying, and not merely failing.
+FAULTS: dict[str, dict[str, Any]] = {
+    "payment": {
+        # Long enough for a kill to hit a charge in its middle.
+        "latency_seconds": 0.1,
+        "error_rate": 0.15,
+        "drop_after_effect_rate": 0.05,
+        "duplicate_rate": 0.05,
+    },
+    "shipping": {"hang_rate": 0.04, "fail_every": 12, "error_status": 422},
+    "billing": {
+        "latency_seconds": 0.05,
+        "error_rate": 0.08,
+        "error_status": 500,
+        "garbage_rate": 0.04,
+    },
+    "courier": {"latency_seconds": 0.05, "error_rate": 0.1},
+}
+
+
+class Faults:
+    """The fault switches of a run."""
+
+    def __init__(self, sandbox_url: str, seed: int) -> None:
+        self._url = sandbox_url
+        self._seed = seed
+        self.is_payment_down = False
+
+    def switch_on(self) -> None:
+        for service in FAULTS:
+            self._put(service, self._usual(service))
+
+    def clear(self) -> None:
+        """Have every service work without a fault."""
+        for service in FAULTS:
+            self._put(service, {})
+        self.is_payment_down = False
+
+    def take_payment_down(self) -> None:
+        self._put("payment", {**self._usual("payment"), "down": True})
+        self.is_payment_down = True
+
+    def bring_payment_up(self) -> None:
+        self._put("payment", self._usual("payment"))
+        self.is_payment_down = False
+
+    def _usual(self, service: str) -> dict[str, Any]:
+        return {**FAULTS[service], "seed": self._seed}
+
+    def _put(self, service: str, faults: dict[str, Any]) -> None:
+        """Raises ``httpx2.HTTPError`` when the sandbox does not take it."""
+        url = f"{self._url}/{service}/faults"
+        with httpx2.Client(timeout=SECONDS, trust_env=False) as client:
+            client.put(url, json=faults).raise_for_status()

@@ -1,0 +1,50 @@
+"""The figures of a run while it goes on."""
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from sasproject.demo.cohort import FINAL, OPEN, Cohort
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """How the accepted orders stand at one moment."""
+
+    placed: int = 0
+    #: State -> how many orders are in it.
+    states: Mapping[str, int] | None = None
+    #: Open orders that try again what has failed.
+    failing: int = 0
+    recovered: int = 0
+    #: Accepted orders that the store does not know, or holds in error without an alert.
+    lost: int = 0
+    kills: int = 0
+    duplicates: int = 0
+
+    def of(self, state: str) -> int:
+        return (self.states or {}).get(state, 0)
+
+    @property
+    def open(self) -> int:
+        """Count the orders on their way, those that are not begun included."""
+        return sum(self.of(state) for state in OPEN)
+
+
+def read(cohort: Cohort, accepted: Collection[int], *, kills: int, duplicates: int) -> Figures:
+    """Read the figures of a cohort of which the submitter knows the ``accepted`` orders."""
+    # First the list, then the store: an order that is accepted meanwhile is not lost.
+    accepted = list(accepted)
+    states = cohort.states()
+    troubled = cohort.troubled()
+    held = {number for number, state in states.items() if state not in FINAL | OPEN}
+    untold = held - cohort.alerted() if held else set()
+    return Figures(
+        placed=len(accepted),
+        states=Counter(states.values()),
+        failing=cohort.failing(),
+        recovered=sum(states[number] in FINAL for number in troubled if number in states),
+        lost=sum(number not in states or number in untold for number in accepted),
+        kills=kills,
+        duplicates=duplicates,
+    )

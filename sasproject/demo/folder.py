@@ -1,0 +1,29 @@
+"""The demo's run folder: emptied, so that the store and the ledgers begin together."""
+
+import shutil
+from pathlib import Path
+
+from sasproject.stack import leftovers
+from sasproject.stack.folder import RunFolder
+
+KEPT = "stack.lock"
+
+
+def empty(path: Path) -> None:
+    """Remove what an earlier demo left in its folder, its processes included.
+
+    Raises ``StackError`` while another demo lives there.
+    """
+    folder = RunFolder(path)
+    folder.claim()
+    try:
+        leftovers.end(path)
+        for entry in path.iterdir():
+            if entry.name == KEPT:
+                continue
+            if entry.is_dir() and not entry.is_symlink():
+                shutil.rmtree(entry)
+            else:
+                entry.unlink(missing_ok=True)
+    finally:
+        folder.release()

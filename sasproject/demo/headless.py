@@ -1,0 +1,54 @@
+"""The demo without a person: orders, kills at seeded points, and patience until all have ended."""
+
+from functools import partial
+
+from sasproject.demo import addresses, script
+from sasproject.demo.ending import Stopped
+from sasproject.demo.progress import Progress
+from sasproject.demo.run import Run
+
+#: How long a kill waits for the worst moment, and how closely it looks.
+WORST_MOMENT_SECONDS = 3.0
+CLOSELY_SECONDS = 0.03
+#: How long a kill waits for its victim, should that be down already.
+VICTIM_SECONDS = 15.0
+#: How long the last orders may take under faults, and how long without: at least, and per order.
+PATIENCE_SECONDS = (15.0, 0.25)
+LAST_PATIENCE_SECONDS = (105.0, 1.0)
+#: Beyond any wait of a healthy run; the generator has a pace, not a limit of time.
+LONG = 24 * 3600.0
+
+
+def play(run: Run, orders: int) -> None:
+    """Place the orders, kill what the script says, and wait until every order has ended."""
+    progress = Progress(run.voice, run.began)
+    progress.begin(addresses.of(run.stack))
+
+    def show() -> None:
+        if run.ending.interrupts:
+            raise Stopped
+        if progress.is_due():
+            progress.show(run.look())
+
+    run.faults.switch_on()
+    run.generator.start()
+    for kill in script.kills(run.seed, orders, list(run.chaos.roles())):
+        run.until(partial(_is_time_for, run, kill), LONG, show)
+        run.until(run.is_charging, WORST_MOMENT_SECONDS, show, every=CLOSELY_SECONDS)
+        if run.until(partial(run.chaos.kill, kill.role), VICTIM_SECONDS, show):
+            run.voice.tell(f"kill -9 {kill.role}, after {len(run.generator.accepted)} orders")
+    run.until(lambda: run.generator.is_finished, LONG, show)
+    if not run.until(run.is_settled, _patience(PATIENCE_SECONDS, orders), show):
+        run.voice.tell("faults off for the last orders")
+        run.faults.clear()
+        run.until(run.is_settled, _patience(LAST_PATIENCE_SECONDS, orders), show)
+    progress.show(run.look())
+
+
+def _patience(seconds: tuple[float, float], orders: int) -> float:
+    at_least, per_order = seconds
+    return max(at_least, per_order * orders)
+
+
+def _is_time_for(run: Run, kill: script.Kill) -> bool:
+    return len(run.generator.accepted) >= kill.after or run.generator.is_finished

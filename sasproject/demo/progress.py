@@ -1,0 +1,50 @@
+"""The demo without a board: one plain line a second."""
+
+import time
+from collections.abc import Mapping
+
+from sasproject.demo.figures import Figures
+from sasproject.demo.voice import Voice
+
+INTERVAL_SECONDS = 1.0
+
+
+def line(figures: Figures, seconds: float) -> str:
+    """Return the figures in words."""
+    parts = [
+        f"{figures.placed} placed",
+        f"{figures.of('processed')} processed",
+        f"{figures.open} open",
+        *([f"{figures.failing} of them trying again"] if figures.failing else []),
+        f"{figures.recovered} recovered",
+        *(
+            f"{figures.of(state)} {state}"
+            for state in ("error", "compensating", "compensated", "cancelled")
+            if figures.of(state)
+        ),
+        f"{figures.kills} kills",
+        f"{figures.lost} lost",
+    ]
+    return f"{seconds:3.0f} s: {', '.join(parts)}"
+
+
+class Progress:
+    """Says the figures, not more than once a second."""
+
+    def __init__(self, voice: Voice, began: float) -> None:
+        self._voice = voice
+        self._began = began
+        self._due = 0.0
+
+    def begin(self, addresses: Mapping[str, str]) -> None:
+        """Say where the demo can be looked at."""
+        for what, url in addresses.items():
+            self._voice.tell(f"{what}: {url}")
+
+    def is_due(self) -> bool:
+        return time.monotonic() >= self._due
+
+    def show(self, figures: Figures) -> None:
+        now = time.monotonic()
+        self._due = now + INTERVAL_SECONDS
+        self._voice.tell(line(figures, now - self._began))

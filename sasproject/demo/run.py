@@ -1,0 +1,147 @@
+"""One run of the demo: a started stack, what is done to it, and what came of it."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from uuid import uuid4
+
+import httpx2
+from django.db import DatabaseError, InterfaceError, connection
+
+from orders import invariants as shop
+from sasproject.demo import figures, script, tally
+from sasproject.demo.chaos import Chaos
+from sasproject.demo.cohort import Cohort
+from sasproject.demo.ending import Ending, Stopped
+from sasproject.demo.faults import Faults
+from sasproject.demo.figures import Figures
+from sasproject.demo.generator import Generator
+from sasproject.demo.voice import Voice
+from sasproject.stack.assembly import Stack
+from sasproject.stack.exceptions import StackError
+from workers import invariants as engine
+
+TICK_SECONDS = 0.1
+LEDGER_SECONDS = 2.0
+
+Ledgers = shop.Ledgers
+
+
+class Run:
+    """What both courses of the demo share."""
+
+    def __init__(
+        self,
+        stack: Stack,
+        run_dir: Path,
+        *,
+        seed: int,
+        per_second: float,
+        orders: int | None,
+        ending: Ending,
+        voice: Voice,
+        began: float,
+    ) -> None:
+        self.stack = stack
+        self.seed = seed
+        self.ending = ending
+        self.voice = voice
+        self.began = began
+        self.reference = f"demo-{uuid4().hex[:12]}"
+        self.cohort = Cohort(self.reference)
+        self.faults = Faults(stack.sandbox_url, seed)
+        self.chaos = Chaos(stack.runner, run_dir)
+        self.generator = Generator(
+            script.purchases(seed),
+            reference=self.reference,
+            per_second=per_second,
+            limit=orders,
+        )
+        self._figures = Figures()
+        self._duplicates = 0
+        self._ledgers_due = 0.0
+        self._faults_before = tally.struck(Ledgers.read(stack.sandbox_url))
+
+    def tick(self, seconds: float) -> None:
+        """Let some time pass; raise what must end the run."""
+        if self.stack.runner.wait(seconds) and not self.ending.is_wanted:
+            raise StackError("The stack ended by itself.")
+        if self.ending.is_terminated:
+            raise Stopped
+        if self.generator.problem is not None:
+            raise self.generator.problem
+
+    def until(
+        self,
+        condition: Callable[[], bool],
+        seconds: float,
+        between: Callable[[], None],
+        *,
+        every: float = TICK_SECONDS,
+    ) -> bool:
+        """Wait until ``condition`` holds, calling ``between``; False when it did not in time."""
+        limit = time.monotonic() + seconds
+        while not condition():
+            if time.monotonic() > limit:
+                return False
+            between()
+            self.tick(every)
+        return True
+
+    def look(self) -> Figures:
+        """Return the figures now; the last ones while database or sandbox do not answer."""
+        try:
+            if time.monotonic() >= self._ledgers_due:
+                self._ledgers_due = time.monotonic() + LEDGER_SECONDS
+                ledgers = Ledgers.read(self.stack.sandbox_url)
+                self._duplicates = tally.duplicate_effects(ledgers, self.generator.accepted)
+            self._figures = figures.read(
+                self.cohort,
+                self.generator.accepted,
+                kills=self.chaos.kills,
+                duplicates=self._duplicates,
+            )
+        except httpx2.HTTPError:
+            pass
+        except (DatabaseError, InterfaceError):
+            connection.close()
+        return self._figures
+
+    def is_charging(self) -> bool:
+        """Say whether a customer is being charged at this moment."""
+        return self._ask(lambda: self.cohort.is_calling("payment.charge"))
+
+    def is_settled(self) -> bool:
+        """Say whether no order will move any more by itself."""
+        return self._ask(lambda: not self.cohort.moving())
+
+    def tally(self) -> tally.Tally:
+        """Count what came of it: last thing while the sandbox still answers."""
+        accepted = list(self.generator.accepted)
+        # First what the store holds for settled, then the ledgers: an effect of an order that
+        # still moves may happen between the two.
+        moving = self.cohort.moving()
+        states = self.cohort.states()
+        ledgers = Ledgers.read(self.stack.sandbox_url)
+        return tally.count(
+            accepted,
+            states,
+            alerted=self.cohort.alerted(),
+            troubled=self.cohort.troubled(),
+            ledgers=ledgers,
+            faults_before=self._faults_before,
+            kills=self.chaos.kills,
+            seconds=time.monotonic() - self.began,
+            violations=[
+                *engine.violations(),
+                *shop.violations(ledgers, set(states) - moving),
+            ],
+        )
+
+    def _ask(self, question: Callable[[], bool]) -> bool:
+        """Ask the database; no answer is a no."""
+        try:
+            return question()
+        except (DatabaseError, InterfaceError):
+            connection.close()
+            return False

@@ -1,0 +1,89 @@
+"""The script is played: orders, kills at their moments, patience, and faults off at last."""
+
+from typing import Any
+
+import pytest
+
+from sasproject.demo import headless, script
+from sasproject.demo.ending import Stopped
+
+from .fakes import FakeRun
+
+ROLES = ("agents", "scheduler", "broker")
+
+
+def play(run: FakeRun, orders: int = 60) -> None:
+    headless.play(run, orders)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def run() -> FakeRun:
+    run = FakeRun()
+    run.settled = True
+    return run
+
+
+def test_kills_come_when_the_script_has_them(run: FakeRun) -> None:
+    play(run)
+    kills = [f"kill {kill.role} after {kill.after}" for kill in script.kills(7, 60, ROLES)]
+    assert run.done == ["faults", "start", *kills]
+    assert "kill -9 agents, after 20 orders" in run.said
+
+
+def test_a_kill_waits_for_a_charge_but_not_for_ever(run: FakeRun) -> None:
+    run.charging = False
+    play(run)
+    first = script.kills(7, 60, ROLES)[0]
+    late = first.after + int(headless.WORST_MOMENT_SECONDS)
+    assert run.done[2] == f"kill agents after {late}"
+    assert sum(deed.startswith("kill") for deed in run.done) == 3
+
+
+def test_a_kill_waits_for_a_victim_that_is_down(run: FakeRun) -> None:
+    run.down = {"scheduler"}
+    play(run)
+    assert [deed.split()[1] for deed in run.done[2:]] == list(ROLES)
+
+
+def test_a_broker_that_is_not_ours_lives() -> None:
+    run = FakeRun(roles=("agents", "scheduler", "web"))
+    run.settled = True
+    play(run)
+    assert [deed.split()[1] for deed in run.done[2:]] == ["agents", "scheduler"]
+
+
+def test_kills_come_although_fewer_orders_do(run: FakeRun) -> None:
+    run.generator.is_finished = True
+    play(run)
+    assert sum(deed.startswith("kill") for deed in run.done) == 3
+
+
+def test_only_the_last_orders_get_rid_of_the_faults(run: FakeRun) -> None:
+    run.settled = False
+    play(run)
+    assert run.done[-1] == "clear"
+    assert "faults off for the last orders" in run.said
+
+
+@pytest.mark.parametrize("is_debug", [True, False])
+def test_where_to_look_is_said(run: FakeRun, settings: Any, is_debug: bool) -> None:
+    settings.DEBUG = is_debug
+    said: list[str] = []
+    run.voice.tell = said.append  # type: ignore[method-assign]
+    play(run)
+    assert said[0] == "Shop: http://web/"
+    # Outside DEBUG there is no account with a password that everybody knows.
+    assert ("operator / operator" in said[1]) == is_debug
+
+
+def test_ctrl_c_stops_it(run: FakeRun) -> None:
+    run.ending.interrupts = 1
+    with pytest.raises(Stopped):
+        play(run)
+
+
+def test_the_last_line_tells_the_end(run: FakeRun) -> None:
+    shown: list[Any] = []
+    run.voice.tell = shown.append  # type: ignore[method-assign]
+    play(run)
+    assert "placed" in shown[-1]

@@ -1,0 +1,101 @@
+"""Keys are obeyed: what k, p, b and q do."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import httpx2
+import pytest
+
+from sasproject.demo.interactive import Course
+
+from .fakes import FakeRun
+
+
+def typing(run: FakeRun, *keys: str) -> Course:
+    typed = list(keys)
+    source: Any = SimpleNamespace(read=lambda: typed.pop(0) if typed else "")
+    course = Course(run, source, lambda is_ending: None)  # type: ignore[arg-type]
+    for _ in keys:
+        course.go_on()
+    return course
+
+
+def test_k_kills_a_worker() -> None:
+    run = FakeRun()
+    typing(run, "k", "k")
+    assert run.done == ["kill a worker", "kill a worker"]
+    assert run.said == ["kill -9 agents"] * 2
+
+
+def test_p_takes_payment_down_and_up() -> None:
+    run = FakeRun()
+    typing(run, "p", "p")
+    assert run.done == ["down", "up"]
+
+
+def test_two_keys_at_once_are_two_keys() -> None:
+    run = FakeRun()
+    typing(run, "pp")
+    assert run.done == ["down", "up"]
+
+
+def test_b_kills_the_broker_where_it_is_ours() -> None:
+    ours, theirs = FakeRun(), FakeRun(roles=("agents", "scheduler"))
+    typing(ours, "b")
+    typing(theirs, "b")
+    assert ours.done == ["kill broker after 0"]
+    assert theirs.done == []
+    assert theirs.said == ["the broker is not the demo's own: it stays"]
+
+
+@pytest.mark.parametrize("key", ["x", " ", "1"])
+def test_other_keys_do_nothing(key: str) -> None:
+    run = FakeRun()
+    assert not typing(run, key).is_over()
+    assert run.done == run.said == []
+
+
+def test_q_and_ctrl_c_end_it() -> None:
+    assert typing(FakeRun(), "q").is_over()
+    run = FakeRun()
+    course = typing(run, "")
+    assert not course.is_over()
+    run.ending.interrupts = 1
+    assert course.is_over()
+
+
+def test_the_end_stops_placing_and_brings_payment_up() -> None:
+    run = FakeRun()
+    course = typing(run, "p", "q")
+    run.settled = True
+    course.end()
+    assert run.done == ["down", "stop", "up"]
+
+
+def test_the_last_orders_get_rid_of_the_faults() -> None:
+    run = FakeRun()
+    typing(run, "q").end()
+    assert run.done == ["stop", "clear"]
+    assert run.said == ["faults off for the last orders"]
+
+
+def test_a_second_q_cuts_the_wait_short() -> None:
+    run = FakeRun()
+    course = typing(run, "q")
+    run.until = lambda condition, *_: (  # type: ignore[method-assign]
+        course._obey("q"),
+        condition(),
+    )[1]
+    course.end()
+    assert run.done == ["stop"]
+
+
+def test_services_that_do_not_answer_are_said() -> None:
+    run = FakeRun()
+
+    def refuse() -> None:
+        raise httpx2.ConnectError("refused")
+
+    run.faults.take_payment_down = refuse
+    typing(run, "p")
+    assert run.said == ["the services did not take it: refused"]

@@ -1,0 +1,57 @@
+"""The script: the same seed, the same orders and kills, and a pace that fits a minute."""
+
+from itertools import islice
+
+import pytest
+
+from orders.demo_data import PRODUCTS
+from sasproject.demo import script
+
+ROLES = ("agents", "scheduler", "broker", "web")
+
+
+def first(seed: int, count: int = 200) -> list[script.Purchase]:
+    return list(islice(script.purchases(seed), count))
+
+
+def test_the_same_seed_gives_the_same_script() -> None:
+    assert first(7) == first(7)
+    assert script.kills(7, 60, ROLES) == script.kills(7, 60, ROLES)
+
+
+def test_another_seed_gives_another() -> None:
+    assert first(7) != first(8)
+    assert script.kills(7, 600, ROLES) != script.kills(8, 600, ROLES)
+
+
+def test_only_what_is_sold_is_bought_each_product_once() -> None:
+    sold = {f"SKU-{number:03}" for number in range(1, len(PRODUCTS) + 1)}
+    for purchase in first(3):
+        skus = [line.sku for line in purchase.lines]
+        assert set(skus) <= sold
+        assert len(set(skus)) == len(skus) > 0
+        assert all(1 <= line.quantity <= 3 for line in purchase.lines)
+
+
+def test_few_orders_cannot_be_delivered() -> None:
+    undeliverable = sum("Nowhere" in purchase.customer.address for purchase in first(1, 2000))
+    assert 20 <= undeliverable <= 90
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("orders", [1, 2, 20, 60, 5000])
+def test_kills_come_while_orders_come(seed: int, orders: int) -> None:
+    kills = script.kills(seed, orders, ROLES)
+    assert [kill.role for kill in kills] == ["agents", "scheduler", "broker"]
+    assert all(1 <= kill.after <= orders for kill in kills)
+    assert sorted(kills, key=lambda kill: kill.after) == kills
+
+
+def test_a_broker_that_is_not_ours_is_not_killed_and_moves_no_other_kill() -> None:
+    with_broker = script.kills(7, 60, ROLES)
+    assert script.kills(7, 60, ("agents", "scheduler")) == with_broker[:2]
+
+
+@pytest.mark.parametrize(("orders", "pace"), [(1, 2.5), (20, 2.5), (60, 6.0), (100_000, 6.0)])
+def test_the_pace(orders: int, pace: float) -> None:
+    assert script.per_second(orders) == pace

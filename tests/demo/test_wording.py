@@ -1,0 +1,122 @@
+"""What the board says of an order, in words."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from sasproject.demo import wording
+from workers.progress import ProcessProgress, StepProgress
+
+NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+
+
+def step(name: str = "charge_payment", state: str = "pending", **facts: Any) -> StepProgress:
+    return StepProgress(
+        **{
+            **dict.fromkeys(StepProgress.__dataclass_fields__),
+            "name": name,
+            "state": state,
+            "agent": "payment.charge",
+            "attempt": 1,
+            "failure_count": 0,
+            "failure_threshold": 6,
+            "timeout_seconds": 5,
+            "explanation": "",
+            **facts,
+        }
+    )
+
+
+def process(state: str, *steps: StepProgress) -> ProcessProgress:
+    return ProcessProgress(
+        **{
+            **dict.fromkeys(ProcessProgress.__dataclass_fields__),
+            "id": 1,
+            "state": state,
+            "steps": steps,
+        }
+    )
+
+
+STARTED = {"started_at": NOW, "complete_by": NOW}
+
+
+@pytest.mark.parametrize(
+    ("state", "facts", "word"),
+    [
+        ("waiting", {}, "-"),
+        ("pending", {}, "next"),
+        ("pending", {"fault": {"kind": "transient"}}, "retry"),
+        ("processing", {}, "sent"),
+        ("processing", STARTED, "busy"),
+        ("processing", {**STARTED, "fault": {"kind": "expired"}}, "again"),
+        ("processed", {}, "done"),
+        ("error", {}, "ERROR"),
+        ("skipped", {}, "skipped"),
+        ("compensated", {}, "compensated"),
+    ],
+)
+def test_a_step_in_a_word(state: str, facts: dict[str, Any], word: str) -> None:
+    assert wording.cell(step(state=state, **facts)).text == word
+
+
+@pytest.mark.parametrize(
+    ("state", "troubles", "says"),
+    [
+        ("processed", (), "DONE"),
+        ("processed", ("failed",), "FAILED → RECOVERED, DONE"),
+        ("processed", ("parked", "expired", "lost"), "EXPIRED → RECOVERED, DONE"),
+        ("compensated", ("failed",), "FAILED → RECOVERED, COMPENSATED"),
+        ("cancelled", (), "CANCELLED"),
+    ],
+)
+def test_an_order_at_its_end(state: str, troubles: tuple[str, ...], says: str) -> None:
+    assert wording.order(process(state, step(state="processed")), troubles).text == says
+
+
+@pytest.mark.parametrize(
+    ("state", "facts", "says"),
+    [
+        ("pending", {}, "waiting for its turn at payment.charge"),
+        (
+            "pending",
+            {"fault": {"kind": "transient"}, "retry_seconds": 2.6},
+            "FAILED → RETRY payment in 3 s",
+        ),
+        (
+            "pending",
+            {"fault": {"kind": "unavailable"}, "retry_seconds": 1.2},
+            "PARKED → RETRY payment in 1 s",
+        ),
+        ("pending", {"fault": {"kind": "expired"}}, "EXPIRED → RETRY payment now"),
+        ("pending", {"fault": {"kind": "permanent"}}, "REFUSED → RETRY payment now"),
+        ("processing", {}, "waiting for a worker of payment.charge"),
+        ("processing", {**STARTED, "remaining_seconds": 3.7}, "payment, 4 s left"),
+        (
+            "processing",
+            {**STARTED, "remaining_seconds": 3.7, "fault": {"kind": "expired"}},
+            "EXPIRED → AGAIN payment, 4 s left",
+        ),
+        (
+            "processing",
+            {**STARTED, "remaining_seconds": -0.5},
+            "EXPIRED payment, waiting for the Supervisor",
+        ),
+    ],
+)
+def test_an_order_on_its_way(state: str, facts: dict[str, Any], says: str) -> None:
+    assert wording.order(process("processing", step(state=state, **facts)), ()).text == says
+
+
+def test_an_order_in_error_names_the_step() -> None:
+    found = wording.order(process("error", step("book_shipment", "error")), ())
+    assert (found.text, found.tone) == ("ERROR parcel, operator told", "bad")
+
+
+def test_an_order_nobody_has_looked_at() -> None:
+    assert wording.order(process("pending"), ()).text == "waiting for the Scheduler"
+
+
+def test_a_step_that_is_not_known_is_shown_by_its_own_name() -> None:
+    assert wording.step_name("refund_payment") == "refund_payment"
