@@ -58,7 +58,8 @@ def order_with(state: str = "processing", *, customer: str = "Ada", **steps: Any
         given = steps.get(name, {})
         columns = {given: True} if isinstance(given, str) else given
         key = f"{process.uid.hex}:{position}:1"
-        made = {"agent": agent, "idempotency_key": key, **columns}
+        after = list(STEPS)[max(0, position - 1) : position]
+        made = {"agent": agent, "idempotency_key": key, "after": after, **columns}
         StepFactory(process=process, name=name, position=position, **made)
     order = OrderFactory(process=process, customer_name=customer)
     process.subject = str(order)
