@@ -58,6 +58,11 @@ class TrackedOrder:
     version: str
 
     @property
+    def is_forward(self) -> bool:
+        """Say whether counting what is done tells how far the order has come."""
+        return self.tone not in ("compensating", "compensated", "cancelled")
+
+    @property
     def announcement(self) -> str:
         """Change whenever there is something worth reading out."""
         return _digest(self.tone, self.state, self.headline)
@@ -112,6 +117,10 @@ def _process_tone(process: ProcessProgress) -> str:
     return str(process.state)
 
 
+def _is_refused(step: StepProgress) -> bool:
+    return step.state == StepState.ERROR and (step.fault or {}).get("kind") == "refused"
+
+
 def _step_tone(step: StepProgress) -> str:
     if _is_troubled(step):
         return "retrying"
@@ -151,7 +160,7 @@ def _track_step(step: StepProgress, *, is_held_up: bool) -> TrackedStep:
     return TrackedStep(
         label=wording.step(step.name).label,
         tone=tone,
-        state=wording.step_state(tone),
+        state=wording.step_state("refused" if _is_refused(step) else tone),
         note=_note(step, is_held_up=is_held_up),
         attempt=_attempt(step),
         timeout_seconds=step.timeout_seconds if step.remaining_seconds is not None else None,
@@ -181,7 +190,7 @@ def _note(step: StepProgress, *, is_held_up: bool) -> str:
             return _sentences(fault, _next_attempt(step, is_again=bool(fault)), reassurance)
         case StepState.PROCESSING:
             return _sentences(fault, _time_left(step, is_again=bool(fault)), reassurance)
-        case StepState.ERROR if (step.fault or {}).get("kind") == "refused":
+        case StepState.ERROR if _is_refused(step):
             return fault
         case StepState.ERROR:
             return _sentences(fault, _("Our people have been told."), reassurance)

@@ -56,6 +56,7 @@ STEP_STATES: dict[str, Text] = {
     StepState.PENDING: lazy("Next"),
     StepState.PROCESSING: lazy("In progress"),
     "retrying": lazy("Trying again"),
+    "refused": lazy("Refused"),
     StepState.PROCESSED: lazy("Done"),
     StepState.ERROR: lazy("Held up"),
     StepState.SKIPPED: lazy("Skipped"),
@@ -109,6 +110,10 @@ def fault(name: str, details: Mapping[str, Any] | None) -> str:
         case "expired":
             return _("%(service)s did not answer in time.") % service
         case "permanent" | "refused":
-            refusal = REFUSALS.get(str(details.get("code")))
+            code = str(details.get("code"))
+            refusal = REFUSALS.get(code)
+            if refusal is None and details["kind"] == "refused" and name == "charge_payment":
+                # A bank gives what code it likes; a refused charge is a declined card.
+                refusal = REFUSALS["card_declined"]
             return str(refusal or _("%(service)s could not accept this order.") % service)
     return _("%(service)s had a problem.") % service

@@ -281,3 +281,22 @@ def test_a_poll_takes_four_queries(client: Client, django_assert_num_queries) ->
 
     with django_assert_num_queries(4):
         client.get(f"{order.get_absolute_url()}progress/")
+
+
+def test_a_declined_card_is_told_as_such_and_nobody_is_said_to_be_at_it(client: Client) -> None:
+    refused = {"kind": "refused", "code": "do_not_honour", "message": "answered 402"}
+    order = order_with(reserve_stock={"processed": True}, charge_payment={"error": True})
+    Step.objects.filter(process=order.process, name="charge_payment").update(
+        fault=refused, failure_count=0
+    )
+    Step.objects.filter(process=order.process, state="waiting").update(state="cancelled")
+    Process.objects.filter(pk=order.process_id).update(
+        state="compensated", outcome="compensated", finished_at=timezone.now()
+    )
+
+    text = page_of(client, order)
+
+    assert "Undone We could not complete your order. Everything was undone." in text
+    assert "Taking your payment Refused Your card was declined. You were not charged." in text
+    assert "Our people" not in text
+    assert "steps done" not in text
