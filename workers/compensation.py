@@ -130,27 +130,19 @@ def undone(locked: LockedProcess, step: StepRow, actor: str) -> None:
 
 def finish(locked: LockedProcess, actor: str) -> None:
     """End a compensating process once its way back is over, or show that it is stuck."""
-    if any(
-        step.state in (StepState.WAITING, StepState.PENDING, StepState.PROCESSING)
-        for step in locked.steps
-    ):
-        # A stuck undo holds back what waits for it; when only such steps are left, say so.
-        moving = any(
-            step.state in (StepState.PENDING, StepState.PROCESSING) for step in locked.steps
-        )
-        if moving or not _stuck(locked):
-            return
-    stuck = _stuck(locked)
+    states = {step.state for step in locked.steps}
+    stuck = [step.name for step in locked.undo_steps if step.state == StepState.ERROR]
+    if states & {StepState.PENDING, StepState.PROCESSING}:
+        return
+    if StepState.WAITING in states and not stuck:
+        return
     if stuck:
+        # It holds back what still waits for it.
         locked.move_process(ProcessState.ERROR, "error", actor, undo_stuck=stuck)
         return
     outcome = locked.process.outcome
     assert outcome is not None
     locked.move_process(outcome, outcome, actor)
-
-
-def _stuck(locked: LockedProcess) -> list[str]:
-    return [step.name for step in locked.undo_steps if step.state == StepState.ERROR]
 
 
 def _may_act(step: StepRow) -> bool:

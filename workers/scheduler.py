@@ -28,6 +28,8 @@ log = logging.getLogger(__name__)
 UNKNOWN_SECONDS = 30
 #: Time before claims of an agent whose queue refused them are tried again.
 REFUSED_SECONDS = 5
+#: Code of the fault that stands in for a reply which cannot be applied.
+UNUSABLE = "reply_unusable"
 #: Batches that one look claims at most; the next nudge or poll goes on from there.
 MOST_BATCHES = 50
 #: Time that a bundle of a local agent may take in all.
@@ -60,28 +62,30 @@ def settle(
 ) -> settling.Settled:
     """Apply replies and send what they made ready.
 
-    A reply that cannot be applied, whatever is wrong with it, ends its own step for good
-    and holds up no other.  Raises when the database is away.
+    A reply that cannot be applied, whatever is wrong with it, counts as a failure of its own
+    step and holds up no other.  Raises when the database is away.
     """
-    worker = me("scheduler")
     try:
-        settled = settling.settle(batch, worker, now, filed=filed)
+        settled = settling.settle(batch, me("scheduler"), now, filed=filed)
     except (OperationalError, InterfaceError):
         raise
     except Exception:
         log.exception("batch_unusable", extra={"replies": len(batch)})
-        if len(batch) == 1:
-            settled = settling.settle([_unusable(batch[0])], worker, now)
-        else:
+        if len(batch) > 1:
             return _add([settle([reply], now, filed=filed) for reply in batch])
+        if batch[0].fault is not None and batch[0].fault.get("code") == UNUSABLE:
+            # Not even that can be applied: its claim expires, as if nothing had come.
+            return settling.Settled()
+        return settle([_unusable(batch[0])], now)
     send(settled.claims)
     return settled
 
 
 def _unusable(reply: Reply) -> Reply:
+    # Transient: the call may well have had its effect, and the step must stay in doubt.
     fault = {
-        "kind": "permanent",
-        "code": "reply_unusable",
+        "kind": "transient",
+        "code": UNUSABLE,
         "message": "the agent's reply cannot be stored; its effect may have happened",
     }
     return Reply(reply.step_id, reply.claim_id, reply.attempt, fault=fault)

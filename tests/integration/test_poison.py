@@ -27,7 +27,7 @@ def some(count: int) -> list[Process]:
     return [submit("toy_line", subject=f"Toy {number}", input={}) for number in range(count)]
 
 
-def test_a_reply_that_cannot_be_stored_ends_its_own_step_only(
+def test_a_reply_that_cannot_be_stored_is_a_failure_of_its_own_step_only(
     wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     processes = some(5)
@@ -51,8 +51,36 @@ def test_a_reply_that_cannot_be_stored_ends_its_own_step_only(
     wire.run_until_idle()
 
     states = [wire.states(process)["one"] for process in processes]
-    assert states == ["processed", "processed", "error", "processed", "processed"]
-    assert only(processes[2], "one").fault["code"] == "reply_unusable"
+    assert states == ["processed", "processed", "pending", "processed", "processed"]
+    row = only(processes[2], "one")
+    assert (row.fault["code"], row.failure_count) == ("reply_unusable", 1)
+    # What the call did is unknown: nothing may fall back or skip an undo on its account.
+    assert (row.may_have_effect, row.is_in_doubt) == (True, True)
+
+
+def test_a_step_that_nothing_can_be_written_to_holds_up_no_other(
+    wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    processes = some(3)
+    scheduler.advance()
+    wire.deliver_all(dispatch.RUN_BUNDLE)
+    wires = [sent.body[0] for sent in wire.of(dispatch.SETTLE)]
+    broken = only(processes[0], "one").pk
+    real = rows.write
+
+    def refuse(lockeds: Any) -> None:
+        for locked in lockeds:
+            if broken in locked.step_origins:
+                raise ValueError("whatever is written")
+        real(lockeds)
+
+    monkeypatch.setattr(rows, "write", refuse)
+    wire.drop_all()
+
+    tasks.settle_now(*wires)
+
+    states = [wire.states(process)["one"] for process in processes]
+    assert states == ["processing", "processed", "processed"]
 
 
 def test_a_database_that_is_away_is_no_poison(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,7 +100,9 @@ def test_a_database_that_is_away_is_no_poison(wire: Wire, monkeypatch: pytest.Mo
     assert wire.states(process)["one"] == "processing"
 
 
-def test_a_filed_reply_of_unknown_form_ends_its_step_and_not_the_scheduler(wire: Wire) -> None:
+def test_a_filed_reply_of_unknown_form_is_a_failure_of_its_step_and_not_the_scheduler_s(
+    wire: Wire,
+) -> None:
     first, second = some(2)
     scheduler.advance()
     start(_claims(first))
@@ -84,8 +114,9 @@ def test_a_filed_reply_of_unknown_form_ends_its_step_and_not_the_scheduler(wire:
     wire.run_until_idle()
     only(second, "one")
 
-    assert wire.states(first)["one"] == "error"
-    assert only(first, "one").fault["code"] == "reply_unreadable"
+    row = only(first, "one")
+    assert (row.state, row.fault["code"]) == ("pending", "reply_unreadable")
+    assert (row.failure_count, row.is_in_doubt, row.reply) == (1, True, None)
 
 
 def _claims(process: Process) -> list[Any]:

@@ -66,6 +66,7 @@ def _read(step_id: int, claim_id: Any, attempt: int, body: Any) -> Reply:
     try:
         return Reply.from_wire(sql.document(body))
     except MessageError as error:
-        # Filed by code that speaks otherwise; left alone it would be met again for ever.
-        fault = {"kind": "permanent", "code": "reply_unreadable", "message": str(error)}
+        # Filed by code that speaks otherwise; left alone it would be met again for ever.  What
+        # the call did is unknown, so the step stays in doubt.
+        fault = {"kind": "transient", "code": "reply_unreadable", "message": str(error)}
         return Reply(step_id, UUID(str(claim_id)), attempt, fault=fault)
