@@ -1,7 +1,6 @@
 """The live pages in a real browser, under a strict content security policy."""
 
 import re
-import shutil
 from collections.abc import Iterator
 from datetime import timedelta
 
@@ -9,55 +8,34 @@ import pytest
 from django.conf import settings
 from django.test import Client
 from django.utils import timezone
-from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 from tests.admin.conftest import alert_about, note, order_in_error, order_with
+from tests.browsing import launched, watched_page
 from workers.models import Alert, Journal, Process
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-POLICY = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 LIST = "/admin/orders/order/"
 
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.django_db(transaction=True),
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine"),
 ]
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    with pytest.MonkeyPatch.context() as monkeypatch, sync_playwright() as playwright:
-        # Playwright keeps an event loop in this thread, which Django takes for async code.
-        monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
-        browser = playwright.chromium.launch(
-            executable_path=CHROMIUM,
-            args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
-        )
+    with launched() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture
 def page(browser: Browser, live_server, operator: Client) -> Iterator[Page]:
-    """The operator's page, whose console must stay empty: a blocked script would be told there."""
-    page = browser.new_page(base_url=live_server.url)
-    name = settings.SESSION_COOKIE_NAME
-    cookie = {"name": name, "value": operator.cookies[name].value, "url": live_server.url}
-    page.context.add_cookies([cookie])
-    complaints: list[str] = []
-    page.on("console", lambda message: complaints.append(message.text))
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.route("**/*", add_policy)
-    yield page
-    page.unroute_all(behavior="wait")
-    page.close()
-    assert complaints == []
-
-
-def add_policy(route: Route) -> None:
-    answer = route.fetch(max_redirects=0)
-    route.fulfill(response=answer, headers={**answer.headers, "content-security-policy": POLICY})
+    """The operator's page."""
+    with watched_page(browser, live_server.url) as page:
+        name = settings.SESSION_COOKIE_NAME
+        cookie = {"name": name, "value": operator.cookies[name].value, "url": live_server.url}
+        page.context.add_cookies([cookie])
+        yield page
 
 
 def mark(page: Page) -> None:

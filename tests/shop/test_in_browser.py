@@ -1,58 +1,35 @@
 """The pages in a real browser, under a strict content security policy."""
 
-import shutil
 from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
 from django.utils import timezone
-from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 from orders.models import Order
+from tests.browsing import launched, watched_page
 from tests.factories import ProductFactory
 from tests.shop.conftest import order_with
 from workers.models import Process, Step
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-POLICY = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
-
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.django_db(transaction=True),
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine"),
 ]
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    with pytest.MonkeyPatch.context() as monkeypatch, sync_playwright() as playwright:
-        # Playwright keeps an event loop in this thread, which Django takes for async code.
-        monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
-        browser = playwright.chromium.launch(
-            executable_path=CHROMIUM,
-            args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
-        )
+    with launched() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture
 def page(browser: Browser, live_server) -> Iterator[Page]:
-    """A page whose console must stay empty: a blocked script or style would be told there."""
-    page = browser.new_page(base_url=live_server.url)
-    complaints: list[str] = []
-    page.on("console", lambda message: complaints.append(message.text))
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.route("**/*", add_policy)
-    yield page
-    page.unroute_all(behavior="wait")
-    page.close()
-    assert complaints == []
-
-
-def add_policy(route: Route) -> None:
-    answer = route.fetch(max_redirects=0)
-    route.fulfill(response=answer, headers={**answer.headers, "content-security-policy": POLICY})
+    """A buyer's page."""
+    with watched_page(browser, live_server.url) as page:
+        yield page
 
 
 def finish(order: Order) -> None:
