@@ -127,13 +127,13 @@ def test_a_forked_child_uses_no_connection_of_its_parent(tmp_path: Path) -> None
         "def call(n):\n"
         "    http.post(sys.argv[1], '/billing/issue', {'order': n}, key=f'k{n}',"
         " remaining=lambda: 5)\n"
-        "    return id(connections.transport())\n"
+        "    return connections.transport()\n"
         "mine = call(1)\n"
         "child = os.fork()\n"
         "if child == 0:\n"
-        "    os._exit(0 if call(2) != mine else 1)\n"
+        "    os._exit(0 if call(2) is not mine else 1)\n"
         "assert os.waitpid(child, 0)[1] == 0\n"
-        "assert call(3) == mine\n"
+        "assert call(3) is mine\n"
     )
     with Sandbox(tmp_path / "store") as sandbox:
         ran = subprocess.run(
