@@ -79,6 +79,7 @@ class Settings:
     sweep_batch = Number(200, 1, 5000, "Expired steps handled in one transaction")
     lease_seconds = Number(15, 1, 600, "Time a periodic duty is held by one process")
     reply_seconds = Number(3, 0.5, 60, "Time the broker has to take a reply before it is filed")
+    shutdown_seconds = Number(20, 0, 3600, "Time a stopped worker gives its calls to end")
 
 
 sas = Settings()
