@@ -15,8 +15,6 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from django.db.models import F
-
 from workers import dispatch, scheduler, supervisor, tasks
 from workers.exceptions import BrokerRefused
 from workers.models import Process, Step
@@ -120,7 +118,6 @@ def pass_time(seconds: float, process: Process | None = None) -> None:
     """
     steps = Step.objects.all() if process is None else Step.objects.filter(process=process)
     names = ("not_before", "claimed_at", "dispatch_by", "started_at", "complete_by")
-    names += ("escalate_at", "began_at", "key_used_at")
     for step in steps:
         moved = {
             name: getattr(step, name) - timedelta(seconds=seconds)
@@ -128,9 +125,6 @@ def pass_time(seconds: float, process: Process | None = None) -> None:
             if getattr(step, name) is not None
         }
         Step.objects.filter(pk=step.pk).update(**moved)
-    dated = Process.objects.exclude(deadline_at=None)
-    dated = dated if process is None else dated.filter(pk=process.pk)
-    dated.update(deadline_at=F("deadline_at") - timedelta(seconds=seconds))
 
 
 def forget_duties() -> None:
