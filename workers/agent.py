@@ -6,23 +6,16 @@ threads.  A *local* agent is the exception: it works on the application's own ta
 its writes commit together with its reply, or not at all.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
 from time import monotonic
 from typing import Any, ClassVar
 
+from workers import tokens
+from workers.effects import Effect
 from workers.exceptions import DeadlinePassed
 
 DEFAULT_QUEUE = "sas.agents"
-
-
-class Effect(StrEnum):
-    """What may be done when nobody knows whether a call had its effect."""
-
-    #: Call again with the same key: the service remembers it.
-    IDEMPOTENT = "idempotent"
-    #: Nothing: an operator finds out (or an optional step is skipped).
-    UNSAFE = "unsafe"
 
 
 class Deadline:
@@ -66,6 +59,43 @@ class Call:
     payload: dict[str, Any]
     deadline: Deadline
 
+    @property
+    def callback_token(self) -> str:
+        """Return what the remote service is to show when it answers later.
+
+        Known before the call, the same at every attempt, and good for one answer.
+        """
+        return tokens.make(self.key)
+
+
+@dataclass(frozen=True, slots=True)
+class Deferred:
+    """What ``run`` returns when somebody else answers later, by callback.
+
+    No worker and no window is held meanwhile.  Without an answer within that time the
+    attempt counts as failed.
+    """
+
+    within_seconds: float
+    #: What is asked, in words for people.
+    question: str = ""
+    #: The permission ("app.codename") a person needs to answer in the admin.
+    permission: str = ""
+    #: When an operator is told that the answer is overdue.
+    escalate_after_seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        if not self.within_seconds > 0:
+            raise ValueError("A deferral needs time: give within_seconds above 0.")
+
+    def to_wire(self) -> dict[str, Any]:
+        return {
+            "seconds": float(self.within_seconds),
+            "question": self.question,
+            "permission": self.permission,
+            "escalate_seconds": self.escalate_after_seconds,
+        }
+
 
 class Agent:
     """Base class.  Subclass it, give it a ``name`` and ``run``, and register it."""
@@ -73,17 +103,30 @@ class Agent:
     name: ClassVar[str]
     effect: ClassVar[Effect] = Effect.IDEMPOTENT
     is_local: ClassVar[bool] = False
+    #: One call at a time, in the process's main thread.
+    is_serial: ClassVar[bool] = False
     queue: ClassVar[str] = DEFAULT_QUEUE
     #: Claims in flight and claims in one message; None means the engine's setting.
     window: ClassVar[int | None] = None
     bundle_limit: ClassVar[int | None] = None
+    #: How long the service remembers a key; None means for good.
+    key_retention_seconds: ClassVar[int | None] = None
 
-    def run(self, call: Call) -> dict[str, Any] | None:
-        """Do the work of one call and return its result.
+    def run(self, call: Call) -> dict[str, Any] | Deferred | None:
+        """Do the work of one call and return its result, or that it is deferred.
 
         Raises ``Unavailable``, ``Transient`` or ``Permanent`` when there is none, and
         ``DeadlinePassed`` when the time was over first.  Anything else it raises counts as
         transient.
+        """
+        raise NotImplementedError
+
+    def probe(self, call: Call) -> dict[str, Any] | Deferred | None:
+        """Ask the service what became of an earlier call with this key.
+
+        Asked of *queryable* agents before any call after one of unknown outcome.  Returns
+        that call's result, or None for proof that it never happened; then ``run`` follows.
+        Raises a fault while nobody can tell.
         """
         raise NotImplementedError
 
@@ -97,3 +140,24 @@ class LocalAgent(Agent):
     """
 
     is_local = True
+
+
+class TaskAgent(Agent):
+    """An agent whose work is a Celery task that exists already, called as a plain function.
+
+    It gets the payload as keyword arguments, and the idempotency key under ``key_argument``
+    if that is named.  Whatever it raises counts as transient.  Made by
+    ``registry.register_task``.
+    """
+
+    is_serial = True
+    effect = Effect.UNSAFE
+    task: ClassVar[Callable[..., Any]]
+    key_argument: ClassVar[str | None] = None
+
+    def run(self, call: Call) -> dict[str, Any] | None:
+        arguments = dict(call.payload)
+        if self.key_argument:
+            arguments[self.key_argument] = call.key
+        found = type(self).task(**arguments)
+        return found if found is None or isinstance(found, dict) else {"returned": found}

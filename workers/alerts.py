@@ -3,7 +3,7 @@
 import logging
 from datetime import datetime
 
-from workers.locked import AlertCall
+from workers.rows import AlertCall
 from workers.store import alerts, sql
 
 log = logging.getLogger(__name__)

@@ -2,6 +2,7 @@
 
 import random
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,19 @@ def is_exhausted(failure_count: int, threshold: int) -> bool:
     The threshold is the number of attempts: 3 means that the third failure is the last.
     """
     return failure_count >= threshold
+
+
+def is_out_of_time(
+    began_at: datetime | None, total_seconds: float | None, now: datetime, delay_seconds: float
+) -> bool:
+    """Say whether the next attempt would begin after the time for all attempts together.
+
+    Asked only when a failure was counted: time spent waiting in queues, or for a service
+    that cannot be reached, ends no step by itself.
+    """
+    if began_at is None or total_seconds is None:
+        return False
+    return now + timedelta(seconds=delay_seconds) >= began_at + timedelta(seconds=total_seconds)
 
 
 def dispatch_allowance(lost_count: int, first_seconds: float, cap_seconds: float) -> float:

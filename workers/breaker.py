@@ -16,10 +16,14 @@ class Breaker:
     streak: int = 0
     opened_at: datetime | None = None
     open_until: datetime | None = None
+    #: An operator's word over it: open, closed, or None.
+    forced: str | None = None
 
     def room(self, now: datetime, window: int, in_flight: int) -> int:
         """Return how many more claims may be in flight."""
-        if self.open_until is None:
+        if self.forced == "open":
+            return 0
+        if self.open_until is None or self.forced == "closed":
             return max(0, window - in_flight)
         if now < self.open_until:
             return 0
@@ -32,13 +36,16 @@ class Breaker:
         breaker = self
         for was_reached in reached:
             if was_reached:
-                breaker = Breaker()
+                breaker = Breaker(forced=self.forced)
                 continue
             streak = breaker.streak + 1
             breaker = replace(breaker, streak=streak)
             is_due = breaker.open_until is None or now >= breaker.open_until
             if streak >= threshold and is_due:
                 breaker = Breaker(
-                    streak, breaker.opened_at or now, now + timedelta(seconds=seconds)
+                    streak,
+                    breaker.opened_at or now,
+                    now + timedelta(seconds=seconds),
+                    self.forced,
                 )
         return breaker

@@ -8,8 +8,8 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 
 from workers import registry
-from workers.agent import Effect
 from workers.conf import BadSetting, numbers
+from workers.effects import Effect
 from workers.exceptions import WorkflowError
 from workers.workflow import OnFailure, StepSpec
 

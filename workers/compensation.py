@@ -5,10 +5,13 @@ road.  They are planned when a process begins to compensate, one for every step 
 had an effect or is still in flight, in the reverse order of the graph.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
+from workers.effects import Effect
 from workers.exceptions import StateError
-from workers.locked import LockedProcess, PlannedUndo, StepRow
+from workers.locked import LockedProcess
+from workers.rows import PlannedUndo, StepRow
 from workers.states import FINAL_PROCESS_STATES, SETTLED_STEP_STATES, ProcessState, StepState
 
 
@@ -27,16 +30,22 @@ def is_past_no_return(locked: LockedProcess) -> bool:
     return bool(names) and all(locked.named(name).state == StepState.PROCESSED for name in names)
 
 
-def plan(locked: LockedProcess) -> Plan:
-    """Return what undoing would do just now; changes nothing.
+def plan(locked: LockedProcess, among: Collection[StepRow] | None = None) -> Plan:
+    """Return what undoing would do just now, of all steps or of some; changes nothing.
 
     Raises ``StateError`` when the process is final, on its way back already, or past its
     point of no return.
     """
-    _refuse_if_too_late(locked)
-    acting = [step for step in locked.forward_steps if _may_act(step)]
+    refuse_if_too_late(locked)
+    acting = [
+        step
+        for step in (locked.forward_steps if among is None else among)
+        if step.may_have_effect or step.is_at_work
+    ]
     undoable = {
-        step.name: step.undo for step in acting if step.undo is not None and step.undo["agent"]
+        step.name: {**step.undo, "name": _undo_name(step)}
+        for step in acting
+        if step.undo is not None and step.undo["agent"]
     }
     ordered = sorted(
         (step for step in acting if step.name in undoable),
@@ -48,9 +57,10 @@ def plan(locked: LockedProcess) -> Plan:
                 forward=step,
                 name=undoable[step.name]["name"],
                 agent=undoable[step.name]["agent"],
+                effect=undoable[step.name].get("effect") or Effect.IDEMPOTENT,
                 after=[
                     undoable[later.name]["name"]
-                    for later in _successors(locked, step)
+                    for later in successors(locked, step)
                     if later.name in undoable
                 ],
             )
@@ -71,12 +81,8 @@ def begin(locked: LockedProcess, outcome: str, actor: str, reason: str) -> Plan:
     past its point of no return.
     """
     process = locked.process
-    _refuse_if_too_late(locked)
-    for step in locked.forward_steps:
-        if step.state in (StepState.WAITING, StepState.PENDING) or (
-            step.state == StepState.PROCESSING and step.started_at is None
-        ):
-            locked.move(step, StepState.CANCELLED, "cancelled", actor)
+    refuse_if_too_late(locked)
+    void(locked, locked.forward_steps, actor)
     found = plan(locked)
     process.outcome = outcome
     process.needs_decision = False
@@ -92,7 +98,16 @@ def begin(locked: LockedProcess, outcome: str, actor: str, reason: str) -> Plan:
     return found
 
 
-def _refuse_if_too_late(locked: LockedProcess) -> None:
+def void(locked: LockedProcess, steps: Collection[StepRow], actor: str) -> None:
+    """Cancel what nobody is at work on: waiting, queued, unstarted, or waiting for a callback."""
+    for step in steps:
+        if step.state in (StepState.WAITING, StepState.PENDING) or (
+            step.state == StepState.PROCESSING and not step.is_at_work
+        ):
+            locked.move(step, StepState.CANCELLED, "cancelled", actor)
+
+
+def refuse_if_too_late(locked: LockedProcess) -> None:
     process = locked.process
     if process.state in FINAL_PROCESS_STATES:
         raise StateError(f"{process.subject} is {process.state}: there is nothing to undo.")
@@ -130,11 +145,8 @@ def undone(locked: LockedProcess, step: StepRow, actor: str) -> None:
 
 def finish(locked: LockedProcess, actor: str) -> None:
     """End a compensating process once its way back is over, or show that it is stuck."""
-    states = {step.state for step in locked.steps}
     stuck = [step.name for step in locked.undo_steps if step.state == StepState.ERROR]
-    if states & {StepState.PENDING, StepState.PROCESSING}:
-        return
-    if StepState.WAITING in states and not stuck:
+    if is_under_way(locked) or (has_more(locked) and not stuck):
         return
     if stuck:
         # It holds back what still waits for it.
@@ -142,12 +154,22 @@ def finish(locked: LockedProcess, actor: str) -> None:
         return
     outcome = locked.process.outcome
     assert outcome is not None
-    locked.move_process(outcome, outcome, actor)
+    if outcome != ProcessState.PROCESSING:
+        locked.move_process(outcome, outcome, actor)
 
 
-def _may_act(step: StepRow) -> bool:
-    in_flight = step.state == StepState.PROCESSING and step.started_at is not None
-    return step.may_have_effect or in_flight
+def is_under_way(locked: LockedProcess) -> bool:
+    """Say whether something of the way back is queued or in flight."""
+    return any(
+        step.state in (StepState.PENDING, StepState.PROCESSING)
+        for step in locked.steps
+        if step.undoes_id is not None or locked.is_given_up(step)
+    )
+
+
+def has_more(locked: LockedProcess) -> bool:
+    """Say whether an undo step has not begun."""
+    return any(step.state == StepState.WAITING for step in locked.undo_steps)
 
 
 def _may_begin(locked: LockedProcess, step: StepRow) -> bool:
@@ -156,7 +178,7 @@ def _may_begin(locked: LockedProcess, step: StepRow) -> bool:
         step.state == StepState.WAITING
         and all(locked.named(name).state in SETTLED_STEP_STATES for name in step.after)
         and all(
-            one.state != StepState.PROCESSING for one in [forward, *_successors(locked, forward)]
+            one.state != StepState.PROCESSING for one in [forward, *successors(locked, forward)]
         )
     )
 
@@ -167,7 +189,14 @@ def _forward(locked: LockedProcess, step: StepRow) -> StepRow:
     return forward
 
 
-def _successors(locked: LockedProcess, step: StepRow) -> list[StepRow]:
+def _undo_name(step: StepRow) -> str:
+    """Return what the undo of this use of a step is called: names are unique per process."""
+    assert step.undo is not None
+    name: str = step.undo["name"]
+    return name if step.generation == 1 else f"{name}_{step.generation}"
+
+
+def successors(locked: LockedProcess, step: StepRow) -> list[StepRow]:
     """Return every step that comes after ``step``, near and far."""
     found: dict[str, StepRow] = {}
     names = {step.name}

@@ -69,6 +69,8 @@ class Settings:
     breaker_threshold = Number(10, 1, 10_000, "Unavailable answers in a row that open a breaker")
     breaker_seconds = Number(30, 1, 3600, "Time a breaker is open before a probe")
     breaker_alert_seconds = Number(300, 1, 86_400, "Time a breaker is open before an alert")
+    fair_seconds = Number(1, 0, 3600, "How far apart the processes of one lane stand in a queue")
+    priority_seconds = Number(3600, 0, 31_536_000, "Head start of one level of priority")
     window = Number(100, 1, 100_000, "Claims of one agent in flight, unless the agent says")
     bundle_limit = Number(20, 1, 500, "Claims in one message, unless the agent says")
     agent_slots = Number(4, 1, 10_000, "Agent processes that bundles are spread over")
@@ -77,6 +79,7 @@ class Settings:
     sweep_batch = Number(200, 1, 5000, "Expired steps handled in one transaction")
     lease_seconds = Number(15, 1, 600, "Time a periodic duty is held by one process")
     reply_seconds = Number(3, 0.5, 60, "Time the broker has to take a reply before it is filed")
+    shutdown_seconds = Number(20, 0, 3600, "Time a stopped worker gives its calls to end")
 
 
 sas = Settings()

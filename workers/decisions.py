@@ -1,13 +1,15 @@
-"""What a reply, an operator or a settled step leads to: pure decisions on a locked process."""
+"""What a reply or a settled step leads to: pure decisions on a locked process."""
 
 from datetime import timedelta
 from random import Random
+from typing import Any
 
 from workers import compensation, policies
 from workers.backoff import Backoff
-from workers.exceptions import StateError
-from workers.locked import LockedProcess, StepRow
+from workers.effects import Effect, is_beyond_finding_out
+from workers.locked import LockedProcess
 from workers.messages import Reply
+from workers.rows import StepRow
 from workers.states import SETTLED_STEP_STATES, ProcessState, StepState
 
 
@@ -23,27 +25,73 @@ def apply_reply(locked: LockedProcess, reply: Reply, actor: str, rng: Random | N
     step = locked.step(reply.step_id)
     if step is None or not holds(step, reply):
         return False
-    if reply.fault is None:
-        step_result = reply.result if reply.result is not None else {}
-        locked.touch(step)
-        step.result, step.fault = step_result, None
-        locked.move(step, StepState.PROCESSED, "processed", actor, public=True)
-        if step.undoes_id is not None:
-            compensation.undone(locked, step, actor)
+    if reply.deferral is not None:
+        _defer(locked, step, reply.deferral, actor)
+    elif reply.fault is not None:
+        apply_fault(locked, step, reply.fault, actor, rng)
     else:
-        _apply_fault(locked, step, reply.fault, actor, rng)
+        apply_result(locked, step, reply.result or {}, actor)
     return True
 
 
-def _apply_fault(
-    locked: LockedProcess, step: StepRow, fault: dict, actor: str, rng: Random | None
+def apply_result(
+    locked: LockedProcess, step: StepRow, result: dict[str, Any], actor: str, **detail: Any
 ) -> None:
+    """Mark a step as processed, and the step that it undid."""
+    locked.touch(step)
+    step.result, step.fault = result, None
+    locked.move(step, StepState.PROCESSED, "processed", actor, public=True, **detail)
+    if step.undoes_id is not None:
+        compensation.undone(locked, step, actor)
+
+
+def _defer(locked: LockedProcess, step: StepRow, deferral: dict[str, Any], actor: str) -> None:
+    """Have a step wait for a callback; one that came too early is taken now."""
+    locked.touch(step)
+    early, step.early = step.early, None
+    if early is not None:
+        if early.get("fault") is None:
+            apply_result(locked, step, early.get("result") or {}, actor, answered="early")
+        else:
+            apply_fault(locked, step, early["fault"], actor, None)
+        return
+    if locked.is_given_up(step):
+        # Nobody's answer is waited for on the way back; the undo finds out what happened.
+        locked.move(step, StepState.CANCELLED, "cancelled", actor)
+        return
+    step.complete_by = locked.now + timedelta(seconds=deferral["seconds"])
+    after = deferral.get("escalate_seconds")
+    step.escalate_at = locked.now + timedelta(seconds=after) if after else None
+    step.deferral = {
+        "since": locked.now.isoformat(),
+        "question": deferral.get("question") or "",
+        "permission": deferral.get("permission") or "",
+    }
+    step.is_filed = False
+    locked.note(
+        "deferred",
+        actor,
+        step=step,
+        attempt=step.attempt,
+        public=True,
+        detail={
+            "step": step.name,
+            "complete_by": step.complete_by.isoformat(),
+            "question": step.deferral["question"] or None,
+        },
+    )
+
+
+def apply_fault(
+    locked: LockedProcess, step: StepRow, fault: dict[str, Any], actor: str, rng: Random | None
+) -> None:
+    """Apply a fault: park the step, count a failure, or end it in error."""
     locked.touch(step)
     if fault["kind"] == "transient":
         if locked.fail(step, "failed", actor, fault, rng):
             policies.carry_out(locked, step, actor)
         return
-    is_drained = locked.is_on_its_way_back and step.undoes_id is None
+    is_drained = locked.is_given_up(step)
     # Neither of the other kinds had an effect; what an earlier claim left in doubt remains so:
     # a gateway that refuses need not have asked who knows.
     step.fault = {**fault, "at": locked.now.isoformat()}
@@ -83,9 +131,11 @@ def _apply_fault(
 
 
 def carry_out_policies(locked: LockedProcess, actor: str) -> None:
-    """Decide on every step in error whose process has not been told yet."""
+    """Decide on every step in error whose process has not been told yet, and on its deadline."""
     locked.touch_process()
     locked.process.needs_decision = False
+    if locked.process.deadline_at is not None and locked.process.deadline_at <= locked.now:
+        policies.carry_out_deadline(locked, actor)
     for step in locked.steps:
         if step.state == StepState.ERROR:
             policies.carry_out(locked, step, actor, is_counted=False)
@@ -104,44 +154,46 @@ def finish(locked: LockedProcess, actor: str) -> None:
     """End the process once every step is settled, or its way back is over."""
     if locked.process.state == ProcessState.COMPENSATING:
         compensation.finish(locked, actor)
-    elif locked.process.state == ProcessState.PROCESSING and all(
-        step.state in SETTLED_STEP_STATES for step in locked.steps
-    ):
-        locked.move_process(ProcessState.PROCESSED, "processed", actor)
+    elif locked.process.state == ProcessState.PROCESSING:
+        states = {step.state for step in locked.steps}
+        if states <= SETTLED_STEP_STATES:
+            locked.move_process(ProcessState.PROCESSED, "processed", actor)
+        elif (
+            StepState.ERROR in states
+            and not states & {StepState.PENDING, StepState.PROCESSING}
+            and not locked.process.needs_decision
+            and not any(locked.is_ready(step) for step in locked.forward_steps)
+        ):
+            # All that could go on beside it has.
+            failed = [step.name for step in locked.steps if step.state == StepState.ERROR]
+            locked.move_process(ProcessState.ERROR, "error", actor, steps=failed)
 
 
 def make_pending(locked: LockedProcess, step: StepRow, actor: str) -> None:
-    """Queue a ready step, where its agent has no room for it just now."""
-    step.not_before = locked.now
+    """Queue a ready step: for its delay, or where its agent has no room just now."""
+    step.not_before = locked.now + timedelta(seconds=step.delay_seconds)
     locked.move(step, StepState.PENDING, "ready", actor)
 
 
-def resubmit(locked: LockedProcess, actor: str, reason: str) -> list[str]:
-    """Return every step in error to pending with its attempts given back.
+def give_up_doubtful(locked: LockedProcess, step: StepRow, actor: str) -> bool:
+    """End a pending step in error if calling again is not safe and the service cannot be asked.
 
-    Returns their names.  Raises ``StateError`` when the process is not in error.
+    Returns whether it was ended; what follows is left to be decided, as after an expiry.
     """
-    among = locked.undo_steps if locked.is_on_its_way_back else locked.forward_steps
-    failed = [step for step in among if step.state == StepState.ERROR]
-    if locked.process.state != ProcessState.ERROR or not failed:
-        raise StateError(
-            f"{locked.process.subject} is {locked.process.state}, not in error: "
-            "there is nothing to resubmit."
-        )
-    locked.move_process(
-        ProcessState.COMPENSATING if locked.is_on_its_way_back else ProcessState.PROCESSING,
-        "resubmitted",
-        actor,
-        reason=reason,
-        steps=[step.name for step in failed],
-    )
-    locked.process.needs_decision = False
-    for step in failed:
-        locked.touch(step)
-        counted = step.failure_count
-        step.failure_count = step.unavailable_count = 0
-        step.not_before = locked.now
-        locked.move(
-            step, StepState.PENDING, "resubmitted", actor, reason=reason, failure_count=counted
-        )
-    return [step.name for step in failed]
+    if not step.is_in_doubt or not is_beyond_finding_out(
+        step.effect, step.key_retention_seconds, step.key_used_at, locked.now
+    ):
+        return False
+    locked.touch(step)
+    is_unsafe = step.effect == Effect.UNSAFE
+    step.fault = {
+        "kind": "transient",
+        "code": "outcome_unknown" if is_unsafe else "key_expired",
+        "message": "an earlier call may have had its effect, and "
+        + ("it must not be repeated" if is_unsafe else "the service has forgotten its key by now"),
+        "at": locked.now.isoformat(),
+    }
+    locked.move(step, StepState.ERROR, step.fault["code"], actor, public=True)
+    locked.touch_process()
+    locked.process.needs_decision = True
+    return True

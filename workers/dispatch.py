@@ -141,3 +141,24 @@ def _nudger(pid: int) -> _Nudger:
 def nudge_later() -> None:
     """Ask a scheduler to look, from a thread of its own: never blocks, never raises."""
     _nudger(os.getpid()).want()
+
+
+class _Appointment:
+    """The next look of this process, made in advance; one serves every agent."""
+
+    def __init__(self) -> None:
+        self._timer: threading.Timer | None = None
+
+    def make(self, seconds: float) -> None:
+        if self._timer is None or not self._timer.is_alive():
+            self._timer = threading.Timer(max(0.01, seconds), nudge)
+            self._timer.daemon = True
+            self._timer.start()
+
+
+_appointment = _Appointment()
+
+
+def nudge_after(seconds: float) -> None:
+    """Ask a scheduler to look in a while; lost with this process, and then the poll looks."""
+    _appointment.make(seconds)

@@ -5,6 +5,7 @@
     │   ├── UnknownWorkflow    no definition of that name and version in this code
     │   └── UnknownAgent       no agent of that name in this code
     ├── StateError             an order given to the state store that its state forbids
+    ├── BadToken               a callback token that is none of ours, or is over
     ├── MessageError           bytes that are no message of ours
     ├── BrokerRefused          the broker did not take a message within its time
     ├── DeadlinePassed         the time of a claim is over: stop, and say nothing
@@ -44,6 +45,10 @@ class UnknownAgent(WorkflowError):
 
 class StateError(SASError):
     """The state of a process or step forbids what was asked; nothing was changed."""
+
+
+class BadToken(SASError):
+    """A callback token is not ours, or what it was for has been undone; nothing was changed."""
 
 
 class MessageError(SASError):

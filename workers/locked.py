@@ -5,14 +5,14 @@ decisions move its rows, and the store writes the rows that moved with the journ
 and alerts that the moves left behind, in one transaction.
 """
 
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from random import Random
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import uuid4
 
-from workers.backoff import Backoff, is_exhausted
+from workers.backoff import Backoff, is_exhausted, is_out_of_time
 from workers.exceptions import StateError
+from workers.rows import AlertCall, Entry, Origin, PlannedUndo, ProcessRow, StepRow
 from workers.states import (
     CLOSED_STEP_STATES,
     FINAL_PROCESS_STATES,
@@ -24,107 +24,6 @@ from workers.states import (
     may_move_process,
     may_move_step,
 )
-
-
-@dataclass(slots=True)
-class ProcessRow:
-    id: int
-    state: str
-    subject: str
-    outcome: str | None = None
-    no_return: list[str] = field(default_factory=list)
-    sequence: int = 0
-    needs_decision: bool = False
-    started_at: datetime | None = None
-    finished_at: datetime | None = None
-
-
-@dataclass(slots=True)
-class StepRow:
-    id: int
-    process_id: int
-    name: str
-    state: str
-    agent: str
-    after: list[str] = field(default_factory=list)
-    fallbacks: list[dict[str, Any]] = field(default_factory=list)
-    undo: dict[str, Any] | None = None
-    undoes_id: int | None = None
-    is_optional: bool = False
-    on_failure: str = "error"
-    wait_seconds: int = 0
-    timeout_seconds: int = 30
-    failure_threshold: int = 3
-    backoff_base_seconds: float = 2.0
-    backoff_cap_seconds: float = 300.0
-    claim_id: UUID | None = None
-    locked_by: str | None = None
-    claimed_at: datetime | None = None
-    dispatch_by: datetime | None = None
-    started_at: datetime | None = None
-    complete_by: datetime | None = None
-    delivery: UUID | None = None
-    #: Whether a reply is filed on the row; the reply itself is not read.
-    is_filed: bool = False
-    attempt: int = 0
-    failure_count: int = 0
-    unavailable_count: int = 0
-    lost_count: int = 0
-    not_before: datetime | None = None
-    may_have_effect: bool = False
-    is_in_doubt: bool = False
-    result: dict[str, Any] | None = None
-    fault: dict[str, Any] | None = None
-    finished_at: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """What a step row was when it was read: the condition of its write."""
-
-    state: str
-    claim_id: UUID | None
-    is_started: bool
-    is_filed: bool
-    agent: str
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedUndo:
-    """An undo step to be made: for which step, and after which undo steps."""
-
-    forward: StepRow
-    name: str
-    agent: str
-    after: list[str]
-
-
-@dataclass(slots=True)
-class Entry:
-    """A journal row to be written."""
-
-    process_id: int
-    event: str
-    actor: str
-    step_id: int | None = None
-    before: str | None = None
-    after: str | None = None
-    attempt: int | None = None
-    sequence: int | None = None
-    detail: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class AlertCall:
-    """An alert to be raised: one per ``cause`` until an operator acknowledges it."""
-
-    cause: str
-    code: str
-    message: str
-    process_id: int | None = None
-    step_id: int | None = None
-    #: Whether raising it again counts as one more time.
-    is_counted: bool = True
 
 
 class LockedProcess:
@@ -162,6 +61,19 @@ class LockedProcess:
     def is_on_its_way_back(self) -> bool:
         """Say whether the process was turned round, even if an undo is stuck just now."""
         return self.process.outcome is not None
+
+    @property
+    def is_paused(self) -> bool:
+        """Say whether an operator wants nothing claimed."""
+        return self.process.paused_at is not None
+
+    def is_given_up(self, step: StepRow) -> bool:
+        """Say whether a step is on its way back: whatever it does is to be undone."""
+        return (
+            self.is_on_its_way_back
+            and step.undoes_id is None
+            and (not self.process.renews or step.name in self.process.renews)
+        )
 
     @property
     def forward_steps(self) -> list[StepRow]:
@@ -218,7 +130,12 @@ class LockedProcess:
         """Have a step row written, with its state and claim before now as the condition."""
         if step.id not in self.step_origins:
             self.step_origins[step.id] = Origin(
-                step.state, step.claim_id, step.started_at is not None, step.is_filed, step.agent
+                step.state,
+                step.claim_id,
+                step.started_at is not None,
+                step.is_filed,
+                step.is_deferred,
+                step.agent,
             )
 
     def move_process(self, after: str, event: str, actor: str, **detail: Any) -> None:
@@ -314,17 +231,21 @@ class LockedProcess:
             "failure_count": step.failure_count,
             "failure_threshold": step.failure_threshold,
         }
-        if self.is_on_its_way_back and step.undoes_id is None:
+        if self.is_given_up(step):
             # On the way back nothing forward is tried again; its undo finds out what it did.
             self.move(step, StepState.CANCELLED, event, actor, **facts)
             return False
-        if is_exhausted(step.failure_count, step.failure_threshold):
-            self.move(step, StepState.ERROR, event, actor, public=True, **facts)
-            return True
         backoff = Backoff(step.backoff_base_seconds, step.backoff_cap_seconds)
         delay = backoff.seconds(step.failure_count, rng)
         if fault.get("retry_after"):
             delay = max(delay, float(fault["retry_after"]))
+        if is_exhausted(step.failure_count, step.failure_threshold):
+            self.move(step, StepState.ERROR, event, actor, public=True, **facts)
+            return True
+        if is_out_of_time(step.began_at, step.total_seconds, self.now, delay):
+            facts["reason"] = "total_exhausted"
+            self.move(step, StepState.ERROR, event, actor, public=True, **facts)
+            return True
         step.not_before = self.now + timedelta(seconds=delay)
         self.move(
             step, StepState.PENDING, event, actor, **facts, not_before=step.not_before.isoformat()
@@ -359,4 +280,5 @@ def _claim_facts(step: StepRow) -> dict[str, Any]:
 def _end_claim(step: StepRow) -> None:
     step.claim_id = step.locked_by = step.claimed_at = step.dispatch_by = None
     step.started_at = step.complete_by = step.delivery = None
+    step.deferral = step.escalate_at = None
     step.is_filed = False

@@ -5,7 +5,7 @@ holds before doing anything.
 """
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 from uuid import UUID
 
@@ -28,6 +28,12 @@ class Request:
     subject: str
     key: str
     payload: dict[str, Any]
+    #: An earlier claim ended without telling whether it had its effect.
+    in_doubt: bool = False
+
+
+#: What a request holds; newer code may say more, which older code leaves unread.
+_REQUEST_FIELDS = frozenset(field.name for field in fields(Request))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +63,10 @@ class Bundle:
                 agent=str(body["agent"]),
                 timeout_seconds=int(body["timeout_seconds"]),
                 requests=tuple(
-                    Request(**{**request, "claim_id": UUID(request["claim_id"])})
+                    Request(
+                        **{name: request[name] for name in request if name in _REQUEST_FIELDS}
+                        | {"claim_id": UUID(request["claim_id"])}
+                    )
                     for request in body["requests"]
                 ),
             )
@@ -67,7 +76,7 @@ class Bundle:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An agent's answer to one claim: a result, or a fault."""
+    """An agent's answer to one claim: a result, a fault, or that somebody else answers later."""
 
     step_id: int
     claim_id: UUID
@@ -75,6 +84,12 @@ class Reply:
     result: dict[str, Any] | None = None
     #: {"kind", "code", "message", "retry_after", "tries"}; the kinds are ``FAULT_KINDS``.
     fault: dict[str, Any] | None = None
+    #: {"seconds", "question", "permission", "escalate_seconds"}.
+    deferral: dict[str, Any] | None = None
+
+    @classmethod
+    def of_deferral(cls, request: Request, deferral: dict[str, Any]) -> "Reply":
+        return cls(request.step_id, request.claim_id, request.attempt, deferral=deferral)
 
     @classmethod
     def of(cls, request: Request, result: dict[str, Any]) -> "Reply":
@@ -82,18 +97,21 @@ class Reply:
 
     @classmethod
     def of_fault(cls, request: Request, fault: Fault) -> "Reply":
-        body = {
-            "kind": fault.kind,
-            "code": _plain(fault.code)[:60],
-            "message": _plain(fault.message)[:500],
-            "retry_after": _seconds(fault.retry_after),
-            "tries": int(fault.tries),
-        }
+        body = fault_body(fault)
         return cls(request.step_id, request.claim_id, request.attempt, fault=body)
 
     def to_wire(self) -> dict[str, Any]:
         body = {"step_id": self.step_id, "claim_id": self.claim_id.hex, "attempt": self.attempt}
+        if self.deferral is not None:
+            return body | {"deferral": self.deferral}
         return body | ({"result": self.result} if self.fault is None else {"fault": self.fault})
+
+    @property
+    def kind(self) -> str:
+        """Return what it is: result, deferral, or the kind of fault."""
+        if self.deferral is not None:
+            return "deferral"
+        return "result" if self.fault is None else str(self.fault.get("kind"))
 
     @classmethod
     def from_wire(cls, body: Any) -> "Reply":
@@ -104,11 +122,14 @@ class Reply:
                 attempt=int(body["attempt"]),
                 result=body.get("result"),
                 fault=body.get("fault"),
+                deferral=body.get("deferral"),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise MessageError(f"This is no reply: {error!r}") from error
-        if (reply.result is None) == (reply.fault is None):
-            raise MessageError("A reply carries either a result or a fault.")
+        if [reply.result, reply.fault, reply.deferral].count(None) != 2:
+            raise MessageError("A reply carries a result, a fault or a deferral.")
+        if reply.deferral is not None and _seconds(reply.deferral.get("seconds")) is None:
+            raise MessageError("A deferral says how many seconds it may take.")
         if reply.fault is not None and reply.fault.get("kind") not in FAULT_KINDS:
             raise MessageError(f"Unknown kind of fault: {reply.fault.get('kind')!r}")
         return reply
@@ -128,6 +149,17 @@ def _seconds(value: object) -> float | None:
     if not isinstance(value, int | float) or isinstance(value, bool) or not value > 0:
         return None
     return min(float(value), MAX_RETRY_AFTER_SECONDS)
+
+
+def fault_body(fault: Fault) -> dict[str, Any]:
+    """Return a fault as its fields on the wire, within bounds."""
+    return {
+        "kind": fault.kind,
+        "code": _plain(fault.code)[:60],
+        "message": _plain(fault.message)[:500],
+        "retry_after": _seconds(fault.retry_after),
+        "tries": int(fault.tries),
+    }
 
 
 FAULT_KINDS = frozenset({"unavailable", "transient", "permanent", "refused"})

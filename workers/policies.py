@@ -1,15 +1,17 @@
 """What follows when a step has failed for good: pure decisions on a locked process.
 
 In this order: the next fall-back agent, where no effect is possible; skip, where the step
-is optional; otherwise what the step declares: error, compensate, or wait.  Nothing is undone
-past the point of no return: there a failure goes to an operator.
+is optional; otherwise what the step declares: error, compensate, wait, or ask, which lets
+the other branches go on meanwhile.  Nothing is undone past the point of no return: there a
+failure goes to an operator.
 """
 
 from datetime import timedelta
 
 from workers import compensation
-from workers.locked import LockedProcess, StepRow
-from workers.states import ProcessState, StepState
+from workers.locked import LockedProcess
+from workers.rows import StepRow
+from workers.states import FINAL_PROCESS_STATES, ProcessState, StepState
 
 
 def carry_out(locked: LockedProcess, step: StepRow, actor: str, *, is_counted: bool = True) -> None:
@@ -42,6 +44,14 @@ def carry_out(locked: LockedProcess, step: StepRow, actor: str, *, is_counted: b
         _tell(locked, step, reason, is_counted=is_counted)
     elif step.on_failure == "wait":
         _wait(locked, step, actor)
+    elif step.on_failure == "ask":
+        locked.alert(
+            "decision_needed",
+            f"{locked.process.subject}: step {step.name} failed, and somebody must decide: "
+            f"{reason}",
+            step,
+            is_counted=is_counted,
+        )
     elif step.on_failure == "compensate" and not compensation.is_past_no_return(locked):
         compensation.begin(locked, ProcessState.COMPENSATED, actor, f"{step.name}: {reason}")
         locked.alert(
@@ -51,6 +61,28 @@ def carry_out(locked: LockedProcess, step: StepRow, actor: str, *, is_counted: b
         )
     else:
         _stop(locked, step, actor, reason)
+
+
+def carry_out_deadline(locked: LockedProcess, actor: str) -> None:
+    """Deal with the date by which the process should have ended, once.
+
+    Undone, unless the workflow only wants to be told or the point of no return is passed.
+    A process on its way back has no such date any more.
+    """
+    process = locked.process
+    deadline, process.deadline_at = process.deadline_at, None
+    locked.touch_process()
+    if deadline is None or process.state in FINAL_PROCESS_STATES or locked.is_on_its_way_back:
+        return
+    locked.note("deadline_passed", actor, public=True, detail={"deadline_at": deadline.isoformat()})
+    is_undone = process.on_deadline == "compensate" and not compensation.is_past_no_return(locked)
+    locked.alert(
+        "deadline_passed",
+        f"{process.subject} was to end by {deadline:%Y-%m-%d %H:%M} UTC"
+        + (" and is being undone." if is_undone else " and goes on."),
+    )
+    if is_undone:
+        compensation.begin(locked, ProcessState.COMPENSATED, actor, "its deadline has passed")
 
 
 def carry_out_refusal(locked: LockedProcess, step: StepRow, actor: str) -> None:
@@ -84,9 +116,16 @@ def _fall_back(locked: LockedProcess, step: StepRow, actor: str) -> None:
     step.agent, step.fallbacks = following["agent"], step.fallbacks[1:]
     if step.undo is not None:
         # Undone by whoever can undo what the new agent does, or by nobody (null).
-        step.undo = {**step.undo, "agent": following.get("undo_agent")}
+        step.undo = {
+            **step.undo,
+            "agent": following.get("undo_agent"),
+            "effect": following.get("undo_effect"),
+        }
     step.failure_threshold = following.get("failure_threshold") or step.failure_threshold
-    step.failure_count = step.unavailable_count = 0
+    step.effect = following.get("effect") or step.effect
+    step.key_retention_seconds = following.get("key_retention_seconds")
+    step.key_used_at = None
+    step.give_attempts_back()
     step.not_before = locked.now
     locked.move(
         step,
@@ -101,7 +140,7 @@ def _fall_back(locked: LockedProcess, step: StepRow, actor: str) -> None:
 
 def _wait(locked: LockedProcess, step: StepRow, actor: str) -> None:
     locked.touch(step)
-    step.failure_count = step.unavailable_count = 0
+    step.give_attempts_back()
     step.not_before = locked.now + timedelta(seconds=step.wait_seconds)
     locked.move(
         step,

@@ -1,11 +1,12 @@
 """Names to workflows and agents: the engine's only way into the apps that use it."""
 
 from functools import cache
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from django.utils.module_loading import autodiscover_modules
 
-from workers.agent import Agent
+from workers.agent import DEFAULT_QUEUE, Agent, TaskAgent
+from workers.effects import Effect
 from workers.exceptions import UnknownAgent, UnknownWorkflow, WorkflowError
 from workers.workflow import Workflow
 
@@ -42,6 +43,34 @@ def register_agent(cls: type[A]) -> type[A]:
     if type(known) is not cls:
         raise WorkflowError(f"Two agents are called {agent.name!r}. Rename one of them.")
     return cls
+
+
+def register_task(
+    task: Any,
+    *,
+    name: str | None = None,
+    effect: Effect = Effect.UNSAFE,
+    key_argument: str | None = None,
+    queue: str = DEFAULT_QUEUE,
+) -> str:
+    """Make a Celery task an agent, unchanged; return the agent's name for ``step``.
+
+    The task is called as a plain function, one call at a time, with the payload as keyword
+    arguments.  Nothing is known of what it does outside, so its effect is unsafe (an unknown
+    outcome goes to an operator) unless you say that it may be called again; then have it use
+    the idempotency key, given under ``key_argument``.
+    """
+    known_as = name or str(task.name)
+    attributes = {
+        "name": known_as,
+        "effect": effect,
+        "key_argument": key_argument,
+        "queue": queue,
+        "task": staticmethod(task),
+        "__doc__": task.__doc__,
+    }
+    register_agent(type("TaskAgent", (TaskAgent,), attributes))
+    return known_as
 
 
 def workflow(name: str, version: int | None = None) -> Workflow:

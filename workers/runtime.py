@@ -12,7 +12,8 @@ from celery.exceptions import SoftTimeLimitExceeded
 from django.db import InterfaceError, OperationalError, connection, transaction
 
 from workers import dispatch, registry
-from workers.agent import Agent, Call, Deadline, Effect
+from workers.agent import Agent, Call, Deadline, Deferred
+from workers.effects import Effect
 from workers.exceptions import BrokerRefused, DeadlinePassed, Fault, Transient, Unavailable
 from workers.identity import me
 from workers.messages import Bundle, Reply, Request, storable
@@ -45,6 +46,8 @@ def perform(bundle: Bundle) -> int:
     started = _start(bundle.requests, bundle.timeout_seconds)
     if not started:
         return 0
+    if agent.is_serial:
+        return _perform_here(agent, started[0], Deadline(bundle.timeout_seconds, began))
     return _perform_side_by_side(agent, started, Deadline(bundle.timeout_seconds, began))
 
 
@@ -104,6 +107,16 @@ def _perform_side_by_side(agent: Agent, requests: Sequence[Request], deadline: D
     return replied
 
 
+def _perform_here(agent: Agent, request: Request, deadline: Deadline) -> int:
+    """Run the one call of a bundle in the main thread, where the soft limit strikes it."""
+    try:
+        reply = _call(agent, request, deadline)
+    except SoftTimeLimitExceeded:
+        log.warning("soft_limit_reached", extra={"agent": agent.name, "silent": 1})
+        return 0
+    return _reply(agent, [reply] if reply is not None else [], deadline)
+
+
 def _outstay(running: dict[Future[Reply | None], Request], agent: Agent) -> None:
     """Keep the task's slot while calls run on past their deadline; say nothing for them.
 
@@ -125,9 +138,10 @@ def _call(agent: Agent, request: Request, deadline: Deadline) -> Reply | None:
     )
     try:
         deadline.check()
-        result = agent.run(call) or {}
-        storable(result)
-        reply = Reply.of(request, result)
+        reply = _ask(agent, request, call)
+    except SoftTimeLimitExceeded:
+        # It is an Exception, too, and no crash of the agent's.
+        raise
     except DeadlinePassed:
         return None
     except Fault as fault:
@@ -137,6 +151,19 @@ def _call(agent: Agent, request: Request, deadline: Deadline) -> Reply | None:
         crash = Transient("agent_crashed", f"{type(error).__name__}: {error}")
         reply = Reply.of_fault(request, crash)
     return reply if deadline.remaining() > 0 else None
+
+
+def _ask(agent: Agent, request: Request, call: Call) -> Reply:
+    """Call the agent; where an earlier call is in doubt and can be asked after, ask first."""
+    found = None
+    if request.in_doubt and agent.effect == Effect.QUERYABLE:
+        found = agent.probe(call)
+    if found is None:
+        found = agent.run(call) or {}
+    if isinstance(found, Deferred):
+        return Reply.of_deferral(request, found.to_wire())
+    storable(found)
+    return Reply.of(request, found)
 
 
 def _file(reply: Reply, deadline: Deadline) -> bool:
@@ -193,11 +220,10 @@ def _perform_local(agent: Agent, request: Request, timeout_seconds: float) -> bo
     try:
         # Outermost, so that the soft limit stays masked until the commit has returned.
         with ExitStack() as mask, transaction.atomic():
-            result = agent.run(call) or {}
-            storable(result)
+            reply = _ask(agent, request, call)
             deadline.check()
             mask.enter_context(soft_limit_masked())
-            if not replies.file(Reply.of(request, result), me("agent")):
+            if not replies.file(reply, me("agent")):
                 raise _TooLate
         return True
     except SoftTimeLimitExceeded:

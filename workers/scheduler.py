@@ -20,7 +20,7 @@ from workers.conf import sas
 from workers.exceptions import BrokerRefused, UnknownAgent, UnknownWorkflow
 from workers.identity import me
 from workers.messages import Bundle, Reply, Request, storable
-from workers.store import claims, finding, leases, replies, requests, settling
+from workers.store import claims, finding, flow, leases, replies, requests, settling
 
 log = logging.getLogger(__name__)
 
@@ -127,6 +127,9 @@ def advance(now: datetime | None = None) -> int:
         sent += send(taken)
         if not taken or _pause.is_on():
             break
+    wait = flow.seconds_to_next(now)
+    if wait is not None and wait < sas.poll_seconds:
+        dispatch.nudge_after(wait)
     return sent
 
 
@@ -183,7 +186,9 @@ def _bundles(group: list[claims.Claim]) -> Iterable[tuple[list[claims.Claim], Bu
         _leave(group, str(error))
         return
     limit = agent.bundle_limit or int(sas.bundle_limit)
-    if agent.is_local:
+    if agent.is_serial:
+        limit = 1
+    elif agent.is_local:
         # They run one after another, and no message may be worked on for longer than this.
         limit = max(1, min(limit, LONGEST_BUNDLE_SECONDS // timeout))
     depth = max(1, min(limit, -(-len(group) // int(sas.agent_slots))))
@@ -242,4 +247,5 @@ def _request(claim: claims.Claim, context: requests.Context) -> Request | None:
         subject=context.subject,
         key=context.keys[claim.step_id],
         payload=payload,
+        in_doubt=claim.step_id in context.in_doubt,
     )

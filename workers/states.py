@@ -3,12 +3,13 @@
 A process:
 
     pending ──first step begun──▶ processing ──all steps settled──▶ processed
-       │                            │    ▲
-       │                            │    └──resubmitted── error ◀──an undo is stuck──┐
-       │                            ├──a step past its policy──▲                     │
-       │                            │                          │                     │
-       └──cancelled, refused────────┴──────────────────────────┴──▶ compensating ────┤
-                                                                       │  ▲──resubmitted
+       │                            │    ▲ ▲
+       │                            │    │ └──resubmitted── error ◀──an undo is stuck──┐
+       │                            ├──a step past its policy───▲                      │
+       │                            │    │                      │                      │
+       └──cancelled, refused────────┴────┼──────────────────────┴──▶ compensating ─────┤
+                                         │                             │  ▲──resubmitted
+                                         └──begins again from a step───┤
                                                                        ▼
                                                             compensated, cancelled
 
@@ -25,7 +26,10 @@ A step:
 
 A step whose predecessors settle while its agent has room goes from waiting to processing
 in one statement; the table therefore allows that move.  Undo steps are steps like any
-other; ``compensated`` is where the step goes whose effect they undid.
+other; ``compensated`` is where the step goes whose effect they undid.  Not drawn: whoever
+answers late (a callback, an operator) ends a step that is pending or in error; a step whose
+outcome nobody may find out by calling again goes from pending to error; and a process that
+begins again from an earlier step takes that step and those after it back to waiting.
 """
 
 from django.db.models import TextChoices
@@ -68,6 +72,7 @@ PROCESS_MOVES: frozenset[tuple[str, str]] = frozenset(
         (ProcessState.COMPENSATING, ProcessState.COMPENSATED),
         (ProcessState.COMPENSATING, ProcessState.CANCELLED),
         (ProcessState.COMPENSATING, ProcessState.ERROR),
+        (ProcessState.COMPENSATING, ProcessState.PROCESSING),
     }
 )
 
@@ -76,11 +81,17 @@ STEP_MOVES: frozenset[tuple[str, str]] = frozenset(
         (StepState.WAITING, StepState.PENDING),
         (StepState.WAITING, StepState.PROCESSING),
         (StepState.WAITING, StepState.SKIPPED),
+        (StepState.WAITING, StepState.ERROR),
         (StepState.PENDING, StepState.PROCESSING),
+        (StepState.PENDING, StepState.PROCESSED),
+        (StepState.PENDING, StepState.ERROR),
+        (StepState.PENDING, StepState.SKIPPED),
         (StepState.PROCESSING, StepState.PROCESSED),
         (StepState.PROCESSING, StepState.PENDING),
         (StepState.PROCESSING, StepState.ERROR),
+        (StepState.PROCESSING, StepState.SKIPPED),
         (StepState.ERROR, StepState.PENDING),
+        (StepState.ERROR, StepState.PROCESSED),
         (StepState.ERROR, StepState.SKIPPED),
         (StepState.WAITING, StepState.CANCELLED),
         (StepState.PENDING, StepState.CANCELLED),
@@ -89,6 +100,11 @@ STEP_MOVES: frozenset[tuple[str, str]] = frozenset(
         (StepState.ERROR, StepState.COMPENSATED),
         (StepState.CANCELLED, StepState.COMPENSATED),
         (StepState.SKIPPED, StepState.COMPENSATED),
+        (StepState.PROCESSED, StepState.WAITING),
+        (StepState.ERROR, StepState.WAITING),
+        (StepState.SKIPPED, StepState.WAITING),
+        (StepState.COMPENSATED, StepState.WAITING),
+        (StepState.CANCELLED, StepState.WAITING),
     }
 )
 

@@ -7,11 +7,11 @@ from typing import Any
 from django.db import transaction
 
 from workers import dispatch, registry
-from workers.agent import Effect
 from workers.conf import sas
+from workers.effects import Effect
 from workers.models import Process
 from workers.store import submitting
-from workers.workflow import StepSpec, Workflow
+from workers.workflow import Fallback, StepSpec, Workflow
 
 
 def submit(
@@ -21,6 +21,9 @@ def submit(
     input: dict[str, Any],
     actor: str = "submitter",
     version: int | None = None,
+    lane: str = "",
+    priority: int = 0,
+    deadline_at: datetime | None = None,
     now: datetime | None = None,
 ) -> Process:
     """Accept one run of a workflow: the newest version, unless one is named.
@@ -29,10 +32,23 @@ def submit(
     both exist or neither.  The process is durable once that transaction commits, whatever
     state the broker is in.  ``input`` is JSON and becomes the snapshot that agents work
     from.  Raises ``UnknownWorkflow``.
+
+    ``lane`` names whose process it is: many of one lane do not hold up a few of another.
+    Each level of ``priority`` is worth a head start of ``SAS_PRIORITY_SECONDS``.
+    ``deadline_at`` overrides the workflow's own deadline.
     """
     definition = registry.workflow(workflow, version)
     with transaction.atomic():
-        process = submitting.submit(_completed(definition), subject, input, actor=actor, now=now)
+        process = submitting.submit(
+            _completed(definition),
+            subject,
+            input,
+            actor=actor,
+            lane=lane,
+            priority=priority,
+            deadline_at=deadline_at,
+            now=now,
+        )
         transaction.on_commit(dispatch.nudge_later, robust=True)
     return process
 
@@ -44,16 +60,27 @@ def _completed(workflow: Workflow) -> Workflow:
 
 def _with_effect(spec: StepSpec) -> StepSpec:
     usual = spec.failure_threshold or int(sas.failure_threshold)
+    agent = registry.agent(spec.agent)
+    undo = spec.undo and replace(spec.undo, effect=registry.agent(spec.undo.agent).effect)
     return replace(
         spec,
         failure_threshold=_threshold(spec.agent, usual),
-        fallbacks=tuple(
-            replace(
-                fallback,
-                failure_threshold=_threshold(fallback.agent, fallback.failure_threshold or usual),
-            )
-            for fallback in spec.fallbacks
-        ),
+        effect=agent.effect,
+        key_retention_seconds=agent.key_retention_seconds,
+        undo=undo,
+        fallbacks=tuple(_fallback(fallback, usual) for fallback in spec.fallbacks),
+    )
+
+
+def _fallback(fallback: Fallback, usual: int) -> Fallback:
+    agent = registry.agent(fallback.agent)
+    undo_agent = fallback.undo_agent and registry.agent(fallback.undo_agent)
+    return replace(
+        fallback,
+        failure_threshold=_threshold(fallback.agent, fallback.failure_threshold or usual),
+        effect=agent.effect,
+        key_retention_seconds=agent.key_retention_seconds,
+        undo_effect=undo_agent.effect if undo_agent else None,
     )
 
 

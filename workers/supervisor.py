@@ -44,8 +44,10 @@ def sweep() -> Swept:
             errors += expired.errors
             if expired.reset + expired.errors < sas.sweep_batch:
                 break
+        overdue = expiry.flag_overdue()
+        expiry.escalate(worker)
         flow.alert_long_open(sql.read_clock())
-    if reset or errors or finding.has_lost():
+    if reset or errors or overdue or finding.has_lost():
         dispatch.nudge()
     if reset or errors or extended:
         log.info("swept", extra={"reset": reset, "errors": errors, "extended": extended})

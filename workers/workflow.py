@@ -2,12 +2,17 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
 from workers.exceptions import WorkflowError
 
 Json = dict[str, Any]
+#: Says of the process input and the results of settled steps whether a step is to be done.
+Condition = Callable[[Json, Mapping[str, Json]], bool]
+#: Says from when on a step may be done: an instant with a time zone, or None for at once.
+Date = Callable[[Json, Mapping[str, Json]], datetime | None]
 #: Builds an agent's payload from the process input and the results of settled steps.
 RequestBuilder = Callable[[Json, Mapping[str, Json]], Json]
 
@@ -26,6 +31,17 @@ class OnFailure(StrEnum):
     COMPENSATE = "compensate"
     #: The step rests for ``wait_seconds`` and has all its attempts again.
     WAIT = "wait"
+    #: An operator is asked; the other branches go on until they need the step.
+    ASK = "ask"
+
+
+class OnDeadline(StrEnum):
+    """What follows when a process has not ended by its deadline."""
+
+    #: What was done is undone, and an operator is told.
+    COMPENSATE = "compensate"
+    #: An operator is told, and it goes on.
+    ALERT = "alert"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +54,8 @@ class Undo:
 
     name: str
     agent: str
+    #: Filled in from the agent's declaration.
+    effect: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +65,10 @@ class Fallback:
     agent: str
     undo_agent: str | None = None
     failure_threshold: int | None = None
+    #: Filled in from the agents' declarations.
+    effect: str | None = None
+    undo_effect: str | None = None
+    key_retention_seconds: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,11 +85,27 @@ class StepSpec:
     wait_seconds: int = 3600
     #: Skipped with an alert, instead of ending the process in error, when it fails for good.
     optional: bool = False
+    #: Skipped without a word when this says so, once everything before it is settled.
+    when: Condition | None = None
+    #: Begins this long after everything before it is settled, ...
+    delay_seconds: int = 0
+    #: ... or not before an instant that the data decide.
+    until: Date | None = None
+    #: Time for all attempts together; a failure after it is the last.
+    total_seconds: int | None = None
     timeout_seconds: int | None = None
     failure_threshold: int | None = None
     backoff_base_seconds: float | None = None
     backoff_cap_seconds: float | None = None
     request: RequestBuilder = whole_input
+    #: Filled in from the agent's declaration.
+    effect: str | None = None
+    key_retention_seconds: int | None = None
+
+    @property
+    def is_judged(self) -> bool:
+        """Say whether the definition is asked when the step is ready."""
+        return self.when is not None or self.until is not None
 
 
 def step(
@@ -97,6 +135,11 @@ class Workflow:
     steps: tuple[StepSpec, ...]
     #: Once all of these are processed, nothing is undone any more.
     no_return: tuple[str, ...] = ()
+    #: Time that a process has from its submission on; never applies to undoing.
+    deadline_seconds: int | None = None
+    on_deadline: OnDeadline = OnDeadline.COMPENSATE
+    #: Dotted paths of the input that an operator may change.
+    editable: tuple[str, ...] = ()
     by_name: dict[str, StepSpec] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -116,6 +159,8 @@ def _problem(workflow: Workflow) -> str | None:
     ]
     if len(set(names)) != len(names):
         return "an undo step has the name of another step. Give each its own."
+    if workflow.deadline_seconds is not None and workflow.deadline_seconds < 1:
+        return "its deadline is below 1 s. Give it time, or none."
     for name in workflow.no_return:
         if name not in workflow.by_name:
             return f"its point of no return names {name}, which is no step of it."
@@ -144,6 +189,24 @@ def _problem_of_step(workflow: Workflow, spec: StepSpec) -> str | None:
         )
     if spec.failure_threshold is not None and spec.failure_threshold < 1:
         return "has a failure threshold below 1."
+    return _problem_of_times(workflow, spec)
+
+
+def _problem_of_times(workflow: Workflow, spec: StepSpec) -> str | None:
+    if spec.delay_seconds < 0:
+        return "has a delay below 0 s."
+    if spec.delay_seconds and spec.until:
+        return "has both a delay and a date. Keep one of them."
+    timeout = spec.timeout_seconds or 0
+    if spec.total_seconds is not None and spec.total_seconds < max(1, timeout):
+        return "has less time for all attempts together than for one. Raise total_seconds."
+    if workflow.deadline_seconds is not None:
+        wanted = max(timeout, spec.total_seconds or 0) + spec.delay_seconds
+        if wanted > workflow.deadline_seconds:
+            return (
+                f"may take {wanted} s, and the process has {workflow.deadline_seconds} s in all. "
+                "Shorten the step or give the process more time."
+            )
     return None
 
 

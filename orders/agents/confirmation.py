@@ -6,7 +6,8 @@ from typing import Any
 
 from django.core.mail import send_mail
 
-from workers.agent import Agent, Call, Effect
+from workers.agent import Agent, Call
+from workers.effects import Effect
 from workers.exceptions import Permanent, Unavailable
 from workers.registry import register_agent
 

@@ -103,6 +103,7 @@ def _events(run: Run, count: int) -> list[tuple[datetime, str]]:
     events = [
         (entry.at, _event(entry.process.subject, entry.event, entry.detail))
         for entry in found.order_by("-id")[:count]
+        if entry.process is not None
     ]
     return sorted([*events, *run.voice.said], key=lambda event: event[0], reverse=True)[:count]
 

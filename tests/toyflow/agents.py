@@ -5,18 +5,20 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
+from celery import shared_task
 from django.contrib.auth.models import Group
 
-from workers.agent import Agent, Call, Effect, LocalAgent
-from workers.registry import register_agent
+from workers.agent import Agent, Call, Deferred, LocalAgent
+from workers.effects import Effect
+from workers.registry import register_agent, register_task
 
 #: Agent name -> what it does; a test puts a callable here and the fixture empties it.
-script: dict[str, Callable[[Call], dict[str, Any] | None]] = {}
+script: dict[str, Callable[[Any], dict[str, Any] | Deferred | None]] = {}
 #: Agent name -> the keys it was called with, in order.
 calls: dict[str, list[str]] = defaultdict(list)
 
 
-def _follow(name: str, call: Call) -> dict[str, Any] | None:
+def _follow(name: str, call: Call) -> dict[str, Any] | Deferred | None:
     calls[name].append(call.key)
     return script[name](call) if name in script else {"by": name}
 
@@ -25,7 +27,7 @@ def _follow(name: str, call: Call) -> dict[str, Any] | None:
 class Alpha(Agent):
     name = "toy.alpha"
 
-    def run(self, call: Call) -> dict[str, Any] | None:
+    def run(self, call: Call) -> dict[str, Any] | Deferred | None:
         return _follow(self.name, call)
 
 
@@ -34,7 +36,7 @@ class Beta(Agent):
     name = "toy.beta"
     bundle_limit = 5
 
-    def run(self, call: Call) -> dict[str, Any] | None:
+    def run(self, call: Call) -> dict[str, Any] | Deferred | None:
         return _follow(self.name, call)
 
 
@@ -43,7 +45,7 @@ class Gamma(Agent):
     name = "toy.gamma"
     window = 3
 
-    def run(self, call: Call) -> dict[str, Any] | None:
+    def run(self, call: Call) -> dict[str, Any] | Deferred | None:
         return _follow(self.name, call)
 
 
@@ -51,7 +53,7 @@ class Gamma(Agent):
 class Delta(Agent):
     name = "toy.delta"
 
-    def run(self, call: Call) -> dict[str, Any] | None:
+    def run(self, call: Call) -> dict[str, Any] | Deferred | None:
         return _follow(self.name, call)
 
 
@@ -59,7 +61,7 @@ class Delta(Agent):
 class OtherUndoer(Agent):
     name = "toy.other_undoer"
 
-    def run(self, call: Call) -> dict[str, Any] | None:
+    def run(self, call: Call) -> dict[str, Any] | Deferred | None:
         return _follow(self.name, call)
 
 
@@ -68,8 +70,57 @@ class Mailer(Agent):
     name = "toy.mailer"
     effect = Effect.UNSAFE
 
-    def run(self, call: Call) -> dict[str, Any] | None:
+    def run(self, call: Call) -> dict[str, Any] | Deferred | None:
         return _follow(self.name, call)
+
+
+@register_agent
+class Quiet(Agent):
+    """Changes nothing outside: asks, or reads."""
+
+    name = "toy.quiet"
+    effect = Effect.NONE
+
+    def run(self, call: Call) -> dict[str, Any] | Deferred | None:
+        return _follow(self.name, call)
+
+
+@register_agent
+class Asker(Agent):
+    """Can ask its service what became of a call; the script's ``toy.asker?`` answers."""
+
+    name = "toy.asker"
+    effect = Effect.QUERYABLE
+
+    def run(self, call: Call) -> dict[str, Any] | Deferred | None:
+        return _follow(self.name, call)
+
+    def probe(self, call: Call) -> dict[str, Any] | Deferred | None:
+        calls["toy.asker?"].append(call.key)
+        return script["toy.asker?"](call) if "toy.asker?" in script else None
+
+
+@register_agent
+class Forgetful(Agent):
+    """Its service remembers keys for an hour."""
+
+    name = "toy.forgetful"
+    key_retention_seconds = 3600
+
+    def run(self, call: Call) -> dict[str, Any] | Deferred | None:
+        return _follow(self.name, call)
+
+
+@shared_task(name="toy.greet", bind=True)
+def greet(self: Any, name: str, key: str = "") -> str:
+    """Greet somebody, as a task that was there before the workflow."""
+    calls["toy.greet"].append(key)
+    if "toy.greet" in script:
+        script["toy.greet"](self)
+    return f"hello {name}"
+
+
+GREET = register_task(greet, effect=Effect.IDEMPOTENT, key_argument="key")
 
 
 @register_agent
@@ -78,7 +129,7 @@ class Writer(LocalAgent):
 
     name = "toy.writer"
 
-    def run(self, call: Call) -> dict[str, Any] | None:
+    def run(self, call: Call) -> dict[str, Any] | Deferred | None:
         Group.objects.create(name=call.key)
         return _follow(self.name, call)
 
@@ -97,7 +148,7 @@ class Undoer(Agent):
 
     name = "toy.undoer"
 
-    def run(self, call: Call) -> dict[str, Any] | None:
+    def run(self, call: Call) -> dict[str, Any] | Deferred | None:
         undone.append((call.step, call.payload["undoes"]))
         return _follow(self.name, call)
 

@@ -1,7 +1,10 @@
 """Small graphs for the engine's tests."""
 
+from datetime import datetime
+
+from tests.toyflow.agents import GREET
 from workers.registry import register_workflow
-from workers.workflow import Fallback, OnFailure, Undo, Workflow, step
+from workers.workflow import Fallback, OnDeadline, OnFailure, Undo, Workflow, step
 
 LINE = register_workflow(
     Workflow(
@@ -106,3 +109,112 @@ CHAIN_OF_FALLBACKS = register_workflow(
 UNSAFE_FALLBACK = register_workflow(
     Workflow("toy_unsafe_fallback", 1, (step("tell", "toy.alpha", fallbacks=("toy.mailer",)),))
 )
+
+ANSWERED = register_workflow(
+    Workflow(
+        "toy_answered",
+        1,
+        (
+            step("first", "toy.beta", undo=Undo("undo_first", "toy.undoer")),
+            step("ask", "toy.alpha", after="first", undo=Undo("unask", "toy.undoer")),
+            step("then", "toy.gamma", after="ask"),
+        ),
+    )
+)
+EVENT = register_workflow(
+    Workflow(
+        "toy_event",
+        1,
+        (step("work", "toy.alpha"), step("arrives", "toy.quiet", after="work")),
+    )
+)
+CONDITIONAL = register_workflow(
+    Workflow(
+        "toy_conditional",
+        1,
+        (
+            step("maybe", "toy.alpha", when=lambda given, results: given["maybe"]),
+            step("work", "toy.beta", after="maybe"),
+            step(
+                "if_big",
+                "toy.gamma",
+                after="work",
+                when=lambda given, results: results["work"]["size"] > 10,
+            ),
+            step("last", "toy.delta", after="if_big"),
+        ),
+    )
+)
+DELAYED = register_workflow(
+    Workflow(
+        "toy_delayed",
+        1,
+        (
+            step("soon", "toy.alpha", delay_seconds=60),
+            step("later", "toy.beta", after="soon", delay_seconds=3600),
+            step(
+                "on_the_day",
+                "toy.gamma",
+                after="soon",
+                until=lambda given, results: datetime.fromisoformat(given["day"]),
+            ),
+        ),
+    )
+)
+ASKING = register_workflow(
+    Workflow(
+        "toy_asking",
+        1,
+        (
+            step("a", "toy.alpha", on_failure=OnFailure.ASK),
+            step("b", "toy.beta"),
+            step("b2", "toy.beta", after="b"),
+            step("both", "toy.gamma", after=("a", "b2")),
+        ),
+    )
+)
+DATED = register_workflow(
+    Workflow(
+        "toy_dated",
+        1,
+        (
+            step("one", "toy.alpha", undo=Undo("undo_one", "toy.undoer")),
+            step("two", "toy.beta", after="one"),
+        ),
+        deadline_seconds=3600,
+        no_return=("two",),
+    )
+)
+WATCHED = register_workflow(
+    Workflow(
+        "toy_watched",
+        1,
+        (step("one", "toy.alpha"),),
+        deadline_seconds=3600,
+        on_deadline=OnDeadline.ALERT,
+    )
+)
+QUERIED = register_workflow(Workflow("toy_queried", 1, (step("pay", "toy.asker"),)))
+FORGETFUL = register_workflow(Workflow("toy_forgetful", 1, (step("pay", "toy.forgetful"),)))
+IN_ALL = register_workflow(
+    Workflow(
+        "toy_in_all",
+        1,
+        (step("try", "toy.alpha", total_seconds=120, failure_threshold=50, timeout_seconds=10),),
+    )
+)
+EDITABLE = register_workflow(
+    Workflow(
+        "toy_editable",
+        1,
+        (
+            step(
+                "send",
+                "toy.alpha",
+                request=lambda given, results: {"to": given["customer"]["address"]},
+            ),
+        ),
+        editable=("customer.address", "gift"),
+    )
+)
+GREETING = register_workflow(Workflow("toy_greeting", 1, (step("greet", GREET),)))

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from workers.locked import AlertCall
+from workers.rows import AlertCall
 from workers.store import sql
 
 

@@ -1,6 +1,7 @@
 """Claims: taking pending steps, starting them, sending lost ones again, handing them back."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -9,8 +10,9 @@ from django.db import transaction
 
 from workers.backoff import dispatch_allowance
 from workers.conf import sas
-from workers.decisions import make_pending
-from workers.locked import AlertCall, Entry, LockedProcess, StepRow
+from workers.decisions import give_up_doubtful, make_pending
+from workers.locked import LockedProcess
+from workers.rows import AlertCall, Entry, StepRow
 from workers.states import StepState
 from workers.store import alerts, flow, journal, rows, sql
 
@@ -42,7 +44,7 @@ class Claim:
 
 
 def claim_due(agents: set[str], worker: str, now: datetime | None = None) -> list[Claim]:
-    """Take due pending steps, the longest-waiting first, as many as each agent has room for.
+    """Take due pending steps in their turn, as many as each agent has room for.
 
     Two schedulers never take the same step: processes that another one holds are skipped,
     and a step that is no longer pending under the lock is left alone.
@@ -64,11 +66,13 @@ def claim_due_in_transaction(
         for locked in lockeds
         if locked.is_open
         for step in locked.steps
-        if step.id in turn and step.state == StepState.PENDING
+        if step.id in turn
+        and step.state == StepState.PENDING
+        and not give_up_doubtful(locked, step, worker)
     ]
     ready.sort(key=lambda pair: turn[pair[1].id])
     locked_flow = flow.LockedFlow({step.agent for _, step in ready}, lockeds[0].now)
-    claims = take(ready, locked_flow.room({}), worker)
+    claims = take(ready, locked_flow, {}, worker)
     rows.write(lockeds)
     return claims
 
@@ -81,35 +85,50 @@ def _due(agents: set[str], at: str) -> list[tuple[int, int]]:
             "SELECT s.id, s.process_id FROM workers_step s"
             " JOIN workers_process p ON p.id = s.process_id"
             " WHERE s.state = 'pending' AND s.agent = %s AND s.not_before <= %s"
-            " AND p.state IN ('pending', 'processing', 'compensating')"
-            " ORDER BY s.not_before, s.id LIMIT %s " + sql.lock_rows("p", skip_locked=True),
+            " AND p.paused_at IS NULL AND (p.state IN ('pending', 'processing')"
+            " OR p.state = 'compensating' AND s.undoes_id IS NOT NULL)"
+            " AND NOT EXISTS (SELECT 1 FROM workers_hold h WHERE h.ended_at IS NULL"
+            " AND h.kind = 'step' AND h.name = s.name)"
+            " ORDER BY s.turn, s.id LIMIT %s " + sql.lock_rows("p", skip_locked=True),
             [agent, at, int(sas.claim_batch)],
         )
     return found
 
 
 def take(
-    ready: Sequence[tuple[LockedProcess, StepRow]], room: dict[str, int], worker: str
+    ready: Sequence[tuple[LockedProcess, StepRow]],
+    locked_flow: flow.LockedFlow,
+    freed: Mapping[str, int],
+    worker: str,
+    leave: Collection[str] = (),
 ) -> list[Claim]:
-    """Claim ready steps in memory while their agents have room; lowers ``room``."""
+    """Claim ready steps in memory while their agents have room, but for agents to ``leave``."""
+    room = locked_flow.room(freed)
     claims: list[Claim] = []
     for locked, step in ready:
+        if step.agent in leave or locked.is_paused or step.name in locked_flow.held_steps:
+            continue
         if room.get(step.agent, 0) > 0:
             room[step.agent] -= 1
             locked.claim(step, worker, sas.dispatch_allowance_seconds)
             claims.append(Claim.of(step))
+    locked_flow.spend(Counter(claim.agent for claim in claims))
     return claims
 
 
 def take_or_queue(
-    ready: Sequence[tuple[LockedProcess, StepRow]], room: dict[str, int], worker: str
+    ready: Sequence[tuple[LockedProcess, StepRow]],
+    locked_flow: flow.LockedFlow,
+    freed: Mapping[str, int],
+    worker: str,
 ) -> list[Claim]:
     """Claim steps that just became ready, or queue them behind those that wait already."""
     if not ready:
         return []
     agents = {step.agent for _, step in ready}
-    waiting = flow.backlogged(agents & set(room), sql.instant_text(ready[0][0].now))
-    claims = take(ready, {agent: n for agent, n in room.items() if agent not in waiting}, worker)
+    waiting = flow.backlogged(agents & locked_flow.agents, sql.instant_text(ready[0][0].now))
+    prompt = [pair for pair in ready if not pair[1].delay_seconds]
+    claims = take(prompt, locked_flow, freed, worker, leave=waiting)
     for locked, step in ready:
         if step.state == StepState.WAITING:
             make_pending(locked, step, worker)
@@ -136,13 +155,16 @@ def start(
         {"id": "id", "claim_id": "uuid"},
         f"started_at = COALESCE(t.started_at, {moment}),"
         f" complete_by = COALESCE(t.complete_by, {sql.later(moment, '%s')}),"
-        " locked_by = %s, delivery = %s, may_have_effect = %s",
+        " locked_by = %s, delivery = %s, may_have_effect = (t.effect <> 'none'),"
+        f" began_at = COALESCE(t.began_at, {moment}),"
+        f" key_used_at = COALESCE(t.key_used_at, {moment})",
         "t.state = 'processing' AND t.claim_id = v.claim_id"
         " AND (t.started_at IS NULL OR t.delivery = %s)",
     )
     wanted = sql.encode({"id": step_id, "claim_id": claim_id} for step_id, claim_id in claims)
     mark = delivery if sql.is_postgres() else delivery.hex
-    assigned = [*moment_params, *moment_params, timeout_seconds, worker, mark, True]
+    assigned = [*moment_params, *moment_params, timeout_seconds, worker, mark]
+    assigned += [*moment_params, *moment_params]
     params = [wanted, *assigned, mark] if sql.is_postgres() else [*assigned, wanted, mark]
     return {row[0] for row in sql.fetch(statement, params)}
 

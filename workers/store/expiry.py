@@ -5,13 +5,16 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
+from workers import answers
 from workers.conf import sas
-from workers.locked import StepRow
+from workers.rows import StepRow
 from workers.states import StepState
 from workers.store import rows, sql
 
 #: What the journal and the row say of a step nobody answered for.
 EXPIRED = {"kind": "expired", "code": "expired", "message": "no reply by complete-by"}
+#: The same of a step that waited for an answer from outside.
+UNANSWERED = {"kind": "expired", "code": "unanswered", "message": "no answer by its deadline"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,9 @@ def expire(worker: str, now: datetime | None = None) -> Expired:
         for locked in lockeds:
             for step in locked.steps:
                 if step.id in wanted and is_expired(step, due):
-                    is_error = locked.fail(step, "expired", worker, EXPIRED)
+                    is_error = locked.fail(
+                        step, "expired", worker, UNANSWERED if step.is_deferred else EXPIRED
+                    )
                     errors += is_error
                     reset += not is_error
                     if step.state != StepState.PENDING:
@@ -66,8 +71,8 @@ def extend_gap(gap_seconds: float, extension_seconds: float, now: datetime | Non
     as_it_was_set = sql.later("started_at", "(timeout_seconds + 1)")
     wanted = (
         "SELECT id FROM workers_step WHERE state = 'processing' AND complete_by < %s"
-        f" AND complete_by > %s AND complete_by < {as_it_was_set} AND reply IS NULL ORDER BY id "
-        + sql.lock_rows("workers_step")
+        f" AND complete_by > %s AND complete_by < {as_it_was_set} AND reply IS NULL"
+        " AND deferral IS NULL ORDER BY id " + sql.lock_rows("workers_step")
     )
     return sql.execute(
         f"UPDATE workers_step SET complete_by = %s WHERE id IN ({wanted})",
@@ -77,6 +82,43 @@ def extend_gap(gap_seconds: float, extension_seconds: float, now: datetime | Non
             sql.instant_text(at - timedelta(seconds=gap_seconds)),
         ],
     )
+
+
+def flag_overdue(now: datetime | None = None) -> int:
+    """Leave processes whose deadline has passed to the Scheduler's decision; return how many."""
+    at = sql.instant_text(sql.read_clock(now))
+    wanted = (
+        "SELECT id FROM workers_process WHERE deadline_at <= %s AND needs_decision = %s"
+        " ORDER BY id LIMIT %s " + sql.lock_rows("workers_process", skip_locked=True)
+    )
+    return sql.execute(
+        f"UPDATE workers_process SET needs_decision = %s WHERE id IN ({wanted})",
+        [True, at, False, int(sas.sweep_batch)],
+    )
+
+
+@rows.again_when_lost
+def escalate(worker: str, now: datetime | None = None) -> int:
+    """Tell operators of steps that have waited long for an answer; return how many."""
+    with transaction.atomic():
+        at = sql.read_clock(now)
+        found = sql.fetch(
+            "SELECT s.id, s.process_id FROM workers_step s"
+            " JOIN workers_process p ON p.id = s.process_id WHERE s.escalate_at <= %s"
+            " ORDER BY s.escalate_at LIMIT %s " + sql.lock_rows("p", skip_locked=True),
+            [sql.instant_text(at), int(sas.sweep_batch)],
+        )
+        lockeds = rows.lock((process_id for _, process_id in found), now, skip_locked=True)
+        overdue = [
+            (locked, step)
+            for locked in lockeds
+            for step in locked.steps
+            if step.escalate_at is not None and step.escalate_at <= at
+        ]
+        for locked, step in overdue:
+            answers.escalate(locked, step, worker)
+        rows.write(lockeds)
+    return len(overdue)
 
 
 def is_expired(step: StepRow, due: datetime) -> bool:

@@ -5,15 +5,17 @@ from datetime import datetime, timedelta
 
 from workers.breaker import Breaker
 from workers.conf import sas
-from workers.locked import AlertCall
-from workers.store import alerts, sql
+from workers.rate import Bucket
+from workers.rows import AlertCall
+from workers.store import alerts, holds, sql
 
 
 def ensure(windows: Mapping[str, int]) -> None:
     """Make the flow rows that are missing; existing ones keep their operator's window."""
     for agent, window in sorted(windows.items()):
         sql.execute(
-            'INSERT INTO workers_flow (agent, "window", unavailable_streak) VALUES (%s, %s, 0)'
+            'INSERT INTO workers_flow (agent, "window", unavailable_streak, tokens)'
+            " VALUES (%s, %s, 0, 0)"
             " ON CONFLICT DO NOTHING",
             [agent, window],
         )
@@ -30,7 +32,8 @@ class LockedFlow:
         self._now = now
         found = (
             sql.fetch(
-                'SELECT t.agent, t."window", t.unavailable_streak, t.opened_at, t.open_until'
+                'SELECT t.agent, t."window", t.unavailable_streak, t.opened_at, t.open_until,'
+                " t.forced, t.rate_per_second, t.tokens, t.refilled_at"
                 f" FROM workers_flow t WHERE {sql.among('t.agent')} ORDER BY t.agent "
                 + sql.lock_rows("t"),
                 [sql.id_list(sorted(agents))],
@@ -40,28 +43,61 @@ class LockedFlow:
         )
         self._windows = {row[0]: row[1] for row in found}
         self._breakers = {
-            row[0]: Breaker(row[2], sql.instant(row[3]), sql.instant(row[4])) for row in found
+            row[0]: Breaker(row[2], sql.instant(row[3]), sql.instant(row[4]), row[5])
+            for row in found
         }
+        self._buckets = {
+            row[0]: Bucket(row[6], row[7], sql.instant(row[8])).refilled(now)
+            for row in found
+            if row[6] is not None
+        }
+        held = holds.current() if agents else frozenset()
+        #: Names of steps of which nothing is to be claimed.
+        self.held_steps = {name for kind, name in held if kind == "step"}
+        self._is_held = ("everything", "") in held
+        self._held_agents = {name for kind, name in held if kind == "agent"}
+
+    @property
+    def agents(self) -> set[str]:
+        """Return the agents whose rows are locked."""
+        return set(self._windows)
 
     def room(self, freed: Mapping[str, int]) -> dict[str, int]:
         """Return how many claims each agent may still take.
 
         ``freed`` counts claims that this transaction ends but has not written yet.  An agent
-        without a row has no room: its row is made when its code is deployed.
+        without a row has no room: its row is made when its code is deployed.  Steps that
+        wait for a callback take up none.
         """
-        if not self._windows:
+        if not self._windows or self._is_held:
             return {}
         in_flight = dict(
             sql.fetch(
-                "SELECT agent, count(*) FROM workers_step WHERE state = 'processing' GROUP BY agent"
+                "SELECT agent, count(*) FROM workers_step WHERE state = 'processing'"
+                " AND deferral IS NULL GROUP BY agent"
             )
         )
-        return {
+        room = {
             agent: self._breakers[agent].room(
                 self._now, window, in_flight.get(agent, 0) - freed.get(agent, 0)
             )
             for agent, window in self._windows.items()
+            if agent not in self._held_agents
         }
+        for agent, bucket in self._buckets.items():
+            if agent in room:
+                room[agent] = min(room[agent], int(bucket.tokens))
+        return room
+
+    def spend(self, claims: Mapping[str, int]) -> None:
+        """Take claims off the rates of their agents; agents without a rate cost nothing."""
+        for agent in sorted(set(claims) & set(self._buckets)):
+            bucket = self._buckets[agent] = self._buckets[agent].spent(claims[agent])
+            assert bucket.at is not None
+            sql.execute(
+                "UPDATE workers_flow SET tokens = %s, refilled_at = %s WHERE agent = %s",
+                [bucket.tokens, sql.instant_text(bucket.at), agent],
+            )
 
     def note_answers(self, reached: Mapping[str, Sequence[bool]]) -> None:
         """Tell the breakers what came back, by agent and in order: was the service reached?
@@ -124,3 +160,19 @@ def backlogged(agents: set[str], at: str) -> set[str]:
             [agent, at],
         )
     }
+
+
+def seconds_to_next(now: datetime | None = None) -> float | None:
+    """Return when the first agent with a rate may take another due step; None: none waits."""
+    at = sql.read_clock(now)
+    waits = [
+        Bucket(rate, tokens, sql.instant(refilled_at)).refilled(at).seconds_to_next()
+        for rate, tokens, refilled_at in sql.fetch(
+            "SELECT rate_per_second, tokens, refilled_at FROM workers_flow"
+            " WHERE rate_per_second IS NOT NULL AND EXISTS (SELECT 1 FROM workers_step s"
+            " WHERE s.state = 'pending' AND s.agent = workers_flow.agent"
+            " AND s.not_before <= %s)",
+            [sql.instant_text(at)],
+        )
+    ]
+    return min(waits, default=None)

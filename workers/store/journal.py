@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from workers.locked import Entry
+from workers.rows import Entry
 from workers.store import sql
 
 _COLUMNS = {

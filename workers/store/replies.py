@@ -7,8 +7,8 @@ from uuid import UUID
 from django.db import transaction
 
 from workers.exceptions import MessageError
-from workers.locked import Entry
 from workers.messages import Reply
+from workers.rows import Entry
 from workers.store import journal, sql
 
 
@@ -44,7 +44,7 @@ def file(reply: Reply, worker: str, now: datetime | None = None) -> bool:
                     event="reply_filed",
                     actor=worker,
                     attempt=attempt,
-                    detail={"kind": "result" if reply.fault is None else reply.fault["kind"]},
+                    detail={"kind": reply.kind},
                 )
             ],
             sql.read_clock(now),

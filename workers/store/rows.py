@@ -8,8 +8,9 @@ from typing import Any, ParamSpec, TypeVar
 
 from workers.conf import sas
 from workers.exceptions import SASError
-from workers.locked import LockedProcess, ProcessRow, StepRow
+from workers.locked import LockedProcess
 from workers.models import Step
+from workers.rows import ProcessRow, StepRow
 from workers.store import alerts, journal, sql
 
 P = ParamSpec("P")
@@ -45,6 +46,9 @@ _PROCESS_COLUMNS = {
     "outcome": "text",
     "sequence": "int",
     "needs_decision": "bool",
+    "paused_at": "instant",
+    "deadline_at": "instant",
+    "renews": "json",
     "started_at": "instant",
     "finished_at": "instant",
 }
@@ -61,12 +65,21 @@ _STEP_COLUMNS = {
     "started_at": "instant",
     "complete_by": "instant",
     "delivery": "uuid",
+    "deferral": "json",
+    "escalate_at": "instant",
+    "early": "json",
+    "effect": "text",
+    "key_retention_seconds": "int",
+    "timeout_seconds": "int",
     "attempt": "int",
     "failure_count": "int",
     "failure_threshold": "int",
     "unavailable_count": "int",
     "lost_count": "int",
     "not_before": "instant",
+    "began_at": "instant",
+    "key_used_at": "instant",
+    "idempotency_key": "text",
     "may_have_effect": "bool",
     "is_in_doubt": "bool",
     "result": "json",
@@ -75,19 +88,27 @@ _STEP_COLUMNS = {
 }
 _READ: dict[str, Callable[[Any], Any]] = {
     **{name: sql.instant for name, kind in _STEP_COLUMNS.items() if kind == "instant"},
+    **{name: sql.document for name, kind in _STEP_COLUMNS.items() if kind == "json"},
     "claim_id": sql.uuid,
     "delivery": sql.uuid,
     "after": sql.document,
-    "fallbacks": sql.document,
-    "undo": sql.document,
-    "fault": sql.document,
     "may_have_effect": bool,
     "is_in_doubt": bool,
     "is_optional": bool,
+    "is_judged": bool,
     "is_filed": bool,
 }
 # A result may be large and no decision looks at it.
 _STEP_FIELDS = [field.name for field in fields(StepRow) if field.name != "result"]
+_PROCESS_READ: dict[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(("turn", "paused_at", "deadline_at"), sql.instant),
+    **dict.fromkeys(("started_at", "finished_at"), sql.instant),
+    "no_return": sql.document,
+    "renews": sql.document,
+    "needs_decision": bool,
+}
+_PROCESS_FIELDS = [field.name for field in fields(ProcessRow)]
+_PROCESS_SELECT = ", ".join(f't."{name}"' for name in _PROCESS_FIELDS)
 _STEP_SELECT = ", ".join(
     "t.reply IS NOT NULL" if name == "is_filed" else f't."{name}"' for name in _STEP_FIELDS
 )
@@ -106,40 +127,30 @@ def lock(
     if not ids:
         return []
     found = sql.fetch(
-        'SELECT t.id, t.state, t.subject, t."sequence", t.needs_decision, t.started_at,'
-        f" t.finished_at, t.outcome, t.no_return FROM workers_process t"
+        f"SELECT {_PROCESS_SELECT} FROM workers_process t"
         f" WHERE {sql.among('t.id')} ORDER BY t.id " + sql.lock_rows("t", skip_locked=skip_locked),
         [sql.id_list(ids)],
     )
-    processes = [
-        ProcessRow(
-            id=row[0],
-            state=row[1],
-            subject=row[2],
-            sequence=row[3],
-            needs_decision=bool(row[4]),
-            started_at=sql.instant(row[5]),
-            finished_at=sql.instant(row[6]),
-            outcome=row[7],
-            no_return=sql.document(row[8]),
-        )
-        for row in found
-    ]
+    processes = [ProcessRow(**_read(_PROCESS_FIELDS, _PROCESS_READ, row)) for row in found]
     steps: dict[int, list[StepRow]] = {process.id: [] for process in processes}
     for row in sql.fetch(
         f"SELECT {_STEP_SELECT} FROM workers_step t WHERE {sql.among('t.process_id')}"
         " ORDER BY t.process_id, t.position",
         [sql.id_list(list(steps))],
     ):
-        step = StepRow(
-            **{
-                name: _READ[name](value) if name in _READ else value
-                for name, value in zip(_STEP_FIELDS, row, strict=True)
-            }
-        )
+        step = StepRow(**_read(_STEP_FIELDS, _READ, row))
         steps[step.process_id].append(step)
     at = sql.read_clock(now)
     return [LockedProcess(process, steps[process.id], at) for process in processes]
+
+
+def _read(
+    names: list[str], read: dict[str, Callable[[Any], Any]], row: tuple[Any, ...]
+) -> dict[str, Any]:
+    return {
+        name: read[name](value) if name in read else value
+        for name, value in zip(names, row, strict=True)
+    }
 
 
 def write(lockeds: Sequence[LockedProcess]) -> None:
@@ -162,11 +173,6 @@ def make_planned(lockeds: Sequence[LockedProcess]) -> None:
     for locked in lockeds:
         if not locked.planned:
             continue
-        keys = dict(
-            Step.objects.filter(
-                pk__in=[planned.forward.id for planned in locked.planned]
-            ).values_list("pk", "idempotency_key")
-        )
         made = Step.objects.bulk_create(
             [
                 Step(
@@ -175,12 +181,14 @@ def make_planned(lockeds: Sequence[LockedProcess]) -> None:
                     position=len(locked.steps) + place,
                     after=planned.after,
                     agent=planned.agent,
+                    effect=planned.effect,
+                    turn=locked.process.turn or locked.now,
                     undoes_id=planned.forward.id,
                     timeout_seconds=planned.forward.timeout_seconds,
                     failure_threshold=int(sas.undo_threshold),
                     backoff_base_seconds=planned.forward.backoff_base_seconds,
                     backoff_cap_seconds=planned.forward.backoff_cap_seconds,
-                    idempotency_key=f"{keys[planned.forward.id]}:undo",
+                    idempotency_key=f"{planned.forward.idempotency_key}:undo",
                 )
                 for place, planned in enumerate(locked.planned)
             ]
@@ -242,7 +250,7 @@ def _write_steps(lockeds: list[LockedProcess]) -> None:
         # A filed reply belongs to its claim and goes with it; a result, which was not read,
         # stays as long as its step is processed.
         _assignments({name: kind for name, kind in _STEP_COLUMNS.items() if name != "result"})
-        + ", reply = CASE WHEN v.claim_id IS NULL THEN NULL ELSE t.reply END"
+        + ", reply = CASE WHEN v.claim_id IS NOT NULL AND v.deferral IS NULL THEN t.reply END"
         + ", result = CASE WHEN v.state IN ('processed', 'compensated')"
         " THEN COALESCE(v.result, t.result) END",
         f"t.state = v.was_state AND {same_claim}"

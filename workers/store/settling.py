@@ -7,11 +7,12 @@ from datetime import datetime
 
 from django.db import transaction
 
-from workers import decisions
-from workers.locked import Entry, LockedProcess
+from workers import decisions, renewal
+from workers.locked import LockedProcess
 from workers.messages import Reply
+from workers.rows import Entry
 from workers.states import StepState
-from workers.store import flow, journal, rows, sql
+from workers.store import flow, journal, judging, rows, sql
 from workers.store.claims import Claim, claim_due_in_transaction, take_or_queue
 
 
@@ -59,7 +60,7 @@ def settle(
             agent = step.agent if step else ""
             if locked is not None and decisions.apply_reply(locked, reply, worker):
                 settled.applied += 1
-                was_reached = (reply.fault or {}).get("kind") != "unavailable"
+                was_reached = reply.kind != "unavailable"
                 answers.setdefault(agent, []).append(was_reached)
             elif not filed:
                 settled.stale += 1
@@ -78,7 +79,7 @@ def _stale(locked: LockedProcess, reply: Reply, worker: str) -> Entry:
         event="stale_reply",
         actor=worker,
         attempt=reply.attempt,
-        detail={"claim": reply.claim_id.hex, "kind": (reply.fault or {}).get("kind", "result")},
+        detail={"claim": reply.claim_id.hex, "kind": reply.kind},
     )
 
 
@@ -118,7 +119,17 @@ def go_on(
     if not lockeds:
         return []
     rows.make_planned(lockeds)
-    ready = [(locked, step) for locked in lockeds for step in decisions.ready_steps(locked, worker)]
+    for locked in lockeds:
+        renewal.finish(locked, worker)
+    unknown = judging.judge(lockeds, worker)
+    # What a judgement led to may have turned a process round.
+    rows.make_planned(lockeds)
+    ready = [
+        (locked, step)
+        for locked in lockeds
+        for step in decisions.ready_steps(locked, worker)
+        if step.id not in unknown
+    ]
     freed = _freed(lockeds)
     answers = answers or {}
     # Room that came free goes to the steps that wait for it, and a step that was queued
@@ -127,7 +138,7 @@ def go_on(
     agents = {step.agent for _, step in ready} | waited_for | set(answers)
     locked_flow = flow.LockedFlow(agents if claim else set(), lockeds[0].now)
     locked_flow.note_answers(answers)
-    taken = take_or_queue(ready, locked_flow.room(freed), worker)
+    taken = take_or_queue(ready, locked_flow, freed, worker)
     for locked in lockeds:
         decisions.finish(locked, worker)
     rows.write(lockeds)
@@ -150,7 +161,7 @@ def _queued(lockeds: Sequence[LockedProcess]) -> set[str]:
 
 
 def _freed(lockeds: Sequence[LockedProcess]) -> dict[str, int]:
-    """Count the claims that the moves so far have ended, by the agent that held them."""
+    """Count the claims that take up no room any more, by the agent that held them."""
     return dict(
         Counter(
             origin.agent
@@ -158,6 +169,7 @@ def _freed(lockeds: Sequence[LockedProcess]) -> dict[str, int]:
             for step in locked.steps
             if (origin := locked.step_origins.get(step.id)) is not None
             and origin.state == StepState.PROCESSING
-            and step.state != StepState.PROCESSING
+            and not origin.is_deferred
+            and (step.state != StepState.PROCESSING or step.is_deferred)
         )
     )

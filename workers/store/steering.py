@@ -1,39 +1,43 @@
-"""What operators do to a process: each one transaction with its journal row."""
+"""What operators and outside answers do to a process: each one transaction with its journal row.
 
+``sequence`` is the process's as the operator saw it.  Every verb raises ``StateError``, and
+changes nothing, when the process has moved since, when its state forbids the verb, or when
+there is no such process; so of two clicks one does something.
+"""
+
+from collections.abc import Callable
 from datetime import datetime
+from typing import Any, TypeVar
 
 from django.db import transaction
 
-from workers import compensation, decisions
+from workers import compensation, renewal, verbs
 from workers.exceptions import StateError
 from workers.locked import LockedProcess
 from workers.store import rows, settling
 
+T = TypeVar("T")
 
-@rows.again_when_lost
+
 def resubmit(
     process_id: int,
     *,
     actor: str,
     reason: str,
+    nothing_happened: bool = False,
     sequence: int | None = None,
     now: datetime | None = None,
 ) -> list[str]:
-    """Give the steps in error their attempts back; return the steps' names.
-
-    ``sequence`` is the process's as the operator saw it: ``StateError`` is raised, and
-    nothing changed, when the process has moved since, when it is not in error, or when
-    there is no such process.
-    """
-    with transaction.atomic():
-        locked = _locked(process_id, sequence, now)
-        names = decisions.resubmit(locked, actor, reason)
-        # Branches that became ready while the process stood in error go on, too.
-        settling.go_on([locked], actor, now, claim=False)
-    return names
+    """Give the steps in error their attempts back; return the steps' names."""
+    return _steer(
+        process_id,
+        sequence,
+        now,
+        actor,
+        lambda locked: verbs.resubmit(locked, actor, reason, nothing_happened=nothing_happened),
+    )
 
 
-@rows.again_when_lost
 def undo(
     process_id: int,
     *,
@@ -43,28 +47,161 @@ def undo(
     sequence: int | None = None,
     now: datetime | None = None,
 ) -> compensation.Plan:
-    """Turn a process round: ``outcome`` is cancelled or compensated.  Returns the plan.
+    """Turn a process round: ``outcome`` is cancelled or compensated.  Returns the plan."""
+    return _steer(
+        process_id,
+        sequence,
+        now,
+        actor,
+        lambda locked: compensation.begin(locked, outcome, actor, reason),
+    )
 
-    ``StateError`` is raised, and nothing changed, when the process is final, on its way back
-    already, past its point of no return, or has moved since the operator saw ``sequence``.
-    """
-    with transaction.atomic():
-        locked = _locked(process_id, sequence, now)
-        plan = compensation.begin(locked, outcome, actor, reason)
-        settling.go_on([locked], actor, now, claim=False)
-    return plan
+
+def begin_again(
+    process_id: int,
+    step: str,
+    *,
+    actor: str,
+    reason: str,
+    sequence: int | None = None,
+    now: datetime | None = None,
+) -> renewal.Renewal:
+    """Undo a step and what came after it, and go on from there.  Returns what that means."""
+    return _steer(
+        process_id,
+        sequence,
+        now,
+        actor,
+        lambda locked: renewal.begin(locked, step, actor, reason),
+    )
+
+
+def pause(
+    process_id: int,
+    *,
+    actor: str,
+    reason: str,
+    sequence: int | None = None,
+    now: datetime | None = None,
+) -> None:
+    """Have nothing of a process claimed; what is in flight goes on to its end."""
+    _steer(process_id, sequence, now, actor, lambda locked: verbs.pause(locked, actor, reason))
+
+
+def resume(
+    process_id: int,
+    *,
+    actor: str,
+    reason: str,
+    sequence: int | None = None,
+    now: datetime | None = None,
+) -> None:
+    """Let a paused process go on."""
+    _steer(process_id, sequence, now, actor, lambda locked: verbs.resume(locked, actor, reason))
+
+
+def retry_now(
+    process_id: int,
+    step: str,
+    *,
+    actor: str,
+    reason: str,
+    sequence: int | None = None,
+    now: datetime | None = None,
+) -> None:
+    """Skip what is left of a step's backoff, delay or rest."""
+    _steer(
+        process_id,
+        sequence,
+        now,
+        actor,
+        lambda locked: verbs.retry_now(locked, step, actor, reason),
+    )
+
+
+def retime(
+    process_id: int,
+    step: str,
+    seconds: int,
+    *,
+    actor: str,
+    reason: str,
+    sequence: int | None = None,
+    now: datetime | None = None,
+) -> None:
+    """Set the time a step has: a shorter one at once, a longer one from its next claim on."""
+    _steer(
+        process_id,
+        sequence,
+        now,
+        actor,
+        lambda locked: verbs.retime(locked, step, seconds, actor, reason),
+    )
+
+
+def complete(
+    process_id: int,
+    step: str,
+    result: dict[str, Any],
+    *,
+    actor: str,
+    reason: str,
+    sequence: int | None = None,
+    now: datetime | None = None,
+) -> None:
+    """Mark a step as done by hand."""
+    _steer(
+        process_id,
+        sequence,
+        now,
+        actor,
+        lambda locked: verbs.complete(locked, step, result, actor, reason),
+    )
+
+
+def skip(
+    process_id: int,
+    step: str,
+    *,
+    actor: str,
+    reason: str,
+    sequence: int | None = None,
+    now: datetime | None = None,
+) -> None:
+    """Go on without a step."""
+    _steer(process_id, sequence, now, actor, lambda locked: verbs.skip(locked, step, actor, reason))
 
 
 def preview(process_id: int) -> compensation.Plan:
-    """Return what undoing a process would do just now; changes nothing.
-
-    Raises ``StateError`` when there is no such process.
-    """
+    """Return what undoing a process would do just now; changes nothing."""
     with transaction.atomic():
-        return compensation.plan(_locked(process_id, None, None))
+        return compensation.plan(lock(process_id, None, None))
 
 
-def _locked(process_id: int, sequence: int | None, now: datetime | None) -> LockedProcess:
+def preview_again(process_id: int, step: str) -> renewal.Renewal:
+    """Return what beginning again from a step would do just now; changes nothing."""
+    with transaction.atomic():
+        return renewal.plan(lock(process_id, None, None), step)
+
+
+@rows.again_when_lost
+def _steer(
+    process_id: int,
+    sequence: int | None,
+    now: datetime | None,
+    actor: str,
+    verb: Callable[[LockedProcess], T],
+) -> T:
+    with transaction.atomic():
+        locked = lock(process_id, sequence, now)
+        found = verb(locked)
+        # Branches that became ready meanwhile go on, too; the poll claims them.
+        settling.go_on([locked], actor, now, claim=False)
+    return found
+
+
+def lock(process_id: int, sequence: int | None, now: datetime | None) -> LockedProcess:
+    """Lock one process; raise ``StateError`` if it is missing or has moved since ``sequence``."""
     found = rows.lock([process_id], now)
     if not found:
         raise StateError(f"There is no process {process_id}.")

@@ -1,0 +1,280 @@
+"""Deferred replies, callbacks, events and progress, through the real tasks and store."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from django.db import transaction
+
+from tests.integration.conftest import only
+from tests.toyflow import agents as toy
+from workers import callbacks, invariants, scheduler
+from workers.agent import Call, Deferred
+from workers.answers import Outcome
+from workers.exceptions import BadToken, MessageError, Permanent, Refused, StateError, Transient
+from workers.models import Alert, Journal, Process, Step
+from workers.store import flow, sql, steering
+from workers.submission import submit
+from workers.supervisor import sweep
+from workers.testing import Wire, pass_time
+
+pytestmark = pytest.mark.django_db
+
+#: The token that the agent's last call handed out.
+tokens: list[str] = []
+
+
+def defer(call: Call) -> Deferred:
+    tokens.append(call.callback_token)
+    return Deferred(within_seconds=7200, question="is it paid?", escalate_after_seconds=600)
+
+
+@pytest.fixture
+def waiting(wire: Wire) -> Process:
+    """A process whose second step waits for a callback."""
+    tokens.clear()
+    toy.script["toy.alpha"] = defer
+    process = submit("toy_answered", subject="Toy 1", input={})
+    wire.run_until_idle()
+    return process
+
+
+def events(process: Process, step: str) -> list[str]:
+    rows = Journal.objects.filter(process=process, step__name=step).order_by("id")
+    return list(rows.values_list("event", flat=True))
+
+
+def test_a_deferred_step_waits_and_holds_no_room(waiting: Process) -> None:
+    ask = only(waiting, "ask")
+
+    assert ask.state == "processing"
+    assert ask.deferral["question"] == "is it paid?"
+    assert ask.complete_by - ask.escalate_at == timedelta(seconds=6600)
+    assert events(waiting, "ask") == ["ready", "claimed", "deferred"] or events(waiting, "ask") == [
+        "claimed",
+        "deferred",
+    ]
+    assert waiting_room("toy.alpha") == 100
+    assert invariants.violations() == []
+
+
+def waiting_room(agent: str) -> int:
+
+    with transaction.atomic():
+        return flow.LockedFlow({agent}, sql.read_clock()).room({})[agent]
+
+
+def test_the_callback_ends_the_step_and_the_process_goes_on(waiting: Process, wire: Wire) -> None:
+    assert callbacks.complete(tokens[0], {"paid": True}) == Outcome.ACCEPTED
+    wire.run_until_idle()
+
+    assert only(waiting, "ask").result == {"paid": True}
+    assert wire.states(waiting) == {"first": "processed", "ask": "processed", "then": "processed"}
+    assert invariants.violations() == []
+
+
+def test_a_repeated_callback_has_no_effect(waiting: Process, wire: Wire) -> None:
+    callbacks.complete(tokens[0], {"paid": True})
+    before = list(Step.objects.values())
+    rows = Journal.objects.count()
+
+    assert callbacks.complete(tokens[0], {"paid": False}) == Outcome.REPEATED
+    assert callbacks.fail(tokens[0], Refused("no", "no")) == Outcome.REPEATED
+
+    assert list(Step.objects.values()) == before
+    assert Journal.objects.count() == rows
+
+
+def test_a_callback_that_beats_the_deferral_ends_the_step(wire: Wire) -> None:
+    def answered_before_it_returns(call: Call) -> Deferred:
+        assert callbacks.complete(call.callback_token, {"quick": True}) == Outcome.ACCEPTED
+        return Deferred(within_seconds=60)
+
+    # In the main thread, for the test's transaction is not another thread's.
+    toy.Alpha.is_serial = True
+    toy.script["toy.alpha"] = answered_before_it_returns
+    try:
+        process = submit("toy_answered", subject="Toy 1", input={})
+        wire.run_until_idle()
+    finally:
+        del toy.Alpha.is_serial
+
+    assert only(process, "ask").result == {"quick": True}
+    assert events(process, "ask")[-2:] == ["processed", "stale_reply"]
+    assert wire.states(process)["then"] == "processed"
+
+
+def test_a_callback_counts_whatever_the_claim_is_by_then(waiting: Process, wire: Wire) -> None:
+    pass_time(7300)
+    sweep()
+    assert only(waiting, "ask").state == "pending"
+    assert only(waiting, "ask").fault["code"] == "unanswered"
+
+    assert callbacks.complete(tokens[0], {"late": True}) == Outcome.ACCEPTED
+    wire.run_until_idle()
+
+    assert wire.states(waiting) == {"first": "processed", "ask": "processed", "then": "processed"}
+    assert invariants.violations() == []
+
+
+def test_a_callback_takes_a_step_out_of_error(waiting: Process, wire: Wire) -> None:
+    for _ in range(3):
+        pass_time(8000)
+        sweep()
+        pass_time(400)
+        wire.run_until_idle()
+    waiting.refresh_from_db()
+    assert (waiting.state, only(waiting, "ask").state) == ("error", "error")
+
+    assert callbacks.complete(tokens[0], {}) == Outcome.ACCEPTED
+    wire.run_until_idle()
+
+    waiting.refresh_from_db()
+    assert waiting.state == "processed"
+    assert invariants.violations() == []
+
+
+def test_unanswered_attempts_count_and_the_key_stays(waiting: Process, wire: Wire) -> None:
+    pass_time(7300)
+    sweep()
+    pass_time(400)
+    wire.run_until_idle()
+
+    ask = only(waiting, "ask")
+    assert (ask.state, ask.attempt, ask.failure_count) == ("processing", 2, 1)
+    assert tokens[0] == tokens[1]
+
+
+def test_a_refusal_by_callback_undoes_the_process(waiting: Process, wire: Wire) -> None:
+    assert callbacks.fail(tokens[0], Refused("declined", "card declined")) == Outcome.ACCEPTED
+    wire.run_until_idle()
+
+    waiting.refresh_from_db()
+    assert waiting.state == "compensated"
+    assert [name for name, _ in toy.undone] == ["undo_first"]
+    assert Alert.objects.count() == 0
+    assert invariants.violations() == []
+
+
+def test_a_permanent_callback_stops_the_process(waiting: Process, wire: Wire) -> None:
+    callbacks.fail(tokens[0], Permanent("gone", "no such account"))
+    wire.run_until_idle()
+
+    waiting.refresh_from_db()
+    assert waiting.state == "error"
+
+
+def test_cancelling_does_not_wait_for_a_callback(waiting: Process, wire: Wire) -> None:
+    steering.undo(waiting.pk, outcome="cancelled", actor="ann", reason="changed my mind")
+    wire.run_until_idle()
+
+    waiting.refresh_from_db()
+    assert waiting.state == "cancelled"
+    assert [name for name, _ in toy.undone] == ["unask", "undo_first"]
+    assert callbacks.complete(tokens[0], {}) == Outcome.REPEATED
+    assert invariants.violations() == []
+
+
+def test_a_callback_after_the_cancellation_changes_nothing(waiting: Process, wire: Wire) -> None:
+    steering.undo(waiting.pk, outcome="cancelled", actor="ann", reason="changed my mind")
+    before = list(Step.objects.values())
+
+    assert callbacks.complete(tokens[0], {}) == Outcome.IGNORED
+
+    assert list(Step.objects.values()) == before
+
+
+def test_an_overdue_answer_is_escalated_once(waiting: Process) -> None:
+    sweep()
+    assert Alert.objects.count() == 0
+
+    pass_time(601)
+    sweep()
+    sweep()
+
+    alert = Alert.objects.get()
+    assert (alert.code, alert.times) == ("answer_overdue", 1)
+    assert "is it paid?" in alert.message
+    assert only(waiting, "ask").state == "processing"
+
+
+def test_progress_is_noted_while_it_is_waited_for(waiting: Process) -> None:
+    assert callbacks.progress(tokens[0], {"percent": 40}) is True
+    assert only(waiting, "ask").deferral["progress"] == {"percent": 40}
+
+    callbacks.complete(tokens[0], {})
+    assert callbacks.progress(tokens[0], {"percent": 50}) is False
+
+
+def test_an_event_that_comes_early_is_kept(wire: Wire) -> None:
+    toy.script["toy.quiet"] = lambda call: Deferred(within_seconds=60)
+    process = submit("toy_event", subject="Toy 1", input={})
+
+    first = callbacks.complete_step(process.pk, "arrives", {"n": 1}, actor="door")
+    second = callbacks.complete_step(process.pk, "arrives", {"n": 2}, actor="door")
+    assert (first, second) == (Outcome.KEPT, Outcome.REPEATED)
+    assert wire.states(process) == {"work": "pending", "arrives": "waiting"}
+
+    wire.run_until_idle()
+    assert only(process, "arrives").result == {"n": 1}
+    assert wire.states(process) == {"work": "processed", "arrives": "processed"}
+    assert invariants.violations() == []
+
+
+def test_an_early_refusal_is_kept_too(wire: Wire) -> None:
+    toy.script["toy.quiet"] = lambda call: Deferred(within_seconds=60)
+    process = submit("toy_event", subject="Toy 1", input={})
+
+    callbacks.fail_step(process.pk, "arrives", Refused("no", "sent back"), actor="door")
+    wire.run_until_idle()
+
+    process.refresh_from_db()
+    assert process.state == "compensated"
+
+
+def test_a_transient_callback_counts_as_a_failure_of_the_attempt(waiting: Process) -> None:
+    callbacks.fail(tokens[0], Transient("busy", "try again"))
+    ask = only(waiting, "ask")
+    assert (ask.state, ask.failure_count) == ("pending", 1)
+
+    assert callbacks.fail(tokens[0], Transient("busy", "try again")) == Outcome.IGNORED
+    assert only(waiting, "ask").failure_count == 1
+
+
+@pytest.mark.parametrize(
+    "spoil", [lambda token: token[:-1] + "x", lambda token: "x" + token, lambda token: ""]
+)
+def test_a_token_of_somebody_else_is_refused(waiting: Process, spoil: Callable[[str], str]) -> None:
+    before = list(Step.objects.values())
+
+    with pytest.raises(BadToken, match="damaged"):
+        callbacks.complete(spoil(tokens[0]), {})
+
+    assert list(Step.objects.values()) == before
+
+
+def test_a_result_that_cannot_be_stored_is_refused(waiting: Process) -> None:
+    with pytest.raises(MessageError):
+        callbacks.complete(tokens[0], {"bad": float("nan")})
+
+    assert only(waiting, "ask").state == "processing"
+
+
+def test_an_event_for_a_step_that_is_not_there_is_refused(waiting: Process) -> None:
+    with pytest.raises(StateError, match="no step 'paid'"):
+        callbacks.complete_step(waiting.pk, "paid", {}, actor="door")
+
+
+def test_a_deferral_on_the_way_back_is_not_waited_for(wire: Wire) -> None:
+    toy.script["toy.alpha"] = defer
+    process = submit("toy_answered", subject="Toy 1", input={})
+    scheduler.advance()
+    # Until the deferral is on its way and nobody has read it.
+    while only(process, "ask").started_at is None:
+        wire.deliver(wire.messages[0])
+    steering.undo(process.pk, outcome="cancelled", actor="ann", reason="no")
+    wire.run_until_idle()
+
+    process.refresh_from_db()
+    assert process.state == "cancelled"
+    assert invariants.violations() == []

@@ -1,0 +1,91 @@
+"""Answers to deferred steps, from outside: by token, or by the step's name.
+
+A token is made from the step's idempotency key, so it can be handed to a remote service
+before the call, is valid whatever the step's present claim, and is void once the step
+began again with a new key.
+"""
+
+from datetime import datetime
+from typing import Any
+
+from workers import dispatch, tokens
+from workers.answers import Outcome
+from workers.exceptions import BadToken, Fault
+from workers.messages import fault_body, storable
+from workers.store import answering
+
+
+def step_of(token: str) -> tuple[int, str]:
+    """Return (process id, step name) for a token; raise ``BadToken``."""
+    found = answering.by_key(tokens.read(token))
+    if found is None:
+        raise BadToken("This callback token is over: what it was for has been undone.")
+    return found
+
+
+def complete(
+    token: str, result: dict[str, Any] | None = None, now: datetime | None = None
+) -> Outcome:
+    """Answer a deferred step with its result.
+
+    Repeating an answer is harmless: the second has no effect and is told ``repeated``.
+    Raises ``BadToken``, and ``MessageError`` for a result that cannot be stored.
+    """
+    process_id, step = step_of(token)
+    return complete_step(process_id, step, result, actor="callback", now=now)
+
+
+def fail(token: str, fault: Fault, now: datetime | None = None) -> Outcome:
+    """Answer a deferred step with a fault, as its agent would have raised it."""
+    process_id, step = step_of(token)
+    return fail_step(process_id, step, fault, actor="callback", now=now)
+
+
+def progress(token: str, progress: dict[str, Any], now: datetime | None = None) -> bool:
+    """Report how far deferred work has come, for people.  False: it is not waited for."""
+    process_id, step = step_of(token)
+    storable(progress)
+    return answering.report_progress(process_id, step, progress, now)
+
+
+def complete_step(
+    process_id: int,
+    step: str,
+    result: dict[str, Any] | None = None,
+    *,
+    actor: str,
+    sequence: int | None = None,
+    now: datetime | None = None,
+) -> Outcome:
+    """Answer a step by its name: an event of the application, or a person.
+
+    One that comes before the step has asked is kept, and taken when it does.
+    Raises ``StateError`` when there is no such process or step.
+    """
+    storable(result or {})
+    body = {"result": result or {}}
+    return _nudged(
+        answering.answer(process_id, step, body, actor=actor, sequence=sequence, now=now)
+    )
+
+
+def fail_step(
+    process_id: int,
+    step: str,
+    fault: Fault,
+    *,
+    actor: str,
+    sequence: int | None = None,
+    now: datetime | None = None,
+) -> Outcome:
+    """Answer a step by its name with a fault."""
+    body = {"fault": fault_body(fault)}
+    return _nudged(
+        answering.answer(process_id, step, body, actor=actor, sequence=sequence, now=now)
+    )
+
+
+def _nudged(outcome: Outcome) -> Outcome:
+    if outcome == Outcome.ACCEPTED:
+        dispatch.nudge_later()
+    return outcome

@@ -1,0 +1,14 @@
+"""The state store's tables.
+
+Only ``workers.store`` writes them.  Rules that the database can hold are constraints, and
+every background query has a partial index whose condition is the query's own.
+"""
+
+from workers.models.alert import Alert
+from workers.models.flow import Flow, Hold
+from workers.models.journal import Journal
+from workers.models.lease import Lease
+from workers.models.process import Process
+from workers.models.step import Step
+
+__all__ = ["Alert", "Flow", "Hold", "Journal", "Lease", "Process", "Step"]

@@ -1,0 +1,41 @@
+"""What operators are told."""
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+
+from workers.models.process import Process
+from workers.models.step import Step
+
+
+class Alert(models.Model):
+    """A message to an operator: one per cause until somebody acknowledges it."""
+
+    cause = models.CharField(max_length=200)
+    code = models.CharField(max_length=60)
+    message = models.TextField()
+    process = models.ForeignKey(Process, null=True, on_delete=models.CASCADE, related_name="alerts")
+    step = models.ForeignKey(Step, null=True, on_delete=models.CASCADE, related_name="alerts")
+    raised_at = models.DateTimeField()
+    last_raised_at = models.DateTimeField()
+    times = models.PositiveIntegerField(default=1)
+    acknowledged_at = models.DateTimeField(null=True)
+    acknowledged_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    comment = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ["-last_raised_at"]
+        permissions = [("acknowledge_alert", _("Can acknowledge an alert"))]
+        constraints = [
+            models.UniqueConstraint(
+                name="alert_open_once_per_cause",
+                fields=["cause"],
+                condition=Q(acknowledged_at__isnull=True),
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.message

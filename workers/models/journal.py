@@ -1,0 +1,61 @@
+"""What happened."""
+
+from django.db import models
+from django.db.models import Q
+
+from workers.models.process import Process
+from workers.models.step import Step
+
+
+class Journal(models.Model):
+    """What happened to a process, append-only, written with the change itself.
+
+    What operators do to an agent or to everything at once has no process.
+    """
+
+    # No database constraint: it would lock and re-read the process row, already locked by
+    # the same transaction, once for every row written here.
+    process = models.ForeignKey(
+        Process,
+        on_delete=models.CASCADE,
+        null=True,
+        related_name="journal",
+        db_constraint=False,
+        db_index=False,
+    )
+    step = models.ForeignKey(
+        Step,
+        on_delete=models.CASCADE,
+        null=True,
+        related_name="journal",
+        db_constraint=False,
+        db_index=False,
+    )
+    #: Gap-free number among the rows the submitter may see; null for the others.
+    sequence = models.PositiveIntegerField(null=True)
+    event = models.CharField(max_length=40)
+    before = models.CharField(max_length=20, null=True)  # noqa: DJ001 (null = no state changed)
+    after = models.CharField(max_length=20, null=True)  # noqa: DJ001
+    attempt = models.PositiveIntegerField(null=True)
+    actor = models.CharField(max_length=200)
+    detail = models.JSONField(default=dict)
+    at = models.DateTimeField()
+
+    class Meta:
+        verbose_name_plural = "journal"
+        constraints = [
+            models.UniqueConstraint(
+                name="journal_once_per_attempt",
+                fields=["step", "attempt", "event"],
+                condition=Q(attempt__isnull=False),
+            ),
+            models.UniqueConstraint(
+                name="journal_sequence_unique",
+                fields=["process", "sequence"],
+                condition=Q(sequence__isnull=False),
+            ),
+        ]
+        indexes = [models.Index(name="journal_process_idx", fields=["process", "id"])]
+
+    def __str__(self) -> str:
+        return f"{self.event} at {self.at:%Y-%m-%d %H:%M:%S}"

@@ -1,0 +1,17 @@
+"""Who performs a periodic duty."""
+
+from django.db import models
+
+
+class Lease(models.Model):
+    """Who performs a periodic duty just now, and when it was last performed."""
+
+    name = models.CharField(max_length=50, primary_key=True)
+    holder = models.CharField(max_length=200, null=True)  # noqa: DJ001 (null = free)
+    expires_at = models.DateTimeField(null=True)
+    performed_at = models.DateTimeField(null=True)
+    #: Where the next round goes on, for duties that walk a table in portions.
+    cursor = models.BigIntegerField(default=0)
+
+    def __str__(self) -> str:
+        return self.name

@@ -1,0 +1,111 @@
+"""One run of a workflow."""
+
+import uuid
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from workers.states import FINAL_PROCESS_STATES, OPEN_PROCESS_STATES, ProcessState
+
+
+class Process(models.Model):
+    """One run of a workflow.  Its row is the lock of everything below it."""
+
+    uid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
+    workflow = models.CharField(max_length=100)
+    version = models.PositiveIntegerField()
+    #: What the process is about, in the words of the app that submitted it.
+    subject = models.CharField(max_length=200, db_index=True)
+    state = models.CharField(
+        max_length=20, choices=ProcessState.choices, default=ProcessState.PENDING
+    )
+    input = models.JSONField(default=dict)
+    #: Steps that, once all processed, put the process past undoing.
+    no_return = models.JSONField(default=list)
+    #: What a compensating process becomes: compensated, cancelled, or processing again.
+    outcome = models.CharField(max_length=20, null=True)  # noqa: DJ001 (null = not undone)
+    #: Number of the last journal row that the submitter may see: gap-free per process.
+    sequence = models.PositiveIntegerField(default=0)
+    #: A step left its policy to the Scheduler: set by the Supervisor, cleared when carried out.
+    needs_decision = models.BooleanField(default=False)
+    #: Whose process it is, for fairness among submitters; empty = nobody's in particular.
+    lane = models.CharField(max_length=200, default="")
+    #: Its place in every queue: the instant it counts as submitted at.
+    turn = models.DateTimeField(default=timezone.now)
+    #: No step is claimed while this is set.
+    paused_at = models.DateTimeField(null=True)
+    #: The date by which it must have ended; null once that date has been dealt with.
+    deadline_at = models.DateTimeField(null=True)
+    on_deadline = models.CharField(max_length=20, default="compensate")
+    #: Steps that begin again once they are undone.
+    renews = models.JSONField(default=list)
+    #: Paths of the input that an operator may change.
+    editable = models.JSONField(default=list)
+    created_at = models.DateTimeField()
+    started_at = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        verbose_name_plural = "processes"
+        permissions = [
+            ("resubmit_process", _("Can resubmit a process in error")),
+            ("pause_process", _("Can pause and resume a process")),
+            ("cancel_process", _("Can cancel a process")),
+            ("compensate_process", _("Can undo a process")),
+            ("renew_process", _("Can begin a process again from an earlier step")),
+            ("edit_input", _("Can edit the input of a process")),
+            ("retry_step", _("Can have a step tried again at once")),
+            ("extend_step", _("Can change the time a step has")),
+            ("complete_step", _("Can complete a step by hand")),
+            ("skip_step", _("Can skip a step")),
+            ("answer_step", _("Can answer a step that waits for somebody")),
+        ]
+        constraints = [
+            models.CheckConstraint(
+                name="process_state_known", condition=Q(state__in=ProcessState.values)
+            ),
+            models.CheckConstraint(
+                name="process_finished_iff_final",
+                condition=Q(state__in=sorted(FINAL_PROCESS_STATES), finished_at__isnull=False)
+                | (~Q(state__in=sorted(FINAL_PROCESS_STATES)) & Q(finished_at__isnull=True)),
+            ),
+            models.CheckConstraint(
+                name="process_undone_has_outcome",
+                condition=~Q(
+                    state__in=[
+                        ProcessState.COMPENSATING,
+                        ProcessState.COMPENSATED,
+                        ProcessState.CANCELLED,
+                    ]
+                )
+                | Q(
+                    outcome__in=[
+                        ProcessState.COMPENSATED,
+                        ProcessState.CANCELLED,
+                        ProcessState.PROCESSING,
+                    ]
+                ),
+            ),
+        ]
+        indexes = [
+            models.Index(
+                name="process_open_idx",
+                fields=["id"],
+                condition=Q(state__in=sorted(OPEN_PROCESS_STATES)),
+            ),
+            models.Index(name="process_error_idx", fields=["id"], condition=Q(state="error")),
+            models.Index(
+                name="process_decision_idx", fields=["id"], condition=Q(needs_decision=True)
+            ),
+            models.Index(name="process_lane_idx", fields=["lane", "turn"], condition=~Q(lane="")),
+            models.Index(
+                name="process_deadline_idx",
+                fields=["deadline_at"],
+                condition=Q(deadline_at__isnull=False),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.subject} ({self.workflow} v{self.version})"

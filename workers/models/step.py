@@ -1,0 +1,179 @@
+"""One unit of a process."""
+
+from django.db import models
+from django.db.models import F, Q
+from django.utils import timezone
+
+from workers.models.process import Process
+from workers.states import StepState
+
+
+class Step(models.Model):
+    """One unit of a process: a call of one agent.
+
+    What it needs to run was copied from the step spec when the row was made; code only
+    resolves the names of callables.
+    """
+
+    process = models.ForeignKey(
+        Process, on_delete=models.CASCADE, related_name="steps", db_index=False
+    )
+    name = models.CharField(max_length=100)
+    position = models.PositiveSmallIntegerField()
+    state = models.CharField(max_length=20, choices=StepState.choices, default=StepState.WAITING)
+
+    # Copied from the step spec.
+    after = models.JSONField(default=list)
+    agent = models.CharField(max_length=100)
+    fallbacks = models.JSONField(default=list)
+    #: The step that undoes this one, if it can be undone: {"name", "agent", ...}.
+    undo = models.JSONField(null=True)
+    #: The step that this one undoes.
+    undoes = models.ForeignKey(
+        "self", null=True, on_delete=models.CASCADE, related_name="+", db_index=False
+    )
+    is_optional = models.BooleanField(default=False)
+    #: What follows when it failed for good: error, compensate, wait or ask.
+    on_failure = models.CharField(max_length=20, default="error")
+    wait_seconds = models.PositiveIntegerField(default=0)
+    #: Time between its predecessors' end and its own beginning.
+    delay_seconds = models.PositiveIntegerField(default=0)
+    #: The definition says, once it is ready, whether it is to be done and not before when.
+    is_judged = models.BooleanField(default=False)
+    #: What may be done when nobody knows whether a call had its effect.
+    effect = models.CharField(max_length=20, default="idempotent")
+    #: How long the service remembers the key; null = for good.
+    key_retention_seconds = models.PositiveIntegerField(null=True)
+    #: Time for all attempts together; null = as many as the threshold allows.
+    total_seconds = models.PositiveIntegerField(null=True)
+    timeout_seconds = models.PositiveIntegerField()
+    failure_threshold = models.PositiveSmallIntegerField()
+    backoff_base_seconds = models.FloatField()
+    backoff_cap_seconds = models.FloatField()
+
+    # The claim: all null unless processing.
+    claim_id = models.UUIDField(null=True)
+    locked_by = models.CharField(max_length=200, null=True)  # noqa: DJ001 (null = no claim)
+    claimed_at = models.DateTimeField(null=True)
+    dispatch_by = models.DateTimeField(null=True)
+    started_at = models.DateTimeField(null=True)
+    complete_by = models.DateTimeField(null=True)
+    delivery = models.UUIDField(null=True)
+    #: A reply kept on the row where a message would not do; it never expires.
+    reply = models.JSONField(null=True)
+    #: The agent has asked; somebody answers by callback: {"since", "question", ...}.
+    deferral = models.JSONField(null=True)
+    #: When an operator is told that a callback has not come.
+    escalate_at = models.DateTimeField(null=True)
+
+    #: An answer that came before the step had asked.
+    early = models.JSONField(null=True)
+    #: Counts claims.
+    attempt = models.PositiveIntegerField(default=0)
+    #: Started claims that ended by expiry or by a transient fault.
+    failure_count = models.PositiveSmallIntegerField(default=0)
+    #: Answers that the service could not be reached; they use up no attempt.
+    unavailable_count = models.PositiveIntegerField(default=0)
+    #: Times the present claim was sent again because nobody started it.
+    lost_count = models.PositiveIntegerField(default=0)
+    #: Not claimed before this instant.
+    not_before = models.DateTimeField(null=True)
+    #: Orders the claims of one agent: the process's turn.
+    turn = models.DateTimeField(default=timezone.now)
+    #: First start since the attempts were given (back).
+    began_at = models.DateTimeField(null=True)
+    #: First start with the present idempotency key.
+    key_used_at = models.DateTimeField(null=True)
+    #: Set by the start, cleared only by proof that nothing happened outside.
+    may_have_effect = models.BooleanField(default=False)
+    #: An earlier claim ended without telling whether it had its effect.
+    is_in_doubt = models.BooleanField(default=False)
+    #: Given to the remote service with every call of this step until its effect is undone.
+    idempotency_key = models.CharField(max_length=80)
+
+    result = models.JSONField(null=True)
+    #: The last fault: {"kind", "code", "message", "at"}.
+    fault = models.JSONField(null=True)
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["process_id", "position"]
+        constraints = [
+            models.UniqueConstraint(name="step_name_unique", fields=["process", "name"]),
+            models.UniqueConstraint(name="step_idempotency_key_unique", fields=["idempotency_key"]),
+            models.CheckConstraint(
+                name="step_state_known", condition=Q(state__in=StepState.values)
+            ),
+            models.CheckConstraint(
+                name="step_claim_iff_processing",
+                condition=Q(
+                    state=StepState.PROCESSING,
+                    claim_id__isnull=False,
+                    locked_by__isnull=False,
+                    claimed_at__isnull=False,
+                    dispatch_by__isnull=False,
+                )
+                | (
+                    ~Q(state=StepState.PROCESSING)
+                    & Q(
+                        claim_id__isnull=True,
+                        locked_by__isnull=True,
+                        claimed_at__isnull=True,
+                        dispatch_by__isnull=True,
+                        started_at__isnull=True,
+                        complete_by__isnull=True,
+                        delivery__isnull=True,
+                        reply__isnull=True,
+                        deferral__isnull=True,
+                        escalate_at__isnull=True,
+                    )
+                ),
+            ),
+            models.CheckConstraint(
+                name="step_deadline_iff_started",
+                condition=Q(started_at__isnull=True, complete_by__isnull=True)
+                | Q(started_at__isnull=False, complete_by__gt=F("started_at")),
+            ),
+            models.CheckConstraint(
+                name="step_failures_within_threshold",
+                condition=Q(failure_count__lte=F("failure_threshold")),
+            ),
+            models.CheckConstraint(
+                name="step_pending_has_not_before",
+                condition=~Q(state=StepState.PENDING) | Q(not_before__isnull=False),
+            ),
+            models.CheckConstraint(
+                name="step_result_iff_processed",
+                condition=Q(state=StepState.PROCESSED, result__isnull=False)
+                | Q(state=StepState.COMPENSATED)
+                | (
+                    ~Q(state__in=[StepState.PROCESSED, StepState.COMPENSATED])
+                    & Q(result__isnull=True)
+                ),
+            ),
+        ]
+        indexes = [
+            models.Index(
+                name="step_claimable_idx",
+                fields=["agent", "turn", "not_before", "id"],
+                condition=Q(state=StepState.PENDING),
+            ),
+            # Expired claims by complete_by; claims nobody has started yet by its null.
+            models.Index(
+                name="step_expiry_idx",
+                fields=["complete_by"],
+                condition=Q(state=StepState.PROCESSING),
+            ),
+            models.Index(
+                name="step_filed_reply_idx", fields=["id"], condition=Q(reply__isnull=False)
+            ),
+            models.Index(
+                name="step_escalation_idx",
+                fields=["escalate_at"],
+                condition=Q(escalate_at__isnull=False),
+            ),
+            models.Index(name="step_error_idx", fields=["id"], condition=Q(state=StepState.ERROR)),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} of process {self.process_id}"

@@ -1,0 +1,55 @@
+"""Answers from outside: callbacks by key, events and people by the step's name."""
+
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from workers import answers
+from workers.exceptions import StateError
+from workers.store import rows, settling, sql, steering
+
+
+@rows.again_when_lost
+def answer(
+    process_id: int,
+    step_name: str,
+    body: dict[str, Any],
+    *,
+    actor: str,
+    sequence: int | None = None,
+    now: datetime | None = None,
+) -> answers.Outcome:
+    """Answer a step, ``{"result"}`` or ``{"fault"}``, whatever its present claim.
+
+    Raises ``StateError`` when there is no such process or step, or when the process has
+    moved since ``sequence``.
+    """
+    with transaction.atomic():
+        locked = steering.lock(process_id, sequence, now)
+        step = next((one for one in locked.steps if one.name == step_name), None)
+        if step is None:
+            raise StateError(f"{locked.process.subject} has no step {step_name!r}.")
+        outcome = answers.answer(locked, step, body, actor)
+        # Claimed by the poll or a nudge: whoever answers sends nothing.
+        settling.go_on([locked], actor, now, claim=False)
+    return outcome
+
+
+@rows.again_when_lost
+def report_progress(
+    process_id: int, step_name: str, progress: dict[str, Any], now: datetime | None = None
+) -> bool:
+    """Note how far deferred work has come.  False: the step does not wait for it."""
+    with transaction.atomic():
+        locked = steering.lock(process_id, None, now)
+        step = next((one for one in locked.steps if one.name == step_name), None)
+        noted = step is not None and answers.report_progress(locked, step, progress)
+        rows.write([locked])
+    return noted
+
+
+def by_key(key: str) -> tuple[int, str] | None:
+    """Return (process, step name) of the step whose present idempotency key that is."""
+    found = sql.fetch("SELECT process_id, name FROM workers_step WHERE idempotency_key = %s", [key])
+    return (found[0][0], found[0][1]) if found else None

@@ -1,0 +1,83 @@
+"""Changing what agents work from: the parts of a process's input that may be changed."""
+
+from copy import deepcopy
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from workers.exceptions import StateError
+from workers.states import FINAL_PROCESS_STATES
+from workers.store import rows, sql, steering
+
+#: What a changed value may be instead of what it was; anything else keeps its type.
+_MISSING = object()
+
+
+def edit_input(
+    process_id: int,
+    changes: dict[str, Any],
+    *,
+    actor: str,
+    reason: str,
+    sequence: int | None = None,
+    now: datetime | None = None,
+) -> dict[str, list[Any]]:
+    """Change values of a process's input, by dotted path; return {path: [before, after]}.
+
+    Only the paths that the workflow declares ``editable``; a value keeps its type.  Calls
+    already sent keep what they were sent with.  Raises ``StateError``, and changes nothing,
+    otherwise, and when the process is final or has moved since ``sequence``.
+    """
+    with transaction.atomic():
+        locked = steering.lock(process_id, sequence, now)
+        if locked.process.state in FINAL_PROCESS_STATES:
+            raise StateError(
+                f"{locked.process.subject} is {locked.process.state}: no agent will read it again."
+            )
+        before, editable = (
+            sql.document(value)
+            for value in sql.fetch(
+                "SELECT input, editable FROM workers_process WHERE id = %s", [process_id]
+            )[0]
+        )
+        after, changed = changed_input(before, editable, changes)
+        if not changed:
+            raise StateError("Nothing is different: every value is what it was.")
+        sql.execute(
+            "UPDATE workers_process SET input = "
+            + ("%s::jsonb" if sql.is_postgres() else "%s")
+            + " WHERE id = %s",
+            [sql.encode_document(after), process_id],
+        )
+        locked.note(
+            "input_edited", actor, public=True, detail={"reason": reason, "changes": changed}
+        )
+        rows.write([locked])
+    return changed
+
+
+def changed_input(
+    document: dict[str, Any], editable: list[str], changes: dict[str, Any]
+) -> tuple[dict[str, Any], dict[str, list[Any]]]:
+    """Return the input with ``changes`` made, and what is different; raise ``StateError``."""
+    after, changed = deepcopy(document), {}
+    for path, value in changes.items():
+        if path not in editable:
+            allowed = ", ".join(editable) or "nothing"
+            raise StateError(f"{path} may not be changed. Allowed: {allowed}.")
+        *parents, last = path.split(".")
+        holder: Any = after
+        for name in parents:
+            holder = holder.get(name, _MISSING) if isinstance(holder, dict) else _MISSING
+        was = holder.get(last, _MISSING) if isinstance(holder, dict) else _MISSING
+        if was is _MISSING:
+            raise StateError(f"{path} is not in this input.")
+        if type(was) is not type(value):
+            raise StateError(
+                f"{path} is a {type(was).__name__} and cannot become a {type(value).__name__}."
+            )
+        if was != value:
+            holder[last] = value
+            changed[path] = [was, value]
+    return after, changed

@@ -1,0 +1,78 @@
+"""Asking definitions about steps that became ready: whether at all, and not before when."""
+
+import logging
+from collections.abc import Sequence
+from datetime import datetime
+
+from workers import policies, registry
+from workers.exceptions import UnknownWorkflow
+from workers.locked import LockedProcess
+from workers.rows import StepRow
+from workers.states import StepState
+from workers.store import requests
+
+log = logging.getLogger(__name__)
+
+
+def judge(lockeds: Sequence[LockedProcess], actor: str) -> set[int]:
+    """Skip or delay the ready steps whose definitions say so.
+
+    Returns the ids of ready steps that nobody here can judge: their version is not in this
+    code, and they stay as they are for a process that has it.
+    """
+    unknown: set[int] = set()
+    asked: set[int] = set()
+    while True:
+        # Judged again after each round: a step that is skipped makes others ready.
+        found = [
+            (locked, step)
+            for locked in lockeds
+            if locked.is_forward
+            for step in locked.forward_steps
+            if step.is_judged and step.id not in asked and locked.is_ready(step)
+        ]
+        if not found:
+            return unknown
+        contexts = requests.contexts([locked.process.id for locked, _ in found])
+        for locked, step in found:
+            asked.add(step.id)
+            if not _judge(locked, step, contexts[locked.process.id], actor):
+                unknown.add(step.id)
+
+
+def _judge(locked: LockedProcess, step: StepRow, context: requests.Context, actor: str) -> bool:
+    # Results that this transaction has not written yet.
+    results = context.results | {one.name: one.result for one in locked.steps if one.result}
+    try:
+        spec = registry.workflow(context.workflow, context.version).by_name[step.name]
+        is_wanted = spec.when is None or bool(spec.when(context.input, results))
+        until = spec.until(context.input, results) if spec.until and is_wanted else None
+        if until is not None and (not isinstance(until, datetime) or until.tzinfo is None):
+            raise TypeError(f"until returned {until!r}, which is no instant with a time zone")
+    except UnknownWorkflow as error:
+        locked.alert("unknown_definition", str(error), step, is_counted=False)
+        return False
+    except Exception as error:
+        log.exception("condition_failed", extra={"step": step.name})
+        _fail(locked, step, error, actor)
+        return True
+    if not is_wanted:
+        locked.move(
+            step, StepState.SKIPPED, "skipped", actor, public=True, reason="its condition is false"
+        )
+    elif until is not None and until > locked.now:
+        step.not_before = until
+        locked.move(step, StepState.PENDING, "ready", actor, not_before=until.isoformat())
+    return True
+
+
+def _fail(locked: LockedProcess, step: StepRow, error: Exception, actor: str) -> None:
+    locked.touch(step)
+    step.fault = {
+        "kind": "permanent",
+        "code": "condition_failed",
+        "message": f"{type(error).__name__}: {error}"[:500],
+        "at": locked.now.isoformat(),
+    }
+    locked.move(step, StepState.ERROR, "condition_failed", actor, public=True)
+    policies.carry_out(locked, step, actor)

@@ -1,0 +1,82 @@
+"""After the database was restored to an earlier time: mark what may have happened since."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from django.db import transaction
+
+from workers.effects import Effect
+from workers.exceptions import StateError
+from workers.locked import LockedProcess
+from workers.states import FINAL_PROCESS_STATES, StepState
+from workers.store import rows, settling, sql
+
+#: States in which a step may have run, after the time of the restore, without a trace here.
+_MAY_HAVE_RUN = (StepState.WAITING, StepState.PENDING, StepState.PROCESSING)
+
+
+def check_since(since: datetime, now: datetime | None = None) -> None:
+    """Raise ``StateError`` unless this can be a database as it was at ``since``."""
+    if since > sql.read_clock(now):
+        raise StateError(f"{since:%Y-%m-%d %H:%M:%S} UTC is still to come.")
+    newest = sql.instant(sql.fetch("SELECT max(at) FROM workers_journal")[0][0])
+    if newest is not None and newest > since:
+        raise StateError(
+            f"The newest journal row is from {newest:%Y-%m-%d %H:%M:%S} UTC, later than "
+            f"{since:%Y-%m-%d %H:%M:%S}: this is not the database as it was then. Run this before "
+            "anything else is started, and give the time that was restored to."
+        )
+
+
+def open_processes(after: int, limit: int) -> list[int]:
+    """Return the next processes that are not final, by id."""
+    return [
+        row[0]
+        for row in sql.fetch(
+            "SELECT id FROM workers_process WHERE id > %s"
+            " AND state IN ('pending', 'processing', 'error', 'compensating')"
+            " ORDER BY id LIMIT %s",
+            [after, limit],
+        )
+    ]
+
+
+@rows.again_when_lost
+def mark(
+    process_ids: Sequence[int], since: datetime, *, actor: str, now: datetime | None = None
+) -> int:
+    """Put every step in doubt that may have run since ``since``; return how many.
+
+    Claims are void: whoever held them is gone.  A step in doubt keeps its idempotency key,
+    so a service that honours it does nothing twice; one that can be asked is asked; an
+    unsafe one goes to an operator.
+    """
+    marked = 0
+    with transaction.atomic():
+        lockeds = rows.lock(process_ids, now)
+        for locked in lockeds:
+            if locked.process.state not in FINAL_PROCESS_STATES:
+                marked += _mark(locked, since, actor)
+        settling.go_on(lockeds, actor, now, claim=False)
+    return marked
+
+
+def _mark(locked: LockedProcess, since: datetime, actor: str) -> int:
+    found = [
+        step for step in locked.steps if step.state in _MAY_HAVE_RUN and step.effect != Effect.NONE
+    ]
+    for step in found:
+        locked.touch(step)
+        step.may_have_effect = step.is_in_doubt = True
+        step.key_used_at = step.key_used_at or since
+    for step in locked.steps:
+        if step.state == StepState.PROCESSING and not step.is_deferred:
+            step.not_before = locked.now
+            locked.move(step, StepState.PENDING, "restored", actor, reason="its claim is void")
+    locked.note(
+        "restored",
+        actor,
+        public=True,
+        detail={"since": since.isoformat(), "in_doubt": [step.name for step in found]},
+    )
+    return len(found)

@@ -1,0 +1,24 @@
+"""Callback tokens: an idempotency key, signed.
+
+Made with Django's ``SECRET_KEY``; keys in ``SECRET_KEY_FALLBACKS`` are still taken, so a
+rotation leaves tokens good that are on their way.
+"""
+
+from django.core import signing
+
+from workers.exceptions import BadToken
+
+_SALT = "workers.callback"
+
+
+def make(key: str) -> str:
+    """Return the callback token of an idempotency key."""
+    return signing.Signer(salt=_SALT).sign(key)
+
+
+def read(token: str) -> str:
+    """Return the key a token was made of; raise ``BadToken``."""
+    try:
+        return signing.Signer(salt=_SALT).unsign(token)
+    except signing.BadSignature:
+        raise BadToken("This callback token was not made here, or is damaged.") from None
