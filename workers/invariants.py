@@ -65,11 +65,23 @@ INVARIANTS: tuple[Invariant, ...] = (
     ),
     Invariant(
         "nothing_forward_on_the_way_back",
-        "No forward step was claimed after its process began to compensate.",
+        "No forward step was claimed between a process's turning round and its going on.",
         "SELECT p.subject, s.name || ' was claimed' FROM workers_journal c"
         " JOIN workers_step s ON s.id = c.step_id JOIN workers_process p ON p.id = c.process_id"
-        " WHERE c.event = 'claimed' AND s.undoes_id IS NULL AND c.id > (SELECT min(b.id)"
-        " FROM workers_journal b WHERE b.process_id = c.process_id AND b.event = 'compensating')",
+        " WHERE c.event = 'claimed' AND s.undoes_id IS NULL AND (SELECT b.event"
+        " FROM workers_journal b WHERE b.process_id = c.process_id AND b.step_id IS NULL"
+        " AND b.id < c.id AND b.event IN ('compensating', 'begins_again')"
+        " ORDER BY b.id DESC LIMIT 1) = 'compensating'",
+    ),
+    Invariant(
+        "nothing_claimed_while_paused",
+        "No step was claimed while its process was paused.",
+        "SELECT p.subject, 'claimed while paused' FROM workers_journal c"
+        " JOIN workers_process p ON p.id = c.process_id"
+        " WHERE c.event = 'claimed' AND (SELECT b.event"
+        " FROM workers_journal b WHERE b.process_id = c.process_id AND b.step_id IS NULL"
+        " AND b.id < c.id AND b.event IN ('paused', 'unpaused')"
+        " ORDER BY b.id DESC LIMIT 1) = 'paused'",
     ),
     Invariant(
         "error_is_told",
@@ -78,7 +90,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         " WHERE p.state = 'error' AND (NOT EXISTS (SELECT 1 FROM workers_step s"
         " WHERE s.process_id = p.id AND s.state = 'error') OR NOT EXISTS (SELECT 1"
         " FROM workers_alert a WHERE a.process_id = p.id"
-        " AND a.code IN ('process_error', 'undo_stuck')))",
+        " AND a.code IN ('process_error', 'undo_stuck', 'decision_needed')))",
     ),
     Invariant(
         "order_of_steps",
@@ -150,14 +162,24 @@ INVARIANTS: tuple[Invariant, ...] = (
         " LEFT JOIN workers_journal j ON j.process_id = s.process_id AND j.step_id = s.id"
         " AND j.event IN ('failed', 'expired') AND j.id > coalesce((SELECT max(r.id)"
         " FROM workers_journal r WHERE r.process_id = s.process_id AND r.step_id = s.id"
-        " AND r.event IN ('resubmitted', 'fell_back', 'waits_long')), 0)"
+        " AND r.event IN ('resubmitted', 'fell_back', 'waits_long', 'begins_again')), 0)"
         " GROUP BY p.subject, s.id, s.name, s.failure_count HAVING count(j.id) <> s.failure_count",
     ),
     Invariant(
         "processed_once",
-        "No step was processed twice.",
-        "SELECT 'step ' || step_id, 'processed ' || count(*) || ' times' FROM workers_journal"
-        " WHERE event = 'processed' AND step_id IS NOT NULL GROUP BY step_id HAVING count(*) > 1",
+        "No step was processed twice, unless it had begun again.",
+        "SELECT 'step ' || a.step_id, 'processed again in row ' || b.id FROM workers_journal a"
+        " JOIN workers_journal b ON b.process_id = a.process_id AND b.step_id = a.step_id"
+        " AND b.event = 'processed' AND b.id > a.id WHERE a.event = 'processed'"
+        " AND NOT EXISTS (SELECT 1 FROM workers_journal r WHERE r.process_id = a.process_id"
+        " AND r.step_id = a.step_id AND r.event = 'begins_again' AND r.id > a.id AND r.id < b.id)",
+    ),
+    Invariant(
+        "deadline_is_heeded",
+        "No process goes on past its deadline as if it had none.",
+        "SELECT p.subject, 'was to end by ' || p.deadline_at FROM workers_process p"
+        " WHERE p.deadline_at IS NOT NULL AND p.state IN ('pending', 'processing', 'error')"
+        " AND p.outcome IS NULL AND {late} < {now}",
     ),
     Invariant(
         "nothing_is_forgotten",
@@ -192,6 +214,7 @@ def _rows(invariant: Invariant) -> Iterable[tuple[Any, ...]]:
         invariant.broken.replace("{after_contains}", contains)
         .replace("{undo_agent}", undo_agent)
         .replace("{later}", sql.later(timer, str(SLACK_SECONDS)))
+        .replace("{late}", sql.later("p.deadline_at", str(SLACK_SECONDS)))
         .replace("{now}", now)
     )
     return sql.fetch(query)
