@@ -97,6 +97,9 @@ def carry_out_refusal(locked: LockedProcess, step: StepRow, actor: str) -> None:
 
 
 def _stop(locked: LockedProcess, step: StepRow, actor: str, reason: str) -> None:
+    if locked.process.state == ProcessState.PENDING:
+        # It failed before anything was claimed.
+        locked.move_process(ProcessState.PROCESSING, "started", actor)
     locked.move_process(ProcessState.ERROR, "error", actor, step=step.name, reason=reason)
     _tell(locked, step, reason, is_counted=True)
 

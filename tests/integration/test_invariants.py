@@ -65,9 +65,18 @@ def a_compensated(process: Process) -> None:
     )
 
 
-def a_claim_on_the_way_back(process: Process) -> None:
-    first = Journal.objects.filter(process=process).earliest("id")
-    Journal.objects.filter(pk=first.pk).update(event="compensating")
+def a_claim_after(event: str) -> Callable[[Process], None]:
+    def break_it(process: Process) -> None:
+        first = Journal.objects.filter(process=process).earliest("id")
+        Journal.objects.filter(pk=first.pk).update(event=event)
+
+    return break_it
+
+
+def an_old_deadline(process: Process) -> None:
+    Process.objects.filter(pk=process.pk).update(
+        state="processing", finished_at=None, deadline_at=timezone.now() - timedelta(minutes=5)
+    )
 
 
 BREAKS: dict[str, Callable[[Process], object]] = {
@@ -76,7 +85,9 @@ BREAKS: dict[str, Callable[[Process], object]] = {
         state="error", result=None
     ),
     "undone_is_undone": a_compensated,
-    "nothing_forward_on_the_way_back": a_claim_on_the_way_back,
+    "nothing_forward_on_the_way_back": a_claim_after("compensating"),
+    "nothing_claimed_while_paused": a_claim_after("paused"),
+    "deadline_is_heeded": an_old_deadline,
     "error_is_told": lambda p: Alert.objects.all().delete(),
     "order_of_steps": an_early_step,
     "step_journal_is_a_path": lambda p: Journal.objects.filter(

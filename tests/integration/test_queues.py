@@ -1,0 +1,103 @@
+"""The queues of agents: known to Celery and the stack because an agent names them."""
+
+from typing import Any
+
+import pytest
+
+from sasproject.celery import app
+from sasproject.pools import warn_of_pool
+from sasproject.queues import AMQP, agent_queues
+from sasproject.stack.roles import Roles
+from workers import dispatch, registry
+from workers.agent import DEFAULT_QUEUE, Agent
+from workers.checks import check_queues
+from workers.messages import Bundle
+
+ENGINE = {dispatch.SCHEDULER_QUEUE, dispatch.REPLY_QUEUE, dispatch.SUPERVISOR_QUEUE}
+
+
+@pytest.fixture
+def bulk(monkeypatch: pytest.MonkeyPatch) -> type[Agent]:
+    """An agent with a queue of its own, known for the time of a test."""
+
+    class Bulk(Agent):
+        name = "test.bulk"
+        queue = "test.bulk"
+
+    registry.discover()
+    monkeypatch.setitem(registry._agents, Bulk.name, Bulk())
+    return Bulk
+
+
+def test_a_worker_without_options_serves_the_queue_of_every_agent(bulk: type[Agent]) -> None:
+    queues = AMQP(app).queues
+
+    assert set(queues.consume_from) == {*ENGINE, DEFAULT_QUEUE, "celery", bulk.queue}
+    declared = queues[bulk.queue]
+    assert (declared.exchange.name, declared.routing_key) == ("sas", "test.bulk")
+
+
+def test_celery_uses_these_queues() -> None:
+    assert isinstance(app.amqp, AMQP)
+    assert set(agent_queues()) <= set(app.amqp.queues)
+
+
+def test_a_queue_that_the_settings_declare_is_left_as_it_is(
+    bulk: type[Agent], settings: Any
+) -> None:
+    from kombu import Queue
+
+    by_hand = Queue("test.bulk", queue_arguments={"x-queue-type": "quorum"})
+
+    queues = AMQP(app).Queues([by_hand])
+
+    assert queues["test.bulk"].queue_arguments == {"x-queue-type": "quorum"}
+
+
+def test_the_stack_s_agents_serve_the_queue_of_every_agent(
+    bulk: type[Agent], tmp_path: Any
+) -> None:
+    role = Roles({}, tmp_path).agents()
+
+    assert role.argv[role.argv.index("-Q") + 1] == f"{DEFAULT_QUEUE},{bulk.queue}"
+
+
+def test_a_bundle_leaves_for_its_agent_s_own_queue(bulk: type[Agent], wire: Any) -> None:
+    dispatch.send_bundle(Bundle(bulk.name, 30, ()))
+
+    assert [message.queue for message in wire.messages] == ["test.bulk"]
+
+
+@pytest.mark.parametrize(
+    "queue",
+    [*sorted(ENGINE), "", None, "amq.mine", "a,b", "a b", "é" * 200],
+)
+def test_a_queue_that_is_another_s_or_none_is_refused(
+    bulk: type[Agent], monkeypatch: pytest.MonkeyPatch, queue: Any
+) -> None:
+    monkeypatch.setattr(bulk, "queue", queue)
+
+    (error,) = check_queues(None)
+
+    assert error.id == "workers.E007"
+    assert "test.bulk" in error.msg
+
+
+@pytest.mark.parametrize("queue", ["sas.agents", "test.bulk", "celery"])
+def test_any_other_queue_is_accepted(
+    bulk: type[Agent], monkeypatch: pytest.MonkeyPatch, queue: str
+) -> None:
+    monkeypatch.setattr(bulk, "queue", queue)
+
+    assert check_queues(None) == []
+
+
+def test_a_pool_that_cannot_end_a_late_call_is_named(caplog: pytest.LogCaptureFixture) -> None:
+    from celery.concurrency import prefork, solo, thread
+
+    assert warn_of_pool(prefork.TaskPool)
+    assert not caplog.records
+    for pool in (solo.TaskPool, thread.TaskPool):
+        assert not warn_of_pool(pool)
+    assert [record.message for record in caplog.records] == ["pool_without_soft_limit"] * 2
+    assert "prefork" in caplog.records[0].remedy

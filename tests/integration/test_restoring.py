@@ -1,0 +1,109 @@
+"""A database restored to an earlier time: what may have happened since is in doubt."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from tests.integration.conftest import only
+from tests.toyflow import agents as toy
+from workers import invariants, scheduler
+from workers.exceptions import StateError
+from workers.models import Alert, Journal, Process, Step
+from workers.store import restoring, sql, steering
+from workers.submission import submit
+from workers.testing import Wire
+
+pytestmark = pytest.mark.django_db
+
+
+def restore(*processes: Process) -> int:
+    since = sql.read_clock()
+    return restoring.mark([process.pk for process in processes], since, actor="ann")
+
+
+def test_a_call_made_after_the_restored_time_is_repeated_with_the_same_key(wire: Wire) -> None:
+    process = submit("toy_line", subject="Toy 1", input={})
+    keys = [step.idempotency_key for step in process.steps.order_by("position")]
+    assert restore(process) == 2
+    wire.run_until_idle()
+
+    process.refresh_from_db()
+    assert process.state == "processed"
+    assert [toy.calls["toy.alpha"], toy.calls["toy.beta"]] == [[keys[0]], [keys[1]]]
+    assert invariants.violations() == []
+
+
+def test_what_can_be_asked_is_asked(wire: Wire) -> None:
+    process = submit("toy_queried", subject="Toy 1", input={})
+    toy.script["toy.asker?"] = lambda call: {"found": True}
+    restore(process)
+    wire.run_until_idle()
+
+    assert only(process, "pay").result == {"found": True}
+    assert toy.calls["toy.asker"] == []
+
+
+def test_what_must_not_be_repeated_goes_to_an_operator(wire: Wire) -> None:
+    process = submit("toy_unsafe_fallback", subject="Toy 1", input={})
+    Step.objects.update(effect="unsafe")
+    restore(process)
+    wire.run_until_idle()
+    wire.run_until_idle()
+
+    process.refresh_from_db()
+    assert process.state == "error"
+    assert only(process, "tell").fault["code"] == "outcome_unknown"
+    assert toy.calls["toy.alpha"] == []
+    assert Alert.objects.get().code == "process_error"
+
+
+def test_cancelling_undoes_what_may_have_happened(wire: Wire) -> None:
+    process = submit("toy_undoable", subject="Toy 1", input={})
+    restore(process)
+    steering.undo(process.pk, outcome="cancelled", actor="ann", reason="")
+    wire.run_until_idle()
+
+    process.refresh_from_db()
+    assert process.state == "cancelled"
+    assert {name for name, _ in toy.undone} == {
+        "undo_top",
+        "undo_left",
+        "undo_right",
+        "undo_bottom",
+    }
+    assert invariants.violations() == []
+
+
+def test_claims_are_void_and_count_no_failure(wire: Wire) -> None:
+    process = submit("toy_line", subject="Toy 1", input={})
+    scheduler.advance()
+    restore(process)
+    step = only(process, "one")
+    assert (step.state, step.failure_count, step.is_in_doubt) == ("pending", 0, True)
+    # The message of the void claim finds nothing to do.
+    wire.deliver_all("workers.run_bundle")
+    assert toy.calls["toy.alpha"] == []
+
+
+def test_what_is_final_is_left_alone(wire: Wire) -> None:
+    process = submit("toy_line", subject="Toy 1", input={})
+    wire.run_until_idle()
+    before = list(Step.objects.values())
+    assert restore(process) == 0
+    assert list(Step.objects.values()) == before
+    assert not Journal.objects.filter(event="restored").exists()
+
+
+@pytest.mark.parametrize("offset", [-60, 60])
+def test_a_time_that_cannot_be_it_is_refused(offset: int, wire: Wire) -> None:
+    submit("toy_line", subject="Toy 1", input={})
+    with pytest.raises(StateError):
+        restoring.check_since(sql.read_clock() + timedelta(seconds=offset))
+
+
+def test_open_processes_are_walked_in_portions(wire: Wire) -> None:
+    found = [submit("toy_line", subject=f"Toy {n}", input={}).pk for n in range(5)]
+    portion: list[Any] = restoring.open_processes(0, 3)
+    assert portion == found[:3]
+    assert restoring.open_processes(portion[-1], 3) == found[3:]

@@ -1,0 +1,274 @@
+"""A stopped worker's unfinished claims: which are handed back, and as what."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from celery.worker import state
+
+from tests.integration.conftest import NOW, claim, only
+from workers import identity, scheduler, shutdown
+from workers.messages import Reply
+from workers.models import Journal, Process, Step
+from workers.store import claims, expiry, replies, steering
+from workers.store.surrender import surrender
+from workers.submission import submit
+from workers.testing import Wire
+
+pytestmark = pytest.mark.django_db
+Toy = Callable[..., Process]
+MARK = identity.mark_of("0a1b2c3d")
+SOON = NOW + timedelta(seconds=1)
+
+
+@pytest.fixture(autouse=True)
+def no_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Empty rather than gone: it is put back afterwards, whatever the test leaves there.
+    monkeypatch.setenv("CELERY_WORKER_RUN", "")
+
+
+def start(found: list[claims.Claim], holder: str = f"agent@host:7{MARK}") -> None:
+    claims.start(
+        [(one.step_id, one.claim_id) for one in found],
+        timeout_seconds=30,
+        worker=holder,
+        delivery=uuid4(),
+        now=NOW,
+    )
+
+
+def give_back(**options: Any) -> int:
+    return surrender(MARK, "worker@host:6", now=SOON, **options)
+
+
+def test_a_call_that_was_cut_off_is_pending_at_once_in_doubt_and_without_a_failure(
+    toy: Toy,
+) -> None:
+    process = toy()
+    start(claim())
+
+    assert give_back() == 1
+
+    row = only(process, "one")
+    assert (row.state, row.not_before, row.claim_id) == ("pending", SOON, None)
+    assert (row.failure_count, row.may_have_effect, row.is_in_doubt) == (0, True, True)
+    entry = Journal.objects.get(event="handed_back")
+    assert (entry.actor, entry.before, entry.after) == ("worker@host:6", "processing", "pending")
+    assert entry.detail["reason"] == "the worker was stopped"
+    assert entry.detail["locked_by"] == f"agent@host:7{MARK}"
+    assert give_back() == 0
+    assert len(claim(SOON)) == 1
+
+
+@pytest.mark.parametrize(
+    "holder", ["agent@host:7", "agent@host:7/0a1b2c3e", "agent@0a1b2c3d:7", "agent@x:7/00a1b2c3d"]
+)
+def test_another_worker_s_claims_are_left_to_it(toy: Toy, holder: str) -> None:
+    process = toy()
+    start(claim(), holder)
+
+    assert give_back() == 0
+
+    assert only(process, "one").state == "processing"
+
+
+def test_a_claim_nobody_has_started_is_left_to_who_gets_its_message(toy: Toy) -> None:
+    process = toy()
+    (found,) = claim()
+    Step.objects.filter(pk=found.step_id).update(locked_by=f"scheduler@host:7{MARK}")
+
+    assert give_back() == 0
+
+    assert only(process, "one").claim_id == found.claim_id
+
+
+def test_a_reply_on_its_row_is_left_to_be_settled(toy: Toy) -> None:
+    process = toy()
+    (found,) = claim()
+    start([found])
+    assert replies.file(Reply(found.step_id, found.claim_id, 1, result={}), "agent", SOON)
+
+    assert give_back() == 0
+
+    assert only(process, "one").reply is not None
+
+
+def test_a_step_that_waits_for_a_callback_is_left_waiting(toy: Toy) -> None:
+    process = toy()
+    start(claim())
+    Step.objects.filter(process=process, name="one").update(deferral={"question": "well?"})
+
+    assert give_back() == 0
+
+
+def test_a_claim_past_its_deadline_had_its_time_and_is_counted(toy: Toy) -> None:
+    process = toy()
+    start(claim())
+
+    assert surrender(MARK, "worker", now=NOW + timedelta(seconds=31)) == 0
+
+    expiry.expire("supervisor", NOW + timedelta(seconds=40))
+    assert only(process, "one").failure_count == 1
+
+
+def test_an_unsafe_call_is_left_to_its_deadline(toy: Toy) -> None:
+    process = toy()
+    start(claim())
+    Step.objects.filter(process=process, name="one").update(effect="unsafe")
+
+    assert give_back() == 0
+
+    assert only(process, "one").state == "processing"
+
+
+def test_a_local_call_was_rolled_back_and_so_had_no_effect(toy: Toy) -> None:
+    process = toy()
+    start(claim())
+    # Whatever it is declared as: its transaction is gone.
+    Step.objects.filter(process=process, name="one").update(effect="unsafe")
+
+    assert give_back(local={"toy.alpha"}) == 1
+
+    row = only(process, "one")
+    assert (row.state, row.may_have_effect, row.is_in_doubt) == ("pending", False, False)
+
+
+def test_a_local_call_keeps_the_doubt_that_an_earlier_one_left(toy: Toy) -> None:
+    process = toy()
+    start(claim())
+    Step.objects.filter(process=process, name="one").update(is_in_doubt=True)
+
+    give_back(local={"toy.alpha"})
+
+    row = only(process, "one")
+    assert (row.may_have_effect, row.is_in_doubt) == (True, True)
+
+
+def test_on_the_way_back_a_forward_call_is_given_up_and_undone(wire: Wire) -> None:
+    process = submit("toy_undoable", subject="Toy 1", input={}, now=NOW)
+    start(claim())
+    steering.undo(process.pk, outcome="cancelled", actor="operator:x", reason="r", now=NOW)
+
+    assert give_back() == 1
+
+    row = only(process, "top")
+    assert (row.state, row.is_in_doubt, row.failure_count) == ("cancelled", True, 0)
+    process.refresh_from_db()
+    assert process.needs_decision
+    wire.run_until_idle()
+    assert wire.states(process)["undo_top"] == "processed"
+    process.refresh_from_db()
+    assert process.state == "cancelled"
+
+
+def test_an_undo_that_was_cut_off_is_tried_again(wire: Wire) -> None:
+    process = submit("toy_undoable", subject="Toy 1", input={})
+    scheduler.advance()
+    wire.deliver(wire.messages[0])
+    steering.undo(process.pk, outcome="cancelled", actor="operator:x", reason="r")
+    wire.run_until_idle()
+    Process.objects.filter(pk=process.pk).update(state="compensating", finished_at=None)
+    undo = only(process, "undo_top")
+    assert undo.state == "processed"
+    Step.objects.filter(pk=undo.pk).update(
+        state="processing",
+        result=None,
+        finished_at=None,
+        attempt=undo.attempt + 1,
+        claim_id=uuid4(),
+        locked_by=f"agent@host:7{MARK}",
+        claimed_at=NOW,
+        dispatch_by=NOW,
+        started_at=NOW,
+        complete_by=NOW + timedelta(seconds=30),
+        may_have_effect=True,
+    )
+
+    assert give_back() == 1
+
+    undo.refresh_from_db()
+    assert (undo.state, undo.failure_count) == ("pending", 0)
+
+
+def test_every_claim_is_handed_back_in_batches_and_the_scheduler_nudged(
+    wire: Wire, settings: Any
+) -> None:
+    settings.SAS_SWEEP_BATCH = 2
+    for number in range(5):
+        submit("toy_line", subject=f"Toy {number}", input={})
+    found = claims.claim_due({"toy.alpha"}, "scheduler")
+    claims.start(
+        [(one.step_id, one.claim_id) for one in found],
+        timeout_seconds=30,
+        worker=f"agent@host:7{MARK}",
+        delivery=uuid4(),
+    )
+    wire.drop_all()
+
+    assert shutdown.hand_back(MARK) == 5
+
+    assert not Step.objects.filter(state="processing").exists()
+    assert len(wire.messages) == 1
+
+
+class _Parent:
+    """What a bootstep looks at of the worker it belongs to."""
+
+    class _App:
+        class conf:  # noqa: N801
+            worker_soft_shutdown_timeout = 0.0
+
+    app = _App()
+    pool_cls = object
+
+
+@pytest.fixture
+def ending(monkeypatch: pytest.MonkeyPatch) -> tuple[shutdown.OrderlyEnd, list[str]]:
+    handed: list[str] = []
+    monkeypatch.setattr(shutdown, "hand_back", handed.append)
+    monkeypatch.setattr(shutdown, "_bury_children", lambda: None)
+    monkeypatch.setattr(shutdown.connections, "close_all", lambda: None)
+    return shutdown.OrderlyEnd(_Parent()), handed
+
+
+@pytest.mark.parametrize(("should_terminate", "count"), [(None, 0), (False, 0), (True, 1), (1, 1)])
+def test_only_after_a_cold_shutdown_are_calls_unfinished(
+    ending: tuple[shutdown.OrderlyEnd, list[str]],
+    monkeypatch: pytest.MonkeyPatch,
+    should_terminate: Any,
+    count: int,
+) -> None:
+    step, handed = ending
+    monkeypatch.setattr(state, "should_terminate", should_terminate)
+
+    step._hand_back()
+
+    assert len(handed) == count
+
+
+def test_a_forked_child_hands_nothing_back(
+    ending: tuple[shutdown.OrderlyEnd, list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    step, handed = ending
+    monkeypatch.setattr(state, "should_terminate", True)
+    monkeypatch.setattr(shutdown.os, "getpid", lambda: 1)
+
+    step._hand_back()
+
+    assert handed == []
+
+
+def test_a_run_has_a_name_of_its_own_that_the_pool_s_children_inherit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert "/" not in identity.me("agent")
+
+    first, second = identity.begin_run(), identity.begin_run()
+
+    assert first != second
+    assert identity.me("agent").endswith(identity.mark_of(second))
+    monkeypatch.setattr(identity.socket, "gethostname", lambda: "h" * 300)
+    assert len(identity.me("agent")) <= 200
+    assert identity.me("agent").endswith(identity.mark_of(second))
