@@ -17,6 +17,7 @@ from orders.models import Order, Reservation
 from orders.sandbox.services import SERVICES
 from workers.invariants import Violation
 from workers.models import Process, Step
+from workers.states import ProcessState
 
 #: The operation that has an effect -> the one that undoes it, by service.
 EFFECTS = {
@@ -42,6 +43,7 @@ NAMES = (
     "processed_means_done",
     "money_adds_up",
     "undone_means_undone",
+    "returned_means_refunded",
 )
 
 
@@ -100,6 +102,7 @@ def violations(ledgers: Ledgers | None, numbers: Collection[int] | None = None) 
             *_effects_that_are_missing(ledgers, is_ours),
             *_money(ledgers, is_ours),
             *_effects_that_remain(ledgers, is_ours),
+            *_refunds_that_are_missing(ledgers, is_ours),
         ]
     return found
 
@@ -116,6 +119,7 @@ def _unowned_processes() -> list[Violation]:
 
 def _stock_that_does_not_add_up(is_ours: IsOurs) -> list[Violation]:
     says = "What was reserved is what the orders' processed steps say, once each."
+    returned = _returned()
     reserved = Reservation.objects.filter(released_at=None)
     by_order = dict(reserved.values_list("order_id").annotate(n=Sum("quantity")))
     wanted = dict(
@@ -136,6 +140,7 @@ def _stock_that_does_not_add_up(is_ours: IsOurs) -> list[Violation]:
         )
         for number in sorted(set(by_order) | set(wanted))
         if is_ours(number)
+        and number not in returned
         and wanted.get(number) is not None
         and by_order.get(number, 0) != wanted[number]
     ]
@@ -153,6 +158,7 @@ def _doubled(ledgers: Ledgers, is_ours: IsOurs) -> list[Violation]:
 def _effects_that_are_missing(ledgers: Ledgers, is_ours: IsOurs) -> list[Violation]:
     says = "A processed step's effect is in the ledger."
     found = []
+    returned = _returned()
     for step_name, services in STEP_SERVICES.items():
         standing: Counter[int] = sum((ledgers.standing(service) for service in services), Counter())
         # While a process is being undone its effects go before its rows say so.
@@ -162,7 +168,8 @@ def _effects_that_are_missing(ledgers: Ledgers, is_ours: IsOurs) -> list[Violati
             .values("process_id")
         )
         for number in Order.objects.filter(process_id__in=done).values_list("number", flat=True):
-            if is_ours(number) and standing[number] != 1:
+            may_be = {0, 1} if number in returned else {1}
+            if is_ours(number) and standing[number] not in may_be:
                 found.append(
                     Violation(
                         "processed_means_done",
@@ -172,6 +179,29 @@ def _effects_that_are_missing(ledgers: Ledgers, is_ours: IsOurs) -> list[Violati
                     )
                 )
     return found
+
+
+def _returned() -> frozenset[int]:
+    """Return the orders whose return has begun."""
+    found = Process.objects.filter(workflow="return").values_list("input__order", flat=True)
+    return frozenset(found)
+
+
+def _refunds_that_are_missing(ledgers: Ledgers, is_ours: IsOurs) -> list[Violation]:
+    says = "What was returned is paid back and in stock again, once."
+    done = Process.objects.filter(workflow="return", state=ProcessState.PROCESSED)
+    standing = ledgers.standing("payment")
+    out = set(Reservation.objects.filter(released_at=None).values_list("order_id", flat=True))
+    return [
+        Violation(
+            "returned_means_refunded",
+            says,
+            f"Order {number}",
+            f"{standing[number]} charges stand, stock is {'out' if number in out else 'back'}",
+        )
+        for number in done.values_list("input__order", flat=True)
+        if is_ours(number) and (standing[number] != 0 or number in out)
+    ]
 
 
 def _money(ledgers: Ledgers, is_ours: IsOurs) -> list[Violation]:

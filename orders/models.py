@@ -70,7 +70,11 @@ class Order(models.Model):
     created_at = models.DateTimeField(db_index=True)
 
     class Meta:
-        permissions = [("resubmit_order", _("Can resubmit an order in error"))]
+        permissions = [
+            ("resubmit_order", _("Can resubmit an order in error")),
+            ("decide_review", _("Can accept or decline a large order")),
+            ("handle_return", _("Can receive and inspect what comes back")),
+        ]
         constraints = [
             models.UniqueConstraint(
                 name="order_submission_key_unique", fields=["submitter", "submission_key"]

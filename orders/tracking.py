@@ -17,6 +17,8 @@ from workers.states import ProcessState, StepState
 
 SETTLED = frozenset({StepState.PROCESSED, StepState.SKIPPED, "compensated", "cancelled"})
 BEGUN = frozenset({StepState.PENDING, StepState.PROCESSING})
+#: Steps that most orders do without; shown only where they are needed.
+RARE = frozenset({"review"})
 #: What a page shows of a step, without the running clocks.
 SHOWN = (
     "name",
@@ -72,13 +74,18 @@ def track(order: Order) -> TrackedOrder:
     """Read the progress of an order and put it into words."""
     process = progress.snapshot(order.process_id)
     is_held_up = process.state == ProcessState.ERROR
+    shown = [
+        step
+        for step in process.steps
+        if step.state != StepState.SKIPPED or step.name not in RARE or step.fault
+    ]
     return TrackedOrder(
         order=order,
         tone=_process_tone(process),
         state=wording.process_state(process.state),
         headline=_headline(process),
-        steps=tuple(_track_step(step, is_held_up=is_held_up) for step in process.steps),
-        settled=sum(step.state in SETTLED for step in process.steps),
+        steps=tuple(_track_step(step, is_held_up=is_held_up) for step in shown),
+        settled=sum(step.state in SETTLED for step in shown),
         is_final=process.is_final,
         version=_version(process),
     )
@@ -188,6 +195,8 @@ def _note(step: StepProgress, *, is_held_up: bool) -> str:
             return _("Goes on as soon as the problem is solved.")
         case StepState.PENDING:
             return _sentences(fault, _next_attempt(step, is_again=bool(fault)), reassurance)
+        case StepState.PROCESSING if step.name in wording.WAITS:
+            return str(wording.WAITS[step.name])
         case StepState.PROCESSING:
             return _sentences(fault, _time_left(step, is_again=bool(fault)), reassurance)
         case StepState.ERROR if _is_refused(step):

@@ -72,6 +72,11 @@ REFUSALS: dict[str, Text] = {
     "review_declined": lazy("Our team could not accept this order."),
 }
 
+#: What a step waits for that no clock measures.
+WAITS: dict[str, Text] = {
+    "review": lazy("One of our people looks at large orders. Nothing has been charged yet."),
+}
+
 REASSURANCES: dict[str, Text] = {
     "charge_payment": lazy("You will not be charged twice."),
     "refund_payment": lazy("Your money is not lost."),

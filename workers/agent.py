@@ -83,6 +83,8 @@ class Deferred:
     permission: str = ""
     #: When an operator is told that the answer is overdue.
     escalate_after_seconds: float | None = None
+    #: Without an answer in time the step has failed for good: nobody is asked again.
+    is_asked_once: bool = False
 
     def __post_init__(self) -> None:
         if not self.within_seconds > 0:
@@ -94,6 +96,7 @@ class Deferred:
             "question": self.question,
             "permission": self.permission,
             "escalate_seconds": self.escalate_after_seconds,
+            "is_asked_once": self.is_asked_once,
         }
 
 

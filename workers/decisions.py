@@ -66,6 +66,7 @@ def _defer(locked: LockedProcess, step: StepRow, deferral: dict[str, Any], actor
         "since": locked.now.isoformat(),
         "question": deferral.get("question") or "",
         "permission": deferral.get("permission") or "",
+        "is_asked_once": bool(deferral.get("is_asked_once")),
     }
     step.is_filed = False
     locked.note(

@@ -216,9 +216,12 @@ class LockedProcess:
         actor: str,
         fault: dict[str, Any],
         rng: Random | None = None,
+        *,
+        is_last: bool = False,
     ) -> bool:
         """Count a failure: pending again after a backoff, or error at the threshold.
 
+        ``is_last``: error whatever the threshold.
         Returns whether the step ended in error; what follows then is the Scheduler's to
         carry out.  The outcome of the call is unknown: the step stays in doubt.
         """
@@ -239,7 +242,7 @@ class LockedProcess:
         delay = backoff.seconds(step.failure_count, rng)
         if fault.get("retry_after"):
             delay = max(delay, float(fault["retry_after"]))
-        if is_exhausted(step.failure_count, step.failure_threshold):
+        if is_last or is_exhausted(step.failure_count, step.failure_threshold):
             self.move(step, StepState.ERROR, event, actor, public=True, **facts)
             return True
         if is_out_of_time(step.began_at, step.total_seconds, self.now, delay):

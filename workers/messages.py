@@ -84,7 +84,7 @@ class Reply:
     result: dict[str, Any] | None = None
     #: {"kind", "code", "message", "retry_after", "tries"}; the kinds are ``FAULT_KINDS``.
     fault: dict[str, Any] | None = None
-    #: {"seconds", "question", "permission", "escalate_seconds"}.
+    #: {"seconds", "question", "permission", "escalate_seconds", "is_asked_once"}.
     deferral: dict[str, Any] | None = None
 
     @classmethod

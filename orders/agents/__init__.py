@@ -1,5 +1,5 @@
 """The shop's agents, one file per remote service.  Importing the package registers them."""
 
-from orders.agents import billing, confirmation, payment, shipping, stock
+from orders.agents import billing, confirmation, payment, returns, review, shipping, stock
 
-__all__ = ["billing", "confirmation", "payment", "shipping", "stock"]
+__all__ = ["billing", "confirmation", "payment", "returns", "review", "shipping", "stock"]

@@ -47,7 +47,7 @@ def test_an_order_its_lines_its_process_and_all_steps_are_made_together() -> Non
         "ref-7",
         "ann@example.org",
     )
-    assert counts() == (1, 2, 1, 5, 1)
+    assert counts() == (1, 2, 1, 6, 1)
     assert order.process.subject == f"Order {order.number}"
     assert order.process.input == {
         "number": order.number,

@@ -59,7 +59,7 @@ def test_a_buyer_orders_and_watches_the_order_to_its_end(page: Page) -> None:
     finish(order)
 
     expect(page.locator("#state")).to_contain_text("Everything is done. Thank you!")
-    expect(page.locator(".step.processed")).to_have_count(5)
+    expect(page.locator(".step.processed")).to_have_count(6)
     assert page.url.endswith(f"/orders/{order.secret}/")
     assert order.lines.get().quantity == 3
 

@@ -8,6 +8,7 @@ from django.test import Client
 from django.utils import timezone
 
 from orders.models import Order
+from tests.factories import StepFactory
 from tests.shop.conftest import order_with
 from workers.models import Process, Step
 
@@ -276,10 +277,22 @@ def test_the_page_is_kept_out_of_caches_and_search_engines(client: Client) -> No
     assert '<meta name="robots" content="noindex">' in answer.content.decode()
 
 
-def test_a_poll_takes_four_queries(client: Client, django_assert_num_queries) -> None:
+def test_a_review_is_told_where_it_is_needed_and_only_there(client: Client) -> None:
+    order = order_with(reserve_stock={"processed": True})
+    review = StepFactory(process=order.process, name="review", position=9, skipped=True)
+    assert "Looking over" not in page_of(client, order)
+
+    Step.objects.filter(pk=review.pk).delete()
+    StepFactory(process=order.process, name="review", position=9, started=True)
+    assert "One of our people looks at large orders. Nothing has been charged yet." in page_of(
+        client, order
+    )
+
+
+def test_a_poll_takes_five_queries(client: Client, django_assert_num_queries) -> None:
     order = order_with(charge_payment={"started": True})
 
-    with django_assert_num_queries(4):
+    with django_assert_num_queries(5):
         client.get(f"{order.get_absolute_url()}progress/")
 
 

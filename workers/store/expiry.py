@@ -7,6 +7,7 @@ from django.db import transaction
 
 from workers import answers
 from workers.conf import sas
+from workers.locked import LockedProcess
 from workers.rows import StepRow
 from workers.states import StepState
 from workers.store import rows, sql
@@ -47,9 +48,7 @@ def expire(worker: str, now: datetime | None = None) -> Expired:
         for locked in lockeds:
             for step in locked.steps:
                 if step.id in wanted and is_expired(step, due):
-                    is_error = locked.fail(
-                        step, "expired", worker, UNANSWERED if step.is_deferred else EXPIRED
-                    )
+                    is_error = _expire(locked, step, worker)
                     errors += is_error
                     reset += not is_error
                     if step.state != StepState.PENDING:
@@ -58,6 +57,13 @@ def expire(worker: str, now: datetime | None = None) -> Expired:
         # A reply filed after the steps were read saves its step: filing takes no process lock.
         rows.write(lockeds)
     return Expired(reset, errors)
+
+
+def _expire(locked: LockedProcess, step: StepRow, worker: str) -> bool:
+    if step.deferral is None:
+        return locked.fail(step, "expired", worker, EXPIRED)
+    is_last = bool(step.deferral.get("is_asked_once"))
+    return locked.fail(step, "expired", worker, UNANSWERED, is_last=is_last)
 
 
 def extend_gap(gap_seconds: float, extension_seconds: float, now: datetime | None = None) -> int:

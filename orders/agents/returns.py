@@ -1,0 +1,40 @@
+"""What people do when an order comes back."""
+
+from workers.agent import Agent, Call, Deferred
+from workers.effects import Effect
+from workers.registry import register_agent
+
+DAY = 86_400
+
+
+@register_agent
+class AwaitParcel(Agent):
+    """Wait for the parcel; the warehouse says when it is there, before or after we ask."""
+
+    name = "returns.await_parcel"
+    effect = Effect.NONE
+
+    def run(self, call: Call) -> Deferred:
+        return Deferred(
+            within_seconds=30 * DAY,
+            is_asked_once=True,
+            question=f"Has the parcel of order {call.payload['order']} come back?",
+            permission="orders.handle_return",
+            escalate_after_seconds=14 * DAY,
+        )
+
+
+@register_agent
+class Inspect(Agent):
+    """Have somebody look whether what came back can be sold again."""
+
+    name = "returns.inspect"
+    effect = Effect.NONE
+
+    def run(self, call: Call) -> Deferred:
+        return Deferred(
+            within_seconds=7 * DAY,
+            question=f"Take back what came of order {call.payload['order']}?",
+            permission="orders.handle_return",
+            escalate_after_seconds=2 * DAY,
+        )

@@ -1,0 +1,24 @@
+"""The look that a person takes at a large order."""
+
+from workers.agent import Agent, Call, Deferred
+from workers.effects import Effect
+from workers.registry import register_agent
+
+DAY = 86_400
+
+
+@register_agent
+class AskForReview(Agent):
+    """Ask an operator; an order that nobody has decided on in a week is undone."""
+
+    name = "review.ask"
+    effect = Effect.NONE
+
+    def run(self, call: Call) -> Deferred:
+        return Deferred(
+            within_seconds=7 * DAY,
+            is_asked_once=True,
+            question=f"Accept order {call.payload['order']} of {call.payload['amount']}?",
+            permission="orders.decide_review",
+            escalate_after_seconds=DAY,
+        )

@@ -1,0 +1,72 @@
+"""What happens to an order."""
+
+from collections.abc import Mapping
+from decimal import Decimal
+
+from orders.workflows import payloads
+from workers.registry import register_workflow
+from workers.workflow import Fallback, Json, OnFailure, Undo, Workflow, step
+
+#: Orders of this total or more are looked at by a person.
+REVIEWED_FROM = Decimal("1000.00")
+
+
+def _is_large(order: Json, results: Mapping[str, Json]) -> bool:
+    return Decimal(order["total"]) >= REVIEWED_FROM
+
+
+FULFILMENT = register_workflow(
+    Workflow(
+        "fulfilment",
+        version=2,
+        # Once there are a parcel and an invoice, the buyer sends things back instead.
+        no_return=("book_shipment", "issue_invoice"),
+        editable=("customer.address", "customer.email"),
+        steps=(
+            step(
+                "reserve_stock",
+                "stock.reserve",
+                undo=Undo("release_stock", "stock.release"),
+                request=payloads.stock,
+            ),
+            step(
+                "review",
+                "review.ask",
+                after="reserve_stock",
+                when=_is_large,
+                on_failure=OnFailure.COMPENSATE,
+                request=payloads.money,
+            ),
+            step(
+                "charge_payment",
+                "payment.charge",
+                after="review",
+                undo=Undo("refund_payment", "payment.refund"),
+                request=payloads.money,
+            ),
+            step(
+                "book_shipment",
+                "shipping.book",
+                after="charge_payment",
+                undo=Undo("cancel_shipment", "shipping.cancel"),
+                fallbacks=(Fallback("courier.book", undo_agent="courier.cancel"),),
+                on_failure=OnFailure.COMPENSATE,
+                request=payloads.parcel,
+            ),
+            step(
+                "issue_invoice",
+                "billing.issue",
+                after="charge_payment",
+                undo=Undo("void_invoice", "billing.void"),
+                on_failure=OnFailure.COMPENSATE,
+                request=payloads.money,
+            ),
+            step(
+                "send_confirmation",
+                "confirmation.send",
+                after=("book_shipment", "issue_invoice"),
+                optional=True,
+            ),
+        ),
+    )
+)

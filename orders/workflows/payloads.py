@@ -1,0 +1,20 @@
+"""What each service is told of an order."""
+
+from collections.abc import Mapping
+
+from workers.workflow import Json
+
+
+def stock(order: Json, results: Mapping[str, Json]) -> Json:
+    return {
+        "order": order["number"],
+        "lines": [{"sku": line["sku"], "quantity": line["quantity"]} for line in order["lines"]],
+    }
+
+
+def money(order: Json, results: Mapping[str, Json]) -> Json:
+    return {"order": order["number"], "amount": order["total"]}
+
+
+def parcel(order: Json, results: Mapping[str, Json]) -> Json:
+    return {"order": order["number"], "address": order["customer"]["address"]}

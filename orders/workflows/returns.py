@@ -1,0 +1,19 @@
+"""What happens when a buyer sends an order back: wait for the parcel, look at it, give the
+money back.
+"""
+
+from workers.registry import register_workflow
+from workers.workflow import OnFailure, Workflow, step
+
+RETURN = register_workflow(
+    Workflow(
+        "return",
+        version=1,
+        steps=(
+            step("await_parcel", "returns.await_parcel", on_failure=OnFailure.COMPENSATE),
+            step("inspect", "returns.inspect", after="await_parcel"),
+            step("restock", "stock.release", after="inspect"),
+            step("refund", "payment.refund", after="inspect"),
+        ),
+    )
+)

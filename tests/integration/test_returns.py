@@ -1,0 +1,122 @@
+"""A second workflow on the same engine: an order comes back and is paid back, once."""
+
+import pytest
+
+from orders.invariants import Ledgers
+from orders.invariants import violations as shop_violations
+from orders.models import Order, Product
+from orders.returning import ReturnRefused, accept_return
+from orders.sandbox.server import Sandbox
+from orders.submission import Customer, Line, place_order
+from tests.integration.conftest import only
+from workers import callbacks, invariants, supervisor
+from workers.answers import Outcome
+from workers.exceptions import Refused
+from workers.models import Process
+from workers.testing import Wire, pass_time
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def order(wire: Wire, sandbox: Sandbox) -> Order:
+    Product.objects.create(sku="SKU-1", name="Lamp", price="9.50", stock=10)
+    order = place_order(
+        Customer("Ann", "ann@example.org", "Street 1"),
+        [Line("SKU-1", 2)],
+        submission_key="key-1",
+        source="shop",
+    )[0]
+    wire.run_until_idle()
+    return order
+
+
+def answer(process: Process, wire: Wire) -> None:
+    for name in ("await_parcel", "inspect"):
+        assert callbacks.complete_step(process.pk, name, actor="ann") == Outcome.ACCEPTED
+        wire.run_until_idle()
+
+
+def test_what_came_back_is_in_stock_and_paid_back_once(
+    order: Order, wire: Wire, sandbox: Sandbox
+) -> None:
+    process = accept_return(order, actor="ann")
+    wire.run_until_idle()
+    assert Product.objects.get().stock == 8
+    answer(process, wire)
+
+    process.refresh_from_db()
+    assert process.state == "processed"
+    assert Product.objects.get().stock == 10
+    ledgers = Ledgers.read(sandbox.url)
+    assert [e["operation"] for e in ledgers.effects["payment"]] == ["charge", "refund"]
+    assert shop_violations(ledgers) == []
+    assert invariants.violations() == []
+
+
+def test_a_parcel_that_comes_before_we_ask_is_kept(order: Order, wire: Wire) -> None:
+    process = accept_return(order, actor="ann")
+    assert callbacks.complete_step(process.pk, "await_parcel", actor="dock") == Outcome.KEPT
+    wire.run_until_idle()
+    assert only(process, "await_parcel").state == "processed"
+
+
+def test_a_parcel_that_never_comes_ends_the_return(
+    order: Order, wire: Wire, sandbox: Sandbox
+) -> None:
+    process = accept_return(order, actor="ann")
+    wire.run_until_idle()
+    pass_time(31 * 86_400)
+    supervisor.sweep()
+    wire.run_until_idle()
+
+    process.refresh_from_db()
+    assert process.state == "compensated"
+    assert len(Ledgers.read(sandbox.url).effects["payment"]) == 1
+
+
+def test_what_cannot_be_sold_again_is_not_paid_back(
+    order: Order, wire: Wire, sandbox: Sandbox
+) -> None:
+    process = accept_return(order, actor="ann")
+    wire.run_until_idle()
+    callbacks.complete_step(process.pk, "await_parcel", actor="ann")
+    wire.run_until_idle()
+    callbacks.fail_step(process.pk, "inspect", Refused("damaged", "broken"), actor="ann")
+    wire.run_until_idle()
+
+    process.refresh_from_db()
+    assert process.state == "compensated"
+    assert len(Ledgers.read(sandbox.url).effects["payment"]) == 1
+    assert shop_violations(Ledgers.read(sandbox.url)) == []
+
+
+def test_an_order_comes_back_once(order: Order) -> None:
+    accept_return(order, actor="ann")
+    with pytest.raises(ReturnRefused, match="begun already"):
+        accept_return(order, actor="bob")
+    assert Process.objects.filter(workflow="return").count() == 1
+
+
+def test_an_order_that_is_not_done_does_not_come_back(wire: Wire) -> None:
+    Product.objects.create(sku="SKU-1", name="Lamp", price="9.50", stock=10)
+    order = place_order(
+        Customer("Ann", "ann@example.org", "Street 1"),
+        [Line("SKU-1", 1)],
+        submission_key="key-1",
+        source="shop",
+    )[0]
+    with pytest.raises(ReturnRefused, match="is pending"):
+        accept_return(order, actor="ann")
+    assert not Process.objects.filter(workflow="return").exists()
+
+
+def test_a_refund_that_did_not_happen_is_found(order: Order, wire: Wire, sandbox: Sandbox) -> None:
+    process = accept_return(order, actor="ann")
+    wire.run_until_idle()
+    answer(process, wire)
+    ledgers = Ledgers.read(sandbox.url)
+    ledgers.effects["payment"].pop()
+
+    found = {violation.invariant for violation in shop_violations(ledgers)}
+    assert "returned_means_refunded" in found
