@@ -10,23 +10,27 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import URLPattern, path, reverse
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from orders.admin import needs, resubmitting, resubmitting_many, search
+from orders.admin import needs, resubmitting, search
 from orders.models import Order
 from workers.admin import columns, filters, standing, subjects
+from workers.admin.bulk.lists import BulkListAdmin
 from workers.admin.columns import ProcessColumns
 from workers.admin.lists import LiveListAdmin, StandingChangeList
 from workers.admin.page import ProcessPageAdmin
 from workers.admin.readonly import ReadOnlyAdmin
-from workers.states import ProcessState
+from workers.admin.verbs import places
 
 
 @admin.register(Order)
-class OrderAdmin(ProcessColumns, ReadOnlyAdmin, ProcessPageAdmin, LiveListAdmin):
+class OrderAdmin(ProcessColumns, ReadOnlyAdmin, ProcessPageAdmin, BulkListAdmin, LiveListAdmin):
     """Read-only but for the actions, each with its permission."""
 
     process_path = "process__"
+    origin = places.SUBJECT
+    own_verbs = frozenset({"resubmit"})
     live_template = "admin/orders/order/live.html"
     list_display = (
         "number",
@@ -56,7 +60,7 @@ class OrderAdmin(ProcessColumns, ReadOnlyAdmin, ProcessPageAdmin, LiveListAdmin)
         "Number, customer, e-mail, reference, submission key, or a step's idempotency key"
     )
     ordering = ("-number",)
-    actions = (resubmitting_many.resubmit_selected,)
+    bulk_permissions = {"resubmit": resubmitting.PERMISSION}
 
     def get_urls(self) -> list[URLPattern]:
         wrap = self.admin_site.admin_view
@@ -65,11 +69,6 @@ class OrderAdmin(ProcessColumns, ReadOnlyAdmin, ProcessPageAdmin, LiveListAdmin)
                 "<int:number>/resubmit/",
                 wrap(resubmitting.resubmit_one),
                 name="orders_order_resubmit",
-            ),
-            path(
-                "resubmit/",
-                wrap(resubmitting_many.resubmit_many),
-                name="orders_order_resubmit_selected",
             ),
             path("needs/", wrap(needs.show), name="orders_order_needs"),
             *super().get_urls(),
@@ -89,21 +88,20 @@ class OrderAdmin(ProcessColumns, ReadOnlyAdmin, ProcessPageAdmin, LiveListAdmin)
             queryset = queryset.filter(search.condition(search_term))
         return queryset, False
 
-    def has_resubmit_permission(self, request: HttpRequest) -> bool:
-        return resubmitting.may(request)
-
     def process_id_of(self, row: Order) -> int:
         return row.process_id
 
     def page_context(self, request: HttpRequest, row: Order) -> dict[str, Any]:
         context = super().page_context(request, row)
-        is_in_error = context["panel"].process.state == ProcessState.ERROR
         return {
             **context,
             "order": row,
             "lines": row.lines.order_by("pk"),
-            "may_resubmit": is_in_error and resubmitting.may(request),
+            "own_offers": resubmitting.offers(request, row, context["panel"].standing),
         }
+
+    def bulk_facts(self, rows: list[Order]) -> list[tuple[str, str]]:
+        return [(gettext("Worth"), str(sum(row.total for row in rows)))]
 
     @admin.display(description=_("state"), ordering="process__state")
     def state(self, row: Order) -> SafeString:

@@ -71,7 +71,7 @@ def test_resubmit_wants_a_reason(reason: list[str]) -> None:
 def test_resubmit_of_an_order_that_goes_well_is_refused() -> None:
     order = order_with("processed")
     before = every_row()
-    with pytest.raises(CommandError, match="not in error"):
+    with pytest.raises(CommandError, match="nothing to resubmit"):
         run("resubmit", order.number, "--reason", "r")
     assert every_row() == before
 

@@ -1,111 +1,58 @@
 """Shows one order, or acts on it, from a terminal: what an operator sees in the admin."""
 
 import argparse
-import getpass
 import json
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db import transaction
 
+from orders import correcting
 from orders.facts import facts
 from orders.models import Order
-from workers import dispatch
+from orders.returning import ReturnRefused, accept_return
 from workers.admin import marks, panel, timeline
 from workers.admin.panel import Panel, StepLine
 from workers.exceptions import StateError
-from workers.states import ProcessState
-from workers.store import steering
-
-#: What an order becomes by each action that undoes it.
-OUTCOMES = {"cancel": ProcessState.CANCELLED, "compensate": ProcessState.COMPENSATED}
+from workers.management import verbs
 
 
 class Command(BaseCommand):
     help = (
-        "Shows an order with its steps and journal, resubmits one that is in error, or undoes "
-        "one: cancel when somebody no longer wants it, compensate when it cannot be finished."
+        "Shows an order with its steps and journal, takes one back, or does to it what an "
+        "operator can do in the admin: cancel when somebody no longer wants it, compensate when "
+        "it cannot be finished, resubmit when what was wrong is mended..."
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("action", choices=["show", "resubmit", *OUTCOMES])
+        parser.add_argument("action", choices=["show", "return", *verbs.VERBS])
         parser.add_argument("number", type=int)
-        parser.add_argument("--reason", default="", help="kept in the journal; needed to act")
-        parser.add_argument(
-            "--dry-run", action="store_true", help="cancel, compensate: say what would be undone"
-        )
         parser.add_argument(
             "--json", dest="as_json", action="store_true", help="print one JSON object instead"
         )
+        verbs.add_arguments(parser)
 
-    def handle(
-        self,
-        *,
-        action: str,
-        number: int,
-        reason: str,
-        dry_run: bool = False,
-        as_json: bool = False,
-        **_: Any,
-    ) -> None:
+    def handle(self, *, action: str, number: int, as_json: bool = False, **options: Any) -> None:
         order = Order.objects.filter(number=number).first()
         if order is None:
             raise CommandError(f"There is no order {number}.")
-        if dry_run and action not in OUTCOMES:
-            raise CommandError("--dry-run goes with cancel and compensate.")
-        if action == "resubmit":
-            self._resubmit(order, _given(reason), as_json=as_json)
-        elif action in OUTCOMES:
-            self._undo(order, action, reason, dry_run=dry_run, as_json=as_json)
-        elif as_json:
-            self._print(facts(order))
-        else:
+        if action == "show" and not as_json:
             self._show(order)
-
-    def _resubmit(self, order: Order, reason: str, *, as_json: bool) -> None:
-        try:
-            steps = steering.resubmit(order.process_id, actor=_actor(), reason=reason)
-        except StateError as refusal:
-            raise CommandError(str(refusal)) from None
-        # From this thread: the process ends before a background thread would have sent it.
-        dispatch.nudge()
-        if as_json:
-            self._print({"number": order.number, "resubmitted": steps})
-        else:
-            self.stdout.write(f"Order {order.number} was resubmitted: {', '.join(steps)}.")
-
-    def _undo(
-        self, order: Order, action: str, reason: str, *, dry_run: bool, as_json: bool
-    ) -> None:
-        try:
-            if dry_run:
-                plan = steering.preview(order.process_id)
-            else:
-                plan = steering.undo(
-                    order.process_id,
-                    outcome=OUTCOMES[action],
-                    actor=_actor(),
-                    reason=_given(reason),
-                )
-                dispatch.nudge()
-        except StateError as refusal:
-            raise CommandError(str(refusal)) from None
-        undo = [f"{planned.name} ({planned.agent})" for planned in plan.undo]
-        if as_json:
-            names = [planned.name for planned in plan.undo]
-            self._print(
-                {
-                    "number": order.number,
-                    "action": action,
-                    "done": not dry_run,
-                    "undo": names,
-                    "lasting": list(plan.lasting),
-                }
-            )
             return
-        verb = "would be undone" if dry_run else "is being undone"
-        self.stdout.write(f"Order {order.number} {verb}: {', '.join(undo) or 'nothing to undo'}.")
-        for name in plan.lasting:
-            self.stdout.write(f"Nothing undoes {name}: its effect stays.")
+        if action == "show":
+            self._print(facts(order))
+            return
+        if action == "return":
+            told = _return(order)
+        elif action == "edit":
+            told = _edit(order, options)
+        else:
+            told = verbs.perform(action, order.process_id, f"Order {number}", options)
+        if as_json:
+            self._print({"number": number, **told.facts})
+        else:
+            for line in told.lines:
+                self.stdout.write(line)
 
     def _show(self, order: Order) -> None:
         shown = panel.read(order.process_id)
@@ -148,18 +95,24 @@ class Command(BaseCommand):
         self.stdout.write(json.dumps(value, default=str, ensure_ascii=False))
 
 
-def _given(reason: str) -> str:
-    if not reason.strip():
-        raise CommandError("Say why, with --reason: it is kept in the order's journal.")
-    return reason.strip()
-
-
-def _actor() -> str:
-    """Return who runs the command, for the journal."""
+def _return(order: Order) -> verbs.Told:
     try:
-        return f"operator:{getpass.getuser()}"
-    except (KeyError, OSError):  # a user id without a name, as in some containers
-        return "operator:unknown"
+        process = accept_return(order, actor=verbs.actor())
+    except ReturnRefused as refusal:
+        raise CommandError(str(refusal)) from None
+    said = f"{process.subject} has begun: process {process.pk}."
+    return verbs.Told([said], {"return": process.pk})
+
+
+def _edit(order: Order, options: dict[str, Any]) -> verbs.Told:
+    """Edit the process's input and the order's own columns together."""
+    try:
+        with transaction.atomic():
+            told = verbs.perform("edit", order.process_id, f"Order {order.number}", options)
+            correcting.take_over(order, told.facts["changed"])
+    except StateError as refusal:
+        raise CommandError(str(refusal)) from None
+    return told
 
 
 def _cells(line: StepLine, shown: Panel) -> tuple[str, ...]:

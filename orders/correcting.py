@@ -1,0 +1,34 @@
+"""Correcting an order: its own columns follow what was changed in its process's input."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.core.exceptions import ValidationError
+
+from orders.models import Order
+from workers.exceptions import StateError
+
+#: Path of the input -> column of the order.
+COLUMNS = {
+    "customer.address": "customer_address",
+    "customer.email": "customer_email",
+}
+
+
+def take_over(order: Order, changed: Mapping[str, list[Any]]) -> None:
+    """Write changes of the input to the order; call it in the transaction that made them.
+
+    ``changed`` is {path: [before, after]}.  Raises ``StateError`` for a value that the order
+    cannot have; roll back then.
+    """
+    columns = {COLUMNS[path]: after for path, (_, after) in changed.items() if path in COLUMNS}
+    for column, value in columns.items():
+        setattr(order, column, value)
+    try:
+        others = {field.name for field in order._meta.fields} - set(columns)
+        order.clean_fields(exclude=others)
+    except ValidationError as error:
+        said = "; ".join(f"{name}: {' '.join(what)}" for name, what in error.message_dict.items())
+        raise StateError(said) from None
+    if columns:
+        order.save(update_fields=list(columns))

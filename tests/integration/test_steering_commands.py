@@ -1,0 +1,270 @@
+"""Every verb from a terminal: `manage.py process`, `order`, `flow` and `restored`."""
+
+import json
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+
+from orders.models import Order, Product
+from orders.submission import Customer, Line, place_order
+from tests.integration.conftest import only
+from tests.toyflow import agents as toy
+from workers.agent import Call, Deferred
+from workers.exceptions import Permanent, Transient
+from workers.models import Alert, Flow, Hold, Journal, Process, Step
+from workers.store import sql
+from workers.submission import submit
+from workers.testing import Wire
+
+pytestmark = pytest.mark.django_db
+
+
+def run(*words: object) -> str:
+    out = StringIO()
+    call_command(*map(str, words), stdout=out)
+    return out.getvalue()
+
+
+def process(*words: object) -> str:
+    return run("process", *words)
+
+
+def refuse(call: Call) -> dict[str, Any]:
+    raise Permanent("no", "no")
+
+
+@pytest.fixture
+def failed(wire: Wire) -> Process:
+    toy.script["toy.beta"] = refuse
+    found = submit("toy_undoable", subject="Toy 1", input={})
+    wire.run_until_idle()
+    toy.script.clear()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("words", "state"),
+    [
+        (("resubmit",), "processed"),
+        (("complete", "--step", "left", "--result", '{"id": 7}'), "processed"),
+        (("skip", "--step", "left"), "processed"),
+        (("cancel",), "cancelled"),
+        (("compensate",), "compensated"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, tuple) else value,
+)
+def test_what_stands_in_error_is_dealt_with(
+    failed: Process, wire: Wire, words: tuple[str, ...], state: str
+) -> None:
+    action, *options = words
+    said = process(action, failed.pk, "--reason", "because", *options)
+    wire.run_until_idle()
+
+    failed.refresh_from_db()
+    assert failed.state == state
+    assert "Toy 1" in said
+    reasons = Journal.objects.filter(process=failed, detail__reason="because")
+    assert {row.actor.partition(":")[0] for row in reasons} == {"operator"}
+
+
+def test_beginning_again_is_shown_first_and_then_done(failed: Process, wire: Wire) -> None:
+    rows = Journal.objects.count()
+    asked = json.loads(process("begin-again", failed.pk, "--step", "top", "--dry-run", "--json"))
+    assert asked["undo"] == ["undo_right", "undo_top"]
+    assert asked["done"] is False
+    assert Journal.objects.count() == rows
+
+    process("begin-again", failed.pk, "--step", "top", "--reason", "wrong colour")
+    wire.run_until_idle()
+    failed.refresh_from_db()
+    assert failed.state == "processed"
+
+
+def test_a_process_is_paused_and_goes_on(wire: Wire) -> None:
+    found = submit("toy_line", subject="Toy 1", input={})
+    assert process("pause", found.pk, "--reason", "x") == "Toy 1 is paused.\n"
+    wire.run_until_idle()
+    assert wire.states(found)["one"] == "pending"
+    assert "Paused since" in process("show", found.pk)
+    assert process("resume", found.pk, "--reason", "x") == "Toy 1 goes on.\n"
+    wire.run_until_idle()
+    assert wire.states(found)["two"] == "processed"
+
+
+def test_a_step_is_retimed_and_tried_again(wire: Wire) -> None:
+    def fail(call: Call) -> dict[str, Any]:
+        raise Transient("busy", "busy", retry_after=3000)
+
+    toy.script["toy.alpha"] = fail
+    found = submit("toy_line", subject="Toy 1", input={})
+    wire.run_until_idle()
+    toy.script.clear()
+    process("retime", found.pk, "--step", "one", "--seconds", 60, "--reason", "slow")
+    process("retry", found.pk, "--step", "one", "--reason", "up again")
+    assert only(found, "one").timeout_seconds == 60
+    wire.run_until_idle()
+    assert wire.states(found)["one"] == "processed"
+
+
+@pytest.mark.parametrize("decline", [True, False])
+def test_a_step_that_waits_is_answered(wire: Wire, decline: bool) -> None:
+    toy.script["toy.quiet"] = lambda call: Deferred(within_seconds=60)
+    found = submit("toy_event", subject="Toy 1", input={})
+    wire.run_until_idle()
+    words = ["--decline"] if decline else []
+    said = process("answer", found.pk, "--step", "arrives", "--reason", "seen", *words)
+    assert said == "The answer to arrives of Toy 1 was accepted.\n"
+    wire.run_until_idle()
+    found.refresh_from_db()
+    assert found.state == ("compensated" if decline else "processed")
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("skip", "--step", "left"), "Say why"),
+        (("skip", "--reason", "x"), "Say which step"),
+        (("skip", "--step", "nothing", "--reason", "x"), "no step 'nothing'"),
+        (("pause", "--dry-run"), "--dry-run goes with"),
+        (("complete", "--step", "left", "--result", "{", "--reason", "x"), "no JSON"),
+        (("complete", "--step", "left", "--result", "[]", "--reason", "x"), "JSON object"),
+        (("edit", "--set", "gift", "--reason", "x"), "PATH=VALUE"),
+        (("edit", "--set", "gift=true", "--reason", "x"), "may not be changed"),
+        (("retry", "--step", "left", "--reason", "x"), "not waiting"),
+        (("resume", "--reason", "x"), "not paused"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_done_says_why_and_changes_nothing(
+    failed: Process, words: tuple[str, ...], says: str
+) -> None:
+    before = list(Step.objects.values()), Journal.objects.count()
+    action, *options = words
+    with pytest.raises(CommandError, match=says):
+        process(action, failed.pk, *options)
+    assert (list(Step.objects.values()), Journal.objects.count()) == before
+
+
+def test_a_process_that_is_not_there(wire: Wire) -> None:
+    with pytest.raises(CommandError, match="no process 4711"):
+        process("show", 4711)
+
+
+@pytest.fixture
+def order(wire: Wire) -> Order:
+    Product.objects.create(sku="SKU-1", name="Lamp", price="9.50", stock=10)
+    return place_order(
+        Customer("Ann", "ann@example.org", "Street 1"),
+        [Line("SKU-1", 1)],
+        submission_key="key-1",
+        source="shop",
+    )[0]
+
+
+class TestCorrecting:
+    def test_an_orders_columns_follow_its_input(self, order: Order) -> None:
+        said = run(
+            "order", "edit", order.number, "--set", "customer.address=Street 2", "--reason", "typo"
+        )
+        assert said == "customer.address: 'Street 1' -> 'Street 2'\n"
+        order.refresh_from_db()
+        assert order.customer_address == "Street 2"
+        assert order.process.input["customer"]["address"] == "Street 2"
+
+    @pytest.mark.parametrize("value", ["nobody", ""])
+    def test_a_value_the_order_cannot_have_changes_neither(self, order: Order, value: str) -> None:
+        with pytest.raises(CommandError):
+            run(
+                *("order", "edit", order.number),
+                *("--set", f"customer.email={value}", "--reason", "typo"),
+            )
+        order.refresh_from_db()
+        assert order.customer_email == "ann@example.org"
+        assert order.process.input["customer"]["email"] == "ann@example.org"
+        assert not Journal.objects.filter(event="input_edited").exists()
+
+
+def test_a_return_begins_for_what_is_processed_only(order: Order) -> None:
+    with pytest.raises(CommandError, match="can be cancelled"):
+        run("order", "return", order.number)
+    Process.objects.filter(pk=order.process_id).update(
+        state="processed", finished_at=timezone.now()
+    )
+    told = json.loads(run("order", "return", order.number, "--json"))
+    assert Process.objects.get(pk=told["return"]).workflow == "return"
+
+
+class TestFlow:
+    def test_it_is_set_shown_held_and_lifted(self) -> None:
+        why = ("--reason", "sale")
+        said = run("flow", "set", "toy.alpha", "--window", 7, "--rate", 2.5, *why)
+        assert "window: 100 -> 7" in said
+        run("flow", "set", "toy.alpha", "--breaker", "open", *why)
+        run("flow", "hold", "step", "charge_payment", *why)
+        shown = run("flow", "show")
+        assert "2.5/s" in shown
+        assert "breaker open by force" in shown
+        assert "Held: step charge_payment" in shown
+        run("flow", "lift", "step", "charge_payment", *why)
+        run("flow", "set", "toy.alpha", "--rate", "none", "--breaker", "auto", *why)
+        row = Flow.objects.get(agent="toy.alpha")
+        assert (row.window, row.rate_per_second, row.forced) == (7, None, None)
+        assert not Hold.objects.filter(ended_at=None).exists()
+        assert json.loads(run("flow", "show", "--json"))["held"] == []
+
+    @pytest.mark.parametrize(
+        ("words", "says"),
+        [
+            (("set", "toy.alpha", "--window", "7"), "Say why"),
+            (("set", "toy.alpha", "--reason", "x"), "Say what to set"),
+            (("set", "toy.alpha", "--rate", "fast", "--reason", "x"), "a number, or none"),
+            (("set", "toy.omega", "--window", "7", "--reason", "x"), "no flow row"),
+            (("lift", "everything", "--reason", "x"), "not held"),
+            (("hold", "agent", "--reason", "x"), "Say which agent"),
+        ],
+        ids=str,
+    )
+    def test_what_cannot_be_done_says_why(self, words: tuple[str, ...], says: str) -> None:
+        with pytest.raises(CommandError, match=says):
+            run("flow", *words)
+        assert not Journal.objects.exists()
+
+
+class TestRestored:
+    def test_open_processes_are_marked_and_operators_told(self, wire: Wire) -> None:
+        found = submit("toy_line", subject="Toy 1", input={})
+        said = run("restored", "--since", sql.read_clock().isoformat())
+        assert said.endswith("Done: 1 processes, 2 steps in doubt.\n")
+        assert set(found.steps.values_list("is_in_doubt", flat=True)) == {True}
+        assert Alert.objects.get().code == "restored"
+
+    @pytest.mark.parametrize(
+        ("since", "says"),
+        [
+            ("yesterday", "Write it as"),
+            ("2026-13-45T00:00:00+00:00", "Write it as"),
+            ("2026-01-01T00:00:00", "no time zone"),
+            ("2001-01-01T00:00:00+00:00", "newest journal row"),
+            ("2126-01-01T00:00:00+00:00", "still to come"),
+        ],
+    )
+    def test_a_time_that_cannot_be_it_changes_nothing(
+        self, wire: Wire, since: str, says: str
+    ) -> None:
+        found = submit("toy_line", subject="Toy 1", input={})
+        with pytest.raises(CommandError, match=says):
+            run("restored", "--since", since)
+        assert set(found.steps.values_list("is_in_doubt", flat=True)) == {False}
+        assert not Alert.objects.exists()
+
+
+def test_show_says_where_every_step_stands(wire: Wire) -> None:
+    found = submit("toy_line", subject="Toy 1", input={})
+    told = json.loads(process("show", found.pk, "--json"))
+    assert [(step["name"], step["state"]) for step in told["steps"]] == [
+        ("one", "pending"),
+        ("two", "waiting"),
+    ]

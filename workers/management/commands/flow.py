@@ -1,0 +1,103 @@
+"""Shows and sets what agents may have in flight, and holds and lifts."""
+
+import argparse
+import json
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from workers import dispatch
+from workers.exceptions import StateError
+from workers.management.verbs import actor
+from workers.models import Flow, Hold
+from workers.store import holds, regulating
+
+
+class Command(BaseCommand):
+    help = (
+        "Shows the window, rate and breaker of every agent and what is held; sets them; holds "
+        "everything, an agent or a step name, and lifts it again."
+    )
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        actions = parser.add_subparsers(dest="action", required=True)
+        show = actions.add_parser("show", help="every agent, and what is held")
+        show.add_argument("--json", dest="as_json", action="store_true")
+        setting = actions.add_parser("set", help="window, rate or breaker of an agent")
+        setting.add_argument("agent")
+        setting.add_argument("--window", type=int, help="claims in flight at most")
+        setting.add_argument("--rate", help="claims a second at most, or none")
+        setting.add_argument("--breaker", choices=["open", "closed", "auto"])
+        setting.add_argument("--reason", default="", help="kept in the journal")
+        for name, says in (("hold", "claim no more of it"), ("lift", "end a hold")):
+            holding = actions.add_parser(name, help=says)
+            holding.add_argument("kind", choices=holds.KINDS)
+            holding.add_argument("name", nargs="?", default="", help="of the agent or step")
+            holding.add_argument("--reason", default="", help="kept in the journal")
+
+    def handle(self, *, action: str, **options: Any) -> None:
+        if action == "show":
+            self._show(as_json=options["as_json"])
+            return
+        reason = options["reason"].strip()
+        if not reason:
+            raise CommandError("Say why, with --reason: it is kept in the journal.")
+        try:
+            self._act(action, reason, options)
+        except StateError as refusal:
+            raise CommandError(str(refusal)) from None
+        dispatch.nudge()
+
+    def _act(self, action: str, reason: str, options: dict[str, Any]) -> None:
+        word = {"actor": actor(), "reason": reason}
+        if action == "set":
+            changed = regulating.set_flow(options["agent"], _changes(options), **word)
+            for name, (before, after) in changed.items():
+                self.stdout.write(f"{options['agent']} {name}: {before} -> {after}")
+            if not changed:
+                self.stdout.write(f"{options['agent']} is as you want it.")
+            return
+        verb = holds.hold if action == "hold" else holds.lift
+        verb(options["kind"], options["name"], **word)
+        what = f"{options['kind']} {options['name']}".strip()
+        self.stdout.write(f"{what} is {'held' if action == 'hold' else 'lifted'}.")
+
+    def _show(self, *, as_json: bool) -> None:
+        agents = list(Flow.objects.order_by("agent").values())
+        held = list(Hold.objects.filter(ended_at=None).values())
+        if as_json:
+            facts = {"agents": agents, "held": held}
+            self.stdout.write(json.dumps(facts, default=str, ensure_ascii=False))
+            return
+        for row in agents:
+            rate = f"{row['rate_per_second']:g}/s" if row["rate_per_second"] else "no rate"
+            state = row["forced"] or ("open" if row["open_until"] else "closed")
+            by_force = " by force" if row["forced"] else ""
+            self.stdout.write(
+                f"{row['agent']:<28}window {row['window']:<7}{rate:<12}breaker {state}{by_force}"
+            )
+        for row in held:
+            what = f"{row['kind']} {row['name']}".strip()
+            self.stdout.write(f"Held: {what}, by {row['began_by']}: {row['reason']}")
+
+
+def _changes(options: dict[str, Any]) -> dict[str, Any]:
+    changes: dict[str, Any] = {}
+    if options["window"] is not None:
+        changes["window"] = options["window"]
+    if options["rate"] is not None:
+        changes["rate_per_second"] = _rate(options["rate"])
+    if options["breaker"] is not None:
+        changes["forced"] = None if options["breaker"] == "auto" else options["breaker"]
+    if not changes:
+        raise CommandError("Say what to set: --window, --rate or --breaker.")
+    return changes
+
+
+def _rate(text: str) -> float | None:
+    if text == "none":
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        raise CommandError(f"--rate is {text!r}. Give a number, or none.") from None
