@@ -106,6 +106,8 @@ def apply_fault(
             float(fault.get("retry_after") or 0),
         )
         step.not_before = locked.now + timedelta(seconds=delay)
+        # A service that is away takes nothing of the step's own time.
+        step.leave_out(step.not_before - (step.claimed_at or locked.now))
         locked.move(
             step,
             # On the way back nothing forward is tried again.
@@ -155,9 +157,10 @@ def finish(locked: LockedProcess, actor: str) -> None:
     """End the process once every step is settled, or its way back is over."""
     if locked.process.state == ProcessState.COMPENSATING:
         compensation.finish(locked, actor)
-    elif locked.process.state == ProcessState.PROCESSING:
+    elif locked.is_forward:
         states = {step.state for step in locked.steps}
         if states <= SETTLED_STEP_STATES:
+            _begin(locked, actor)
             locked.move_process(ProcessState.PROCESSED, "processed", actor)
         elif (
             StepState.ERROR in states
@@ -167,7 +170,14 @@ def finish(locked: LockedProcess, actor: str) -> None:
         ):
             # All that could go on beside it has.
             failed = [step.name for step in locked.steps if step.state == StepState.ERROR]
+            _begin(locked, actor)
             locked.move_process(ProcessState.ERROR, "error", actor, steps=failed)
+
+
+def _begin(locked: LockedProcess, actor: str) -> None:
+    if locked.process.state == ProcessState.PENDING:
+        # Nothing of it was ever claimed: skipped, or done by hand.
+        locked.move_process(ProcessState.PROCESSING, "started", actor)
 
 
 def make_pending(locked: LockedProcess, step: StepRow, actor: str) -> None:

@@ -190,6 +190,9 @@ class LockedProcess:
         if not may_move_step(before, StepState.PROCESSING):
             raise StateError(f"Step {step.name} is {before} and cannot be claimed.")
         self.touch(step)
+        if step.not_before is not None:
+            # Waiting for room, for a breaker or for a pause to end takes nothing of its time.
+            step.leave_out(self.now - step.not_before)
         step.state = StepState.PROCESSING
         step.attempt += 1
         step.claim_id = uuid4()
@@ -226,6 +229,8 @@ class LockedProcess:
         carry out.  The outcome of the call is unknown: the step stays in doubt.
         """
         self.touch(step)
+        if step.claimed_at is not None and step.started_at is not None and step.attempt > 1:
+            step.leave_out(step.started_at - step.claimed_at)
         step.failure_count += 1
         step.is_in_doubt = step.may_have_effect
         step.fault = {**fault, "at": self.now.isoformat()}

@@ -1,7 +1,7 @@
 """Rows of the state store in memory, and what is to be written beside them.  Pure values."""
 
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -100,6 +100,11 @@ class StepRow:
     def give_attempts_back(self) -> None:
         self.failure_count = self.unavailable_count = 0
         self.began_at = None
+
+    def leave_out(self, time: timedelta) -> None:
+        """Have time that was no attempt and no backoff not count as the step's own."""
+        if self.began_at is not None:
+            self.began_at += max(time, timedelta(0))
 
 
 @dataclass(frozen=True, slots=True)

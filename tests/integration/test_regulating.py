@@ -215,6 +215,27 @@ class TestTurns:
         )
         assert tenth.turn < other.turn
 
+    def test_a_lane_that_is_served_in_time_is_not_set_back(self, wire: Wire) -> None:
+        """What was done already is no debt: only what is open stands in the way."""
+        for n in range(20):
+            at = NOW + timedelta(seconds=n / 10)
+            busy = submit("toy_line", subject=f"Busy {n}", input={}, lane="busy", now=at)
+            assert busy.turn == at
+            Process.objects.filter(pk=busy.pk).update(state="processed", finished_at=at)
+
+    def test_a_lane_keeps_its_order_while_its_backlog_drains(self) -> None:
+        first = [
+            submit("toy_line", subject=f"Big {n}", input={}, lane="big", now=NOW) for n in range(10)
+        ]
+        done = [process.pk for process in first[:8]]
+        Process.objects.filter(pk__in=done).update(state="processed", finished_at=NOW)
+        last = submit("toy_line", subject="Last", input={}, lane="big", now=NOW)
+        assert last.turn >= first[-1].turn
+        later = NOW + timedelta(seconds=60)
+        taken = claims.claim_due({"toy.alpha"}, "scheduler", later)
+        open_ones = [one.process_id for one in taken if one.process_id not in done]
+        assert open_ones == [first[8].pk, first[9].pk, last.pk]
+
     def test_priority_is_a_head_start(self) -> None:
         usual = submit("toy_line", subject="Usual", input={}, now=NOW)
         urgent = submit(

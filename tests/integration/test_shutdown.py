@@ -12,7 +12,7 @@ from tests.integration.conftest import NOW, claim, only
 from workers import identity, scheduler, shutdown
 from workers.messages import Reply
 from workers.models import Journal, Process, Step
-from workers.store import claims, expiry, replies, steering
+from workers.store import claims, expiry, replies, rows, steering
 from workers.store.surrender import surrender
 from workers.submission import submit
 from workers.testing import Wire
@@ -190,6 +190,48 @@ def test_an_undo_that_was_cut_off_is_tried_again(wire: Wire) -> None:
 
     undo.refresh_from_db()
     assert (undo.state, undo.failure_count) == ("pending", 0)
+
+
+#: What may become of a claim so that it is not the worker's to hand back any more.
+GONE: dict[str, dict[str, Any]] = {
+    "answered": {"reply": {}},
+    "deferred": {"deferral": {"question": "well?"}},
+    "expired": {"complete_by": NOW + timedelta(seconds=0.5)},
+    "another worker's": {"locked_by": "agent@host:8/other"},
+}
+
+
+@pytest.mark.parametrize("change", GONE.values(), ids=GONE)
+def test_a_claim_that_goes_between_look_and_lock_is_left_alone(
+    toy: Toy, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any]
+) -> None:
+    process = toy()
+    start(claim())
+    real = rows.lock
+
+    def lock(*args: Any, **kwargs: Any) -> Any:
+        Step.objects.filter(process=process, name="one").update(**change)
+        return real(*args, **kwargs)
+
+    monkeypatch.setattr(rows, "lock", lock)
+
+    assert give_back() == 0
+
+    assert only(process, "one").state == "processing"
+
+
+@pytest.mark.parametrize("change", GONE.values(), ids=GONE)
+def test_claims_to_be_left_alone_do_not_fill_the_batch(
+    toy: Toy, settings: Any, change: dict[str, Any]
+) -> None:
+    settings.SAS_SWEEP_BATCH = 1
+    left, returned = toy(), toy()
+    start(claim())
+    Step.objects.filter(process=left, name="one").update(**change)
+
+    assert give_back() == 1
+
+    assert only(returned, "one").state == "pending"
 
 
 def test_every_claim_is_handed_back_in_batches_and_the_scheduler_nudged(

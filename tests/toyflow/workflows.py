@@ -145,6 +145,16 @@ CONDITIONAL = register_workflow(
         ),
     )
 )
+UNWANTED = register_workflow(
+    Workflow(
+        "toy_unwanted",
+        1,
+        (
+            step("a", "toy.alpha", when=lambda given, results: False),
+            step("b", "toy.beta", after="a", when=lambda given, results: False),
+        ),
+    )
+)
 DELAYED = register_workflow(
     Workflow(
         "toy_delayed",

@@ -9,7 +9,7 @@ import getpass
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypedDict
 
 from django.core.management.base import CommandError
 
@@ -17,6 +17,13 @@ from workers import callbacks, compensation, dispatch
 from workers.exceptions import MessageError, Refused, StateError
 from workers.states import ProcessState
 from workers.store import editing, steering
+
+
+class Word(TypedDict):
+    """Who, and why."""
+
+    actor: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +42,7 @@ class Asked:
     dry_run: bool = False
 
     @property
-    def word(self) -> dict[str, str]:
+    def word(self) -> Word:
         return {"actor": actor(), "reason": self.reason}
 
 

@@ -7,7 +7,12 @@ from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from workers.states import FINAL_PROCESS_STATES, OPEN_PROCESS_STATES, ProcessState
+from workers.states import (
+    FINAL_PROCESS_STATES,
+    FORWARD_PROCESS_STATES,
+    OPEN_PROCESS_STATES,
+    ProcessState,
+)
 
 
 class Process(models.Model):
@@ -99,11 +104,17 @@ class Process(models.Model):
             models.Index(
                 name="process_decision_idx", fields=["id"], condition=Q(needs_decision=True)
             ),
-            models.Index(name="process_lane_idx", fields=["lane", "turn"], condition=~Q(lane="")),
+            models.Index(
+                name="process_lane_idx",
+                fields=["lane", "turn"],
+                condition=~Q(lane="") & Q(state__in=sorted(FORWARD_PROCESS_STATES)),
+            ),
             models.Index(
                 name="process_deadline_idx",
                 fields=["deadline_at"],
-                condition=Q(deadline_at__isnull=False),
+                condition=Q(
+                    deadline_at__isnull=False, state__in=["error", *sorted(FORWARD_PROCESS_STATES)]
+                ),
             ),
         ]
 

@@ -12,6 +12,9 @@ from workers.states import ProcessState, StepState
 from workers.store import journal, rows, settling, sql
 from workers.workflow import StepSpec, Workflow
 
+#: Processes of one lane that are counted; more of them stand in the same place.
+LONGEST_LANE = 10_000
+
 
 def submit(
     workflow: Workflow,
@@ -69,21 +72,22 @@ def submit(
 def _turn(lane: str, priority: int, at: datetime) -> datetime:
     """Return a process's place in every queue.
 
-    The instant of its submission, but the processes of one lane stand a little apart: the
-    ten-thousandth of one lane comes after the first of another, and no lane waits for ever.
-    The rule is start-time fair queueing (Goyal, Vin and Cheng, 1996), with time itself as
-    the virtual clock.
+    The instant of its submission, and a little later for each process of the same lane that
+    is still open: the ten-thousandth of one lane comes after the first of another, those of
+    one lane keep their order, and no lane waits for ever.  The idea is that of start-time
+    fair queueing (Goyal, Vin and Cheng, 1996), with the hour as the virtual clock.
     """
-    head_start = timedelta(seconds=priority * sas.priority_seconds)
-    if not lane:
-        return at - head_start
-    found = sql.fetch(
-        "SELECT max(turn) FROM workers_process WHERE lane = %s AND lane <> ''", [lane]
-    )
-    last = sql.instant(found[0][0])
-    if last is None:
-        return at - head_start
-    return max(at - head_start, last + timedelta(seconds=sas.fair_seconds))
+    place = at
+    if lane:
+        count, last = sql.fetch(
+            "SELECT count(*), max(turn) FROM (SELECT turn FROM workers_process WHERE lane = %s"
+            " AND lane <> '' AND state IN ('pending', 'processing')"
+            " ORDER BY turn DESC LIMIT %s) AS open",
+            [lane, LONGEST_LANE],
+        )[0]
+        place = at + timedelta(seconds=count * sas.fair_seconds)
+        place = max(place, sql.instant(last) or place)
+    return place - timedelta(seconds=priority * sas.priority_seconds)
 
 
 def _waits_for_judgement(spec: StepSpec) -> bool:

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from workers import dispatch
 from workers.exceptions import StateError
-from workers.management.verbs import actor
+from workers.management.verbs import Word, actor
 from workers.models import Flow, Hold
 from workers.store import holds, regulating
 
@@ -49,7 +49,7 @@ class Command(BaseCommand):
         dispatch.nudge()
 
     def _act(self, action: str, reason: str, options: dict[str, Any]) -> None:
-        word = {"actor": actor(), "reason": reason}
+        word: Word = {"actor": actor(), "reason": reason}
         if action == "set":
             changed = regulating.set_flow(options["agent"], _changes(options), **word)
             for name, (before, after) in changed.items():
@@ -76,9 +76,9 @@ class Command(BaseCommand):
             self.stdout.write(
                 f"{row['agent']:<28}window {row['window']:<7}{rate:<12}breaker {state}{by_force}"
             )
-        for row in held:
-            what = f"{row['kind']} {row['name']}".strip()
-            self.stdout.write(f"Held: {what}, by {row['began_by']}: {row['reason']}")
+        for hold in held:
+            what = f"{hold['kind']} {hold['name']}".strip()
+            self.stdout.write(f"Held: {what}, by {hold['began_by']}: {hold['reason']}")
 
 
 def _changes(options: dict[str, Any]) -> dict[str, Any]:
