@@ -1,6 +1,6 @@
 """Order numbers: one is taken before the order's row exists, for its process to carry."""
 
-from django.db import connection
+from django.db import connection, transaction
 
 
 def next_order_number() -> int:
@@ -16,3 +16,28 @@ def next_order_number() -> int:
         cursor.execute("SELECT seq FROM sqlite_sequence WHERE name = 'orders_order'")
         row = cursor.fetchone()
         return int(row[0]) + 1 if row else 1
+
+
+def skip_to(number: int) -> bool:
+    """Have no order below ``number`` be made any more.  False: that is so already."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            cursor.execute("SELECT pg_get_serial_sequence('orders_order', 'number')")
+            sequence = cursor.fetchone()[0]
+            # Its name comes from the database itself.
+            cursor.execute(f"SELECT last_value, is_called FROM {sequence}")
+            last, is_called = cursor.fetchone()
+            if last + is_called >= number:
+                return False
+            cursor.execute("SELECT setval(%s, %s, false)", [sequence, number])
+            return True
+        cursor.execute("SELECT seq FROM sqlite_sequence WHERE name = 'orders_order'")
+        row = cursor.fetchone()
+        if row is None:
+            cursor.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('orders_order', 0)")
+        elif row[0] + 1 >= number:
+            return False
+        cursor.execute(
+            "UPDATE sqlite_sequence SET seq = %s WHERE name = 'orders_order'", [number - 1]
+        )
+        return number > 1 or row is None

@@ -1,0 +1,52 @@
+"""Order numbers move up and never back."""
+
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from orders.models import Order, Product
+from orders.submission import Customer, Line, place_order
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def product() -> None:
+    Product.objects.create(sku="SKU-1", name="Lamp", price="9.50", stock=10)
+
+
+def place(key: str) -> Order:
+    return place_order(
+        Customer("Ann", "ann@example.org", "Street 1"),
+        [Line("SKU-1", 1)],
+        submission_key=key,
+        source="shop",
+    )[0]
+
+
+def skip(number: int) -> str:
+    out = StringIO()
+    call_command("order_numbers", "--next", str(number), stdout=out)
+    return out.getvalue()
+
+
+def test_the_next_order_takes_the_number() -> None:
+    number = place("a").number + 1000
+    assert skip(number) == f"The next order is {number} or later.\n"
+    assert place("b").number == number
+    assert place("c").number == number + 1
+
+
+def test_a_number_that_was_given_out_is_not_given_out_again() -> None:
+    first = place("a").number
+    for number in (first, first + 1):
+        with pytest.raises(CommandError, match="given out already"):
+            skip(number)
+    assert place("b").number == first + 1
+
+
+@pytest.mark.parametrize("number", [0, -5])
+def test_numbers_begin_at_one(number: int) -> None:
+    with pytest.raises(CommandError, match="begin at 1"):
+        skip(number)
