@@ -57,13 +57,13 @@ def many_settled_steps() -> None:
 
 
 def plans_of(verb: Any) -> str:
-    """Return the plans of the SELECTs that a store verb runs."""
+    """Return the plans of the queries that a store verb runs."""
     with CaptureQueriesContext(connection) as captured:
         verb()
     plans = []
     with connection.cursor() as cursor:
         for query in captured.captured_queries:
-            if query["sql"].startswith("SELECT"):
+            if query["sql"].startswith(("SELECT", "UPDATE")):
                 cursor.execute("EXPLAIN " + query["sql"])
                 plans.append("\n".join(row[0] for row in cursor.fetchall()))
     return "\n".join(plans)
@@ -79,8 +79,14 @@ def plans_of(verb: Any) -> str:
         (lambda: replies.filed(10), "step_filed_reply_idx"),
         (lambda: finding.flagged(10), "process_decision_idx"),
         (lambda: finding.standing_still(10), "process_open_idx"),
+        (lambda: expiry.escalate("supervisor"), "step_escalation_idx"),
+        (expiry.flag_overdue, "process_deadline_idx"),
+        (lambda: submit("toy_line", subject="Next", input={}, lane="many"), "process_lane_idx"),
     ],
-    ids=["claim", "expire", "lost", "filed", "flagged", "standing still"],
+    ids=[
+        *("claim", "expire", "lost", "filed", "flagged", "standing still"),
+        *("escalate", "overdue", "lane"),
+    ],
 )
 def test_a_background_query_uses_its_partial_index(verb: Any, index: str) -> None:
     plans = plans_of(verb)
