@@ -15,12 +15,13 @@ COLUMNS = {
 }
 
 
-def take_over(order: Order, changed: Mapping[str, list[Any]]) -> None:
-    """Write changes of the input to the order; call it in the transaction that made them.
+def take_over(document: Mapping[str, Any], changed: Mapping[str, list[Any]]) -> None:
+    """Write changes of a process's input to its order, in the transaction that made them.
 
     ``changed`` is {path: [before, after]}.  Raises ``StateError`` for a value that the order
-    cannot have; roll back then.
+    cannot have.
     """
+    order = Order.objects.get(number=document["number"])
     columns = {COLUMNS[path]: after for path, (_, after) in changed.items() if path in COLUMNS}
     for column, value in columns.items():
         setattr(order, column, value)

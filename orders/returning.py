@@ -13,10 +13,11 @@ class ReturnRefused(Exception):
     """The order cannot be sent back; says why."""
 
 
-def accept_return(order: Order, *, actor: str) -> Process:
+def accept_return(order: Order, *, actor: str, reason: str = "") -> Process:
     """Begin the return of a processed order: once, however often it is asked.
 
-    Raises ``ReturnRefused`` for an order that is not processed, or whose return has begun.
+    Raises ``ReturnRefused`` for an order that is not processed, or whose return has begun and
+    not come to nothing.
     """
     with transaction.atomic():
         # Of two that ask at once the second waits here and finds the first one's process.
@@ -26,7 +27,9 @@ def accept_return(order: Order, *, actor: str) -> Process:
                 f"Order {order.number} is {order.process.state}. Only a processed order comes "
                 "back; one that is not can be cancelled."
             )
-        if Process.objects.filter(workflow=RETURN.name, input__order=order.number).exists():
+        begun = Process.objects.filter(workflow=RETURN.name, input__order=order.number)
+        # A parcel that never came, or was sent back to the buyer, may come again.
+        if begun.exclude(state__in=[ProcessState.COMPENSATED, ProcessState.CANCELLED]).exists():
             raise ReturnRefused(f"The return of order {order.number} has begun already.")
         charge = order.process.steps.get(name="charge_payment")
         return submission.submit(
@@ -37,6 +40,7 @@ def accept_return(order: Order, *, actor: str) -> Process:
                 "order": order.number,
                 "amount": str(order.total),
                 "undoes": charge.idempotency_key,
+                "reason": reason,
             },
             actor=actor,
             lane=order.customer_email,

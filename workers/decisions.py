@@ -187,7 +187,7 @@ def make_pending(locked: LockedProcess, step: StepRow, actor: str) -> None:
 
 
 def give_up_doubtful(locked: LockedProcess, step: StepRow, actor: str) -> bool:
-    """End a pending step in error if calling again is not safe and the service cannot be asked.
+    """End a step in error if calling it again is not safe and the service cannot be asked.
 
     Returns whether it was ended; what follows is left to be decided, as after an expiry.
     """

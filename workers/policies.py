@@ -70,6 +70,9 @@ def carry_out_deadline(locked: LockedProcess, actor: str) -> None:
     A process on its way back has no such date any more.
     """
     process = locked.process
+    if process.outcome == ProcessState.PROCESSING:
+        # It begins again, and then the date counts.
+        return
     deadline, process.deadline_at = process.deadline_at, None
     locked.touch_process()
     if deadline is None or process.state in FINAL_PROCESS_STATES or locked.is_on_its_way_back:

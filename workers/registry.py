@@ -101,3 +101,9 @@ def workflows() -> list[Workflow]:
 def agents() -> list[Agent]:
     discover()
     return list(_agents.values())
+
+
+def step_names() -> set[str]:
+    """Return the names of every step and undo step of every workflow."""
+    specs = [spec for workflow in workflows() for spec in workflow.steps]
+    return {spec.name for spec in specs} | {spec.undo.name for spec in specs if spec.undo}

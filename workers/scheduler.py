@@ -193,13 +193,22 @@ def _bundles(group: list[claims.Claim]) -> Iterable[tuple[list[claims.Claim], Bu
         limit = max(1, min(limit, LONGEST_BUNDLE_SECONDS // timeout))
     depth = max(1, min(limit, -(-len(group) // int(sas.agent_slots))))
     contexts = requests.contexts([claim.process_id for claim in group])
-    for begin in range(0, len(group), depth):
-        part = group[begin : begin + depth]
+    for part in _parts(group, depth):
         built = [(claim, _request(claim, contexts[claim.process_id])) for claim in part]
         kept = [(claim, request) for claim, request in built if request is not None]
         if kept:
             bundle = Bundle(name, timeout, tuple(request for _, request in kept))
             yield [claim for claim, _ in kept], bundle
+
+
+def _parts(group: Sequence[claims.Claim], depth: int) -> Iterable[Sequence[claims.Claim]]:
+    """Yield what travels together; a claim whose step has failed before travels alone.
+
+    A bundle whose worker dies fails as a whole: whatever killed it takes nobody with it twice.
+    """
+    fresh = [claim for claim in group if not claim.failure_count]
+    yield from (fresh[begin : begin + depth] for begin in range(0, len(fresh), depth))
+    yield from ([claim] for claim in group if claim.failure_count)
 
 
 def _leave(group: Sequence[claims.Claim], reason: str) -> None:

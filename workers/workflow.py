@@ -13,6 +13,8 @@ Json = dict[str, Any]
 Condition = Callable[[Json, Mapping[str, Json]], bool]
 #: Says from when on a step may be done: an instant with a time zone, or None for at once.
 Date = Callable[[Json, Mapping[str, Json]], datetime | None]
+#: Takes over {path: [before, after]} for a subject; raises ``StateError`` to refuse.
+EditHook = Callable[[Json, Mapping[str, list[Any]]], None]
 #: Builds an agent's payload from the process input and the results of settled steps.
 RequestBuilder = Callable[[Json, Mapping[str, Json]], Json]
 
@@ -140,6 +142,8 @@ class Workflow:
     on_deadline: OnDeadline = OnDeadline.COMPENSATE
     #: Dotted paths of the input that an operator may change.
     editable: tuple[str, ...] = ()
+    #: Told of such changes in their transaction, to bring the app's own tables along.
+    on_edit: EditHook | None = None
     by_name: dict[str, StepSpec] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from decimal import Decimal
 
+from orders import correcting
 from orders.workflows import payloads
 from workers.registry import register_workflow
 from workers.workflow import Fallback, Json, OnFailure, Undo, Workflow, step
@@ -21,7 +22,8 @@ FULFILMENT = register_workflow(
         version=2,
         # Once there are a parcel and an invoice, the buyer sends things back instead.
         no_return=("book_shipment", "issue_invoice"),
-        editable=("customer.address", "customer.email"),
+        editable=tuple(correcting.COLUMNS),
+        on_edit=correcting.take_over,
         steps=(
             step(
                 "reserve_stock",

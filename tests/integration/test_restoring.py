@@ -58,6 +58,27 @@ def test_what_must_not_be_repeated_goes_to_an_operator(wire: Wire) -> None:
     assert Alert.objects.get().code == "process_error"
 
 
+def test_a_later_step_that_must_not_be_repeated_goes_to_an_operator_too(wire: Wire) -> None:
+    process = submit("toy_optional", subject="Toy 1", input={})
+    Step.objects.filter(name="mail").update(is_optional=False)
+    restore(process)
+    wire.run_until_idle()
+    wire.run_until_idle()
+
+    assert only(process, "mail").fault["code"] == "outcome_unknown"
+    assert toy.calls["toy.mailer"] == []
+    assert len(toy.calls["toy.alpha"]) == 1
+
+
+def test_what_stood_in_error_may_have_been_resubmitted_since(wire: Wire) -> None:
+    process = submit("toy_unsafe_fallback", subject="Toy 1", input={})
+    Step.objects.update(state="error", effect="unsafe")
+    Process.objects.update(state="error")
+    restore(process)
+    with pytest.raises(StateError, match="Nobody knows whether tell happened"):
+        steering.resubmit(process.pk, actor="ann", reason="")
+
+
 def test_cancelling_undoes_what_may_have_happened(wire: Wire) -> None:
     process = submit("toy_undoable", subject="Toy 1", input={})
     restore(process)

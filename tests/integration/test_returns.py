@@ -98,6 +98,23 @@ def test_an_order_comes_back_once(order: Order) -> None:
     assert Process.objects.filter(workflow="return").count() == 1
 
 
+def test_a_return_that_came_to_nothing_can_begin_again(
+    order: Order, wire: Wire, sandbox: Sandbox
+) -> None:
+    process = accept_return(order, actor="ann", reason="too big")
+    assert process.input["reason"] == "too big"
+    wire.run_until_idle()
+    callbacks.fail_step(process.pk, "await_parcel", Refused("lost", "lost"), actor="ann")
+    wire.run_until_idle()
+
+    again = accept_return(order, actor="ann")
+    wire.run_until_idle()
+    answer(again, wire)
+    again.refresh_from_db()
+    assert again.state == "processed"
+    assert shop_violations(Ledgers.read(sandbox.url)) == []
+
+
 def test_an_order_that_is_not_done_does_not_come_back(wire: Wire) -> None:
     Product.objects.create(sku="SKU-1", name="Lamp", price="9.50", stock=10)
     order = place_order(

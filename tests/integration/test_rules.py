@@ -271,6 +271,32 @@ class TestDeadline:
         assert process.state == "cancelled"
         assert not Alert.objects.filter(code="deadline_passed").exists()
 
+    def test_one_that_begins_again_still_has_its_deadline(self, wire: Wire) -> None:
+        def refuse(call: Call) -> dict[str, Any]:
+            raise Permanent("no", "no")
+
+        toy.script["toy.beta"] = refuse
+        toy.script["toy.undoer"] = refuse
+        process = submit("toy_dated", subject="Toy 1", input={})
+        wire.run_until_idle()
+        steering.begin_again(process.pk, "one", actor="ann", reason="")
+        wire.run_until_idle()
+        pass_time(3601)
+        sweep()
+        wire.run_until_idle()
+        process.refresh_from_db()
+        assert (process.state, process.needs_decision) == ("error", False)
+        assert process.deadline_at is not None
+
+        toy.script.clear()
+        toy.script["toy.beta"] = be_away
+        steering.resubmit(process.pk, actor="ann", reason="")
+        wire.run_until_idle()
+        sweep()
+        wire.run_until_idle()
+        process.refresh_from_db()
+        assert (process.state, process.deadline_at) == ("compensated", None)
+
     def test_a_workflow_may_only_want_to_be_told(self, wire: Wire) -> None:
         toy.script["toy.alpha"] = be_away
         process = submit("toy_watched", subject="Toy 1", input={})

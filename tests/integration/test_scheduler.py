@@ -132,6 +132,25 @@ def test_a_backlog_leaves_in_bundles_spread_over_the_slots(wire: Wire) -> None:
     assert [len(sent.requests) for sent in wire.of(dispatch.RUN_BUNDLE)] == [3, 3, 3, 3]
 
 
+@override_settings(SAS_AGENT_SLOTS=1)
+def test_what_has_failed_before_travels_alone(wire: Wire) -> None:
+    """A call that kills its worker must not take the same others with it again and again."""
+    for number in range(6):
+        submit("toy_line", subject=f"Toy {number}", input={})
+    failed = Step.objects.filter(name="one", process__subject__in=["Toy 1", "Toy 4"])
+    failed.update(failure_count=1)
+    wire.messages.clear()
+    scheduler.advance()
+
+    sizes = sorted(len(sent.requests) for sent in wire.of(dispatch.RUN_BUNDLE))
+    assert sizes == [1, 1, 4]
+    # Sent again because they were lost, they still do.
+    wire.drop_all()
+    pass_time(20)
+    scheduler.advance()
+    assert sorted(len(sent.requests) for sent in wire.of(dispatch.RUN_BUNDLE)) == [1, 1, 4]
+
+
 def test_a_bundle_is_no_deeper_than_its_agent_allows(wire: Wire) -> None:
     for number in range(12):
         submit("toy_narrow", subject=f"Toy {number}", input={})

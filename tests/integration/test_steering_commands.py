@@ -174,6 +174,13 @@ class TestCorrecting:
         assert order.customer_address == "Street 2"
         assert order.process.input["customer"]["address"] == "Street 2"
 
+    def test_whichever_door_the_change_comes_through(self, order: Order) -> None:
+        process(
+            *("edit", order.process_id, "--set", "customer.address=Street 2", "--reason", "typo")
+        )
+        order.refresh_from_db()
+        assert order.customer_address == "Street 2"
+
     @pytest.mark.parametrize("value", ["nobody", ""])
     def test_a_value_the_order_cannot_have_changes_neither(self, order: Order, value: str) -> None:
         with pytest.raises(CommandError):
@@ -189,11 +196,13 @@ class TestCorrecting:
 
 def test_a_return_begins_for_what_is_processed_only(order: Order) -> None:
     with pytest.raises(CommandError, match="can be cancelled"):
+        run("order", "return", order.number, "--reason", "too big")
+    with pytest.raises(CommandError, match="Say why"):
         run("order", "return", order.number)
     Process.objects.filter(pk=order.process_id).update(
         state="processed", finished_at=timezone.now()
     )
-    told = json.loads(run("order", "return", order.number, "--json"))
+    told = json.loads(run("order", "return", order.number, "--reason", "x", "--json"))
     assert Process.objects.get(pk=told["return"]).workflow == "return"
 
 
@@ -224,6 +233,8 @@ class TestFlow:
             (("set", "toy.omega", "--window", "7", "--reason", "x"), "no flow row"),
             (("lift", "everything", "--reason", "x"), "not held"),
             (("hold", "agent", "--reason", "x"), "Say which agent"),
+            (("hold", "agent", "toy.omega", "--reason", "x"), "no agent 'toy.omega'"),
+            (("hold", "step", "charge_paymnt", "--reason", "x"), "mean charge_payment"),
         ],
         ids=str,
     )

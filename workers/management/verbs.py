@@ -14,7 +14,7 @@ from typing import Any, TypedDict
 from django.core.management.base import CommandError
 
 from workers import callbacks, compensation, dispatch
-from workers.exceptions import MessageError, Refused, StateError
+from workers.exceptions import MessageError, Refused, StateError, UnknownWorkflow
 from workers.states import ProcessState
 from workers.store import editing, steering
 
@@ -140,7 +140,8 @@ def _answer(asked: Asked) -> Told:
         fault = Refused("declined", asked.reason)
         outcome = callbacks.fail_step(asked.process_id, asked.step, fault, actor=actor())
     else:
-        result = {"comment": asked.reason, **asked.result}
+        # As the admin answers.
+        result = {"approved": True, "by": actor(), "comment": asked.reason, **asked.result}
         outcome = callbacks.complete_step(asked.process_id, asked.step, result, actor=actor())
     said = f"The answer to {asked.step} of {asked.subject} was {outcome}."
     return Told([said], {"answered": asked.step, "outcome": str(outcome)})
@@ -213,7 +214,7 @@ def perform(action: str, process_id: int, subject: str, options: dict[str, Any])
     )
     try:
         told = VERBS[action](asked)
-    except (StateError, MessageError) as refusal:
+    except (StateError, MessageError, UnknownWorkflow) as refusal:
         raise CommandError(str(refusal)) from None
     if not dry_run:
         # From this thread: the process ends before a background thread would have sent it.

@@ -28,6 +28,7 @@ class Claim:
     step: str
     agent: str
     timeout_seconds: int
+    failure_count: int = 0
 
     @classmethod
     def of(cls, step: StepRow) -> "Claim":
@@ -40,6 +41,7 @@ class Claim:
             step=step.name,
             agent=step.agent,
             timeout_seconds=step.timeout_seconds,
+            failure_count=step.failure_count,
         )
 
 
@@ -215,15 +217,12 @@ def lost(worker: str, now: datetime | None = None) -> list[Claim]:
         at = sql.read_clock(now)
         found = sql.fetch(
             "SELECT t.id, t.process_id, t.claim_id, t.attempt, t.name, t.agent,"
-            " t.timeout_seconds, t.lost_count FROM workers_step t WHERE t.state = 'processing'"
+            " t.timeout_seconds, t.failure_count, t.lost_count FROM workers_step t WHERE t.state = 'processing'"
             " AND t.complete_by IS NULL AND t.dispatch_by < %s ORDER BY t.id LIMIT %s "
             + sql.lock_rows("t", skip_locked=True),
             [sql.instant_text(at), int(sas.claim_batch)],
         )
-        claims = [
-            Claim(step_id, process_id, UUID(str(claim_id)), attempt, name, agent, timeout)
-            for step_id, process_id, claim_id, attempt, name, agent, timeout, _ in found
-        ]
+        claims = [Claim(row[0], row[1], UUID(str(row[2])), *row[3:8]) for row in found]
         again = [
             {"id": row[0], "lost_count": row[-1] + 1, "dispatch_by": at + _allowance(row[-1] + 1)}
             for row in found

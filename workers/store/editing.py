@@ -6,6 +6,7 @@ from typing import Any
 
 from django.db import transaction
 
+from workers import registry
 from workers.exceptions import StateError
 from workers.states import FINAL_PROCESS_STATES
 from workers.store import rows, sql, steering
@@ -26,7 +27,9 @@ def edit_input(
     """Change values of a process's input, by dotted path; return {path: [before, after]}.
 
     Only the paths that the workflow declares ``editable``; a value keeps its type.  Calls
-    already sent keep what they were sent with.  Raises ``StateError``, and changes nothing,
+    already sent keep what they were sent with.  The workflow's ``on_edit`` takes the changes
+    over into the app's own tables, in the same transaction.  Raises ``UnknownWorkflow`` where
+    this code has no such version, and ``StateError``, and changes nothing,
     otherwise, and when the process is final or has moved since ``sequence``.
     """
     with transaction.atomic():
@@ -35,11 +38,14 @@ def edit_input(
             raise StateError(
                 f"{locked.process.subject} is {locked.process.state}: no agent will read it again."
             )
-        before, editable = (
-            sql.document(value)
-            for value in sql.fetch(
-                "SELECT input, editable FROM workers_process WHERE id = %s", [process_id]
-            )[0]
+        name, version, before, editable = (
+            sql.document(value) if place > 1 else value
+            for place, value in enumerate(
+                sql.fetch(
+                    "SELECT workflow, version, input, editable FROM workers_process WHERE id = %s",
+                    [process_id],
+                )[0]
+            )
         )
         after, changed = changed_input(before, editable, changes)
         if not changed:
@@ -54,6 +60,9 @@ def edit_input(
             "input_edited", actor, public=True, detail={"reason": reason, "changes": changed}
         )
         rows.write([locked])
+        hook = registry.workflow(name, version).on_edit
+        if hook is not None:
+            hook(after, changed)
     return changed
 
 

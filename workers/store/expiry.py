@@ -95,7 +95,7 @@ def flag_overdue(now: datetime | None = None) -> int:
     at = sql.instant_text(sql.read_clock(now))
     wanted = (
         "SELECT id FROM workers_process WHERE deadline_at <= %s AND needs_decision = %s"
-        " AND state IN ('error', 'pending', 'processing')"
+        " AND state IN ('error', 'pending', 'processing') AND outcome IS NULL"
         " ORDER BY id LIMIT %s " + sql.lock_rows("workers_process", skip_locked=True)
     )
     return sql.execute(

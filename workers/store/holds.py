@@ -27,6 +27,8 @@ def hold(
     Submissions are accepted all the same.  Raises ``StateError`` when it is held already.
     """
     name = _checked(kind, name)
+    if kind == "agent" and not sql.fetch("SELECT 1 FROM workers_flow WHERE agent = %s", [name]):
+        raise StateError(f"There is no agent {name!r}.")
     with transaction.atomic():
         at = sql.read_clock(now)
         landed = sql.execute(

@@ -12,7 +12,13 @@ from workers.states import FINAL_PROCESS_STATES, StepState
 from workers.store import rows, settling, sql
 
 #: States in which a step may have run, after the time of the restore, without a trace here.
-_MAY_HAVE_RUN = (StepState.WAITING, StepState.PENDING, StepState.PROCESSING)
+_MAY_HAVE_RUN = (
+    StepState.WAITING,
+    StepState.PENDING,
+    StepState.PROCESSING,
+    # An operator may have resubmitted it.
+    StepState.ERROR,
+)
 
 
 def check_since(since: datetime, now: datetime | None = None) -> None:

@@ -128,7 +128,7 @@ def go_on(
         (locked, step)
         for locked in lockeds
         for step in decisions.ready_steps(locked, worker)
-        if step.id not in unknown
+        if step.id not in unknown and not decisions.give_up_doubtful(locked, step, worker)
     ]
     freed = _freed(lockeds)
     answers = answers or {}

@@ -79,6 +79,12 @@ def document(value: Any) -> Any:
     return json.loads(value) if isinstance(value, str) else value
 
 
+#: The present instant while a test has stopped the clock (``workers.testing.frozen_clock``).
+#: It is here because the clock is read nowhere else: deadlines, backoffs, leases and polls
+#: all follow.
+frozen_at: datetime | None = None
+
+
 def clock(now: datetime | None) -> tuple[str, list[Any]]:
     """Return SQL for this very instant on the database's clock, or for ``now``, and its parameter.
 
@@ -88,6 +94,9 @@ def clock(now: datetime | None) -> tuple[str, list[Any]]:
     if now is not None:
         text = instant_text(now)
         return ("%s::timestamptz" if is_postgres() else "%s"), [text]
+    if frozen_at is not None:
+        # A literal: like the real clock, it brings no parameter along.
+        return f"'{instant_text(frozen_at)}'" + ("::timestamptz" if is_postgres() else ""), []
     if is_postgres():
         return "clock_timestamp()", []
     return "strftime('%%Y-%%m-%%d %%H:%%M:%%f000', 'now')", []
@@ -104,6 +113,8 @@ def read_clock(now: datetime | None = None) -> datetime:
     """Return the database's present instant, or ``now`` when given."""
     if now is not None:
         return now
+    if frozen_at is not None:
+        return frozen_at
     expression, params = clock(None)
     moment = instant(fetch(f"SELECT {expression}", params)[0][0])
     assert moment is not None

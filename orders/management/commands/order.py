@@ -5,15 +5,12 @@ import json
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
-from django.db import transaction
 
-from orders import correcting
 from orders.facts import facts
 from orders.models import Order
 from orders.returning import ReturnRefused, accept_return
 from workers.admin import marks, panel, timeline
 from workers.admin.panel import Panel, StepLine
-from workers.exceptions import StateError
 from workers.management import verbs
 
 
@@ -43,9 +40,7 @@ class Command(BaseCommand):
             self._print(facts(order))
             return
         if action == "return":
-            told = _return(order)
-        elif action == "edit":
-            told = _edit(order, options)
+            told = _return(order, options["reason"].strip())
         else:
             told = verbs.perform(action, order.process_id, f"Order {number}", options)
         if as_json:
@@ -95,24 +90,15 @@ class Command(BaseCommand):
         self.stdout.write(json.dumps(value, default=str, ensure_ascii=False))
 
 
-def _return(order: Order) -> verbs.Told:
+def _return(order: Order, reason: str) -> verbs.Told:
+    if not reason:
+        raise CommandError("Say why, with --reason: it is kept with the return.")
     try:
-        process = accept_return(order, actor=verbs.actor())
+        process = accept_return(order, actor=verbs.actor(), reason=reason)
     except ReturnRefused as refusal:
         raise CommandError(str(refusal)) from None
     said = f"{process.subject} has begun: process {process.pk}."
     return verbs.Told([said], {"return": process.pk})
-
-
-def _edit(order: Order, options: dict[str, Any]) -> verbs.Told:
-    """Edit the process's input and the order's own columns together."""
-    try:
-        with transaction.atomic():
-            told = verbs.perform("edit", order.process_id, f"Order {order.number}", options)
-            correcting.take_over(order, told.facts["changed"])
-    except StateError as refusal:
-        raise CommandError(str(refusal)) from None
-    return told
 
 
 def _cells(line: StepLine, shown: Panel) -> tuple[str, ...]:

@@ -2,11 +2,12 @@
 
 import argparse
 import json
+from difflib import get_close_matches
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from workers import dispatch
+from workers import dispatch, registry
 from workers.exceptions import StateError
 from workers.management.verbs import Word, actor
 from workers.models import Flow, Hold
@@ -57,6 +58,8 @@ class Command(BaseCommand):
             if not changed:
                 self.stdout.write(f"{options['agent']} is as you want it.")
             return
+        if action == "hold" and options["kind"] == "step":
+            _refuse_unknown_step(options["name"])
         verb = holds.hold if action == "hold" else holds.lift
         verb(options["kind"], options["name"], **word)
         what = f"{options['kind']} {options['name']}".strip()
@@ -79,6 +82,14 @@ class Command(BaseCommand):
         for hold in held:
             what = f"{hold['kind']} {hold['name']}".strip()
             self.stdout.write(f"Held: {what}, by {hold['began_by']}: {hold['reason']}")
+
+
+def _refuse_unknown_step(name: str) -> None:
+    known = registry.step_names()
+    if name and name not in known:
+        near = get_close_matches(name, known, n=1)
+        hint = f" Did you mean {near[0]}?" if near else ""
+        raise CommandError(f"No workflow has a step {name!r}.{hint}")
 
 
 def _changes(options: dict[str, Any]) -> dict[str, Any]:

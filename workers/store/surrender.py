@@ -1,0 +1,84 @@
+"""Claims of a worker that was stopped in the middle of its calls, given back by its parent."""
+
+from collections.abc import Collection
+from datetime import datetime
+
+from django.db import transaction
+
+from workers.conf import sas
+from workers.effects import Effect
+from workers.locked import LockedProcess
+from workers.rows import StepRow
+from workers.states import StepState
+from workers.store import rows, sql
+
+REASON = "the worker was stopped"
+
+
+@rows.again_when_lost
+def surrender(
+    mark: str, worker: str, *, local: Collection[str] = (), now: datetime | None = None
+) -> int:
+    """Return one batch of a stopped worker's unfinished claims to pending; count nothing.
+
+    The worker's claims are those whose ``locked_by`` ends with ``mark``; its processes must
+    have ended.  A call that was cut off stays in doubt.  The transaction of an agent in
+    ``local`` cannot commit any more, so that call had no effect.  Left alone are unsafe
+    calls, replies on their rows, steps that wait for a callback, claims past their deadline,
+    which had all their time, and claims nobody has started, whose message somebody else
+    gets.  Returns how many it handed back, at most ``SAS_SWEEP_BATCH``.
+    """
+    with transaction.atomic():
+        at = sql.read_clock(now)
+        found = sql.fetch(
+            "SELECT s.id, s.process_id FROM workers_step s WHERE s.state = 'processing'"
+            " AND s.complete_by > %s AND s.reply IS NULL AND s.deferral IS NULL"
+            f" AND s.locked_by LIKE %s AND (s.effect <> %s OR {sql.among('s.agent')})"
+            " ORDER BY s.process_id, s.id LIMIT %s",
+            [
+                sql.instant_text(at),
+                f"%{mark}",
+                Effect.UNSAFE.value,
+                sql.id_list(sorted(local)),
+                int(sas.sweep_batch),
+            ],
+        )
+        lockeds = rows.lock((process_id for _, process_id in found), now)
+        wanted = {step_id for step_id, _ in found}
+        unfinished = [
+            (locked, step)
+            for locked in lockeds
+            for step in locked.steps
+            if step.id in wanted and _is_unfinished(step, mark, at)
+        ]
+        for locked, step in unfinished:
+            _hand_back(locked, step, worker, is_local=step.agent in local)
+        # A local agent that files after all saves its step: the write then finds it changed.
+        rows.write(lockeds)
+    return len(unfinished)
+
+
+def _is_unfinished(step: StepRow, mark: str, at: datetime) -> bool:
+    return (
+        step.is_at_work
+        and step.complete_by is not None
+        and step.complete_by > at
+        and not step.is_filed
+        and (step.locked_by or "").endswith(mark)
+    )
+
+
+def _hand_back(locked: LockedProcess, step: StepRow, worker: str, *, is_local: bool) -> None:
+    locked.touch(step)
+    if is_local:
+        step.may_have_effect = step.is_in_doubt
+    else:
+        step.is_in_doubt = step.may_have_effect
+    if locked.is_given_up(step):
+        # Nothing forward is tried again there; its undo finds out what it did.
+        locked.move(step, StepState.CANCELLED, "handed_back", worker, reason=REASON)
+        locked.touch_process()
+        locked.process.needs_decision = True
+        return
+    step.not_before = locked.now
+    locked.move(step, StepState.PENDING, "handed_back", worker, reason=REASON)
