@@ -1,0 +1,170 @@
+"""A broken wire: every mishap does what it says, and the engine lives with it."""
+
+from typing import Any
+
+import pytest
+
+from workers import dispatch, scheduler
+from workers.exceptions import BrokerRefused
+from workers.models import Journal, Process
+from workers.submission import submit
+from workers.testing import (
+    Clock,
+    Wire,
+    assert_invariants,
+    assert_processed,
+    broken_wire,
+    delays,
+    doubles,
+    drops,
+    overtakes,
+    passes,
+    refuses,
+    scripted,
+    takes_and_refuses,
+    unreliable_wire,
+)
+
+pytestmark = pytest.mark.django_db
+
+
+def send(wire: Wire, *names: str) -> None:
+    for name in names:
+        wire.take(name, [], "a queue")
+
+
+def on(wire: Wire) -> list[str]:
+    return [message.task for message in wire.messages]
+
+
+def test_mishaps_happen_one_after_another_and_then_none(wire: Wire) -> None:
+    with broken_wire(wire, [passes, drops, doubles, overtakes]):
+        send(wire, "a", "b", "c", "d", "e")
+        assert on(wire) == ["d", "a", "c", "c", "e"]
+
+
+def test_after_the_block_the_wire_is_whole(wire: Wire) -> None:
+    with pytest.raises(ZeroDivisionError), broken_wire(wire, [drops] * 9):
+        raise ZeroDivisionError
+
+    send(wire, "a")
+
+    assert on(wire) == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("mishap", "arrived"), [(refuses, []), (takes_and_refuses, ["a"])], ids=["not taken", "taken"]
+)
+def test_a_message_is_refused(wire: Wire, mishap: Any, arrived: list[str]) -> None:
+    with broken_wire(wire, [mishap]), pytest.raises(BrokerRefused):
+        send(wire, "a")
+
+    assert on(wire) == arrived
+
+
+def test_a_delayed_message_arrives_when_its_time_has_come(wire: Wire, clock: Clock) -> None:
+    with broken_wire(wire, [delays(10)]):
+        wire.take(dispatch.ADVANCE, [], "a queue")
+    submit("toy_line", subject="Toy 1", input={})
+
+    wire.run_until_idle()
+    assert (on(wire), len(wire.delayed)) == ([], 1)
+    clock.advance(seconds=10)
+    wire.run_until_idle()
+
+    assert (on(wire), len(wire.delayed)) == ([], 0)
+
+
+def test_time_runs_on_until_what_is_delayed_has_arrived(wire: Wire, clock: Clock) -> None:
+    """The claim is sent again meanwhile; the late message finds it started."""
+    process = submit("toy_line", subject="Toy 1", input={})
+
+    with scripted({}) as calls, broken_wire(wire, [delays(3600)]):
+        wire.run_until_settled(clock)
+
+    assert_processed(process)
+    assert wire.delayed == []
+    assert [call.agent for call in calls] == ["toy.alpha", "toy.beta"]
+
+
+@pytest.mark.parametrize(
+    "mishap",
+    [drops, doubles, overtakes, refuses, takes_and_refuses, delays(40)],
+    ids=lambda mishap: mishap.__name__,
+)
+@pytest.mark.parametrize("place", range(5))
+def test_no_mishap_at_any_place_harms(wire: Wire, clock: Clock, mishap: Any, place: int) -> None:
+    process = submit("toy_diamond", subject="Toy 1", input={})
+
+    with scripted({}) as calls, broken_wire(wire, [*[passes] * place, mishap]):
+        wire.run_until_settled(clock)
+
+    assert_processed(process)
+    assert_invariants()
+    assert len({call.key for call in calls}) == 4
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_random_mishaps_do_not_harm(wire: Wire, clock: Clock, seed: int) -> None:
+    processes = [submit("toy_diamond", subject=f"Toy {n}", input={}) for n in range(3)]
+
+    with unreliable_wire(wire, seed):
+        wire.run_until_settled(clock)
+        for process in processes:
+            assert Process.objects.get(pk=process.pk).state in ("processed", "error")
+        assert_invariants()
+
+
+def happened(seed: int | None) -> tuple[list[tuple[str, int]], int]:
+    """Return what became of forty messages, and the seed."""
+    wire = Wire()
+    with unreliable_wire(wire, seed, delay=0) as used:
+        send(wire, *map(str, range(40)))
+    return [(name, on(wire).count(name)) for name in on(wire)], used
+
+
+def test_the_same_seed_is_the_same_mishaps() -> None:
+    assert happened(7) == happened(7)
+    assert happened(7) != happened(8)
+    first, seed = happened(None)
+    assert happened(seed) == (first, seed)
+
+
+def test_all_kinds_of_mishaps_happen_at_random(clock: Clock) -> None:
+    wire = Wire()
+    with unreliable_wire(wire, 1):
+        send(wire, *map(str, range(200)))
+    names = on(wire)
+
+    assert len(wire.delayed) > 5
+    assert sum(names.count(str(n)) == 2 for n in range(200)) > 5
+    assert sum(names.count(str(n)) == 0 for n in range(200)) - len(wire.delayed) > 5
+    assert names != sorted(names, key=int)
+
+
+def test_a_failure_says_the_seed(wire: Wire) -> None:
+    with pytest.raises(AssertionError) as caught, unreliable_wire(wire, 41):
+        raise AssertionError("something is wrong")
+
+    assert caught.value.__notes__ == [
+        "The wire was broken at random: unreliable_wire(wire, seed=41, ...)"
+    ]
+
+
+@pytest.mark.parametrize("odds", [{"drop": 0.8}, {"drop": -0.1}], ids=["too many", "negative"])
+def test_probabilities_must_be_some(wire: Wire, odds: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match="add up"), unreliable_wire(wire, 1, **odds):
+        pass
+
+
+def test_a_request_that_was_taken_though_refused_is_run_once(wire: Wire, clock: Clock) -> None:
+    process = submit("toy_line", subject="Toy 1", input={})
+
+    with scripted({}) as calls, broken_wire(wire, [takes_and_refuses]):
+        scheduler.advance()
+        assert len(wire.of(dispatch.RUN_BUNDLE)) == 1
+        wire.run_until_settled(clock)
+
+    assert_processed(process)
+    assert Journal.objects.filter(event="handed_back").count() == 1
+    assert [call.agent for call in calls] == ["toy.alpha", "toy.beta"]

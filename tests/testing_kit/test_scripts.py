@@ -1,0 +1,216 @@
+"""Scripts: what a call does, and what the engine makes of it."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group
+
+from tests.toyflow import agents as toy
+from workers import registry, runtime, scheduler
+from workers.agent import Call
+from workers.exceptions import Permanent, Refused, Transient, Unavailable, UnknownAgent
+from workers.models import Journal, Process, Step
+from workers.submission import submit
+from workers.testing import (
+    Called,
+    Clock,
+    Wire,
+    WorkerDied,
+    always,
+    assert_processed,
+    dies,
+    is_late,
+    runs,
+    runs_then_dies,
+    scripted,
+)
+
+pytestmark = pytest.mark.django_db
+
+
+def submitted(workflow: str = "toy_line", **input_: Any) -> Process:
+    return submit(workflow, subject="Toy 1", input=input_)
+
+
+def step(process: Process, name: str) -> Step:
+    return Step.objects.get(process=process, name=name)
+
+
+def test_each_item_is_one_call_and_then_the_real_agent_is_asked(wire: Wire, clock: Clock) -> None:
+    process = submitted(n=7)
+
+    with scripted(
+        {"toy.alpha": [Unavailable("http_503", "busy"), Transient("http_500", "oops")]}
+    ) as calls:
+        wire.run_until_settled(clock)
+
+    assert_processed(process)
+    one, two = step(process, "one"), step(process, "two")
+    assert calls == [
+        Called("toy.alpha", "one", one.idempotency_key, 1, {"n": 7}),
+        Called("toy.alpha", "one", one.idempotency_key, 2, {"n": 7}),
+        Called("toy.alpha", "one", one.idempotency_key, 3, {"n": 7}),
+        Called("toy.beta", "two", two.idempotency_key, 1, {"n": 7}),
+    ]
+    assert toy.calls["toy.alpha"] == [one.idempotency_key]
+
+
+def test_a_dict_is_the_result_and_a_callable_is_called(wire: Wire, clock: Clock) -> None:
+    process = submitted(n=7)
+
+    with scripted({"toy.alpha": [{"id": 1}], "toy.beta": [lambda call: {"n": call.payload["n"]}]}):
+        wire.run_until_settled(clock)
+
+    assert step(process, "one").result == {"id": 1}
+    assert step(process, "two").result == {"n": 7}
+    assert toy.calls == {}
+
+
+@pytest.mark.parametrize(
+    ("fault", "state"),
+    [
+        (Refused("declined", "no"), "compensated"),
+        (Permanent("http_404", "gone"), "error"),
+        (ZeroDivisionError("bug"), "processed"),
+    ],
+    ids=["refused", "permanent", "bug"],
+)
+def test_an_exception_is_raised(wire: Wire, clock: Clock, fault: Exception, state: str) -> None:
+    process = submitted()
+
+    with scripted({"toy.alpha": [fault]}):
+        wire.run_until_settled(clock)
+
+    assert Process.objects.get(pk=process.pk).state == state
+
+
+@pytest.mark.parametrize(
+    ("act", "was_run"),
+    [(dies, False), (runs_then_dies, True), (is_late, True)],
+    ids=lambda value: getattr(value, "name", value),
+)
+def test_a_call_that_is_never_told_of_expires(
+    wire: Wire, clock: Clock, act: Any, was_run: bool
+) -> None:
+    process = submitted()
+
+    with scripted({"toy.alpha": [act]}) as calls:
+        wire.run_until_idle()
+        one = step(process, "one")
+        assert (one.state, one.reply, one.may_have_effect) == ("processing", None, True)
+        assert one.started_at is not None
+        assert toy.calls["toy.alpha"] == [one.idempotency_key] * was_run
+        wire.run_until_settled(clock)
+
+    assert_processed(process)
+    assert Journal.objects.filter(event="expired").count() == 1
+    assert [call.attempt for call in calls] == [1, 2, 1]
+
+
+@pytest.mark.parametrize("act", [dies, runs_then_dies, is_late], ids=lambda act: act.name)
+def test_a_local_agent_that_does_not_come_back_leaves_no_write(
+    wire: Wire, clock: Clock, act: Any
+) -> None:
+    process = submitted("toy_local")
+
+    with scripted({"toy.writer": [act]}):
+        wire.run_until_idle()
+        assert Group.objects.count() == 0
+        wire.run_until_settled(clock)
+
+    assert_processed(process)
+    assert Group.objects.count() == 1
+
+
+def test_a_worker_dies_with_its_whole_bundle(wire: Wire, clock: Clock) -> None:
+    with scripted({"toy.alpha": [{}, dies]}) as calls:
+        processes = [submitted("toy_fallback") for _ in range(12)]
+        scheduler.advance()
+        assert [len(message.requests) for message in wire.messages] == [3, 3, 3, 3]
+        wire.deliver(wire.messages[0])
+
+    assert len(calls) == 2
+    started = Step.objects.filter(process__in=processes, started_at__isnull=False)
+    assert started.count() == 3
+    wire.run_until_idle()
+    assert started.filter(state="processing").count() == 3
+
+
+def test_the_same_for_good(wire: Wire, clock: Clock) -> None:
+    submitted()
+
+    with scripted({"toy.alpha": [{}, always(Transient("http_500", "oops"))]}) as calls:
+        submitted()
+        wire.run_until_settled(clock)
+
+    assert sorted(Process.objects.values_list("state", flat=True)) == ["error", "processed"]
+    assert len([call for call in calls if call.agent == "toy.alpha"]) == 4
+
+
+def test_what_is_done_otherwise_goes_for_unnamed_agents_and_for_lists_that_are_over(
+    wire: Wire, clock: Clock
+) -> None:
+    process = submitted("toy_diamond")
+
+    with scripted({"toy.alpha": [runs]}, otherwise={"id": 1}):
+        wire.run_until_settled(clock)
+
+    results = dict(Step.objects.filter(process=process).values_list("name", "result"))
+    assert results == {
+        "top": {"by": "toy.alpha"},
+        "left": {"id": 1},
+        "right": {"id": 1},
+        "bottom": {"id": 1},
+    }
+
+
+def test_scripts_within_scripts_and_after_the_block_the_real_agents(wire: Wire) -> None:
+    real, threads = registry.agent("toy.alpha"), runtime._threads
+    with scripted({"toy.alpha": [{"from": "outer"}]}) as outer:
+        with scripted({"toy.alpha": [runs]}) as inner:
+            first = submitted("toy_fallback")
+            wire.run_until_idle()
+        with pytest.raises(ZeroDivisionError), scripted({}):
+            raise ZeroDivisionError
+        second = submitted("toy_fallback")
+        wire.run_until_idle()
+
+    assert step(first, "ship").result == {"from": "outer"}
+    assert step(second, "ship").result == {"by": "toy.alpha"}
+    assert (len(outer), len(inner)) == (2, 1)
+    assert registry.agent("toy.alpha") is real
+    assert runtime._threads is threads
+
+
+def test_an_agent_nobody_has_is_refused() -> None:
+    with pytest.raises(UnknownAgent), scripted({"toy.alpah": []}):
+        pass
+
+
+@pytest.mark.parametrize("item", [Unavailable, 7], ids=["a class", "a number"])
+def test_what_no_call_can_do_is_refused_at_once(item: Any) -> None:
+    real = dict(registry._agents)
+
+    with pytest.raises(TypeError, match="nothing that a"), scripted({"toy.delta": [item]}):
+        pass
+
+    assert registry._agents == real
+
+
+def test_a_callable_sees_the_test_s_own_transaction(wire: Wire) -> None:
+    """Calls are made in the test's thread, so on the test's connection."""
+    seen: list[str] = []
+
+    def look(call: Call) -> dict[str, Any]:
+        seen.append(Step.objects.get(idempotency_key=call.key).state)
+        return {}
+
+    submitted()
+    with scripted({"toy.alpha": [look]}):
+        wire.run_until_idle()
+
+    assert seen == ["processing"]
+
+
+def test_nothing_of_the_engine_catches_a_worker_s_death() -> None:
+    assert not issubclass(WorkerDied, Exception)

@@ -1,0 +1,100 @@
+"""Time that the test decides: a clock that stands still until it is told to move."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+
+from django.db.models import F
+
+from workers import scheduler
+from workers.models import Process, Step
+from workers.store import sql
+
+
+class Clock:
+    """The database's clock, standing still; every deadline, backoff, lease and poll follows it.
+
+    Moving it is all that happens: nobody swept or polled in between, as in an outage.  For
+    time that passes while the system runs there are ``Wire.run_for`` and
+    ``Wire.run_until_settled``.  A call's ``Deadline`` does not follow: it is monotonic, a
+    duration inside one process.
+    """
+
+    def __init__(self, at: datetime) -> None:
+        self._now = _checked(at)
+        self._is_over = False
+
+    @property
+    def now(self) -> datetime:
+        return self._now
+
+    def advance(self, **duration: float) -> datetime:
+        """Move on by ``seconds``, ``minutes``, ``hours``, ``days``; return the new instant."""
+        return self.travel_to(self._now + timedelta(**duration))
+
+    def travel_to(self, instant: datetime) -> datetime:
+        """Move on to an instant; raise ``ValueError`` for one that lies in the past."""
+        if _checked(instant) < self._now:
+            raise ValueError(f"It is {self._now} already: time does not go back to {instant}.")
+        if self._is_over:
+            raise ValueError("The block of this frozen clock is over.")
+        sql.frozen_at = self._now = instant.astimezone(UTC)
+        return self._now
+
+    def seconds(self) -> float:
+        """Return the present instant as a number of seconds."""
+        return self._now.timestamp()
+
+    def stop(self) -> None:
+        """Refuse to move from now on."""
+        self._is_over = True
+
+
+@contextmanager
+def frozen_clock(at: datetime | None = None) -> Iterator[Clock]:
+    """Have the database's clock stand still for a block, at an instant or at the next second."""
+    # Whole and not over yet: what was made before the block is due, and SQLite adds durations
+    # in milliseconds.
+    clock = Clock(at or datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=1))
+    before = sql.frozen_at, scheduler.monotonic, scheduler._pause  # type: ignore[attr-defined]
+    sql.frozen_at = clock.now
+    # The Scheduler's pause after a broker refused is monotonic, and no deadline of anybody's: it
+    # must be able to end while no real time passes.  Neither time knows the other's instants.
+    scheduler.monotonic = clock.seconds  # type: ignore[attr-defined]
+    scheduler._pause = scheduler._Pause()
+    try:
+        yield clock
+    finally:
+        clock.stop()
+        sql.frozen_at, scheduler.monotonic, scheduler._pause = before  # type: ignore[attr-defined]
+
+
+def pass_time(seconds: float, process: Process | None = None) -> None:
+    """Let time pass for the steps of one process, or of all: their instants move back.
+
+    Leaves the clock alone, and with it leases, breakers and everything that is no step.
+    """
+    steps = Step.objects.all() if process is None else Step.objects.filter(process=process)
+    names = ("not_before", "claimed_at", "dispatch_by", "started_at", "complete_by")
+    names += ("escalate_at", "began_at", "key_used_at")
+    for step in steps:
+        moved = {
+            name: getattr(step, name) - timedelta(seconds=seconds)
+            for name in names
+            if getattr(step, name) is not None
+        }
+        Step.objects.filter(pk=step.pk).update(**moved)
+    dated = Process.objects.exclude(deadline_at=None)
+    dated = dated if process is None else dated.filter(pk=process.pk)
+    dated.update(deadline_at=F("deadline_at") - timedelta(seconds=seconds))
+
+
+def forget_duties() -> None:
+    """Make every periodic duty due again."""
+    sql.execute("DELETE FROM workers_lease")
+
+
+def _checked(instant: datetime) -> datetime:
+    if instant.tzinfo is None:
+        raise ValueError(f"{instant} has no time zone. Give an aware instant.")
+    return instant.astimezone(UTC)

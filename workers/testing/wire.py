@@ -1,0 +1,189 @@
+"""A broker in memory: the test delivers, loses, doubles or reorders what was sent."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from workers import dispatch, scheduler, supervisor, tasks
+from workers.conf import sas
+from workers.exceptions import BrokerRefused
+from workers.models import Process, Step
+from workers.store import sql
+from workers.testing.clock import Clock
+from workers.testing.scripts import WorkerDied
+from workers.testing.timers import JUST_AFTER, Timer, timers
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """One message on the wire."""
+
+    task: str
+    body: list[Any]
+    queue: str
+    options: dict[str, Any]
+
+    @property
+    def requests(self) -> list[dict[str, Any]]:
+        """Return the requests of a bundle."""
+        return list(self.body[0]["requests"])
+
+
+def passes(wire: "Wire", message: Sent) -> None:
+    """Let a message arrive behind those that are there already."""
+    wire.messages.append(message)
+
+
+@dataclass
+class Wire:
+    """What was sent and not yet delivered, in order."""
+
+    messages: list[Sent] = field(default_factory=list)
+    #: While True, every message is refused, as by a broker that is down.
+    is_down: bool = False
+    #: What becomes of a message that is sent; ``broken_wire`` puts mishaps here.
+    carry: Callable[["Wire", Sent], None] = passes
+    #: Messages under way, and when they arrive.
+    delayed: list[tuple[datetime, Sent]] = field(default_factory=list)
+
+    def take(self, name: str, body: list[Any], to: str, **options: Any) -> None:
+        if self.is_down:
+            raise BrokerRefused("the wire is down")
+        self.carry(self, Sent(name, body, to, options))
+
+    def of(self, task: str) -> list[Sent]:
+        return [message for message in self.messages if message.task == task]
+
+    def deliver(self, message: Sent) -> None:
+        """Run the task of a message, which stays on the wire only if it was not taken off.
+
+        Where the worker dies over it, the broker has it back and will deliver it again.
+        """
+        if message in self.messages:
+            self.messages.remove(message)
+        try:
+            _TASKS[message.task](*message.body)
+        except WorkerDied:
+            self.messages.append(message)
+
+    def deliver_all(self, task: str) -> int:
+        """Deliver the messages of one task that are on the wire now; return how many."""
+        found = self.of(task)
+        for message in found:
+            self.deliver(message)
+        return len(found)
+
+    def drop_all(self) -> int:
+        """Lose every message; return how many."""
+        lost, self.messages = len(self.messages), []
+        return lost
+
+    def run_until_idle(self, rounds: int = 1000) -> None:
+        """Look and deliver until nothing moves; raise when that does not come to an end."""
+        self._arrive()
+        scheduler.advance()
+        for _ in range(rounds):
+            if not self.messages:
+                return
+            self.deliver(self.messages[0])
+        raise AssertionError(f"messages are still moving after {rounds} deliveries")
+
+    def run_until_settled(self, clock: Clock, jumps: int = 500) -> None:
+        """Run the whole system until nothing is due any more, however long that takes.
+
+        Delivers what is sent; when nothing moves, the clock jumps to the next instant at which
+        something is due, and a supervisor sweeps and a scheduler polls there.  Raises
+        ``AssertionError``, which says what still waits and for what, when that does not come
+        to an end.  Whatever waits for something that is no instant is left as it is.
+        """
+        is_polled = False
+        supervisor.sweep()
+        for _ in range(jumps):
+            self.run_until_idle()
+            due = self._due(clock.now)
+            if due:
+                self._let_pass(clock, due[0].at)
+            elif is_polled:
+                return
+            else:
+                # What only a poll would find, should there be anything.
+                self._let_pass(clock, clock.now + timedelta(seconds=sas.poll_seconds))
+            is_polled = not due
+        self.run_until_idle()
+        waiting = "\n".join(f"  {timer.at}  {timer.what}" for timer in self._due(clock.now))
+        wire = "\nThe wire is down." if self.is_down else ""
+        raise AssertionError(
+            f"It is {clock.now} after {jumps} jumps, and still due is:\n{waiting}{wire}"
+        )
+
+    def run_for(self, clock: Clock, **duration: float) -> None:
+        """Run the whole system for ``seconds``, ``minutes``, ``hours``, ``days`` of its time."""
+        end = clock.now + timedelta(**duration)
+        supervisor.sweep()
+        self.run_until_idle()
+        while clock.now < end:
+            self._let_pass(clock, min([end, *(timer.at for timer in self._due(clock.now))]))
+            self.run_until_idle()
+
+    def states(self, process: Process) -> dict[str, str]:
+        """Return the state of every step by name, as the database has it."""
+        return dict(Step.objects.filter(process=process).values_list("name", "state"))
+
+    def _arrive(self) -> None:
+        if not self.delayed:
+            return
+        now = sql.read_clock()
+        self.messages += [message for at, message in self.delayed if at <= now]
+        self.delayed = [(at, message) for at, message in self.delayed if at > now]
+
+    def _due(self, now: datetime) -> list[Timer]:
+        arrivals = [Timer(at, f"{message.task} arrives") for at, message in self.delayed]
+        return sorted([*timers(now), *arrivals], key=lambda timer: timer.at)
+
+    def _let_pass(self, clock: Clock, until: datetime) -> None:
+        """Move the clock, and sweep on the way as Beat would have it.
+
+        Without that the sweep would take the jump for an outage, and extend the deadlines
+        that passed meanwhile.  Nothing is due before ``until``, so the sweeps that matter are
+        those since the first deadline could have passed.
+        """
+        step = timedelta(seconds=sas.sweep_seconds)
+        first = until - timedelta(seconds=sas.expiry_grace_seconds) - 2 * JUST_AFTER
+        while first < until:
+            if first > clock.now:
+                clock.travel_to(first)
+                supervisor.sweep()
+            first += step
+        clock.travel_to(until)
+        supervisor.sweep()
+
+
+#: The siblings that a task would take from its queue are delivered one by one here.
+_TASKS: dict[str, Callable[..., object]] = {
+    dispatch.RUN_BUNDLE: tasks.run_bundle_now,
+    dispatch.SETTLE: tasks.settle_now,
+    dispatch.ADVANCE: scheduler.advance,
+    dispatch.SWEEP: supervisor.sweep,
+}
+
+
+def _nudge_now() -> None:
+    dispatch.nudge()
+
+
+@contextmanager
+def wired() -> Iterator[Wire]:
+    """Have every message of this process go to a wire in memory for the time of a block."""
+    wire = Wire()
+    before = dispatch._send, dispatch.nudge_later, scheduler._pause
+    dispatch._send = wire.take
+    # From the caller's own thread: what a test looks at must not arrive after it has looked.
+    dispatch.nudge_later = _nudge_now
+    # A wire that was down before is no reason for a pause on this one.
+    scheduler._pause = scheduler._Pause()
+    try:
+        yield wire
+    finally:
+        dispatch._send, dispatch.nudge_later, scheduler._pause = before
