@@ -1,16 +1,17 @@
 """The Celery app: `celery -A sasproject worker` and `celery -A sasproject beat`."""
 
 import os
+from typing import Any
 
 from celery import Celery
-from celery.signals import beat_init, celeryd_init
+from celery.signals import beat_init, celeryd_after_setup, celeryd_init
 
 from sasproject import redis_transport
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "sasproject.settings")
 redis_transport.install()
 
-app = Celery("sasproject")
+app = Celery("sasproject", amqp="sasproject.queues:AMQP")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 # Celery's Django fix-up would close the database connection around every task, whatever
 # CONN_MAX_AGE says; that costs about 80 % of the throughput.  Our tasks check theirs.
@@ -37,8 +38,20 @@ def _refuse_wrong_settings(**kwargs: object) -> None:
 
 
 @celeryd_init.connect
-def _watch_periodic_duties(**kwargs: object) -> None:
-    """Have every worker notice a dead Beat.  Imported here: Django is set up by now."""
-    from workers.overdue import OverdueTimer
+def _add_steps(**kwargs: object) -> None:
+    """Have every worker notice a dead Beat, and end without using up attempts.
 
-    app.steps["worker"].add(OverdueTimer)
+    Imported here: Django is set up by now.
+    """
+    from workers.overdue import OverdueTimer
+    from workers.shutdown import OrderlyEnd
+
+    app.steps["worker"].update({OverdueTimer, OrderlyEnd})
+
+
+@celeryd_after_setup.connect
+def _look_at_pool(instance: Any, **kwargs: object) -> None:
+    """Say what a pool other than prefork cannot do; by now logging is set up."""
+    from sasproject.pools import warn_of_pool
+
+    warn_of_pool(instance.pool_cls)

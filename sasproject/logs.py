@@ -6,6 +6,20 @@ from typing import Any
 
 import structlog
 
+#: Whose fields are shown; those of libraries may carry a task's arguments.
+OURS = ("sasproject", "orders", "workers")
+
+_add_fields = structlog.stdlib.ExtraAdder()
+
+
+def _add_our_fields(logger: Any, name: str, event: Any) -> Any:
+    """Show the ``extra`` fields of our own records, which say the reasons."""
+    record = event.get("_record")
+    if record is not None and record.name.partition(".")[0] in OURS:
+        return _add_fields(logger, name, event)
+    return event
+
+
 SHARED: list[Any] = [
     structlog.contextvars.merge_contextvars,
     structlog.stdlib.add_log_level,
@@ -35,7 +49,7 @@ def configure(*, json: bool, level: str) -> None:
             "formatters": {
                 "one_line": {
                     "()": structlog.stdlib.ProcessorFormatter,
-                    "foreign_pre_chain": SHARED,
+                    "foreign_pre_chain": [*SHARED, _add_our_fields],
                     "processors": [
                         structlog.stdlib.ProcessorFormatter.remove_processors_meta,
                         renderer,

@@ -122,10 +122,11 @@ vars().update({name: value for name, value in os.environ.items() if name.startsw
 # Celery.  Reliability comes from the rows; these keep messages cheap and honest.
 BROKER_URL = env.str("BROKER_URL", default="")
 CELERY_BROKER_URL, CELERY_BROKER_TRANSPORT_OPTIONS = brokers.configure(BROKER_URL, RUN_DIR)
-# A worker without -Q serves all of them; "celery" is for the application's own tasks.
+# A worker without -Q serves all of them, and the agents' queues, which sasproject.queues adds;
+# "celery" is for the application's own tasks.
 CELERY_TASK_QUEUES = [
     Queue(name, Exchange("sas", type="direct"), routing_key=name)
-    for name in ("sas.scheduler", "sas.replies", "sas.supervisor", "sas.agents")
+    for name in ("sas.scheduler", "sas.replies", "sas.supervisor")
 ] + [Queue("celery")]
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = False

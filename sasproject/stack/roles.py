@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
+from sasproject.queues import agent_queues
 from sasproject.stack import probes
 from sasproject.stack.announce import READY_LINE
 from sasproject.stack.broker import PrivateBroker
@@ -15,7 +16,8 @@ from sasproject.stack.role import Role
 BASE_DIR = Path(__file__).resolve().parent.parent.parent
 
 SCHEDULER_QUEUES = "sas.scheduler,sas.replies,sas.supervisor"
-AGENT_QUEUES = "sas.agents"
+#: Time its calls have to end when the stack ends; after that they are handed back.
+SHUTDOWN_SECONDS = "8"
 
 
 class Roles:
@@ -46,7 +48,7 @@ class Roles:
         return self._worker("scheduler", SCHEDULER_QUEUES, stage=3)
 
     def agents(self) -> Role:
-        return self._worker("agents", AGENT_QUEUES, stage=2)
+        return self._worker("agents", ",".join(agent_queues()), stage=2)
 
     def beat(self) -> Role:
         return Role(
@@ -88,6 +90,7 @@ class Roles:
         return Role("consumer", _python("manage.py", "consume_submissions"), self._env, BASE_DIR)
 
     def _worker(self, name: str, queues: str, *, stage: int) -> Role:
+        env = {"SAS_SHUTDOWN_SECONDS": SHUTDOWN_SECONDS, **self._env}
         return Role(
             name,
             _python(
@@ -99,10 +102,12 @@ class Roles:
                 "--without-gossip",
                 "--without-mingle",
             ),
-            self._env,
+            env,
             cwd=BASE_DIR,
             ready_line=READY_LINE,
             stage=stage,
+            # Time beyond that to hand the rest back.
+            grace=float(env["SAS_SHUTDOWN_SECONDS"]) + 12,
         )
 
 

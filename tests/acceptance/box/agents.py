@@ -1,0 +1,76 @@
+"""Agents that take their time, or their process with them, as their payload says."""
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+
+from workers.agent import Agent, Call, Effect, LocalAgent
+from workers.registry import register_agent
+
+
+def _note(agent: Agent, call: Call) -> None:
+    """Leave a line that outlives the process: a call was begun."""
+    with (Path(settings.RUN_DIR) / "calls.log").open("a") as lines:
+        lines.write(f"{agent.name} {call.attempt} {time.time():.3f}\n")
+
+
+class Waiting(Agent):
+    """Waits for as long as the payload says; on a first attempt only, where that says so."""
+
+    def run(self, call: Call) -> dict[str, Any]:
+        _note(self, call)
+        if call.attempt == 1 or not call.payload.get("first_only"):
+            end = time.monotonic() + call.payload.get("seconds", 0)
+            while time.monotonic() < end and call.deadline.remaining() > 0:
+                time.sleep(0.05)
+        return {"attempt": call.attempt}
+
+
+@register_agent
+class Quick(Waiting):
+    name = "box.quick"
+
+
+@register_agent
+class Slow(Waiting):
+    """Has a queue, and with it workers, of its own."""
+
+    name = "box.slow"
+    queue = "box.slow"
+    bundle_limit = 1
+
+
+@register_agent
+class Unsafe(Waiting):
+    name = "box.unsafe"
+    effect = Effect.UNSAFE
+
+
+@register_agent
+class Local(LocalAgent):
+    name = "box.local"
+
+    def run(self, call: Call) -> dict[str, Any]:
+        from django.contrib.auth.models import Group
+
+        _note(self, call)
+        Group.objects.create(name=call.key)
+        if call.attempt == 1:
+            time.sleep(call.payload.get("seconds", 0))
+        return {}
+
+
+@register_agent
+class Deadly(Agent):
+    """Ends the process that calls it, as a segmentation fault would, unless it is spared."""
+
+    name = "box.deadly"
+
+    def run(self, call: Call) -> dict[str, Any]:
+        _note(self, call)
+        if not call.payload.get("spare"):
+            os._exit(1)
+        return {}

@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class BoxConfig(AppConfig):
+    name = "tests.acceptance.box"
+    label = "box"

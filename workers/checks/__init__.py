@@ -1,0 +1,22 @@
+"""System checks: wrong settings and unworkable definitions are refused at start-up.
+
+``manage.py check`` also looks for orders in flight that need code which is gone.
+"""
+
+from django.core.checks import register
+
+from workers.checks.definitions import check_definitions
+from workers.checks.in_flight import check_in_flight
+from workers.checks.queues import check_queues
+from workers.checks.settings import DEPLOYMENT_NAMES, check_settings
+
+__all__ = [
+    "DEPLOYMENT_NAMES",
+    "check_definitions",
+    "check_in_flight",
+    "check_queues",
+    "check_settings",
+]
+
+for _check in (check_settings, check_definitions, check_queues, check_in_flight):
+    register(_check)

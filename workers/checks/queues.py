@@ -1,0 +1,45 @@
+"""Agents whose queue is one of the engine's own, or none that a broker would make."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.core.checks import CheckMessage, Error
+
+from workers import registry
+from workers.dispatch import REPLY_QUEUE, SCHEDULER_QUEUE, SUPERVISOR_QUEUE
+from workers.exceptions import WorkflowError
+
+#: The queues of the other roles: an agent's worker would take their messages, and they its.
+TAKEN = frozenset({SCHEDULER_QUEUE, REPLY_QUEUE, SUPERVISOR_QUEUE})
+#: AMQP's limit of a queue's name.
+LONGEST = 255
+
+
+def check_queues(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
+    """Refuse an agent's queue that belongs to another role or that cannot be made."""
+    try:
+        agents = registry.agents()
+    except WorkflowError:
+        # workers.E003 says so.
+        return []
+    return [
+        Error(
+            f"The queue of agent {agent.name!r} is {agent.queue!r}, which {problem}.",
+            hint="Give it a name of its own, or leave `queue` out: sas.agents.",
+            id="workers.E007",
+        )
+        for agent in agents
+        if (problem := _problem(agent.queue))
+    ]
+
+
+def _problem(queue: Any) -> str | None:
+    if not isinstance(queue, str) or not queue or len(queue.encode()) > LONGEST:
+        return f"is no text of 1 to {LONGEST} bytes"
+    if queue in TAKEN:
+        return "belongs to the Scheduler or the Supervisor"
+    if queue.startswith("amq."):
+        return "begins with amq., which RabbitMQ keeps for itself"
+    if "," in queue or any(character.isspace() for character in queue):
+        return "has a comma or a space, so that -Q cannot name it"
+    return None
