@@ -23,6 +23,8 @@ SETTINGS = {
     "SAS_DISPATCH_ALLOWANCE_SECONDS": "3",
     "SAS_SWEEP_SECONDS": "1",
     "SAS_POLL_SECONDS": "1",
+    # An outage of seconds is not to be waited for half a minute.
+    "SAS_BREAKER_SECONDS": "2",
     # A killed Supervisor holds its lease until it is over.
     "SAS_LEASE_SECONDS": "3",
     # What waits for a worker waits in the rows, where it is seen, and not in the broker.

@@ -12,9 +12,12 @@ FAULTS: dict[str, dict[str, Any]] = {
     "payment": {
         # Long enough for a kill to hit a charge in its middle.
         "latency_seconds": 0.1,
-        "error_rate": 0.15,
-        "drop_after_effect_rate": 0.05,
+        "hang_rate": 0.04,
+        "drop_after_effect_rate": 0.06,
         "duplicate_rate": 0.05,
+        # Declined cards: a business answer, undone and told.
+        "fail_every": 19,
+        "error_status": 402,
     },
     "shipping": {"hang_rate": 0.04, "fail_every": 12, "error_status": 422},
     "billing": {

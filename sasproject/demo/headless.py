@@ -1,5 +1,6 @@
 """The demo without a person: orders, kills at seeded points, and patience until all have ended."""
 
+from collections.abc import Callable
 from functools import partial
 
 from sasproject.demo import addresses, script
@@ -28,15 +29,22 @@ def play(run: Run, orders: int) -> None:
         if run.ending.interrupts:
             raise Stopped
         if progress.is_due():
+            run.review()
             progress.show(run.look())
 
     run.faults.switch_on()
     run.generator.start()
+    outage = round(orders * script.OUTAGE_AFTER)
     for kill in script.kills(run.seed, orders, list(run.chaos.roles())):
-        run.until(partial(_is_time_for, run, kill), LONG, show)
+        if outage and kill.after > outage:
+            _have_an_outage(run, outage, show)
+            outage = 0
+        run.until(partial(_is_time_for, run, kill.after), LONG, show)
         run.until(run.is_charging, WORST_MOMENT_SECONDS, show, every=CLOSELY_SECONDS)
         if run.until(partial(run.chaos.kill, kill.role), VICTIM_SECONDS, show):
             run.voice.tell(f"kill -9 {kill.role}, after {len(run.generator.accepted)} orders")
+    if outage:
+        _have_an_outage(run, outage, show)
     run.until(lambda: run.generator.is_finished, LONG, show)
     if not run.until(run.is_settled, _patience(PATIENCE_SECONDS, orders), show):
         run.voice.tell("faults off for the last orders")
@@ -45,10 +53,20 @@ def play(run: Run, orders: int) -> None:
     progress.show(run.look())
 
 
+def _have_an_outage(run: Run, after: int, show: Callable[[], None]) -> None:
+    """Take the payment service away for a while: its steps are parked and fail nothing."""
+    run.until(partial(_is_time_for, run, after), LONG, show)
+    run.faults.take_payment_down()
+    run.voice.tell(f"payment is down, after {len(run.generator.accepted)} orders")
+    run.until(lambda: False, script.OUTAGE_SECONDS, show)
+    run.faults.bring_payment_up()
+    run.voice.tell("payment is up again")
+
+
 def _patience(seconds: tuple[float, float], orders: int) -> float:
     at_least, per_order = seconds
     return max(at_least, per_order * orders)
 
 
-def _is_time_for(run: Run, kill: script.Kill) -> bool:
-    return len(run.generator.accepted) >= kill.after or run.generator.is_finished
+def _is_time_for(run: Run, after: int) -> bool:
+    return len(run.generator.accepted) >= after or run.generator.is_finished

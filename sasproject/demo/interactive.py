@@ -20,7 +20,7 @@ REFRESH_SECONDS = 0.5
 #: How long the open orders get at the end, and after how much of it the faults go off.
 LAST_SECONDS = 20.0
 FAULTY_SECONDS = 8.0
-HELP = " k kill a worker   p payment down/up   b kill the broker   q end "
+HELP = " k kill a worker  p payment down/up  b kill the broker  a/d accept/decline  q end "
 NEVER = float("inf")
 
 
@@ -74,6 +74,8 @@ class Course:
             self._try(run.faults.bring_payment_up, "payment is up again, for the open orders")
 
         def is_enough() -> bool:
+            # Nobody is there any more to decide on them.
+            run.review()
             return self._wishes_to_end > wishes or run.is_settled()
 
         if not run.until(is_enough, FAULTY_SECONDS, self.go_on):
@@ -92,8 +94,18 @@ class Course:
                 self._try(run.faults.bring_payment_up, "payment is up again")
             case "p":
                 self._try(run.faults.take_payment_down, "payment is down")
+            case "a" | "d":
+                self._review(accept=key == "a")
             case "q":
                 self._quits += 1
+
+    def _review(self, *, accept: bool) -> None:
+        try:
+            if not self._run.reviewer.decide_oldest(accept=accept):
+                self._run.voice.tell("no order waits for a decision")
+        except (DatabaseError, InterfaceError):
+            connection.close()
+            self._run.voice.tell("the database does not answer: press it again")
 
     def _kill_broker(self) -> None:
         run = self._run

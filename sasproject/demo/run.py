@@ -16,6 +16,7 @@ from sasproject.demo.ending import Ending, Stopped
 from sasproject.demo.faults import Faults
 from sasproject.demo.figures import Figures
 from sasproject.demo.generator import Generator
+from sasproject.demo.reviewer import Reviewer
 from sasproject.demo.voice import Voice
 from sasproject.stack.assembly import Stack
 from sasproject.stack.exceptions import StackError
@@ -51,6 +52,7 @@ class Run:
         self.cohort = Cohort(self.reference)
         self.faults = Faults(stack.sandbox_url, seed)
         self.chaos = Chaos(stack.runner, run_dir)
+        self.reviewer = Reviewer(self.cohort, voice)
         self.generator = Generator(
             script.purchases(seed),
             reference=self.reference,
@@ -114,6 +116,13 @@ class Run:
     def is_settled(self) -> bool:
         """Say whether no order will move any more by itself."""
         return self._ask(lambda: not self.cohort.moving())
+
+    def review(self) -> None:
+        """Decide on the large orders that wait for a person."""
+        try:
+            self.reviewer.decide_all()
+        except (DatabaseError, InterfaceError):
+            connection.close()
 
     def tally(self) -> tally.Tally:
         """Count what came of it: last thing while the sandbox still answers."""

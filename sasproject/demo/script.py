@@ -1,5 +1,6 @@
 """The script of a demo: who buys what, and what is killed when.  The same seed, the same script."""
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
@@ -19,6 +20,14 @@ PRODUCTS = 12
 
 #: Share of the orders to an address that no carrier goes to: a business outcome, no fault.
 UNDELIVERABLE_RATE = 0.025
+
+#: One order in so many is large: a person looks at it before anything is charged.
+LARGE_EVERY = 12
+LARGE_QUANTITY = 150
+
+#: The part of the orders after which the payment service goes away, and for how long.
+OUTAGE_AFTER = 0.62
+OUTAGE_SECONDS = 4.0
 
 #: Role -> the part of the orders after which it is killed, from and to.
 KILLS = {"agents": (0.25, 0.4), "scheduler": (0.5, 0.6), "broker": (0.7, 0.85)}
@@ -46,8 +55,10 @@ class Kill:
 def purchases(seed: int) -> Iterator[Purchase]:
     """Yield purchases without end."""
     rng = Random(f"purchases {seed}")  # noqa: S311 (a script, no secret)
-    while True:
-        yield _purchase(rng)
+    for place in itertools.count(1):
+        # Drawn for every order, so that the large ones move none of the others.
+        purchase = _purchase(rng)
+        yield purchase if place % LARGE_EVERY != LARGE_EVERY // 3 else _enlarged(purchase)
 
 
 def kills(seed: int, orders: int, roles: Sequence[str]) -> list[Kill]:
@@ -64,6 +75,11 @@ def kills(seed: int, orders: int, roles: Sequence[str]) -> list[Kill]:
 def per_second(orders: int) -> float:
     """Return how many orders a second a headless run places."""
     return min(max(orders / HEADLESS_SECONDS, SLOWEST), FASTEST)
+
+
+def _enlarged(purchase: Purchase) -> Purchase:
+    lines = [Line(line.sku, LARGE_QUANTITY) for line in purchase.lines]
+    return Purchase(purchase.customer, lines)
 
 
 def _purchase(rng: Random) -> Purchase:

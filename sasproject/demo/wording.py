@@ -9,6 +9,7 @@ from workers.progress import ProcessProgress, StepProgress
 #: Short names of steps; others are shown by their own.
 STEPS = {
     "reserve_stock": "stock",
+    "review": "review",
     "charge_payment": "payment",
     "book_shipment": "parcel",
     "issue_invoice": "invoice",
@@ -46,6 +47,8 @@ def cell(step: StepProgress) -> Said:
             return Said("done", "good")
         case "error":
             return Said("ERROR", "bad")
+        case "skipped" if step.fault is None:
+            return Said("-")
         case "skipped":
             return Said("skipped", "warning")
         case "waiting":
@@ -54,6 +57,8 @@ def cell(step: StepProgress) -> Said:
             return Said("retry", "warning")
         case "pending":
             return Said("next")
+        case "processing" if step.is_deferred:
+            return Said("asks", "warning")
         case "processing" if step.started_at is None:
             return Said("sent", "busy")
         case "processing":
@@ -85,6 +90,8 @@ def _under_way(step: StepProgress) -> Said:
         return Said(f"waiting for its turn at {step.agent}")
     if step.started_at is None:
         return Said(f"waiting for a worker of {step.agent}")
+    if step.is_deferred:
+        return Said(f"{name}: waits for a person", "warning")
     left = step.remaining_seconds or 0.0
     if left <= 0:
         return Said(f"EXPIRED {name}, waiting for the Supervisor", "warning")

@@ -33,12 +33,25 @@ class FakeRun:
             kill=self._kill,
             kill_a_worker=lambda: self.done.append("kill a worker") or "agents",
         )
+        self.reviewer = SimpleNamespace(decide_oldest=self._decide)
+        self.undecided = 0
         self.generator = SimpleNamespace(
             accepted=[],
             is_finished=False,
             start=lambda: self.done.append("start"),
             stop=lambda: self.done.append("stop"),
         )
+
+    def _decide(self, *, accept: bool) -> bool:
+        if not self.undecided:
+            return False
+        self.undecided -= 1
+        self.done.append("accept" if accept else "decline")
+        return True
+
+    def review(self) -> None:
+        while self.undecided:
+            self._decide(accept=True)
 
     def _payment(self, word: str, is_down: bool) -> None:
         self.done.append(word)

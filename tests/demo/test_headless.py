@@ -23,10 +23,17 @@ def run() -> FakeRun:
     return run
 
 
-def test_kills_come_when_the_script_has_them(run: FakeRun) -> None:
+def killed(run: FakeRun) -> list[str]:
+    return [deed.split()[1] for deed in run.done if deed.startswith("kill")]
+
+
+def test_kills_and_the_outage_come_when_the_script_has_them(run: FakeRun) -> None:
     play(run)
-    kills = [f"kill {kill.role} after {kill.after}" for kill in script.kills(7, 60, ROLES)]
-    assert run.done == ["faults", "start", *kills]
+    agents, scheduler, broker = (
+        f"kill {kill.role} after {kill.after}" for kill in script.kills(7, 60, ROLES)
+    )
+    assert run.done == ["faults", "start", agents, scheduler, "down", "up", broker]
+    assert "payment is down, after 37 orders" in run.said
     assert "kill -9 agents, after 20 orders" in run.said
 
 
@@ -42,14 +49,15 @@ def test_a_kill_waits_for_a_charge_but_not_for_ever(run: FakeRun) -> None:
 def test_a_kill_waits_for_a_victim_that_is_down(run: FakeRun) -> None:
     run.down = {"scheduler"}
     play(run)
-    assert [deed.split()[1] for deed in run.done[2:]] == list(ROLES)
+    assert killed(run) == list(ROLES)
 
 
 def test_a_broker_that_is_not_ours_lives() -> None:
     run = FakeRun(roles=("agents", "scheduler", "web"))
     run.settled = True
     play(run)
-    assert [deed.split()[1] for deed in run.done[2:]] == ["agents", "scheduler"]
+    assert killed(run) == ["agents", "scheduler"]
+    assert run.done[-2:] == ["down", "up"]
 
 
 def test_kills_come_although_fewer_orders_do(run: FakeRun) -> None:
@@ -80,6 +88,12 @@ def test_ctrl_c_stops_it(run: FakeRun) -> None:
     run.ending.interrupts = 1
     with pytest.raises(Stopped):
         play(run)
+
+
+def test_large_orders_are_decided_on(run: FakeRun) -> None:
+    run.undecided = 2
+    play(run)
+    assert run.done.count("accept") == 2
 
 
 def test_the_last_line_tells_the_end(run: FakeRun) -> None:

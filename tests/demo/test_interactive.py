@@ -48,6 +48,21 @@ def test_b_kills_the_broker_where_it_is_ours() -> None:
     assert theirs.said == ["the broker is not the demo's own: it stays"]
 
 
+def test_a_and_d_decide_on_the_oldest_large_order() -> None:
+    run = FakeRun()
+    run.undecided = 2
+    typing(run, "a", "d", "a")
+    assert run.done == ["accept", "decline"]
+    assert run.said == ["no order waits for a decision"]
+
+
+def test_at_the_end_nobody_is_left_undecided() -> None:
+    run = FakeRun()
+    run.undecided, run.settled = 1, True
+    typing(run, "q").end()
+    assert run.done == ["stop", "accept"]
+
+
 @pytest.mark.parametrize("key", ["x", " ", "1"])
 def test_other_keys_do_nothing(key: str) -> None:
     run = FakeRun()

@@ -1,10 +1,12 @@
 """The script: the same seed, the same orders and kills, and a pace that fits a minute."""
 
+from decimal import Decimal
 from itertools import islice
 
 import pytest
 
 from orders.demo_data import PRODUCTS
+from orders.workflows import REVIEWED_FROM
 from sasproject.demo import script
 
 ROLES = ("agents", "scheduler", "broker", "web")
@@ -30,7 +32,18 @@ def test_only_what_is_sold_is_bought_each_product_once() -> None:
         skus = [line.sku for line in purchase.lines]
         assert set(skus) <= sold
         assert len(set(skus)) == len(skus) > 0
-        assert all(1 <= line.quantity <= 3 for line in purchase.lines)
+        quantities = {line.quantity for line in purchase.lines}
+        assert quantities <= {1, 2, 3} or quantities == {script.LARGE_QUANTITY}
+
+
+def test_a_few_orders_are_large_enough_to_be_looked_at() -> None:
+    prices = {f"SKU-{n:03}": product[1] for n, product in enumerate(PRODUCTS, 1)}
+    totals = [
+        sum(Decimal(prices[line.sku]) * line.quantity for line in purchase.lines)
+        for purchase in first(7, 60)
+    ]
+    assert sum(total >= REVIEWED_FROM for total in totals) == 5
+    assert totals[3] >= REVIEWED_FROM
 
 
 def test_few_orders_cannot_be_delivered() -> None:

@@ -53,7 +53,9 @@ STARTED = {"started_at": NOW, "complete_by": NOW}
         ("processing", {**STARTED, "fault": {"kind": "expired"}}, "again"),
         ("processed", {}, "done"),
         ("error", {}, "ERROR"),
-        ("skipped", {}, "skipped"),
+        ("processing", {**STARTED, "is_deferred": True}, "asks"),
+        ("skipped", {}, "-"),
+        ("skipped", {"fault": {"kind": "transient"}}, "skipped"),
         ("compensated", {}, "compensated"),
     ],
 )
