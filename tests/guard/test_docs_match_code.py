@@ -9,16 +9,23 @@ import importlib
 import json
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import fields
+from inspect import get_annotations
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from workers import states
+from workers.agent import Agent, Call, Deferred
+from workers.answers import Outcome
 from workers.checks import DEPLOYMENT_NAMES
 from workers.conf import numbers
+from workers.effects import Effect
+from workers.management.verbs import VERBS
 from workers.messages import Bundle, replies_from_wire, replies_to_wire
 from workers.states import ProcessState, StepState
+from workers.workflow import Fallback, OnFailure, StepSpec, Undo, Workflow
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -27,7 +34,7 @@ PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
 ADRS = sorted((DOCS / "adr").glob("[0-9]*.md"))
 
 #: How a journal entry is written -> where its event stands among the positional arguments.
-EVENT_PLACES = {"note": 0, "move_process": 1, "fail": 1, "move": 2}
+EVENT_PLACES = {"note": 0, "move_process": 1, "fail": 1, "move": 2, "_note": 2}
 #: The same for an alert's code.
 CODE_PLACES = {"alert": 0, "raise_alert": 0, "AlertCall": 1}
 
@@ -78,7 +85,7 @@ def test_every_engine_setting_has_its_line() -> None:
     page = reference("settings")
     for setting in numbers():
         lines = [line for line in page.splitlines() if line.startswith(f"| `{setting.name}` |")]
-        facts = f"| {setting.default:g} | {setting.low:g} to {setting.high:g} |"
+        facts = f"| {setting.default:.10g} | {setting.low:.10g} to {setting.high:.10g} |"
         assert len(lines) == 1, f"settings.md: {setting.name} has {len(lines)} lines"
         assert facts in lines[0], f"settings.md: the line of {setting.name} should hold {facts}"
 
@@ -143,6 +150,38 @@ def test_every_alert_code_has_its_line() -> None:
     assert missing(codes, reference("alerts")) == []
 
 
+def test_every_verb_has_its_line() -> None:
+    assert missing(VERBS, reference("commands")) == []
+    steer = (DOCS / "how-to" / "steer-an-order.md").read_text(encoding="utf-8")
+    assert [name for name in VERBS if f" {name} NUMBER" not in steer and name != "answer"] == [
+        "compensate"  # shown with cancel, which takes the same options
+    ]
+
+
+@pytest.mark.parametrize(
+    "declared", [Workflow, StepSpec, Undo, Fallback, Deferred, Call], ids=lambda one: one.__name__
+)
+def test_everything_that_can_be_declared_has_its_line(declared: type) -> None:
+    filled_in = {"by_name", "effect", "undo_effect"}
+    if declared is StepSpec:
+        filled_in |= {"key_retention_seconds"}
+    names = {field.name for field in fields(declared)} - filled_in
+    assert missing(names, reference("workflow")) == []
+
+
+def test_every_attribute_and_effect_of_an_agent_has_its_line() -> None:
+    names = {name for name in get_annotations(Agent) if name != "is_local"}
+    assert "effect" in names
+    page = reference("workflow")
+    assert missing(names | {"callback_token"}, page) == []
+    assert missing([effect.name for effect in Effect], page) == []
+    assert missing([one.name for one in OnFailure], page) == []
+
+
+def test_every_outcome_of_an_answer_has_its_line() -> None:
+    assert missing(list(Outcome), reference("messages")) == []
+
+
 def test_every_check_has_its_line() -> None:
     ids = set(re.findall(r'"(\w+\.[EW]\d{3})"', "\n".join(sources(*PACKAGES))))
     assert "workers.E001" in ids
@@ -194,7 +233,7 @@ def test_files_and_tests_that_are_named_exist(page: Path) -> None:
     gone = {word for word in words if word.startswith(begins) and not (ROOT / word).exists()}
     assert gone == set()
     tests = {word for word in words if word.startswith("test_")}
-    defined = set(re.findall(r"^def (test_\w+)", "\n".join(sources("tests")), re.MULTILINE))
+    defined = set(re.findall(r"^ *def (test_\w+)", "\n".join(sources("tests")), re.MULTILINE))
     assert tests - defined == set()
 
 
