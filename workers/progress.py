@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.utils.translation import gettext as _
-
+from workers import explaining
+from workers.explaining import Held
 from workers.models import Process, Step
-from workers.states import FINAL_PROCESS_STATES, ProcessState, StepState
-from workers.store import sql
+from workers.states import FINAL_PROCESS_STATES, StepState
+from workers.store import holds, sql
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,8 @@ class StepProgress:
     #: Seconds until the step may be tried again; None unless it waits for that.
     retry_seconds: float | None
     locked_by: str | None
+    #: Whether an answer from outside is waited for, and no worker is busy.
+    is_deferred: bool
     fault: dict[str, Any] | None
     finished_at: datetime | None
     explanation: str
@@ -60,13 +62,18 @@ class ProcessProgress:
 def snapshot(process_id: int, now: datetime | None = None) -> ProcessProgress:
     """Return where a process stands; raise ``Process.DoesNotExist`` where there is none."""
     process = Process.objects.prefetch_related("steps").get(pk=process_id)
-    return of(process, sql.read_clock(now))
+    return of(process, sql.read_clock(now), holds.current())
 
 
-def of(process: Process, now: datetime) -> ProcessProgress:
-    """Return where a process stands that was read with its steps."""
+def of(process: Process, now: datetime, held: Held = ()) -> ProcessProgress:
+    """Return where a process stands that was read with its steps.
+
+    ``held`` is what operators hold just now: without it a step that is held back is said to
+    wait for room.
+    """
     ordered = sorted(process.steps.all(), key=lambda step: step.position)
-    steps = tuple(_step(step, now) for step in ordered)
+    said = [(step, explaining.step(step, process, now, held)) for step in ordered]
+    steps = tuple(_step(step, why, now) for step, why in said)
     return ProcessProgress(
         id=process.pk,
         workflow=process.workflow,
@@ -76,12 +83,12 @@ def of(process: Process, now: datetime) -> ProcessProgress:
         sequence=process.sequence,
         created_at=process.created_at,
         finished_at=process.finished_at,
-        headline=_headline(process, steps),
+        headline=explaining.headline(process, said, now),
         steps=steps,
     )
 
 
-def _step(step: Step, now: datetime) -> StepProgress:
+def _step(step: Step, explanation: str, now: datetime) -> StepProgress:
     remaining = (step.complete_by - now).total_seconds() if step.complete_by else None
     is_parked = step.state == StepState.PENDING and step.not_before is not None
     retry = (step.not_before - now).total_seconds() if is_parked and step.not_before else None
@@ -100,59 +107,8 @@ def _step(step: Step, now: datetime) -> StepProgress:
         not_before=step.not_before,
         retry_seconds=retry,
         locked_by=step.locked_by,
+        is_deferred=step.deferral is not None,
         fault=step.fault,
         finished_at=step.finished_at,
-        explanation=_explanation(step, remaining, retry),
+        explanation=explanation,
     )
-
-
-def _explanation(step: Step, remaining: float | None, retry: float | None) -> str:
-    reason = (step.fault or {}).get("message", "")
-    if step.state == StepState.WAITING:
-        return _("waits for %(steps)s") % {"steps": ", ".join(step.after)}
-    if step.state == StepState.PENDING and retry is not None:
-        return _("tried again in %(seconds)d s: %(reason)s") % {
-            "seconds": round(retry),
-            "reason": reason or _("no reason was given"),
-        }
-    if step.state == StepState.PENDING:
-        return _("waits for room at agent %(agent)s") % {"agent": step.agent}
-    if step.state == StepState.PROCESSING and remaining is None:
-        return _("waits for a worker of agent %(agent)s since %(at)s") % {
-            "agent": step.agent,
-            "at": step.claimed_at.strftime("%H:%M:%S") if step.claimed_at else "",
-        }
-    if step.state == StepState.PROCESSING and remaining is not None and remaining > 0:
-        return _("%(worker)s works on it, %(seconds)d s left") % {
-            "worker": step.locked_by,
-            "seconds": round(remaining),
-        }
-    if step.state == StepState.PROCESSING:
-        return _("its time is over: the Supervisor resets it at its next sweep")
-    if step.state == StepState.ERROR:
-        return _("failed for good: %(reason)s") % {"reason": reason}
-    if step.state == StepState.SKIPPED:
-        return _("skipped: %(reason)s") % {"reason": reason}
-    return ""
-
-
-def _headline(process: Process, steps: tuple[StepProgress, ...]) -> str:
-    if process.state == ProcessState.PROCESSED:
-        return _("Everything is done.")
-    if process.state == ProcessState.COMPENSATED:
-        return _("It could not be finished. Everything that was done has been undone.")
-    if process.state == ProcessState.CANCELLED:
-        return _("It was cancelled. Everything that was done has been undone.")
-    if process.state == ProcessState.ERROR:
-        # Of a process that was turned round it is the undo that needs somebody: the last.
-        in_error = [step for step in steps if step.state == StepState.ERROR]
-        failed = in_error[-1 if process.outcome else 0] if in_error else None
-        return _("Needs an operator: %(step)s %(why)s.") % {
-            "step": failed.name if failed else "",
-            "why": failed.explanation if failed else "",
-        }
-    for state in (StepState.PROCESSING, StepState.PENDING):
-        busy = [step for step in steps if step.state == state]
-        if busy:
-            return "; ".join(f"{step.name} {step.explanation}" for step in busy) + "."
-    return _("Waits for the Scheduler to look at it.")

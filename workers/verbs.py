@@ -17,6 +17,9 @@ from workers.states import FINAL_PROCESS_STATES, ProcessState, StepState
 
 #: Bounds of a step's timeout in seconds; longer work defers.
 SHORTEST, LONGEST = 1, 600
+_DONE = frozenset(
+    {StepState.PROCESSED, StepState.SKIPPED, StepState.COMPENSATED, StepState.CANCELLED}
+)
 
 
 def named(locked: LockedProcess, name: str) -> StepRow:
@@ -132,11 +135,14 @@ def retime(locked: LockedProcess, name: str, seconds: int, actor: str, reason: s
     present attempt has ended, for its worker keeps the limit it was given.
     """
     step = named(locked, name)
-    if step.state in (StepState.PROCESSED, StepState.SKIPPED, StepState.COMPENSATED):
+    is_over = locked.process.state in FINAL_PROCESS_STATES or locked.is_given_up(step)
+    if is_over or step.state in _DONE:
         raise StateError(f"Step {name} is {step.state}: its time does not matter any more.")
     longest = 366 * 86_400 if step.is_deferred else LONGEST
     if not SHORTEST <= seconds <= longest:
         raise StateError(f"{seconds} s is no time for step {name}. Choose {SHORTEST} to {longest}.")
+    if seconds == step.timeout_seconds and not step.is_deferred:
+        raise StateError(f"Step {name} has {seconds} s already.")
     locked.touch(step)
     before = step.complete_by
     if step.is_deferred:

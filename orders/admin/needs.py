@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
+from typing import Any
 
 from django.core.exceptions import PermissionDenied
 from django.db.models import Count, Min, Sum
@@ -10,7 +11,8 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
 from orders.models import Order
-from workers.admin import lists
+from workers.admin import lists, waiting
+from workers.admin.verbs import answering
 from workers.conf import sas
 from workers.models import Alert
 from workers.states import ProcessState
@@ -45,12 +47,14 @@ class Needs:
     now: datetime
     alerts: Pile | None
     orders: Pile | None
+    #: Steps that wait for an answer that the user may give.
+    answers: Pile | None
     sweep: Duty
     poll: Duty
 
     @property
     def is_calm(self) -> bool:
-        piles = [pile.count for pile in (self.alerts, self.orders) if pile]
+        piles = [pile.count for pile in (self.alerts, self.orders, self.answers) if pile]
         return not any(piles) and not self.sweep.is_late and not self.poll.is_late
 
 
@@ -61,6 +65,7 @@ def read(request: HttpRequest) -> Needs:
         now=now,
         alerts=_alerts() if user.has_perm("workers.view_alert") else None,
         orders=_orders() if user.has_perm("orders.view_order") else None,
+        answers=_answers(user),
         sweep=_duty(leases.SWEEP, sas.sweep_seconds, now),
         poll=_duty(leases.POLL, sas.poll_seconds, now),
     )
@@ -84,6 +89,12 @@ def _alerts() -> Pile:
 def _orders() -> Pile:
     found = Order.objects.filter(process__state=ProcessState.ERROR)
     return Pile(**found.aggregate(count=Count("pk"), oldest=Min("created_at"), amount=Sum("total")))
+
+
+def _answers(user: Any) -> Pile | None:
+    found = Pile(**waiting.pile(user))
+    # A permission that only a deferral names is known by what it lets one answer.
+    return found if found.count or user.has_perm(answering.PERMISSION) else None
 
 
 def _duty(name: str, interval: float, now: datetime) -> Duty:

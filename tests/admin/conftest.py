@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from django.contrib.admin.models import LogEntry
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
 from django.test import Client
@@ -10,14 +11,30 @@ from django.test import Client
 from orders.models import Order
 from tests.factories import OrderFactory, ProcessFactory, StepFactory
 from workers import dispatch
-from workers.models import Alert, Journal, Process, Step
+from workers.models import Alert, Flow, Hold, Journal, Process, Step
 
 STEPS = {
     "reserve_stock": "stock.reserve",
     "charge_payment": "payment.charge",
     "book_shipment": "shipping.book",
 }
-ACTIONS = ("resubmit_order", "acknowledge_alert", "change_product")
+#: Of the engine's verbs.
+VERBS = (
+    "resubmit_process",
+    "pause_process",
+    "cancel_process",
+    "compensate_process",
+    "renew_process",
+    "edit_input",
+    "retry_step",
+    "extend_step",
+    "complete_step",
+    "skip_step",
+    "answer_step",
+    "operate_flow",
+    "operate_hold",
+)
+ACTIONS = ("resubmit_order", "acknowledge_alert", "change_product", *VERBS)
 
 
 @pytest.fixture(autouse=True)
@@ -30,15 +47,16 @@ def nudges(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.fixture
 def operator(db: None) -> Client:
-    return _staff("operator", *ACTIONS)
+    return staff("operator", *ACTIONS)
 
 
 @pytest.fixture
 def viewer(db: None) -> Client:
-    return _staff("viewer")
+    return staff("viewer")
 
 
-def _staff(name: str, *actions: str) -> Client:
+def staff(name: str, *actions: str) -> Client:
+    """Return the client of somebody who may see everything, and do what ``actions`` say."""
     user = get_user_model().objects.create_user(name, is_staff=True)
     ours = Permission.objects.filter(content_type__app_label__in=("orders", "workers"))
     user.user_permissions.add(*ours.filter(codename__startswith="view_"))
@@ -89,5 +107,5 @@ def alert_about(order: Order | None = None, message: str = "Look here", **column
 
 def every_row() -> dict[str, list[dict[str, Any]]]:
     """Return all rows of the state store and the shop's orders, to compare."""
-    models = (Process, Step, Journal, Alert, Order)
+    models = (Process, Step, Journal, Alert, Order, Flow, Hold, LogEntry)
     return {model.__name__: list(model.objects.order_by("pk").values()) for model in models}

@@ -10,9 +10,12 @@ from django.test import Client
 from django.utils import timezone
 from playwright.sync_api import Browser, Page, expect
 
+from tests.admin import toys
 from tests.admin.conftest import alert_about, note, order_in_error, order_with
 from tests.browsing import launched, watched_page
-from workers.models import Alert, Journal, Process
+from workers.models import Alert, Journal, Process, Step
+from workers.store import holds
+from workers.testing import Wire
 
 LIST = "/admin/orders/order/"
 
@@ -96,14 +99,14 @@ def test_a_detail_stays_open_and_the_change_is_said(page: Page) -> None:
     expect(said).to_have_text(re.compile(f"{order}: processing"))
 
 
-def test_a_pause_holds_the_page_until_it_is_over(page: Page) -> None:
+def test_a_page_that_is_not_refreshed_stands_still_until_it_is_again(page: Page) -> None:
     order = order_in_error()
     page.goto(LIST)
-    page.get_by_role("button", name="Pause").click()
+    page.get_by_role("button", name="Stop refreshing").click()
     Process.objects.filter(pk=order.process_id).update(state="processing")
     page.wait_for_timeout(4000)
     expect(page.locator(".field-state")).to_contain_text("error")
-    page.get_by_role("button", name="Resume").click()
+    page.get_by_role("button", name="Refresh again").click()
     expect(page.locator(".field-state")).to_contain_text("processing", timeout=10_000)
 
 
@@ -148,8 +151,65 @@ def test_a_page_whose_user_signed_out_says_that_it_is_stale(page: Page) -> None:
     expect(page.get_by_text("Needs an operator")).to_be_visible()
 
 
+def test_a_question_is_approved_from_the_index(page: Page, wire: Wire) -> None:
+    process = toys.asked(wire)
+    page.goto("/admin/")
+    page.get_by_role("link", name="waiting for somebody").click()
+    page.get_by_role("link", name="Answer Toy 1, ask").click()
+    expect(page.get_by_text("is it paid?")).to_be_visible()
+    page.get_by_label("Comment").fill("The money is here.")
+    page.get_by_role("button", name="Approve").dblclick()
+
+    expect(page.locator(".messagelist")).to_contain_text("Toy 1: ask approved.")
+    expect(page.get_by_text("Nothing waits for an answer of yours.")).to_be_visible()
+    step = Step.objects.get(process=process, name="ask")
+    assert step.result == {"approved": True, "by": "operator", "comment": "The money is here."}
+
+
+def test_a_question_is_declined_with_a_comment(page: Page, wire: Wire) -> None:
+    process = toys.asked(wire)
+    page.goto(f"/admin/workers/process/{process.pk}/steps/ask/answer/")
+    page.get_by_label("Comment").fill("Too much.")
+    page.get_by_role("button", name="Decline").click()
+    expect(page.locator(".messagelist")).to_contain_text("ask declined")
+    process.refresh_from_db()
+    assert (process.state, process.outcome) == ("compensating", "compensated")
+
+
+def test_a_cancellation_is_looked_at_and_then_done(page: Page, wire: Wire) -> None:
+    process = toys.asked(wire)
+    page.goto(f"/admin/workers/process/{process.pk}/change/")
+    page.get_by_role("link", name="Cancel…").click()
+    undone = page.locator(".sas-order li")
+    expect(undone).to_have_text(
+        ["unask by toy.undoer, for ask", "undo_first by toy.undoer, for first"]
+    )
+    page.get_by_label("Reason").fill("The buyer rang.")
+    page.get_by_role("button", name="Cancel it").dblclick()
+
+    expect(page.locator(".messagelist")).to_contain_text("being undone: unask, undo_first")
+    expect(page.get_by_text("Turned round").first).to_be_visible()
+    assert Journal.objects.filter(event="compensating").count() == 1
+
+
+def test_many_are_paused_from_the_list(page: Page) -> None:
+    orders = [order_in_error(), order_in_error()]
+    page.goto(LIST)
+    page.check("#action-toggle")
+    page.locator("select[name=action]").select_option("pause_selected")
+    page.get_by_role("button", name="Go").click()
+    expect(page.get_by_text("2 of 2 selected change.")).to_be_visible()
+    page.get_by_label("Reason").fill("Stocktaking.")
+    page.get_by_role("button", name="Pause: 2").click()
+    expect(page.locator(".messagelist")).to_contain_text("Pause: 2 changed.")
+    paused = Process.objects.exclude(paused_at=None)
+    assert {row.pk for row in paused} == {order.process_id for order in orders}
+
+
 @pytest.mark.parametrize("width", [390, 1440])
-def test_no_page_is_wider_than_the_window(page: Page, width: int) -> None:
+def test_no_page_is_wider_than_the_window(page: Page, wire: Wire, width: int) -> None:
+    asked = toys.asked(wire, question="Is this " + "very" * 60 + " long question answered?")
+    holds.hold("step", "no_such_step", actor="operator:ann", reason="z" * 300)
     order = order_in_error(not_before=timezone.now() + timedelta(hours=1))
     note(order, "failed", detail={"reason": "x" * 400}, actor="agent@" + "long" * 40)
     alert = alert_about(order, message="y" * 300)
@@ -163,6 +223,16 @@ def test_no_page_is_wider_than_the_window(page: Page, width: int) -> None:
         f"/admin/workers/alert/{alert.pk}/change/",
         f"/admin/workers/process/{order.process_id}/change/",
         "/admin/workers/lease/",
+        "/admin/workers/process/waiting/",
+        f"/admin/workers/process/{asked.pk}/change/",
+        f"/admin/workers/process/{asked.pk}/cancel/",
+        f"/admin/workers/process/{asked.pk}/steps/ask/answer/",
+        f"/admin/workers/process/{asked.pk}/steps/ask/complete/",
+        f"/admin/workers/process/{toys.editable(wire).pk}/input/",
+        "/admin/workers/flow/",
+        "/admin/workers/flow/toy.beta/set/",
+        "/admin/workers/hold/",
+        "/admin/workers/hold/hold/",
     ):
         page.goto(url)
         assert page.evaluate("document.documentElement.scrollWidth") <= width, url

@@ -80,7 +80,8 @@ def test_a_process_that_moved_meanwhile_is_left_alone(operator: Client) -> None:
     html = response.content.decode()
     assert response.status_code == 409
     assert "has moved since the page was opened" in html
-    assert "Only an order in error can be resubmitted." in html
+    assert "there is nothing to resubmit" in html
+    assert "<textarea" not in html
     assert every_row() == before
 
 
@@ -128,6 +129,8 @@ def test_without_the_permission_it_is_forbidden(viewer: Client) -> None:
     assert "/resubmit/" not in page
     assert viewer.get(url(order)).status_code == 403
     assert viewer.post(url(order), form(order)).status_code == 403
+    # Nor is it told which orders there are.
+    assert viewer.get("/admin/orders/order/987654/resubmit/").status_code == 403
     assert every_row() == before
 
 

@@ -33,11 +33,14 @@ def test_the_preview_counts_and_says_who_is_left_out(operator: Client) -> None:
     response = select(operator, *failed, fine, done)
 
     html = response.content.decode()
-    assert "2 of 4 selected orders are resubmitted, worth 74.00." in html
+    assert "2 of 4 selected change." in html
+    assert "74.00" in html
     assert "charge_payment: 2" in html
-    assert "processing</span> 1" in html
-    assert "processed</span> 1" in html
-    assert seen_in(html) == ",".join(f"{o.number}:{o.process.sequence}" for o in failed)
+    changing, staying = html.split("These stay as they are")
+    assert [str(order) in changing for order in (*failed, fine, done)] == [True, True, False, False]
+    assert f"{fine} is processing, and no step of it is in error" in staying
+    assert f"{done} is processed, and no step of it is in error" in staying
+    assert seen_in(html) == ",".join(f"{o.process_id}:{o.process.sequence}" for o in failed)
     assert every_row() == before
 
 
@@ -50,8 +53,8 @@ def test_it_says_how_many_landed_and_how_many_did_not(operator: Client, nudges: 
     response = operator.post(CONFIRM, {"seen": seen, "reason": "repaired"}, follow=True)
 
     html = response.content.decode()
-    assert "2 orders were resubmitted." in html
-    assert "1 order was not" in html
+    assert "Resubmit: 2 changed." in html
+    assert "1 was not" in html
     assert "has moved since" in html
     assert nudges == ["later"]
     states = dict(Process.objects.values_list("pk", "state"))
@@ -76,11 +79,11 @@ def test_all_that_match_can_be_selected(operator: Client) -> None:
     for _ in range(3):
         order_in_error()
     html = select(operator, Order.objects.first(), select_across="1").content.decode()
-    assert "3 of 3 selected orders" in html
+    assert "3 of 3 selected change" in html
 
 
 def test_the_number_in_one_go_is_limited(operator: Client, monkeypatch) -> None:
-    monkeypatch.setattr("orders.admin.resubmitting_many.LIMIT", 2)
+    monkeypatch.setattr("workers.admin.bulk.selection.LIMIT", 2)
     orders = [order_in_error() for _ in range(3)]
     html = select(operator, *orders).content.decode()
     assert "At most 2 go at once" in html
@@ -90,19 +93,19 @@ def test_the_number_in_one_go_is_limited(operator: Client, monkeypatch) -> None:
 def test_a_selection_without_an_error_is_answered_at_once(operator: Client) -> None:
     response = select(operator, order_with("processed"))
     assert response.status_code == 302
-    assert "None of the selected orders" in operator.get(LIST).content.decode()
+    assert "nothing of what was selected would change" in operator.get(LIST).content.decode()
 
 
 def test_a_missing_reason_or_a_forged_set_changes_nothing(operator: Client) -> None:
     order = order_in_error()
-    seen = f"{order.number}:{order.process.sequence}"
+    seen = f"{order.process_id}:{order.process.sequence}"
     before = every_row()
     for bad in (
         {"seen": seen, "reason": " "},
         {"seen": "", "reason": "r"},
         {"seen": "x:1", "reason": "r"},
         {"seen": "1", "reason": "r"},
-        {"seen": f"{order.number}:²", "reason": "r"},
+        {"seen": f"{order.process_id}:²", "reason": "r"},
         {},
     ):
         response = operator.post(CONFIRM, bad)
@@ -113,10 +116,11 @@ def test_a_missing_reason_or_a_forged_set_changes_nothing(operator: Client) -> N
 
 
 def test_a_page_sent_again_keeps_its_frozen_set(operator: Client) -> None:
-    order = order_in_error()
-    seen = f"{order.number}:{order.process.sequence}"
+    order, other = order_in_error(), order_in_error()
+    seen = f"{order.process_id}:{order.process.sequence}"
     html = operator.post(CONFIRM, {"seen": seen, "reason": ""}).content.decode()
     assert seen_in(html) == seen
+    assert str(other) not in html
     assert "This field is required." in html
 
 
@@ -125,6 +129,6 @@ def test_without_the_permission_there_is_no_action(viewer: Client) -> None:
     before = every_row()
     assert "resubmit_selected" not in viewer.get(LIST).content.decode()
     select(viewer, order)
-    form = {"seen": f"{order.number}:{order.process.sequence}", "reason": "r"}
+    form = {"seen": f"{order.process_id}:{order.process.sequence}", "reason": "r"}
     assert viewer.post(CONFIRM, form).status_code == 403
     assert every_row() == before

@@ -144,6 +144,21 @@ class TestRetiming:
         assert arrives.timeout_seconds == 30
         assert (arrives.complete_by - arrives.started_at).total_seconds() > 86_000
 
+    def test_the_second_of_two_clicks_is_refused(self, started: Step) -> None:
+        steering.retime(started.process_id, "one", 300, actor="ann", reason="", now=NOW)
+        before = rows()
+        with pytest.raises(StateError, match="300 s already"):
+            steering.retime(started.process_id, "one", 300, actor="bob", reason="", now=NOW)
+        assert rows() == before
+
+    def test_what_was_cancelled_has_no_time(self, wire: Wire) -> None:
+        process = submit("toy_line", subject="Toy 1", input={})
+        steering.undo(process.pk, outcome="cancelled", actor="ann", reason="")
+        before = rows()
+        with pytest.raises(StateError, match="does not matter"):
+            steering.retime(process.pk, "one", 60, actor="ann", reason="")
+        assert rows() == before
+
     @pytest.mark.parametrize("seconds", [0, -1, 601])
     def test_a_time_out_of_bounds_is_refused(self, started: Step, seconds: int) -> None:
         before = rows()

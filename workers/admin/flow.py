@@ -1,17 +1,24 @@
-"""What each agent may have in flight, and what it has.  The window is the store's."""
+"""What each agent may have in flight, and what it has; its breaker, and what operators set."""
 
+from datetime import datetime
 from typing import Any
 
 from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
 from django.db.models import Count
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from workers.admin import marks, regulating
 from workers.admin.lists import LiveListAdmin
 from workers.admin.readonly import ReadOnlyAdmin
 from workers.models import Flow, Step
 from workers.states import StepState
+from workers.store import holds, sql
 
 COUNTED = (StepState.PENDING, StepState.PROCESSING, StepState.ERROR)
 
@@ -21,25 +28,75 @@ class _CountedChangeList(ChangeList):
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
-        steps = Step.objects.filter(state__in=COUNTED).order_by()
+        # What waits for an answer holds no room.
+        steps = Step.objects.filter(state__in=COUNTED, deferral__isnull=True).order_by()
         found = steps.values_list("agent", "state").annotate(n=Count("pk"))
         counts = {(agent, state): n for agent, state, n in found}
+        now, held = sql.read_clock(), holds.current()
         self.result_list = list(self.result_list)
         for row in self.result_list:
             row.counts = {state: counts.get((row.agent, state), 0) for state in COUNTED}
+            row.now = now
+            row.is_held = bool({("everything", ""), ("agent", row.agent)} & held)
+            row.may_set = request.user.has_perm(regulating.PERMISSION)
 
 
 @admin.register(Flow)
 class FlowAdmin(ReadOnlyAdmin, LiveListAdmin):
     """One row per agent, with its steps in flight, waiting and in error."""
 
-    list_display = ("agent", "window", "in_flight", "waiting", "in_error")
+    change_form_template = "admin/workers/flow_page.html"
+    list_display = (
+        "agent",
+        "breaker",
+        "window",
+        "rate",
+        "in_flight",
+        "waiting",
+        "in_error",
+        "set_",
+    )
     list_display_links = None
     search_fields = ("agent",)
     ordering = ("agent",)
 
+    def get_urls(self) -> list[URLPattern]:
+        wrap = self.admin_site.admin_view
+        setting = path("<str:agent>/set/", wrap(regulating.set_one), name="workers_flow_set")
+        return [setting, *super().get_urls()]
+
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         return _CountedChangeList
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        context = {"title": object_id, "subtitle": None, **(extra_context or {})}
+        return super().change_view(request, object_id, form_url, context)
+
+    @admin.display(description=_("breaker"))
+    def breaker(self, row: Any) -> SafeString:
+        held = marks.label(_("held"), "pending", "skipped") if row.is_held else ""
+        return format_html("{} {}", breaker_mark(row, row.now), held)
+
+    @admin.display(description=_("rate per second"), ordering="rate_per_second")
+    def rate(self, row: Flow) -> SafeString | str:
+        return marks.NOTHING if row.rate_per_second is None else f"{row.rate_per_second:g}"
+
+    @admin.display(description=_("set"))
+    def set_(self, row: Any) -> SafeString | str:
+        if not row.may_set:
+            return marks.NOTHING
+        return format_html(
+            '<a class="sas-button" href="{}">{}<span class="visually-hidden"> {}</span></a>',
+            reverse("admin:workers_flow_set", args=[row.agent]),
+            _("Set…"),
+            row.agent,
+        )
 
     @admin.display(description=_("in flight"))
     def in_flight(self, row: Any) -> int:
@@ -52,3 +109,20 @@ class FlowAdmin(ReadOnlyAdmin, LiveListAdmin):
     @admin.display(description=_("in error"))
     def in_error(self, row: Any) -> int:
         return int(row.counts[StepState.ERROR])
+
+
+def breaker_mark(flow: Flow, now: datetime) -> SafeString:
+    """Return where a breaker stands, an operator's word before its own."""
+    if flow.forced == "open":
+        return marks.label(_("forced open"), "error", "error")
+    if flow.forced == "closed":
+        return marks.label(_("forced closed"), "cancelled", "cancelled")
+    if flow.open_until is None:
+        return marks.label(_("closed"), "processed", "processed")
+    if flow.open_until > now:
+        return format_html(
+            "{} {}",
+            marks.label(_("open"), "error", "error"),
+            marks.countdown(flow.open_until, now, gettext("tried again in %s"), gettext("due")),
+        )
+    return marks.label(_("half open"), "processing", "skipped")

@@ -14,7 +14,7 @@ from django.utils.text import capfirst
 
 from workers.admin import standing
 from workers.models import Process
-from workers.store import sql
+from workers.store import holds, sql
 
 #: Read by ``live.js``: the database's clock, and the sign that an answer is one of ours.
 CLOCK_HEADER = "X-Server-Now"
@@ -93,8 +93,8 @@ class StandingChangeList(ChangeList):
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
-        now = sql.read_clock()
+        now, held = sql.read_clock(), holds.current()
         self.result_list = list(self.result_list)
         for row in self.result_list:
             process = row if isinstance(row, Process) else row.process
-            row.standing = standing.of(process, now)
+            row.standing = standing.of(process, now, held)

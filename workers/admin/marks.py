@@ -3,6 +3,7 @@
 ``countdown.js`` keeps the clocks running; without it they stay as they were rendered.
 """
 
+import json
 import re
 from datetime import datetime
 from typing import Any
@@ -27,6 +28,11 @@ def state(name: str) -> SafeString:
     return format_html(
         '<span class="sas-state sas-{}">{} {}</span>', name, icon(name), wording.state(name)
     )
+
+
+def label(text: Any, shape: str, tone: str) -> SafeString:
+    """Return a word that is no state, in the shape and tone of one."""
+    return format_html('<span class="sas-state sas-{}">{} {}</span>', tone, icon(shape), text)
 
 
 def duration(seconds: float) -> str:
@@ -101,6 +107,23 @@ def age(at: datetime | None, now: datetime) -> SafeString | str:
         clock_text(at),
         span((now - at).total_seconds()),
     )
+
+
+def json_text(value: Any) -> str:
+    """Return a value as JSON in one line."""
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def hold(kind: str, name: str) -> str:
+    """Return what a hold holds, in words."""
+    match kind:
+        case "everything":
+            return _("everything")
+        case "agent":
+            return _("agent %(name)s") % {"name": name}
+        case "step":
+            return _("steps called %(name)s") % {"name": name}
+    return f"{kind} {name}"
 
 
 def worker(name: str | None) -> SafeString | str:

@@ -1,6 +1,6 @@
 """The page of one process, and its live part: for the engine's admin and for an app's own."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
@@ -10,6 +10,7 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 
 from workers.admin import lists, panel
+from workers.admin.verbs import offers
 
 
 class ProcessPageAdmin(admin.ModelAdmin):
@@ -20,6 +21,10 @@ class ProcessPageAdmin(admin.ModelAdmin):
 
     change_form_template = "admin/workers/process_page.html"
     live_template: str
+    #: Where the links to verbs stand, for their way back; see ``verbs.places``.
+    origin: ClassVar[str] = ""
+    #: Verbs that the page has its own way for.
+    own_verbs: ClassVar[frozenset[str]] = frozenset()
 
     def get_urls(self) -> list[URLPattern]:
         name = f"{self.opts.app_label}_{self.opts.model_name}_live"
@@ -36,6 +41,9 @@ class ProcessPageAdmin(admin.ModelAdmin):
         return {
             "row": row,
             "panel": shown,
+            "offers": offers.of(
+                request, shown.standing, origin=self.origin, without=self.own_verbs
+            ),
             "live_template": self.live_template,
             "live_url": self._live_url(row),
             # A look at the past stands still.

@@ -14,7 +14,6 @@ from workers.admin.timeline import Timeline
 from workers.models import Alert, Process, Step
 from workers.progress import StepProgress
 from workers.states import StepState
-from workers.store import sql
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +67,7 @@ class Panel:
 def read(process_id: int, before: int | None = None) -> Panel:
     """Read a process; raise ``Process.DoesNotExist``.  ``before`` turns the timeline back."""
     process = standing.prefetched(Process.objects.all()).get(pk=process_id)
-    now = sql.read_clock()
-    there = standing.of(process, now)
+    there = standing.at_once(process)
     results = dict(Step.objects.filter(process=process).values_list("name", "result"))
     rows = {step.name: step for step in process.steps.all()}
     return Panel(

@@ -7,20 +7,24 @@ from django.contrib.admin import ShowFacets
 from django.contrib.admin.views.main import ChangeList
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
+from django.urls import URLPattern, path
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from workers.admin import columns, filters, search, standing, subjects
+from workers.admin import columns, filters, search, standing, subjects, waiting
+from workers.admin.bulk.lists import BulkListAdmin
 from workers.admin.columns import ProcessColumns
 from workers.admin.lists import LiveListAdmin, StandingChangeList
 from workers.admin.page import ProcessPageAdmin
 from workers.admin.readonly import ReadOnlyAdmin
+from workers.admin.verbs import VERBS
+from workers.admin.verbs.page import view_of
 from workers.models import Process
 
 
 @admin.register(Process)
-class ProcessAdmin(ProcessColumns, ReadOnlyAdmin, ProcessPageAdmin, LiveListAdmin):
-    """Processes, joined with their steps."""
+class ProcessAdmin(ProcessColumns, ReadOnlyAdmin, ProcessPageAdmin, BulkListAdmin, LiveListAdmin):
+    """Processes, joined with their steps, and what may be done to them."""
 
     process_path = ""
     live_template = "admin/workers/process/live.html"
@@ -46,6 +50,19 @@ class ProcessAdmin(ProcessColumns, ReadOnlyAdmin, ProcessPageAdmin, LiveListAdmi
     search_fields = ("subject",)
     search_help_text = _("Subject, id, or a step's idempotency key")
     ordering = ("-id",)
+
+    def get_urls(self) -> list[URLPattern]:
+        wrap = self.admin_site.admin_view
+        verbs = [
+            path(
+                f"<int:pk>/{verb.address}",
+                wrap(view_of(verb)),
+                name=f"workers_process_{verb.name}",
+            )
+            for verb in VERBS
+        ]
+        listing = path("waiting/", wrap(waiting.show), name="workers_process_waiting")
+        return [*verbs, listing, *super().get_urls()]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Process]:
         return standing.prefetched(super().get_queryset(request))

@@ -7,9 +7,11 @@ from typing import Any, TypeVar
 from django.db.models import Model, Prefetch, QuerySet
 
 from workers import progress
+from workers.explaining import Held
 from workers.models import Alert, Process, Step
 from workers.progress import ProcessProgress, StepProgress
 from workers.states import StepState
+from workers.store import holds, sql
 
 M = TypeVar("M", bound=Model)
 
@@ -52,7 +54,15 @@ def prefetched(queryset: QuerySet[M], path: str = "") -> QuerySet[M]:
     )
 
 
-def of(process: Process, now: datetime) -> Standing:
-    """Return where a process stands that was fetched with ``prefetched``."""
+def of(process: Process, now: datetime, held: Held) -> Standing:
+    """Return where a process stands that was fetched with ``prefetched``.
+
+    ``held`` is what operators hold just now.
+    """
     open_alerts: list[Alert] = process.open_alerts  # type: ignore[attr-defined]
-    return Standing(process, progress.of(process, now), open_alerts, now)
+    return Standing(process, progress.of(process, now, held), open_alerts, now)
+
+
+def at_once(process: Process) -> Standing:
+    """Return where one process stands just now; of a list's, read clock and holds once."""
+    return of(process, sql.read_clock(), holds.current())

@@ -8,13 +8,15 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from workers.admin import marks, wording
+from workers.admin import gists, marks, wording
 from workers.models import Journal, Process
 
 #: Journal rows on one page; older ones are a click away.
 PAGE = 200
+#: Lines about an agent.
+AGENT_LINES = 10
 #: Details that a line's own sentence tells already.
-TOLD = frozenset({"step", "reason"})
+TOLD = frozenset({"step", "reason", "changes", "question", "by_hand"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +68,13 @@ def read(process: Process, before: int | None = None, limit: int = PAGE) -> Time
 
 def _line(row: Journal, since: datetime) -> Line:
     detail = row.detail if isinstance(row.detail, dict) else {"detail": row.detail}
+    by_hand = bool(detail.get("by_hand"))
     return Line(
         id=row.pk,
         at=row.at,
         offset=offset((row.at - since).total_seconds()),
-        event=wording.event(row.event, of_step=row.step_id is not None),
-        tone=wording.tone(row.event),
+        event=wording.event(row.event, of_step=row.step_id is not None, by_hand=by_hand),
+        tone=wording.tone(row.event, by_hand=by_hand),
         step=row.step.name if row.step else "",
         gist=_gist(detail, row.at),
         before=row.before,
@@ -96,6 +99,7 @@ def _gist(detail: Mapping[str, Any], at: datetime) -> str:
         marks.fault_text(detail.get("fault")),
         _counted(detail),
         _swapped(detail),
+        *gists.of(detail, at),
         _took(detail.get("started_at"), at),
     ]
     return " · ".join(part for part in said if part)
@@ -128,6 +132,12 @@ def _took(started_at: Any, at: datetime) -> str:
         return ""
     taken = f"{seconds:.2f} s" if seconds < 10 else marks.duration(seconds)
     return _("took %(time)s") % {"time": taken}
+
+
+def of_agent(agent: str) -> list[Line]:
+    """Return what operators last set on an agent; such rows belong to no process."""
+    rows = Journal.objects.filter(process=None, event="flow_set", detail__agent=agent)
+    return [_line(row, row.at) for row in rows.order_by("-id")[:AGENT_LINES]]
 
 
 def _text(value: Any) -> str:

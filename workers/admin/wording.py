@@ -45,6 +45,16 @@ STEP_EVENTS: dict[str, Text] = {
     "cancelled": _("Called off"),
     "nothing_to_undo": _("Nothing to undo after all"),
     "compensated": _("Its effect was undone"),
+    "deferred": _("Asked, and waits for an answer"),
+    "escalated": _("The answer is overdue: an operator was told"),
+    "answer_kept": _("An answer came early and is kept"),
+    "hurried": _("Tried again without waiting"),
+    "retimed": _("Its time was set"),
+    "begins_again": _("Begins again, with a new idempotency key"),
+    "restored": _("Its claim was void after the database was restored"),
+    "outcome_unknown": _("Nobody knows whether it happened, and it must not be repeated"),
+    "key_expired": _("Nobody knows whether it happened, and the service has forgotten its key"),
+    "condition_failed": _("Its condition could not be worked out"),
 }
 
 #: What happened to the process as a whole.
@@ -57,6 +67,21 @@ PROCESS_EVENTS: dict[str, Text] = {
     "compensating": _("Turned round: what was done is being undone"),
     "compensated": _("Undone"),
     "cancelled": _("Cancelled"),
+    "paused": _("Paused by an operator"),
+    "unpaused": _("Resumed by an operator"),
+    "resumed": _("Goes on: the last step in error was dealt with"),
+    "input_edited": _("Its input was changed"),
+    "begins_again": _("Goes on, from the steps that begin again"),
+    "deadline_passed": _("The date by which it must have ended has passed"),
+    "restored": _("The database was restored to an earlier state: what may have run is in doubt"),
+    "held": _("Held by an operator"),
+    "lifted": _("A hold was lifted"),
+    "flow_set": _("The flow of an agent was set"),
+}
+#: The same of a step that a person ended.
+BY_HAND: dict[str, Text] = {
+    "processed": _("Completed by hand"),
+    "skipped": _("Skipped by hand"),
 }
 
 #: How an event is to be taken, where that is not plainly neutral.
@@ -74,6 +99,20 @@ TONES: dict[str, str] = {
     "skipped": "odd",
     "resubmitted": "person",
     "cancelled": "person",
+    "escalated": "odd",
+    "restored": "odd",
+    "outcome_unknown": "bad",
+    "key_expired": "bad",
+    "condition_failed": "bad",
+    "deadline_passed": "bad",
+    "paused": "person",
+    "unpaused": "person",
+    "hurried": "person",
+    "retimed": "person",
+    "input_edited": "person",
+    "held": "person",
+    "lifted": "person",
+    "flow_set": "person",
 }
 
 
@@ -85,11 +124,15 @@ def fault_kind(name: str) -> str:
     return str(FAULT_KINDS.get(name, name))
 
 
-def event(name: str, *, of_step: bool) -> str:
+def event(name: str, *, of_step: bool, by_hand: bool = False) -> str:
     """Return an event as a sentence; one that has none is told by its name."""
+    if by_hand and name in BY_HAND:
+        return str(BY_HAND[name])
     known = (STEP_EVENTS if of_step else PROCESS_EVENTS).get(name)
     return str(known or name.replace("_", " ").capitalize())
 
 
-def tone(name: str) -> str:
+def tone(name: str, *, by_hand: bool = False) -> str:
+    if by_hand:
+        return "person"
     return TONES.get(name, "plain")

@@ -1,11 +1,14 @@
 """Template filters of the admin's pages: the markup of ``workers.admin.marks``."""
 
 from datetime import datetime
+from typing import Any
 
 from django import template
 from django.utils.safestring import SafeString
 
-from workers.admin import icons, marks
+from workers import explaining
+from workers.admin import flow, icons, marks
+from workers.models import Flow, Hold
 
 register = template.Library()
 
@@ -33,3 +36,35 @@ def worker(name: str | None) -> SafeString | str:
 @register.filter
 def age_at(at: datetime | None, now: datetime) -> SafeString | str:
     return marks.age(at, now)
+
+
+@register.filter
+def time_left(at: datetime | None, now: datetime) -> SafeString | str:
+    return marks.countdown(at, now)
+
+
+@register.filter
+def breaker_mark(row: Flow, now: datetime) -> SafeString:
+    return flow.breaker_mark(row, now)
+
+
+@register.filter
+def report(progress: dict[str, Any]) -> str:
+    return explaining.report(progress)
+
+
+@register.filter
+def entry(mapping: dict[str, Any], key: str) -> Any:
+    """Return what a mapping has under a key that only the page knows."""
+    return mapping.get(key)
+
+
+@register.filter
+def hold_name(hold: Hold) -> str:
+    return marks.hold(hold.kind, hold.name)
+
+
+@register.simple_tag
+def held_now() -> list[Hold]:
+    """Return what operators hold just now, the longest hold first."""
+    return list(Hold.objects.filter(ended_at=None).order_by("began_at"))

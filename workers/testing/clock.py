@@ -75,8 +75,10 @@ def pass_time(seconds: float, process: Process | None = None) -> None:
     Leaves the clock alone, and with it leases, breakers and everything that is no step.
     """
     steps = Step.objects.all() if process is None else Step.objects.filter(process=process)
-    names = ("not_before", "claimed_at", "dispatch_by", "started_at", "complete_by")
-    names += ("escalate_at", "began_at", "key_used_at")
+    names = [
+        *("not_before", "claimed_at", "dispatch_by", "started_at", "complete_by"),
+        *("escalate_at", "began_at", "key_used_at"),
+    ]
     for step in steps:
         moved = {
             name: getattr(step, name) - timedelta(seconds=seconds)

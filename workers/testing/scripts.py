@@ -1,6 +1,6 @@
 """What an agent's next calls come to, said beforehand: faults, deaths, silence, results."""
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from workers import registry, runtime
-from workers.agent import Call
+from workers.agent import Call, Deferred
 from workers.exceptions import DeadlinePassed
 
-Result = dict[str, Any] | None
+Result = dict[str, Any] | Deferred | None
 Run = Callable[[Call], Result]
 
 
@@ -33,8 +33,9 @@ class Act:
     is_for_good: bool = False
 
 
-#: An exception is raised, a dict is the result, a callable gets the call and returns the result.
-Item = Act | Exception | dict[str, Any] | Run
+#: An exception is raised, a dict or a deferral is the answer, a callable gets the call and
+#: returns the answer.
+Item = Act | Exception | dict[str, Any] | Deferred | Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,8 @@ class Called:
     key: str
     attempt: int
     payload: dict[str, Any]
+    #: Whether the service was asked what became of an earlier call.
+    is_probe: bool = False
 
 
 def _die(call: Call, run: Run) -> Result:
@@ -70,6 +73,8 @@ dies = Act("dies", _die)
 runs_then_dies = Act("runs_then_dies", _run_and_die)
 #: The real agent is called, and is done after the deadline: nothing is said.
 is_late = Act("is_late", _be_late)
+#: The answer to a probe: no earlier call had its effect.
+never_happened = Act("never_happened", lambda call, run: None)
 
 
 def always(item: Item) -> Act:
@@ -80,24 +85,33 @@ def always(item: Item) -> Act:
 
 @contextmanager
 def scripted(
-    scripts: Mapping[str, Sequence[Item]], *, otherwise: Item = runs
+    scripts: Mapping[str, Sequence[Item]],
+    *,
+    otherwise: Item = runs,
+    probes: Mapping[str, Sequence[Item]] | None = None,
 ) -> Iterator[list[Called]]:
     """Say what the next calls of some agents do; yield the calls of all agents, in order.
 
     ``scripts`` has a list per agent, an item per call.  ``otherwise`` is what is done by a
     call that no list says anything about: of an agent that is not named, and of one whose
-    list is over.  By default that is the real agent.  Calls of one bundle are made one after
-    another here, in the test's own thread, so that a script means the same every time.
-    Raises ``UnknownAgent`` for a name that no agent has.
+    list is over.  By default that is the real agent.  ``probes`` is the same for what
+    queryable agents are asked after a call in doubt; a probe no list says anything about asks
+    the real agent, or finds that nothing happened where ``otherwise`` is something else.
+
+    Calls of one bundle are made one after another here, in the test's own thread, so that a
+    script means the same every time.  Raises ``UnknownAgent`` for a name that no agent has.
     """
     calls: list[Called] = []
-    script = {registry.agent(name).name: deque(map(_act, items)) for name, items in scripts.items()}
+    run = _queues(scripts)
+    probe = _queues(probes or {})
     rest = _act(otherwise)
+    unasked = runs if rest is runs else never_happened
     played = {}
     for agent in registry.agents():
-        played[agent.name] = copy(agent)
-        play = _player(agent.name, agent.run, script.get(agent.name, deque()), rest, calls)
-        played[agent.name].run = play  # type: ignore[method-assign,assignment]
+        name = agent.name
+        played[name] = one = copy(agent)
+        one.run = _player(name, agent.run, run[name], rest, calls)  # type: ignore[method-assign,assignment]
+        one.probe = _player(name, agent.probe, probe[name], unasked, calls, is_probe=True)  # type: ignore[method-assign,assignment]
     before = dict(registry._agents), runtime._threads
     registry._agents.update(played)
     runtime._threads = _OneByOne()  # type: ignore[assignment]
@@ -108,6 +122,13 @@ def scripted(
         registry._agents.update(agents)
 
 
+def _queues(scripts: Mapping[str, Sequence[Item]]) -> defaultdict[str, deque[Act]]:
+    found: defaultdict[str, deque[Act]] = defaultdict(deque)
+    for name, items in scripts.items():
+        found[registry.agent(name).name].extend(map(_act, items))
+    return found
+
+
 def _act(item: Item) -> Act:
     if isinstance(item, Act):
         return item
@@ -115,21 +136,33 @@ def _act(item: Item) -> Act:
         fault = item
 
         def throw(call: Call, run: Run) -> Result:
-            raise fault
+            # Raised again and again, it would carry the frames of every time before.
+            raise fault.with_traceback(None)
 
         return Act(f"raises {fault!r}", throw)
     if isinstance(item, dict):
         result = item
         return Act(f"answers {result}", lambda call, run: dict(result))
+    if isinstance(item, Deferred):
+        deferral = item
+        return Act(f"defers {deferral}", lambda call, run: deferral)
     if callable(item) and not isinstance(item, type):
         own = item
         return Act(f"calls {own!r}", lambda call, run: own(call))
     raise TypeError(f"{item!r} is nothing that a call can do.")
 
 
-def _player(name: str, run: Run, script: deque[Act], otherwise: Act, calls: list[Called]) -> Run:
+def _player(
+    name: str,
+    run: Run,
+    script: deque[Act],
+    otherwise: Act,
+    calls: list[Called],
+    *,
+    is_probe: bool = False,
+) -> Run:
     def play(call: Call) -> Result:
-        calls.append(Called(name, call.step, call.key, call.attempt, call.payload))
+        calls.append(Called(name, call.step, call.key, call.attempt, call.payload, is_probe))
         act = script[0] if script else otherwise
         if script and not act.is_for_good:
             script.popleft()

@@ -173,17 +173,22 @@ def _nudge_now() -> None:
     dispatch.nudge()
 
 
+def _nudge_never(seconds: float) -> None:
+    """Leave it to the poll: real seconds mean nothing here, and the test may be over by then."""
+
+
 @contextmanager
 def wired() -> Iterator[Wire]:
     """Have every message of this process go to a wire in memory for the time of a block."""
     wire = Wire()
-    before = dispatch._send, dispatch.nudge_later, scheduler._pause
+    before = dispatch._send, dispatch.nudge_later, dispatch.nudge_after, scheduler._pause
     dispatch._send = wire.take
     # From the caller's own thread: what a test looks at must not arrive after it has looked.
     dispatch.nudge_later = _nudge_now
+    dispatch.nudge_after = _nudge_never
     # A wire that was down before is no reason for a pause on this one.
     scheduler._pause = scheduler._Pause()
     try:
         yield wire
     finally:
-        dispatch._send, dispatch.nudge_later, scheduler._pause = before
+        dispatch._send, dispatch.nudge_later, dispatch.nudge_after, scheduler._pause = before

@@ -1,0 +1,178 @@
+"""Verbs on many rows: the preview is exact, what landed is told, and nothing else moves."""
+
+import re
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.test import Client
+from django.utils import timezone
+
+from orders.models import Order
+from tests.admin import toys
+from tests.admin.conftest import VERBS, every_row, order_in_error, order_with, staff
+from tests.toyflow import agents as toy
+from workers.models import Journal, Process, Step
+from workers.store import steering
+from workers.testing import Wire
+
+pytestmark = pytest.mark.django_db
+
+ORDERS, PROCESSES = "/admin/orders/order/", "/admin/workers/process/"
+#: Verb -> its permission, the event it leaves, and what one that changes looks like.
+PERMISSIONS = {
+    "resubmit": ("resubmit_process", "resubmitted"),
+    "retry": ("retry_step", "hurried"),
+    "pause": ("pause_process", "paused"),
+    "resume": ("pause_process", "unpaused"),
+    "cancel": ("cancel_process", "compensating"),
+}
+
+
+def select(client: Client, verb: str, url: str, pks: Iterable[int], **more: Any) -> Any:
+    data = {"action": f"{verb}_selected", "_selected_action": list(pks), **more}
+    return client.post(url, data)
+
+
+def seen_in(html: str) -> str:
+    found = re.search(r'name="seen" value="([^"]*)"', html)
+    assert found is not None
+    return found[1]
+
+
+def ready_for(verb: str) -> Order:
+    """Make an order that ``verb`` would change."""
+    if verb == "retry":
+        later = timezone.now() + timedelta(hours=1)
+        return order_with(charge_payment={"pending": True, "not_before": later})
+    order = order_in_error()
+    if verb == "resume":
+        steering.pause(order.process_id, actor="operator:ann", reason="wait")
+    return order
+
+
+@pytest.mark.parametrize("verb", PERMISSIONS)
+def test_exactly_what_was_shown_changes(verb: str, operator: Client) -> None:
+    changing = [ready_for(verb), ready_for(verb)]
+    staying, apart = order_with("processed"), ready_for(verb)
+    before = every_row()
+
+    shown = select(operator, verb, ORDERS, [row.pk for row in (*changing, staying)])
+
+    html = shown.content.decode()
+    assert shown.status_code == 200
+    assert "2 of 3 selected change." in html
+    listed, left = html.split("These stay as they are")
+    assert [str(row) in listed for row in (*changing, staying)] == [True, True, False]
+    assert str(staying) in left
+    assert every_row() == before
+
+    form = {"seen": seen_in(html), "reason": "The bank is back."}
+    response = operator.post(f"{ORDERS}{verb}/", form, follow=True)
+
+    event = PERMISSIONS[verb][1]
+    assert f"{'Try now' if verb == 'retry' else verb.capitalize()}: 2 changed." in (
+        response.content.decode()
+    )
+    entries = Journal.objects.filter(event=event, actor="operator:operator")
+    moved = set(entries.values_list("process_id", flat=True))
+    assert moved == {row.process_id for row in changing}
+    assert {entry.detail["reason"] for entry in entries} == {"The bank is back."}
+    assert LogEntry.objects.count() == 2
+    rest = {staying.process_id, apart.process_id}
+    after = every_row()
+    for old, new in zip(before["Process"], after["Process"], strict=True):
+        assert (old == new) or old["id"] not in rest
+
+
+@pytest.mark.parametrize("verb", PERMISSIONS)
+def test_sent_twice_it_lands_once_and_says_so(verb: str, operator: Client) -> None:
+    html = select(operator, verb, ORDERS, [ready_for(verb).pk]).content.decode()
+    form = {"seen": seen_in(html), "reason": "r"}
+    operator.post(f"{ORDERS}{verb}/", form)
+    after = every_row()
+
+    response = operator.post(f"{ORDERS}{verb}/", form, follow=True)
+
+    assert "1 was not:" in response.content.decode()
+    assert every_row() == after
+
+
+@pytest.mark.parametrize("verb", PERMISSIONS)
+def test_a_process_that_moved_is_left_and_told(verb: str, operator: Client) -> None:
+    order = ready_for(verb)
+    html = select(operator, verb, ORDERS, [order.pk]).content.decode()
+    sequence = Process.objects.get(pk=order.process_id).sequence
+    Process.objects.filter(pk=order.process_id).update(sequence=sequence + 1)
+    before = every_row()
+
+    form = {"seen": seen_in(html), "reason": "r"}
+    response = operator.post(f"{ORDERS}{verb}/", form, follow=True)
+
+    assert "has moved since" in response.content.decode()
+    assert every_row() == before
+
+
+@pytest.mark.parametrize("verb", PERMISSIONS)
+def test_whoever_may_not_has_no_such_action(verb: str) -> None:
+    order, permission = ready_for(verb), PERMISSIONS[verb][0]
+    client = staff("others", *(name for name in VERBS if name != permission))
+    process = Process.objects.get(pk=order.process_id)
+    form = {"seen": f"{process.pk}:{process.sequence}", "reason": "r"}
+    before = every_row()
+    for url in (ORDERS, PROCESSES):
+        assert f'value="{verb}_selected"' not in client.get(url).content.decode()
+        select(client, verb, url, [order.pk])
+        assert client.post(f"{url}{verb}/", form).status_code == 403
+        assert client.get(f"{url}{verb}/").status_code == 405
+    assert every_row() == before
+
+
+@pytest.mark.parametrize("verb", PERMISSIONS)
+def test_without_a_reason_or_with_a_forged_set_nothing_changes(verb: str, operator: Client) -> None:
+    order = ready_for(verb)
+    process = Process.objects.get(pk=order.process_id)
+    seen = f"{process.pk}:{process.sequence}"
+    before = every_row()
+    for bad in ({"seen": seen, "reason": " "}, {"seen": "x:1", "reason": "r"}, {"reason": "r"}):
+        assert operator.post(f"{ORDERS}{verb}/", bad).status_code == 400
+    assert every_row() == before
+
+
+def test_the_order_list_touches_no_process_of_another_kind(wire: Wire) -> None:
+    clerk, process = staff("clerk", "resubmit_order"), toys.failed(wire)
+    before = every_row()
+    form = {"seen": f"{process.pk}:{process.sequence}", "reason": "r"}
+    response = clerk.post(f"{ORDERS}resubmit/", form, follow=True)
+    assert "There is no process" in response.content.decode()
+    assert every_row() == before
+
+
+def test_processes_of_any_workflow_are_changed_from_their_own_list(
+    operator: Client, wire: Wire
+) -> None:
+    asked = toys.asked(wire, "Toy 2")
+    toy.script.clear()
+    resting = toys.resting(wire, "Toy 1")
+    html = select(operator, "retry", PROCESSES, [resting.pk, asked.pk]).content.decode()
+    assert "1 of 2 selected changes." in html
+    assert "Toy 2: no step of it waits to be tried again." in html
+
+    operator.post(f"{PROCESSES}retry/", {"seen": seen_in(html), "reason": "r"})
+    assert Step.objects.get(process=resting, name="two").not_before <= timezone.now()
+
+
+def test_those_left_out_are_named_up_to_a_number(operator: Client, monkeypatch: Any) -> None:
+    monkeypatch.setattr("workers.admin.bulk.selection.NAMED", 1)
+    orders = [order_in_error(), *(order_with("processed") for _ in range(3))]
+    html = select(operator, "cancel", ORDERS, [order.pk for order in orders]).content.decode()
+    assert "and 2 more" in html
+
+
+def test_the_preview_of_a_cancellation_counts_its_undo_steps(operator: Client, wire: Wire) -> None:
+    processes = [toys.asked(wire, f"Toy {n}") for n in (1, 2)]
+    html = select(operator, "cancel", PROCESSES, [row.pk for row in processes]).content.decode()
+    assert "undo_first: 2" in html
+    assert "unask: 2" in html

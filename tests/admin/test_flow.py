@@ -1,0 +1,122 @@
+"""Setting an agent's flow: window, rate, breaker by force."""
+
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.test import Client
+
+from tests.admin.conftest import VERBS, every_row, order_with, staff
+from workers import schedule
+from workers.models import Flow, Journal, Step
+
+pytestmark = pytest.mark.django_db
+
+URL = "/admin/workers/flow/payment.charge/set/"
+
+
+@pytest.fixture(autouse=True)
+def flow(db: None) -> Flow:
+    schedule.ensure_flow()
+    return Flow.objects.get(pk="payment.charge")
+
+
+def form(flow: Flow, **changes: Any) -> dict[str, Any]:
+    seen = f"{flow.window}:{flow.rate_per_second}:{flow.forced}"
+    filled = {"window": flow.window, "rate_per_second": "", "forced": "", "seen": seen}
+    return {**filled, "reason": "They asked us to.", **changes}
+
+
+def test_what_is_different_is_set_and_written_down(operator: Client, flow: Flow) -> None:
+    response = operator.post(
+        URL, form(flow, window=7, rate_per_second="2.5", forced="open"), follow=True
+    )
+
+    html = response.content.decode()
+    assert "forced: nothing → open; rate_per_second: nothing → 2.5; window: 100 → 7" in html
+    flow.refresh_from_db()
+    assert (flow.window, flow.rate_per_second, flow.forced) == (7, 2.5, "open")
+    entry = Journal.objects.get()
+    assert (entry.event, entry.actor, entry.process_id) == ("flow_set", "operator:operator", None)
+    assert entry.detail["reason"] == "They asked us to."
+    assert LogEntry.objects.get().object_id == "payment.charge"
+    assert "forced open" in html
+
+    page = operator.get(URL).content.decode()
+    assert "What operators set" in page
+    assert "They asked us to. · forced: nothing → open" in page
+    operator.post(URL, form(flow, window=7))
+    flow.refresh_from_db()
+    assert (flow.rate_per_second, flow.forced) == (None, None)
+
+
+def test_sent_twice_it_lands_once(operator: Client, flow: Flow) -> None:
+    filled = form(flow, window=7)
+    assert [operator.post(URL, filled).status_code for _ in range(2)] == [302, 409]
+    assert Journal.objects.count() == 1
+
+
+def test_of_two_who_set_it_the_second_is_told(operator: Client, flow: Flow) -> None:
+    first, second = form(flow, window=7), form(flow, window=9)
+    operator.post(URL, first)
+    before = every_row()
+
+    response = operator.post(URL, second)
+
+    html = response.content.decode()
+    assert response.status_code == 409
+    assert "was set by somebody else since the page was opened" in html
+    assert 'name="window" value="7"' in html
+    assert every_row() == before
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"window": "-1"},
+        {"window": "100001"},
+        {"window": "x"},
+        {"rate_per_second": "0"},
+        {"rate_per_second": "-1"},
+        {"rate_per_second": "nan"},
+        {"forced": "ajar"},
+        {"reason": " "},
+    ],
+)
+def test_a_value_that_cannot_be_changes_nothing(
+    operator: Client, flow: Flow, changes: dict[str, str]
+) -> None:
+    before = every_row()
+    assert operator.post(URL, form(flow, **changes)).status_code == 400
+    assert every_row() == before
+
+
+def test_nothing_different_is_refused(operator: Client, flow: Flow) -> None:
+    before = every_row()
+    response = operator.post(URL, form(flow))
+    assert response.status_code == 409
+    assert "Nothing is different" in response.content.decode()
+    assert every_row() == before
+
+
+def test_whoever_may_not_has_no_button(flow: Flow) -> None:
+    client = staff("others", *(name for name in VERBS if name != "operate_flow"))
+    before = every_row()
+    assert "/set/" not in client.get("/admin/workers/flow/").content.decode()
+    assert client.get(URL).status_code == 403
+    assert client.post(URL, form(flow, window=7)).status_code == 403
+    assert every_row() == before
+
+
+def test_methods_and_agents_that_are_not_there(operator: Client) -> None:
+    assert operator.put(URL).status_code == 405
+    assert operator.get("/admin/workers/flow/no.such/set/").status_code == 404
+    assert operator.get("/admin/workers/flow/payment.charge/change/").status_code == 200
+
+
+def test_a_step_that_waits_for_an_answer_holds_no_room(operator: Client) -> None:
+    order_with(charge_payment="started")
+    Step.objects.filter(name="charge_payment").update(deferral={"question": "?"})
+    rows = operator.get("/admin/workers/flow/").context["cl"].result_list
+    counts = {row.agent: row.counts for row in rows}
+    assert counts["payment.charge"]["processing"] == 0

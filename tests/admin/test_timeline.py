@@ -1,0 +1,152 @@
+"""Every journal event has its words, and what it is about is told at a glance."""
+
+import ast
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from tests.admin import toys
+from tests.admin.conftest import note, order_with
+from tests.toyflow import agents as toy
+from workers import callbacks, progress, tokens
+from workers.admin import wording
+from workers.models import Process, Step
+from workers.store import steering
+from workers.testing import Wire
+
+pytestmark = pytest.mark.django_db
+
+#: (event, of a step, its words)
+EVENTS = [
+    ("deferred", True, "Asked, and waits for an answer"),
+    ("escalated", True, "The answer is overdue: an operator was told"),
+    ("answer_kept", True, "An answer came early and is kept"),
+    ("paused", False, "Paused by an operator"),
+    ("unpaused", False, "Resumed by an operator"),
+    ("hurried", True, "Tried again without waiting"),
+    ("retimed", True, "Its time was set"),
+    ("input_edited", False, "Its input was changed"),
+    ("begins_again", False, "Goes on, from the steps that begin again"),
+    ("begins_again", True, "Begins again, with a new idempotency key"),
+    ("resumed", False, "Goes on: the last step in error was dealt with"),
+    ("deadline_passed", False, "The date by which it must have ended has passed"),
+    ("held", False, "Held by an operator"),
+    ("lifted", False, "A hold was lifted"),
+    ("flow_set", False, "The flow of an agent was set"),
+    ("restored", False, "The database was restored to an earlier state"),
+    ("restored", True, "Its claim was void after the database was restored"),
+    ("outcome_unknown", True, "Nobody knows whether it happened, and it must not be repeated"),
+    ("key_expired", True, "Nobody knows whether it happened, and the service has forgotten"),
+    ("condition_failed", True, "Its condition could not be worked out"),
+]
+
+
+@pytest.mark.parametrize(("event", "of_step", "words"), EVENTS)
+def test_an_event_is_a_sentence(event: str, of_step: bool, words: str) -> None:
+    assert wording.event(event, of_step=of_step).startswith(words)
+
+
+def test_what_a_person_ended_is_told_apart() -> None:
+    assert wording.event("processed", of_step=True, by_hand=True) == "Completed by hand"
+    assert wording.event("skipped", of_step=True, by_hand=True) == "Skipped by hand"
+    assert wording.event("skipped", of_step=True) == "Skipped"
+    assert wording.tone("processed", by_hand=True) == "person"
+
+
+@pytest.mark.parametrize(
+    ("event", "detail", "gist"),
+    [
+        ("deferred", {"question": "paid?"}, "“paid?”"),
+        ("retimed", {"timeout_seconds": [30, 60]}, "timeout_seconds: 30 → 60"),
+        ("hurried", {"not_before": ["2020-01-01T10:00:00+00:00", None]}, "10:00:00 → nothing"),
+        ("input_edited", {"changes": {"gift": [False, True]}}, "gift: false → true"),
+        ("input_edited", {"changes": {"a.b": ["<i>x</i>", "2020-01-01"]}}, "→ 2020-01-01"),
+        ("deadline_passed", {"deadline_at": "2020-01-01T10:00:00+00:00"}, "2020-01-01 10:00:00"),
+        ("restored", {"in_doubt": ["charge_payment"]}, "in doubt: charge_payment"),
+        ("compensating", {"begins_again": ["one", "two"]}, "begins again: one, two"),
+        ("resubmitted", {"nothing_happened": True}, "made sure that nothing had happened"),
+    ],
+)
+def test_what_it_is_about_is_told(
+    operator: Client, event: str, detail: dict[str, Any], gist: str
+) -> None:
+    order = order_with(charge_payment="started")
+    note(order, event, detail=detail)
+    html = operator.get(f"/admin/orders/order/{order.number}/change/").content.decode()
+    assert gist in html
+    assert "<i>x</i>" not in html
+
+
+@pytest.mark.parametrize(
+    "detail", [{"changes": "x"}, {"changes": {"a": 1}}, {"timeout_seconds": [1]}, {"in_doubt": 5}]
+)
+def test_a_detail_of_another_make_breaks_nothing(operator: Client, detail: dict[str, Any]) -> None:
+    order = order_with(charge_payment="started")
+    note(order, "input_edited", detail=detail)
+    assert operator.get(f"/admin/orders/order/{order.number}/change/").status_code == 200
+
+
+def test_what_a_process_waits_for_is_said(operator: Client, wire: Wire) -> None:
+    process = toys.asked(wire)
+    step = Step.objects.get(process=process, name="ask")
+    callbacks.progress(tokens.make(step.idempotency_key), {"percent": 40})
+
+    def shown() -> str:
+        return operator.get(f"/admin/workers/process/{process.pk}/live/").content.decode()
+
+    html = shown()
+    assert "ask waits for an answer since " in html
+    assert "“is it paid?”, until " in html
+    assert "last report at " in html
+    assert "percent: 40" in html
+
+    steering.pause(process.pk, actor="operator:ann", reason="")
+    assert "nothing new is begun" in shown()
+
+
+def test_a_whole_process_s_deadline_is_said(operator: Client, wire: Wire) -> None:
+    toy.script["toy.alpha"] = toys.raises(RuntimeError("broke"))
+    for workflow, then in (("toy_dated", "or it is undone"), ("toy_watched", "is told")):
+        process = toys.begun(wire, workflow)
+        html = operator.get(f"/admin/workers/process/{process.pk}/live/").content.decode()
+        assert "It must have ended by " in html
+        assert then in html
+
+
+def test_every_event_that_the_engine_writes_has_words() -> None:
+    known = set(wording.STEP_EVENTS) | set(wording.PROCESS_EVENTS)
+    assert _written() <= known, _written() - known
+
+
+def _written() -> set[str]:
+    """Return the constant events of the engine's journal entries."""
+    found: set[str] = set()
+    for path in (Path(__file__).parents[2] / "workers").rglob("*.py"):
+        if {"admin", "testing", "migrations"} & set(path.parts):
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call):
+                found |= _event_of(node)
+    return found
+
+
+def _event_of(call: ast.Call) -> set[str]:
+    name = getattr(call.func, "attr", getattr(call.func, "id", ""))
+    place = {"note": 0, "_note": 2, "move": 2, "move_process": 1}.get(name)
+    values = [keyword.value for keyword in call.keywords if keyword.arg == "event"]
+    if place is not None and len(call.args) > place:
+        values.append(call.args[place])
+    return {
+        str(value.value)
+        for value in values
+        if isinstance(value, ast.Constant) and isinstance(value.value, str)
+    }
+
+
+def test_a_process_without_a_claim_says_what_it_is_paused_for(wire: Wire) -> None:
+    process = toys.editable(wire)
+    Process.objects.filter(pk=process.pk).update(paused_at=process.created_at)
+    found = progress.snapshot(process.pk)
+    assert found.steps[0].explanation == "waits until the process is resumed"

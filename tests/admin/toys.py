@@ -1,0 +1,78 @@
+"""Processes of the toy workflows, each brought to where an operator has something to do."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+from django.utils import timezone
+
+from tests.toyflow import agents as toy
+from workers import schedule
+from workers.agent import Call, Deferred
+from workers.exceptions import Permanent, Transient
+from workers.models import Process, Step
+from workers.store import steering
+from workers.submission import submit
+from workers.testing import Wire
+
+
+def raises(fault: Exception) -> Callable[[Call], dict[str, Any]]:
+    def run(call: Call) -> dict[str, Any]:
+        raise fault
+
+    return run
+
+
+def begun(wire: Wire, workflow: str, subject: str = "Toy 1", **input_: Any) -> Process:
+    """Submit a process and let it go as far as it goes."""
+    schedule.ensure_flow()
+    process = submit(workflow, subject=subject, input=input_)
+    wire.run_until_idle()
+    process.refresh_from_db()
+    return process
+
+
+def asked(wire: Wire, subject: str = "Toy 1", **deferral: Any) -> Process:
+    """A process whose step ``ask`` waits for an answer."""
+    toy.script["toy.alpha"] = lambda call: Deferred(
+        **{"within_seconds": 7200, "question": "is it paid?", **deferral}
+    )
+    return begun(wire, "toy_answered", subject, total="1480.00", note="<b>bold</b>")
+
+
+def failed(wire: Wire, subject: str = "Toy 1") -> Process:
+    """A process whose last step, ``then``, is in error; what came before is done."""
+    toy.script["toy.gamma"] = raises(Permanent("gone", "no such account"))
+    return begun(wire, "toy_answered", subject)
+
+
+def resting(wire: Wire, subject: str = "Toy 1") -> Process:
+    """A process whose step ``two`` is tried again in an hour."""
+    toy.script["toy.beta"] = raises(Transient("busy", "answered 500"))
+    process = begun(wire, "toy_line", subject)
+    later = timezone.now() + timedelta(hours=1)
+    Step.objects.filter(process=process, name="two").update(not_before=later)
+    return process
+
+
+def paused(wire: Wire, subject: str = "Toy 1") -> Process:
+    process = asked(wire, subject)
+    steering.pause(process.pk, actor="operator:ann", reason="stocktaking")
+    process.refresh_from_db()
+    return process
+
+
+def editable(wire: Wire, subject: str = "Toy 1") -> Process:
+    """A process whose step ``send`` has not begun, and of whose input some may be changed."""
+    schedule.ensure_flow()
+    given = {"customer": {"name": "Ada", "address": "1 High Street"}, "gift": False}
+    return submit("toy_editable", subject=subject, input=given)
+
+
+def done(wire: Wire, process: Process) -> None:
+    """Bring a process to its end, undone."""
+    if process.paused_at is not None:
+        steering.resume(process.pk, actor="operator:ann", reason="go on")
+    steering.undo(process.pk, outcome="cancelled", actor="operator:ann", reason="enough")
+    toy.script.clear()
+    wire.run_until_idle()

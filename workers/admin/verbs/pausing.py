@@ -1,0 +1,56 @@
+"""Pausing a process, and letting it go on."""
+
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as lazy
+
+from workers import verbs
+from workers.admin.verbs.rehearsal import NOBODY
+from workers.admin.verbs.verb import Preview, Section, Target, Verb, said_of
+from workers.states import StepState
+from workers.store import steering
+
+
+class Pause(Verb):
+    name = "pause"
+    label = lazy("Pause")
+    button = lazy("Pause it")
+    permission = "pause_process"
+    address = "pause/"
+    is_nudging = False
+
+    def preview(self, target: Target) -> Preview:
+        locked = target.rehearsal.copy()
+        verbs.pause(locked, NOBODY, "")
+        sentence = _(
+            "Nothing of %(subject)s is begun until somebody resumes it; a date by which it "
+            "must have ended still counts."
+        ) % {"subject": target.process.subject}
+        busy = [step.name for step in locked.steps if step.state == StepState.PROCESSING]
+        return Preview.saying(sentence, Section(_("In flight: goes on to its end"), tuple(busy)))
+
+    def perform(self, target: Target, actor: str, given: dict[str, Any]) -> str:
+        steering.pause(target.process.pk, actor=actor, **given)
+        return said_of(target, _("paused."))
+
+
+class Resume(Verb):
+    name = "resume"
+    label = lazy("Resume")
+    button = lazy("Resume it")
+    permission = "pause_process"
+    address = "resume/"
+
+    def preview(self, target: Target) -> Preview:
+        locked = target.rehearsal.copy()
+        verbs.resume(locked, NOBODY, "")
+        sentence = _("%(subject)s goes on by itself from where it is.") % {
+            "subject": target.process.subject
+        }
+        ready = [step.name for step in locked.steps if step.state == StepState.PENDING]
+        return Preview.saying(sentence, Section(_("Pending"), tuple(ready)))
+
+    def perform(self, target: Target, actor: str, given: dict[str, Any]) -> str:
+        steering.resume(target.process.pk, actor=actor, **given)
+        return said_of(target, _("resumed."))

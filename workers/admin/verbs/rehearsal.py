@@ -1,0 +1,51 @@
+"""Trying a verb out on a copy of a process's rows: what would happen, or why not.
+
+Reads nothing and writes nothing: the rows were read with the page.  The store decides anew,
+under its lock, when the verb is carried out.
+"""
+
+from collections.abc import Callable
+from copy import copy
+from dataclasses import fields
+from datetime import datetime
+from typing import TypeVar
+
+from workers.exceptions import StateError
+from workers.locked import LockedProcess
+from workers.models import Process, Step
+from workers.rows import ProcessRow, StepRow
+
+T = TypeVar("T")
+
+#: What is said to the journal in a rehearsal, where nobody reads it.
+NOBODY = "rehearsal"
+_PROCESS = tuple(field.name for field in fields(ProcessRow))
+#: Large and looked at by no verb.
+_STEP = tuple(field.name for field in fields(StepRow) if field.name not in ("result", "is_filed"))
+
+
+class Rehearsal:
+    """A process as it was read, for verbs to be tried out on, each on a copy of its own."""
+
+    def __init__(self, process: Process, now: datetime) -> None:
+        """Take over a process that was read with its steps."""
+        self._process = ProcessRow(**{name: getattr(process, name) for name in _PROCESS})
+        ordered = sorted(process.steps.all(), key=lambda step: step.position)
+        self._steps = [_row(step) for step in ordered]
+        self._now = now
+
+    def copy(self) -> LockedProcess:
+        """Return the rows as a verb wants them; whatever it does to them stays with them."""
+        return LockedProcess(copy(self._process), [copy(step) for step in self._steps], self._now)
+
+    def refusal(self, verb: Callable[[LockedProcess], object]) -> str:
+        """Return why ``verb`` would be refused; empty when it would not."""
+        try:
+            verb(self.copy())
+        except StateError as error:
+            return str(error)
+        return ""
+
+
+def _row(step: Step) -> StepRow:
+    return StepRow(**{name: getattr(step, name) for name in _STEP})

@@ -1,0 +1,64 @@
+"""Steps that wait for somebody's answer: those that the user of a request may give."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.core.paginator import Paginator
+from django.db.models import Exists, Min, OuterRef, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_safe
+
+from workers.admin import subjects
+from workers.admin.lists import LiveMedia
+from workers.admin.verbs.answering import PERMISSION
+from workers.models import Journal, Process, Step
+from workers.states import StepState
+from workers.store import sql
+
+PAGE = 50
+
+
+def steps(user: Any) -> QuerySet[Step]:
+    """Return the deferred steps that ``user`` may answer, the oldest first.
+
+    Each says in ``is_escalated`` whether an operator was told that its answer is overdue.
+    """
+    asked = Step.objects.filter(state=StepState.PROCESSING, deferral__isnull=False)
+    named = set(asked.order_by().values_list("deferral__permission", flat=True).distinct())
+    allowed = [name for name in named if user.has_perm(name or PERMISSION)]
+    told = Journal.objects.filter(
+        step=OuterRef("pk"), attempt=OuterRef("attempt"), event="escalated"
+    )
+    found = asked.filter(deferral__permission__in=allowed)
+    return found.annotate(is_escalated=Exists(told)).order_by("started_at", "pk")
+
+
+def pile(user: Any) -> dict[str, Any]:
+    """Return how many steps wait for ``user``, and since when the oldest does."""
+    found = steps(user)
+    oldest = found.order_by().aggregate(oldest=Min("started_at"))["oldest"]
+    return {"count": found.count(), "oldest": oldest}
+
+
+@require_safe
+def show(request: HttpRequest) -> HttpResponse:
+    """Answer with the list; a user who may answer nothing gets an empty one."""
+    found = steps(request.user).select_related("process").defer("process__input", "result", "reply")
+    page = Paginator(found, PAGE).get_page(request.GET.get("page"))
+    known = subjects.pages(step.process_id for step in page)
+    lines = [(step, known.get(step.process_id)) for step in page]
+    now = sql.read_clock()
+    context = {
+        **admin.site.each_context(request),
+        "title": _("Waiting for somebody"),
+        "page": page,
+        "lines": lines,
+        "now": now,
+        "server_now": now.isoformat(),
+        "media": forms.Media(LiveMedia),
+        "opts": Process._meta,
+    }
+    return TemplateResponse(request, "admin/workers/waiting.html", context)

@@ -1,0 +1,157 @@
+"""Why a process stands where it stands, in sentences for people.  Pure."""
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Any
+
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from workers.models import Process, Step
+from workers.states import FINAL_PROCESS_STATES, FORWARD_PROCESS_STATES, ProcessState, StepState
+
+#: What operators hold, as (kind, name).
+Held = Collection[tuple[str, str]]
+
+
+def step(row: Step, process: Process, now: datetime, held: Held) -> str:
+    """Return what a step waits for, since when, and what comes next; empty where it is over."""
+    reason = (row.fault or {}).get("message", "")
+    match row.state:
+        case StepState.WAITING:
+            return _("waits for %(steps)s") % {"steps": ", ".join(row.after)}
+        case StepState.PENDING:
+            return _pending(row, process, now, held, reason)
+        case StepState.PROCESSING if row.deferral is not None:
+            return _deferred(row, row.deferral, now)
+        case StepState.PROCESSING:
+            return _processing(row, now)
+        case StepState.ERROR:
+            return _("failed for good: %(reason)s") % {"reason": reason}
+        case StepState.SKIPPED:
+            return _("skipped: %(reason)s") % {"reason": reason}
+    return ""
+
+
+def _pending(row: Step, process: Process, now: datetime, held: Held, reason: str) -> str:
+    if process.paused_at is not None:
+        return _("waits until the process is resumed")
+    holding = _held_by(row, held)
+    if holding:
+        return holding
+    if row.not_before is not None and row.not_before > now:
+        if row.fault:
+            return _("tried again in %(seconds)d s: %(reason)s") % {
+                "seconds": round((row.not_before - now).total_seconds()),
+                "reason": reason or _("no reason was given"),
+            }
+        return _("begins on %(at)s, not before") % {"at": moment(row.not_before, now)}
+    return _("waits for room at agent %(agent)s") % {"agent": row.agent}
+
+
+def _held_by(row: Step, held: Held) -> str:
+    if ("everything", "") in held:
+        return _("waits until operators lift the hold on everything")
+    if ("agent", row.agent) in held:
+        return _("waits until operators lift the hold on agent %(name)s") % {"name": row.agent}
+    if ("step", row.name) in held:
+        return _("waits until operators lift the hold on steps called %(name)s") % {
+            "name": row.name
+        }
+    return ""
+
+
+def _deferred(row: Step, deferral: dict[str, Any], now: datetime) -> str:
+    if row.complete_by is not None and row.complete_by <= now:
+        return _("got no answer in time: the Supervisor resets it at its next sweep")
+    said = _("waits for an answer since %(since)s") % {
+        "since": _written(deferral.get("since"), now)
+    }
+    if deferral.get("question"):
+        said += _(": “%(question)s”") % {"question": deferral["question"]}
+    if row.complete_by is not None:
+        said += _(", until %(at)s") % {"at": moment(row.complete_by, now)}
+    if deferral.get("progress"):
+        said += _(", last report at %(at)s: %(report)s") % {
+            "at": _written(deferral.get("reported_at"), now),
+            "report": report(deferral["progress"]),
+        }
+    return said
+
+
+def _processing(row: Step, now: datetime) -> str:
+    if row.complete_by is None:
+        return _("waits for a worker of agent %(agent)s since %(at)s") % {
+            "agent": row.agent,
+            "at": row.claimed_at.strftime("%H:%M:%S") if row.claimed_at else "",
+        }
+    left = (row.complete_by - now).total_seconds()
+    if left <= 0:
+        return _("its time is over: the Supervisor resets it at its next sweep")
+    return _("%(worker)s works on it, %(seconds)d s left") % {
+        "worker": row.locked_by,
+        "seconds": round(left),
+    }
+
+
+def headline(process: Process, steps: Sequence[tuple[Step, str]], now: datetime) -> str:
+    """Return what a process waits for, and what happens next; ``steps`` say what ``step`` said."""
+    said = [_state(process, steps)]
+    if process.state in FINAL_PROCESS_STATES:
+        return said[0]
+    if process.paused_at is not None:
+        at = moment(process.paused_at, now)
+        said.insert(0, _("Paused since %(at)s: nothing new is begun.") % {"at": at})
+    if process.deadline_at is not None and process.state in FORWARD_PROCESS_STATES:
+        is_undone = process.on_deadline == "compensate"
+        then = _("or it is undone") if is_undone else _("or an operator is told")
+        at = moment(process.deadline_at, now)
+        said.append(_("It must have ended by %(at)s, %(then)s.") % {"at": at, "then": then})
+    return " ".join(said)
+
+
+def _state(process: Process, steps: Sequence[tuple[Step, str]]) -> str:
+    match process.state:
+        case ProcessState.PROCESSED:
+            return _("Everything is done.")
+        case ProcessState.COMPENSATED:
+            return _("It could not be finished. Everything that was done has been undone.")
+        case ProcessState.CANCELLED:
+            return _("It was cancelled. Everything that was done has been undone.")
+    in_error = [(row, why) for row, why in steps if row.state == StepState.ERROR]
+    if process.state == ProcessState.ERROR:
+        # Of a process that was turned round it is the undo that needs somebody: the last.
+        row, why = in_error[-1 if process.outcome else 0] if in_error else (None, "")
+        return _("Needs an operator: %(step)s %(why)s.") % {
+            "step": row.name if row else "",
+            "why": why,
+        }
+    said = [
+        _("Somebody must decide: %(step)s %(why)s.") % {"step": row.name, "why": why}
+        for row, why in in_error
+        if row.on_failure == "ask" and process.state == ProcessState.PROCESSING
+    ]
+    for state in (StepState.PROCESSING, StepState.PENDING):
+        busy = [f"{row.name} {why}" for row, why in steps if row.state == state]
+        if busy:
+            return " ".join([*said, "; ".join(busy) + "."])
+    return " ".join(said) or _("Waits for the Scheduler to look at it.")
+
+
+def moment(at: datetime, now: datetime) -> str:
+    """Return an instant for people, without its date where that is today's."""
+    local = timezone.localtime(at)
+    is_today = local.date() == timezone.localtime(now).date()
+    return local.strftime("%H:%M:%S" if is_today else "%Y-%m-%d %H:%M:%S")
+
+
+def report(progress: dict[str, Any]) -> str:
+    """Return a progress report of deferred work in one line."""
+    return ", ".join(f"{key}: {value}" for key, value in progress.items())
+
+
+def _written(text: Any, now: datetime) -> str:
+    try:
+        return moment(datetime.fromisoformat(text), now)
+    except (TypeError, ValueError):
+        return "?"
