@@ -233,7 +233,7 @@ def test_twins_of_one_submission_key_are_one_order() -> None:
     assert [result for result in results if isinstance(result, Exception)] == []
     assert sorted(created for _, created in results) == [False] * 7 + [True]
     assert (Order.objects.count(), OrderLine.objects.count()) == (1, 1)
-    assert (Process.objects.count(), Step.objects.count()) == (1, 5)
+    assert (Process.objects.count(), Step.objects.count()) == (1, 6)
 
 
 @on_postgres

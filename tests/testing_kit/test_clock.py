@@ -161,16 +161,17 @@ def test_the_pause_after_a_refusal_ends_with_the_clock_s_time(wire: Wire, clock:
 
 
 def test_a_pause_of_frozen_time_is_none_of_real_time_and_the_other_way_round(wire: Wire) -> None:
-    submit("toy_line", subject="Toy 1", input={})
+    an_hour_ago = datetime.now(UTC) - timedelta(hours=1)
+    submit("toy_line", subject="Toy 1", input={}, now=an_hour_ago)
     wire.is_down = True
-    with frozen_clock():
+    with frozen_clock(an_hour_ago):
         scheduler.advance()
         assert scheduler._pause.is_on()
     assert not scheduler._pause.is_on()
 
     scheduler.advance()
     assert scheduler._pause.is_on()
-    with frozen_clock(NOON):
+    with frozen_clock():
         assert not scheduler._pause.is_on()
     assert scheduler._pause.is_on()
 

@@ -1,13 +1,14 @@
 """Scripts: what a call does, and what the engine makes of it."""
 
+from traceback import walk_tb
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group
 
 from tests.toyflow import agents as toy
-from workers import registry, runtime, scheduler
-from workers.agent import Call
+from workers import callbacks, registry, runtime, scheduler
+from workers.agent import Call, Deferred
 from workers.exceptions import Permanent, Refused, Transient, Unavailable, UnknownAgent
 from workers.models import Journal, Process, Step
 from workers.submission import submit
@@ -20,6 +21,7 @@ from workers.testing import (
     assert_processed,
     dies,
     is_late,
+    never_happened,
     runs,
     runs_then_dies,
     scripted,
@@ -147,6 +149,18 @@ def test_the_same_for_good(wire: Wire, clock: Clock) -> None:
     assert len([call for call in calls if call.agent == "toy.alpha"]) == 4
 
 
+def test_a_fault_raised_for_the_tenth_time_is_like_the_first(wire: Wire) -> None:
+    fault = Transient("http_500", "oops")
+    depths: list[int] = []
+    with scripted({"toy.alpha": [always(fault)]}):
+        for _ in range(10):
+            submitted("toy_fallback")
+            wire.run_until_idle()
+            depths.append(len(list(walk_tb(fault.__traceback__))))
+
+    assert len(set(depths)) == 1
+
+
 def test_what_is_done_otherwise_goes_for_unnamed_agents_and_for_lists_that_are_over(
     wire: Wire, clock: Clock
 ) -> None:
@@ -162,6 +176,52 @@ def test_what_is_done_otherwise_goes_for_unnamed_agents_and_for_lists_that_are_o
         "right": {"id": 1},
         "bottom": {"id": 1},
     }
+
+
+@pytest.mark.parametrize(
+    ("probe", "calls_made"),
+    [(never_happened, ["run", "probe", "run"]), ({"id": 7}, ["run", "probe"])],
+    ids=["never happened", "happened"],
+)
+def test_a_queryable_agent_is_asked_after_a_call_in_doubt(
+    wire: Wire, clock: Clock, probe: Any, calls_made: list[str]
+) -> None:
+    process = submitted("toy_queried")
+
+    with scripted({"toy.asker": [dies]}, otherwise={}, probes={"toy.asker": [probe]}) as calls:
+        wire.run_until_settled(clock)
+
+    assert_processed(process)
+    assert ["probe" if call.is_probe else "run" for call in calls] == calls_made
+    assert step(process, "pay").result == ({"id": 7} if probe == {"id": 7} else {})
+
+
+@pytest.mark.parametrize(
+    ("others", "asked"), [({}, 1), ({"otherwise": {}}, 0)], ids=["real", "scripted"]
+)
+def test_a_probe_no_list_says_anything_about_reaches_a_service_only_with_real_agents(
+    wire: Wire, clock: Clock, others: dict[str, Any], asked: int
+) -> None:
+    process = submitted("toy_queried")
+
+    with scripted({"toy.asker": [dies]}, **others):
+        wire.run_until_settled(clock)
+
+    assert_processed(process)
+    assert len(toy.calls["toy.asker?"]) == asked
+
+
+def test_a_deferral_leaves_the_step_to_an_answer(wire: Wire, clock: Clock) -> None:
+    process = submitted("toy_answered")
+
+    with scripted({"toy.alpha": [Deferred(600)]}, otherwise={}):
+        wire.run_until_idle()
+        assert step(process, "ask").deferral is not None
+        callbacks.complete_step(process.pk, "ask", {"yes": True}, actor="operator:ann")
+        wire.run_until_settled(clock)
+
+    assert_processed(process)
+    assert step(process, "ask").result == {"yes": True}
 
 
 def test_scripts_within_scripts_and_after_the_block_the_real_agents(wire: Wire) -> None:

@@ -218,8 +218,8 @@ def lost(worker: str, now: datetime | None = None) -> list[Claim]:
         found = sql.fetch(
             "SELECT t.id, t.process_id, t.claim_id, t.attempt, t.name, t.agent,"
             " t.timeout_seconds, t.failure_count, t.lost_count FROM workers_step t"
-            " WHERE t.state = 'processing' AND t.complete_by IS NULL AND t.dispatch_by < %s ORDER BY t.id LIMIT %s "
-            + sql.lock_rows("t", skip_locked=True),
+            " WHERE t.state = 'processing' AND t.complete_by IS NULL AND t.dispatch_by < %s"
+            " ORDER BY t.id LIMIT %s " + sql.lock_rows("t", skip_locked=True),
             [sql.instant_text(at), int(sas.claim_batch)],
         )
         claims = [Claim(row[0], row[1], UUID(str(row[2])), *row[3:8]) for row in found]
