@@ -51,6 +51,7 @@ class OrderAdmin(ProcessColumns, ReadOnlyAdmin, ProcessPageAdmin, BulkListAdmin,
         filters.StateFilter,
         filters.CurrentStepFilter,
         filters.AgentInErrorFilter,
+        filters.FaultFilter,
         "source",
         "created_at",
     )

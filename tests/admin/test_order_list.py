@@ -75,7 +75,7 @@ def test_many_orders_cost_as_many_queries_as_few(operator: Client) -> None:
         alert_about(order_in_error(), message=f"alert {_}")
 
     assert count({}) == few <= 25
-    assert count({"HX-Request": "true"}) == few_polled <= 14
+    assert count({"HX-Request": "true"}) == few_polled <= 15
 
 
 def test_a_poll_is_answered_with_the_rows_and_the_clock_alone(operator: Client) -> None:

@@ -125,5 +125,17 @@ class AgentInErrorFilter(ProcessFilter):
         return _has_step(self.path, agent=value, state=StepState.ERROR)
 
 
+class FaultFilter(ProcessFilter):
+    title = _("fault in error")
+    parameter_name = "fault"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        codes = Step.objects.filter(state=StepState.ERROR, fault__code__isnull=False).order_by()
+        return self.named(request, codes.values_list("fault__code", flat=True).distinct())
+
+    def condition(self, value: str) -> Q:
+        return _has_step(self.path, fault__code=value, state=StepState.ERROR)
+
+
 def _has_step(path: str, **wanted: Any) -> Q:
     return Q(**{f"{path}pk__in": Step.objects.filter(**wanted).values("process_id")})

@@ -11,7 +11,7 @@ from django.urls import URLPattern, path
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from workers.admin import columns, filters, search, standing, subjects, waiting
+from workers.admin import causes, columns, filters, search, standing, subjects, waiting
 from workers.admin.bulk.lists import BulkListAdmin
 from workers.admin.columns import ProcessColumns
 from workers.admin.lists import LiveListAdmin, StandingChangeList
@@ -44,6 +44,7 @@ class ProcessAdmin(ProcessColumns, ReadOnlyAdmin, ProcessPageAdmin, BulkListAdmi
         filters.StateFilter,
         filters.CurrentStepFilter,
         filters.AgentInErrorFilter,
+        filters.FaultFilter,
         "workflow",
     )
     show_facets = ShowFacets.ALWAYS
@@ -62,7 +63,8 @@ class ProcessAdmin(ProcessColumns, ReadOnlyAdmin, ProcessPageAdmin, BulkListAdmi
             for verb in VERBS
         ]
         listing = path("waiting/", wrap(waiting.show), name="workers_process_waiting")
-        return [*verbs, listing, *super().get_urls()]
+        grouped = path("causes/", wrap(causes.show), name="workers_process_causes")
+        return [*verbs, listing, grouped, *super().get_urls()]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Process]:
         return standing.prefetched(super().get_queryset(request))
