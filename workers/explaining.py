@@ -28,6 +28,9 @@ def step(row: Step, process: Process, now: datetime, held: Held) -> str:
             return _processing(row, now)
         case StepState.ERROR:
             return _("failed for good: %(reason)s") % {"reason": reason}
+        case StepState.SKIPPED if not reason:
+            # Its condition was false, or somebody said so: the journal tells which.
+            return _("not needed")
         case StepState.SKIPPED:
             return _("skipped: %(reason)s") % {"reason": reason}
     return ""

@@ -95,3 +95,9 @@ def test_a_headline(process: dict[str, Any], steps: list[Any], text: str) -> Non
 def test_a_date_that_does_not_count_any_more_is_not_said(state: str) -> None:
     found = explaining.headline(Process(state=state, deadline_at=NOW + HOUR), [], NOW)
     assert "must have ended" not in found
+
+
+def test_a_step_that_was_not_needed_says_so() -> None:
+    assert said(state="skipped") == "not needed"
+    fault = {"kind": "permanent", "message": "no such address"}
+    assert said(state="skipped", fault=fault) == "skipped: no such address"
