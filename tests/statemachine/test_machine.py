@@ -1,0 +1,64 @@
+"""Whatever happens, in any order: nothing is lost and nothing happens twice.
+
+``STATEMACHINE_EXAMPLES`` is how many examples there are in all, ``STATEMACHINE_SEED`` what they
+are drawn from; a failure says its seed.
+"""
+
+import logging
+import os
+from collections.abc import Iterator
+from random import SystemRandom
+
+import pytest
+from django.db import connection
+from django.test import override_settings
+from hypothesis import HealthCheck, seed, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from tests.statemachine.machine import Engine
+from workers import schedule
+
+PARTS = 4
+STEPS = 50
+#: In all; PostgreSQL takes longer for each and meets the same decisions.
+EXAMPLES = {"sqlite": 300, "postgresql": 40}
+#: Small numbers, so that thresholds are reached within an example, and one message is a bundle.
+SETTINGS = {
+    "SAS_FAILURE_THRESHOLD": 2,
+    "SAS_UNDO_THRESHOLD": 2,
+    "SAS_BREAKER_THRESHOLD": 3,
+    "SAS_LOST_ALERT_COUNT": 2,
+    "SAS_AGENT_SLOTS": 1,
+}
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    """Keep the logs of thousands of mishaps out of the way; a failure shows the moves."""
+    logging.disable()
+    yield
+    logging.disable(logging.NOTSET)
+
+
+@pytest.mark.parametrize("part", range(1, PARTS + 1), ids=lambda part: f"part {part}")
+def test_whatever_happens_the_engine_is_sound(part: int) -> None:
+    schedule.ensure_flow()
+    examples = int(os.environ.get("STATEMACHINE_EXAMPLES", EXAMPLES[connection.vendor]))
+    drawn_from = int(os.environ.get("STATEMACHINE_SEED", SystemRandom().randrange(2**32)))
+    # A class of its own: the seed is kept on it.
+    machine = seed(drawn_from + part)(type("Engine", (Engine,), {}))
+    options = settings(
+        max_examples=max(1, examples // PARTS),
+        stateful_step_count=STEPS,
+        deadline=None,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    try:
+        with override_settings(**SETTINGS):
+            run_state_machine_as_test(machine, settings=options)
+    except BaseException as error:
+        error.add_note(f"Drawn from STATEMACHINE_SEED={drawn_from}, part {part}.")
+        raise
