@@ -27,14 +27,15 @@ def accept_return(order: Order, *, actor: str, reason: str = "") -> Process:
                 f"Order {order.number} is {order.process.state}. Only a processed order comes "
                 "back; one that is not can be cancelled."
             )
-        begun = Process.objects.filter(workflow=RETURN.name, input__order=order.number)
+        subject = f"Return of order {order.number}"
+        begun = Process.objects.filter(workflow=RETURN.name, subject=subject)
         # A parcel that never came, or was sent back to the buyer, may come again.
         if begun.exclude(state__in=[ProcessState.COMPENSATED, ProcessState.CANCELLED]).exists():
             raise ReturnRefused(f"The return of order {order.number} has begun already.")
         charge = order.process.steps.get(name="charge_payment")
         return submission.submit(
             RETURN.name,
-            subject=f"Return of order {order.number}",
+            subject=subject,
             # What the services are told: the stock room, and the payment service.
             input={
                 "order": order.number,

@@ -12,7 +12,10 @@ import time
 from tests.services import POSTGRES, answers
 
 #: The tests to which the database makes a difference.
-OF_THE_DATABASE = ["tests/integration", "tests/concurrency", "tests/shop", "tests/admin"]
+OF_THE_DATABASE = [
+    *("tests/integration", "tests/concurrency", "tests/shop", "tests/admin"),
+    *("tests/testing_kit", "tests/statemachine", "tests/guard/test_query_plans.py"),
+]
 
 
 def main(words: list[str]) -> int:

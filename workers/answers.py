@@ -9,6 +9,7 @@ from random import Random
 from typing import Any
 
 from workers import decisions
+from workers.effects import Effect
 from workers.locked import LockedProcess
 from workers.rows import StepRow
 from workers.states import ProcessState, StepState
@@ -50,6 +51,9 @@ def answer(
         return Outcome.IGNORED
     was_in_error = step.state == StepState.ERROR
     if fault is None:
+        # Whatever was said of it before: it happened.
+        locked.touch(step)
+        step.may_have_effect, step.is_in_doubt = step.effect != Effect.NONE, False
         decisions.apply_result(locked, step, body.get("result") or {}, actor, answered="callback")
     else:
         decisions.apply_fault(locked, step, fault, actor, rng)
@@ -63,7 +67,8 @@ def resume(locked: LockedProcess, actor: str) -> None:
     if locked.process.state != ProcessState.ERROR:
         return
     among = locked.undo_steps if locked.is_on_its_way_back else locked.forward_steps
-    if any(step.state == StepState.ERROR for step in among):
+    # A step that asks holds up what needs it, and nothing else.
+    if any(step.state == StepState.ERROR and step.on_failure != "ask" for step in among):
         return
     back = locked.is_on_its_way_back
     locked.move_process(
@@ -104,6 +109,9 @@ def _has_asked(step: StepRow) -> bool:
 def _keep(locked: LockedProcess, step: StepRow, body: dict[str, Any], actor: str) -> Outcome:
     if step.early is not None:
         return Outcome.REPEATED
+    if body.get("fault") is not None and step.attempt > 0:
+        # Of an attempt that is over, and has been dealt with.
+        return Outcome.IGNORED
     locked.touch(step)
     step.early = body
     locked.note("answer_kept", actor, step=step, detail={"step": step.name})

@@ -15,12 +15,13 @@ from workers.messages import fault_body, storable
 from workers.store import answering
 
 
-def step_of(token: str) -> tuple[int, str]:
-    """Return (process id, step name) for a token; raise ``BadToken``."""
-    found = answering.by_key(tokens.read(token))
+def step_of(token: str) -> tuple[str, int, str]:
+    """Return (key, process id, step name) for a token; raise ``BadToken``."""
+    key = tokens.read(token)
+    found = answering.by_key(key)
     if found is None:
-        raise BadToken("This callback token is over: what it was for has been undone.")
-    return found
+        raise BadToken(answering.OVER)
+    return key, *found
 
 
 def complete(
@@ -31,21 +32,24 @@ def complete(
     Repeating an answer is harmless: the second has no effect and is told ``repeated``.
     Raises ``BadToken``, and ``MessageError`` for a result that cannot be stored.
     """
-    process_id, step = step_of(token)
-    return complete_step(process_id, step, result, actor="callback", now=now)
+    key, process_id, step = step_of(token)
+    storable(result or {})
+    body = {"result": result or {}}
+    return _nudged(answering.answer(process_id, step, body, actor="callback", key=key, now=now))
 
 
 def fail(token: str, fault: Fault, now: datetime | None = None) -> Outcome:
     """Answer a deferred step with a fault, as its agent would have raised it."""
-    process_id, step = step_of(token)
-    return fail_step(process_id, step, fault, actor="callback", now=now)
+    key, process_id, step = step_of(token)
+    body = {"fault": fault_body(fault)}
+    return _nudged(answering.answer(process_id, step, body, actor="callback", key=key, now=now))
 
 
 def progress(token: str, progress: dict[str, Any], now: datetime | None = None) -> bool:
     """Report how far deferred work has come, for people.  False: it is not waited for."""
-    process_id, step = step_of(token)
+    key, process_id, step = step_of(token)
     storable(progress)
-    return answering.report_progress(process_id, step, progress, now)
+    return answering.report_progress(process_id, step, progress, key=key, now=now)
 
 
 def complete_step(

@@ -43,7 +43,7 @@ def plan(locked: LockedProcess, among: Collection[StepRow] | None = None) -> Pla
         if step.may_have_effect or step.is_at_work
     ]
     undoable = {
-        step.name: {**step.undo, "name": _undo_name(step)}
+        step.name: {**step.undo, "name": _undo_name(locked, step)}
         for step in acting
         if step.undo is not None and step.undo["agent"]
     }
@@ -58,6 +58,7 @@ def plan(locked: LockedProcess, among: Collection[StepRow] | None = None) -> Pla
                 name=undoable[step.name]["name"],
                 agent=undoable[step.name]["agent"],
                 effect=undoable[step.name].get("effect") or Effect.IDEMPOTENT,
+                key_retention_seconds=undoable[step.name].get("key_retention_seconds"),
                 after=[
                     undoable[later.name]["name"]
                     for later in successors(locked, step)
@@ -189,11 +190,12 @@ def _forward(locked: LockedProcess, step: StepRow) -> StepRow:
     return forward
 
 
-def _undo_name(step: StepRow) -> str:
+def _undo_name(locked: LockedProcess, step: StepRow) -> str:
     """Return what the undo of this use of a step is called: names are unique per process."""
     assert step.undo is not None
     name: str = step.undo["name"]
-    return name if step.generation == 1 else f"{name}_{step.generation}"
+    is_taken = any(one.name == name for one in locked.undo_steps)
+    return f"{name}_{step.generation}" if is_taken else name
 
 
 def successors(locked: LockedProcess, step: StepRow) -> list[StepRow]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from workers import compensation, policies
 from workers.backoff import Backoff
-from workers.effects import Effect, is_beyond_finding_out
+from workers.effects import Effect, is_doubtful
 from workers.locked import LockedProcess
 from workers.messages import Reply
 from workers.rows import StepRow
@@ -23,7 +23,7 @@ def holds(step: StepRow | None, reply: Reply) -> bool:
 def apply_reply(locked: LockedProcess, reply: Reply, actor: str, rng: Random | None = None) -> bool:
     """Apply one reply.  False: its claim no longer holds and nothing was changed."""
     step = locked.step(reply.step_id)
-    if step is None or not holds(step, reply):
+    if step is None or not holds(step, reply) or (reply.deferral and step.is_deferred):
         return False
     if reply.deferral is not None:
         _defer(locked, step, reply.deferral, actor)
@@ -96,8 +96,11 @@ def apply_fault(
     # Neither of the other kinds had an effect; what an earlier claim left in doubt remains so:
     # a gateway that refuses need not have asked who knows.
     step.fault = {**fault, "at": locked.now.isoformat()}
+    step.may_have_effect = step.is_in_doubt
+    if not step.is_in_doubt:
+        # Nothing happened under this key: its retention has not begun.
+        step.key_used_at = None
     if fault["kind"] == "unavailable":
-        step.may_have_effect = step.is_in_doubt
         step.unavailable_count += 1
         delay = max(
             Backoff(step.backoff_base_seconds, step.backoff_cap_seconds).seconds(
@@ -118,7 +121,6 @@ def apply_fault(
             not_before=step.not_before.isoformat(),
         )
         return
-    step.may_have_effect = step.is_in_doubt
     locked.move(
         step,
         StepState.ERROR,
@@ -191,9 +193,7 @@ def give_up_doubtful(locked: LockedProcess, step: StepRow, actor: str) -> bool:
 
     Returns whether it was ended; what follows is left to be decided, as after an expiry.
     """
-    if not step.is_in_doubt or not is_beyond_finding_out(
-        step.effect, step.key_retention_seconds, step.key_used_at, locked.now
-    ):
+    if not is_doubtful(step, locked.now):
         return False
     locked.touch(step)
     is_unsafe = step.effect == Effect.UNSAFE

@@ -2,6 +2,7 @@
 
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Protocol
 
 
 class Effect(StrEnum):
@@ -15,6 +16,20 @@ class Effect(StrEnum):
     UNSAFE = "unsafe"
     #: Call again: nothing outside is changed by it.
     NONE = "none"
+
+
+class _Called(Protocol):
+    effect: str
+    key_retention_seconds: int | None
+    key_used_at: datetime | None
+    is_in_doubt: bool
+
+
+def is_doubtful(step: _Called, now: datetime) -> bool:
+    """Say whether a step may have had its effect, and only a person can find out."""
+    return step.is_in_doubt and is_beyond_finding_out(
+        step.effect, step.key_retention_seconds, step.key_used_at, now
+    )
 
 
 def is_beyond_finding_out(

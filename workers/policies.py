@@ -9,9 +9,13 @@ failure goes to an operator.
 from datetime import timedelta
 
 from workers import compensation
+from workers.effects import is_doubtful
 from workers.locked import LockedProcess
 from workers.rows import StepRow
 from workers.states import FINAL_PROCESS_STATES, ProcessState, StepState
+
+#: Code of the fault of a step whose condition could not be asked.
+CONDITION_FAILED = "condition_failed"
 
 
 def carry_out(locked: LockedProcess, step: StepRow, actor: str, *, is_counted: bool = True) -> None:
@@ -30,7 +34,7 @@ def carry_out(locked: LockedProcess, step: StepRow, actor: str, *, is_counted: b
         )
     elif locked.is_on_its_way_back:
         return
-    elif step.fallbacks and not step.may_have_effect:
+    elif step.fallbacks and not step.may_have_effect and not _is_unjudged(step):
         _fall_back(locked, step, actor)
     elif step.is_optional:
         locked.move(step, StepState.SKIPPED, "skipped", actor, public=True, reason=reason)
@@ -42,7 +46,7 @@ def carry_out(locked: LockedProcess, step: StepRow, actor: str, *, is_counted: b
     elif not locked.is_forward:
         # In error already, because of another step: an operator sees both.
         _tell(locked, step, reason, is_counted=is_counted)
-    elif step.on_failure == "wait":
+    elif step.on_failure == "wait" and not _is_waited_for_in_vain(locked, step):
         _wait(locked, step, actor)
     elif step.on_failure == "ask":
         locked.alert(
@@ -61,6 +65,16 @@ def carry_out(locked: LockedProcess, step: StepRow, actor: str, *, is_counted: b
         )
     else:
         _stop(locked, step, actor, reason)
+
+
+def _is_unjudged(step: StepRow) -> bool:
+    """Say whether nobody could tell if the step is wanted at all."""
+    return (step.fault or {}).get("code") == CONDITION_FAILED
+
+
+def _is_waited_for_in_vain(locked: LockedProcess, step: StepRow) -> bool:
+    """Say whether the step could not be called after the wait either."""
+    return _is_unjudged(step) or is_doubtful(step, locked.now)
 
 
 def carry_out_deadline(locked: LockedProcess, actor: str) -> None:
@@ -126,11 +140,13 @@ def _fall_back(locked: LockedProcess, step: StepRow, actor: str) -> None:
             **step.undo,
             "agent": following.get("undo_agent"),
             "effect": following.get("undo_effect"),
+            "key_retention_seconds": following.get("undo_key_retention_seconds"),
         }
     step.failure_threshold = following.get("failure_threshold") or step.failure_threshold
     step.effect = following.get("effect") or step.effect
     step.key_retention_seconds = following.get("key_retention_seconds")
-    step.key_used_at = None
+    # Another service, another key: what the one before says of its own is none of its business.
+    step.begin_generation()
     step.give_attempts_back()
     step.not_before = locked.now
     locked.move(

@@ -84,16 +84,17 @@ def finish(locked: LockedProcess, actor: str) -> None:
         if step.name in process.renews:
             _renew(locked, step, actor)
     process.outcome, process.renews = None, []
+    # What failed beside it meanwhile was left alone, and is to be decided on now.
+    process.needs_decision = any(step.state == StepState.ERROR for step in locked.forward_steps)
     locked.move_process(ProcessState.PROCESSING, "begins_again", actor)
 
 
 def _renew(locked: LockedProcess, step: StepRow, actor: str) -> None:
     locked.touch(step)
-    step.idempotency_key = f"{step.idempotency_key.rsplit(':', 1)[0]}:{step.generation + 1}"
+    step.begin_generation()
     step.give_attempts_back()
     step.may_have_effect = step.is_in_doubt = False
-    step.key_used_at = step.not_before = None
-    step.early = step.fault = step.result = None
+    step.not_before = step.fault = step.result = None
     if step.state in CLOSED_STEP_STATES:
         locked.move(step, StepState.WAITING, "begins_again", actor)
 

@@ -97,6 +97,12 @@ class StepRow:
         last = self.idempotency_key.rpartition(":")[2]
         return int(last) if last.isdecimal() else 1
 
+    def begin_generation(self) -> None:
+        """Give the step a new idempotency key; nothing is known of it yet."""
+        stem = self.idempotency_key.rpartition(":")[0] or self.idempotency_key
+        self.idempotency_key = f"{stem}:{self.generation + 1}"
+        self.key_used_at = self.early = None
+
     def give_attempts_back(self) -> None:
         self.failure_count = self.unavailable_count = 0
         self.began_at = None
@@ -127,6 +133,7 @@ class PlannedUndo:
     name: str
     agent: str
     effect: str
+    key_retention_seconds: int | None
     after: list[str]
 
 

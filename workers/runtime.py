@@ -42,12 +42,15 @@ def perform(bundle: Bundle) -> int:
     agent = registry.agent(bundle.agent)
     if agent.is_local:
         return _perform_one_by_one(agent, bundle)
+    if agent.is_serial:
+        # One a bundle, unless it was sent before the agent became serial.
+        return sum(
+            _perform_here(agent, request, bundle.timeout_seconds) for request in bundle.requests
+        )
     began = monotonic()
     started = _start(bundle.requests, bundle.timeout_seconds)
     if not started:
         return 0
-    if agent.is_serial:
-        return _perform_here(agent, started[0], Deadline(bundle.timeout_seconds, began))
     return _perform_side_by_side(agent, started, Deadline(bundle.timeout_seconds, began))
 
 
@@ -107,8 +110,12 @@ def _perform_side_by_side(agent: Agent, requests: Sequence[Request], deadline: D
     return replied
 
 
-def _perform_here(agent: Agent, request: Request, deadline: Deadline) -> int:
-    """Run the one call of a bundle in the main thread, where the soft limit strikes it."""
+def _perform_here(agent: Agent, request: Request, timeout_seconds: float) -> int:
+    """Run one call in the main thread, where the soft limit strikes it."""
+    began = monotonic()
+    if not _start([request], timeout_seconds):
+        return 0
+    deadline = Deadline(timeout_seconds, began)
     try:
         reply = _call(agent, request, deadline)
     except SoftTimeLimitExceeded:

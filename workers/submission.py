@@ -31,12 +31,14 @@ def submit(
     Call it inside the transaction that makes what the process is about (``atomic``): then
     both exist or neither.  The process is durable once that transaction commits, whatever
     state the broker is in.  ``input`` is JSON and becomes the snapshot that agents work
-    from.  Raises ``UnknownWorkflow``.
+    from.  Raises ``UnknownWorkflow``, and ``ValueError`` for a priority below 0.
 
     ``lane`` names whose process it is: many of one lane do not hold up a few of another.
     Each level of ``priority`` is worth a head start of ``SAS_PRIORITY_SECONDS``.
     ``deadline_at`` overrides the workflow's own deadline.
     """
+    if priority < 0:
+        raise ValueError(f"priority is {priority}. Give 0 or more: the others come after it.")
     definition = registry.workflow(workflow, version)
     with transaction.atomic():
         process = submitting.submit(
@@ -61,7 +63,12 @@ def _completed(workflow: Workflow) -> Workflow:
 def _with_effect(spec: StepSpec) -> StepSpec:
     usual = spec.failure_threshold or int(sas.failure_threshold)
     agent = registry.agent(spec.agent)
-    undo = spec.undo and replace(spec.undo, effect=registry.agent(spec.undo.agent).effect)
+    undo = spec.undo
+    if undo is not None:
+        undoer = registry.agent(undo.agent)
+        undo = replace(
+            undo, effect=undoer.effect, key_retention_seconds=undoer.key_retention_seconds
+        )
     return replace(
         spec,
         failure_threshold=_threshold(spec.agent, usual),
@@ -81,6 +88,7 @@ def _fallback(fallback: Fallback, usual: int) -> Fallback:
         effect=agent.effect,
         key_retention_seconds=agent.key_retention_seconds,
         undo_effect=undo_agent.effect if undo_agent else None,
+        undo_key_retention_seconds=undo_agent.key_retention_seconds if undo_agent else None,
     )
 
 

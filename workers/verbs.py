@@ -9,9 +9,11 @@ from typing import Any
 
 from workers import answers
 from workers.decisions import apply_result
-from workers.effects import Effect, is_beyond_finding_out
-from workers.exceptions import StateError
+from workers.effects import Effect, is_doubtful
+from workers.exceptions import MessageError, StateError
 from workers.locked import LockedProcess
+from workers.messages import storable
+from workers.policies import CONDITION_FAILED
 from workers.rows import StepRow
 from workers.states import FINAL_PROCESS_STATES, ProcessState, StepState
 
@@ -48,7 +50,7 @@ def resubmit(
             f"{process.subject} is {process.state}, and no step of it is in error: "
             "there is nothing to resubmit."
         )
-    doubtful = [step.name for step in failed if _is_doubtful(locked, step)]
+    doubtful = [step.name for step in failed if is_doubtful(step, locked.now)]
     if doubtful and not nothing_happened:
         raise StateError(
             f"Nobody knows whether {', '.join(doubtful)} happened. Find out: complete the step "
@@ -71,9 +73,11 @@ def resubmit(
         if step.name in doubtful:
             step.may_have_effect = step.is_in_doubt = False
             step.key_used_at = None
+        is_unjudged = (step.fault or {}).get("code") == CONDITION_FAILED
         locked.move(
             step,
-            StepState.PENDING,
+            # Its condition is asked again.
+            StepState.WAITING if is_unjudged else StepState.PENDING,
             "resubmitted",
             actor,
             reason=reason,
@@ -81,12 +85,6 @@ def resubmit(
             nothing_happened=(step.name in doubtful) or None,
         )
     return names
-
-
-def _is_doubtful(locked: LockedProcess, step: StepRow) -> bool:
-    return step.is_in_doubt and is_beyond_finding_out(
-        step.effect, step.key_retention_seconds, step.key_used_at, locked.now
-    )
 
 
 def _give_back(locked: LockedProcess, step: StepRow) -> None:
@@ -176,6 +174,10 @@ def complete(
     """
     step = named(locked, name)
     _refuse_unless_idle(locked, step, "completed")
+    try:
+        storable(result)
+    except MessageError as error:
+        raise StateError(str(error)) from None
     locked.touch(step)
     step.may_have_effect = step.effect != Effect.NONE
     step.is_in_doubt = False

@@ -58,6 +58,7 @@ class Undo:
     agent: str
     #: Filled in from the agent's declaration.
     effect: str | None = None
+    key_retention_seconds: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,7 @@ class Fallback:
     #: Filled in from the agents' declarations.
     effect: str | None = None
     undo_effect: str | None = None
+    undo_key_retention_seconds: int | None = None
     key_retention_seconds: int | None = None
 
 

@@ -3,14 +3,14 @@
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from tests.concurrency.test_races import on_postgres
 from workers import schedule
 from workers.models import Process, Step
-from workers.store import claims, expiry, finding, replies
+from workers.store import claims, expiry, finding, flow, replies
 from workers.submission import submit
 
 pytestmark = pytest.mark.django_db
@@ -69,6 +69,11 @@ def plans_of(verb: Any) -> str:
     return "\n".join(plans)
 
 
+def room() -> None:
+    with transaction.atomic():
+        flow.LockedFlow({"toy.alpha"}, timezone.now()).room({})
+
+
 @on_postgres
 @pytest.mark.parametrize(
     ("verb", "index"),
@@ -79,12 +84,13 @@ def plans_of(verb: Any) -> str:
         (lambda: replies.filed(10), "step_filed_reply_idx"),
         (lambda: finding.flagged(10), "process_decision_idx"),
         (lambda: finding.standing_still(10), "process_open_idx"),
+        (room, "step_in_flight_idx"),
         (lambda: expiry.escalate("supervisor"), "step_escalation_idx"),
         (expiry.flag_overdue, "process_deadline_idx"),
         (lambda: submit("toy_line", subject="Next", input={}, lane="many"), "process_lane_idx"),
     ],
     ids=[
-        *("claim", "expire", "lost", "filed", "flagged", "standing still"),
+        *("claim", "expire", "lost", "filed", "flagged", "standing still", "room"),
         *("escalate", "overdue", "lane"),
     ],
 )

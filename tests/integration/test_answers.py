@@ -198,6 +198,85 @@ def test_an_overdue_answer_is_escalated_once(waiting: Process) -> None:
     assert only(waiting, "ask").state == "processing"
 
 
+def test_a_deferral_that_comes_twice_is_stale(wire: Wire) -> None:
+    toy.script["toy.alpha"] = defer
+    process = submit("toy_answered", subject="Toy 1", input={})
+    scheduler.advance()
+    while only(process, "ask").started_at is None:
+        wire.deliver(wire.messages[0])
+    (reply,) = wire.of("workers.settle")
+    wire.deliver(reply)
+    before = list(Step.objects.values())
+    wire.deliver(reply)
+
+    assert list(Step.objects.values()) == before
+    assert only(process, "ask").failure_count == 0
+
+
+def test_a_fault_that_comes_twice_is_not_the_next_agents(wire: Wire) -> None:
+    tokens.clear()
+    toy.script["toy.alpha"] = toy.script["toy.beta"] = defer
+    process = submit("toy_fallback_undo", subject="Toy 1", input={})
+    wire.run_until_idle()
+    gone = Permanent("gone", "not here")
+    assert callbacks.fail(tokens[0], gone) == Outcome.ACCEPTED
+    with pytest.raises(BadToken, match="over"):
+        callbacks.fail(tokens[0], gone)
+    wire.run_until_idle()
+    with pytest.raises(BadToken, match="over"):
+        callbacks.fail(tokens[0], gone)
+
+    ship = only(process, "ship")
+    assert (ship.state, ship.agent) == ("processing", "toy.beta")
+    assert tokens[0] != tokens[1]
+    callbacks.complete(tokens[1], {})
+    steering.undo(process.pk, outcome="cancelled", actor="ann", reason="")
+    wire.run_until_idle()
+    process.refresh_from_db()
+    assert process.state == "cancelled"
+    assert toy.calls["toy.other_undoer"] == [f"{ship.idempotency_key}:undo"]
+
+
+def test_an_old_fault_is_not_kept_for_the_next_attempt(wire: Wire) -> None:
+    toy.script["toy.quiet"] = lambda call: Deferred(within_seconds=60)
+    process = submit("toy_event", subject="Toy 1", input={})
+    wire.run_until_idle()
+    busy = Transient("busy", "later")
+    assert callbacks.fail_step(process.pk, "arrives", busy, actor="door") == Outcome.ACCEPTED
+    assert callbacks.fail_step(process.pk, "arrives", busy, actor="door") == Outcome.IGNORED
+    assert only(process, "arrives").early is None
+
+
+def test_a_result_after_a_fault_is_undone_with_the_rest(waiting: Process, wire: Wire) -> None:
+    callbacks.fail(tokens[0], Permanent("gone", "no such account"))
+    assert callbacks.complete(tokens[0], {"paid": True}) == Outcome.ACCEPTED
+    plan = steering.preview(waiting.pk)
+    assert "unask" in [planned.name for planned in plan.undo]
+
+
+def test_a_second_fault_of_what_stands_in_error_changes_nothing(waiting: Process) -> None:
+    callbacks.fail(tokens[0], Permanent("gone", "no such account"))
+    before = list(Step.objects.values())
+    assert callbacks.fail(tokens[0], Permanent("other", "other")) == Outcome.IGNORED
+    assert list(Step.objects.values()) == before
+
+
+def test_a_token_is_over_once_its_step_began_again_behind_ones_back(
+    waiting: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = callbacks.step_of
+
+    def step_of(token: str) -> tuple[str, int, str]:
+        found = real(token)
+        Step.objects.filter(name="ask").update(idempotency_key=found[0][:-1] + "2")
+        return found
+
+    monkeypatch.setattr(callbacks, "step_of", step_of)
+    with pytest.raises(BadToken, match="over"):
+        callbacks.complete(tokens[0], {})
+    assert only(waiting, "ask").state == "processing"
+
+
 def test_progress_is_noted_while_it_is_waited_for(waiting: Process) -> None:
     assert callbacks.progress(tokens[0], {"percent": 40}) is True
     assert only(waiting, "ask").deferral["progress"] == {"percent": 40}

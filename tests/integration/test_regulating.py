@@ -116,7 +116,25 @@ class TestRate:
         self.submit(10)
         claims.claim_due({"toy.alpha"}, "scheduler", NOW)
         assert flow.seconds_to_next(NOW) == pytest.approx(0.5)
-        assert flow.seconds_to_next(NOW + timedelta(seconds=5)) == 0
+        # With a token left it is not the rate that anything waits for.
+        assert flow.seconds_to_next(NOW + timedelta(seconds=5)) is None
+
+    @pytest.mark.parametrize("cause", ["held", "full"])
+    def test_what_waits_for_something_else_is_not_looked_at_again_at_once(
+        self, wire: Wire, monkeypatch: pytest.MonkeyPatch, cause: str
+    ) -> None:
+        asked: list[float] = []
+        monkeypatch.setattr("workers.dispatch.nudge_after", asked.append)
+        regulating.set_flow("toy.alpha", {"rate_per_second": 10}, actor="ann", reason="")
+        if cause == "held":
+            holds.hold("agent", "toy.alpha", actor="ann", reason="")
+        else:
+            Flow.objects.filter(agent="toy.alpha").update(window=1)
+        for n in range(3):
+            submit("toy_line", subject=f"Toy {n}", input={})
+        for _ in range(3):
+            scheduler.advance()
+        assert asked == []
 
     def test_without_a_rate_nothing_is_to_be_looked_at_again(self) -> None:
         self.submit(1)
@@ -235,6 +253,11 @@ class TestTurns:
         taken = claims.claim_due({"toy.alpha"}, "scheduler", later)
         open_ones = [one.process_id for one in taken if one.process_id not in done]
         assert open_ones == [first[8].pk, first[9].pk, last.pk]
+
+    def test_a_priority_below_zero_is_refused(self) -> None:
+        with pytest.raises(ValueError, match="0 or more"):
+            submit("toy_line", subject="Last", input={}, priority=-1)
+        assert not Process.objects.exists()
 
     def test_priority_is_a_head_start(self) -> None:
         usual = submit("toy_line", subject="Usual", input={}, now=NOW)

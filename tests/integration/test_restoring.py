@@ -107,6 +107,34 @@ def test_claims_are_void_and_count_no_failure(wire: Wire) -> None:
     assert toy.calls["toy.alpha"] == []
 
 
+def test_what_was_on_its_way_back_is_undone_once(wire: Wire) -> None:
+    process = submit("toy_undoable", subject="Toy 1", input={})
+    scheduler.advance()
+    wire.deliver_all("workers.run_bundle")
+    wire.drop_all()
+    steering.undo(process.pk, outcome="cancelled", actor="ann", reason="")
+    restore(process)
+    wire.run_until_idle()
+
+    process.refresh_from_db()
+    assert process.state == "cancelled"
+    assert [name for name, _ in toy.undone] == ["undo_top"]
+    assert invariants.violations() == []
+
+
+def test_a_filed_reply_is_what_happened(wire: Wire) -> None:
+    process = submit("toy_local", subject="Toy 1", input={})
+    scheduler.advance()
+    wire.deliver_all("workers.run_bundle")
+    wire.drop_all()
+    assert restore(process) == 0
+    wire.run_until_idle()
+
+    process.refresh_from_db()
+    assert process.state == "processed"
+    assert len(toy.calls["toy.writer"]) == 1
+
+
 def test_what_is_final_is_left_alone(wire: Wire) -> None:
     process = submit("toy_line", subject="Toy 1", input={})
     wire.run_until_idle()

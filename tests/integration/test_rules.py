@@ -82,6 +82,31 @@ class TestConditions:
         assert wire.states(process)["if_big"] == "skipped"
         assert wire.states(process)["last"] == "processed"
 
+    def test_a_condition_that_failed_is_asked_again(self, wire: Wire) -> None:
+        process = submit("toy_conditional", subject="Toy 1", input={})
+        Process.objects.update(input={"maybe": False})
+        steering.resubmit(process.pk, actor="ann", reason="mended")
+        assert only(process, "maybe").state == "skipped"
+        assert toy.calls["toy.alpha"] == []
+
+    def test_a_fall_back_is_no_answer_to_a_condition_that_failed(self, wire: Wire) -> None:
+        process = submit("toy_judged_fallback", subject="Toy 1", input={})
+        process.refresh_from_db()
+        assert (process.state, only(process, "ship").agent) == ("error", "toy.alpha")
+
+    def test_an_empty_result_is_a_result(self, wire: Wire) -> None:
+        toy.script["toy.alpha"] = lambda call: {}
+        process = submit("toy_after_empty", subject="Toy 1", input={})
+        wire.run_until_idle()
+        assert wire.states(process) == {"one": "processed", "two": "processed"}
+
+    def test_a_condition_that_breaks_the_database_takes_nothing_along(self, wire: Wire) -> None:
+        process = submit("toy_broken_condition", subject="Toy 1", input={})
+        wire.run_until_idle()
+        assert only(process, "one").failure_count == 0
+        assert wire.states(process) == {"one": "processed", "two": "error"}
+        assert only(process, "two").fault["code"] == "condition_failed"
+
     def test_a_version_nobody_knows_here_is_left_to_others(self, wire: Wire) -> None:
         process = submit("toy_conditional", subject="Toy 1", input={"maybe": False})
         toy.script["toy.beta"] = lambda call: {"size": 50}
@@ -379,6 +404,43 @@ class TestEffects:
         assert only(process, "pay").fault["code"] == "key_expired"
         assert len(toy.calls["toy.forgetful"]) == 1
         assert invariants.violations() == []
+
+    def test_an_outage_takes_nothing_of_a_keys_retention(self, wire: Wire) -> None:
+        toy.script["toy.forgetful"] = be_away
+        process = submit("toy_forgetful", subject="Toy 1", input={})
+        wire.run_until_idle()
+        pass_time(7200)
+        toy.script["toy.forgetful"] = fail
+        wire.run_until_idle()
+        assert (only(process, "pay").state, only(process, "pay").failure_count) == ("pending", 1)
+
+    def test_waiting_does_not_bring_a_forgotten_key_back(self, wire: Wire) -> None:
+        process = submit("toy_waits_in_vain", subject="Toy 1", input={})
+        self.start_and_lose(wire)
+        pass_time(3700)
+        wire.run_until_idle()
+        scheduler.advance()
+
+        process.refresh_from_db()
+        assert process.state == "error"
+        assert Alert.objects.get().code == "process_error"
+
+    def test_an_undo_does_not_use_a_forgotten_key_either(self, wire: Wire) -> None:
+        process = submit("toy_forgetful_undo", subject="Toy 1", input={})
+        wire.run_until_idle()
+        toy.script["toy.forgetful"] = fail
+        steering.undo(process.pk, outcome="cancelled", actor="ann", reason="")
+        scheduler.advance()
+        wire.deliver_all("workers.run_bundle")
+        wire.deliver_all("workers.settle")
+        assert len(toy.calls["toy.forgetful"]) == 1
+        pass_time(4000)
+        wire.run_until_idle()
+        scheduler.advance()
+
+        assert only(process, "unone").fault["code"] == "key_expired"
+        assert len(toy.calls["toy.forgetful"]) == 1
+        assert Alert.objects.filter(code="undo_stuck").exists()
 
     def test_within_its_retention_the_key_is_used_again(self, wire: Wire) -> None:
         process = submit("toy_forgetful", subject="Toy 1", input={})

@@ -213,6 +213,15 @@ class TestByHand:
         assert {name for name, _ in toy.undone} == {"undo_top", "undo_left", "undo_right"}
         assert invariants.violations() == []
 
+    @pytest.mark.parametrize("result", [{"a": "\x00"}, {"a": float("nan")}], ids=str)
+    def test_a_result_that_cannot_be_stored_is_refused(
+        self, failed: Process, result: dict[str, Any]
+    ) -> None:
+        before = rows()
+        with pytest.raises(StateError):
+            steering.complete(failed.pk, "left", result, actor="ann", reason="")
+        assert rows() == before
+
     def test_a_skipped_step_lets_the_process_go_on(self, failed: Process, wire: Wire) -> None:
         steering.skip(failed.pk, "left", actor="ann", reason="not needed")
         wire.run_until_idle()
@@ -290,6 +299,18 @@ class TestAsking:
         assert Alert.objects.get().code == "decision_needed"
         assert invariants.violations() == []
 
+    def test_what_another_step_needed_does_not_wait_for_the_asking_one(self, wire: Wire) -> None:
+        toy.script["toy.alpha"] = toy.script["toy.beta"] = refuse
+        process = submit("toy_asking", subject="Toy 1", input={})
+        wire.run_until_idle()
+        toy.script.clear()
+        steering.complete(process.pk, "b", {}, actor="ann", reason="by phone")
+        wire.run_until_idle()
+
+        assert wire.states(process)["b2"] == "processed"
+        process.refresh_from_db()
+        assert process.state == "error"
+
     def test_a_step_that_asks_is_resubmitted_while_the_others_run(self, wire: Wire) -> None:
         toy.script["toy.alpha"] = refuse
         process = submit("toy_asking", subject="Toy 1", input={})
@@ -346,7 +367,9 @@ class TestBeginningAgain:
         wire.run_until_idle()
 
         stopped.refresh_from_db()
-        # The other branch's failure still needs somebody.
+        # The other branch's failure still needs somebody: decided at the next look.
+        wire.run_until_idle()
+        stopped.refresh_from_db()
         assert stopped.state == "error"
         assert [name for name, _ in toy.undone] == ["undo_right"]
         assert len(toy.calls["toy.alpha"]) == 1
@@ -372,6 +395,47 @@ class TestBeginningAgain:
         assert undone == ["undo_top", "undo_top_2", "undo_top_3"]
         assert len({key for _, key in toy.undone}) == len(toy.undone)
         assert invariants.violations() == []
+
+    def test_what_fails_beside_it_meanwhile_is_decided_on_afterwards(self, wire: Wire) -> None:
+        toy.script["toy.beta"] = refuse
+        process = submit("toy_undoable", subject="Toy 1", input={})
+        scheduler.advance()
+        while only(process, "left").started_at is None:
+            wire.deliver(wire.messages[0])
+        replies = wire.of("workers.settle")
+        wire.drop_all()
+        steering.begin_again(process.pk, "right", actor="ann", reason="")
+        for message in replies:
+            wire.deliver(message)
+        toy.script.clear()
+        for _ in range(3):
+            wire.run_until_idle()
+
+        process.refresh_from_db()
+        assert process.state == "error"
+        assert Alert.objects.filter(process=process, code="process_error").count() == 1
+        assert invariants.violations() == []
+
+    def test_an_alert_that_was_acknowledged_is_raised_anew(
+        self, stopped: Process, wire: Wire
+    ) -> None:
+        Alert.objects.update(acknowledged_at="2026-01-01T00:00:00Z")
+        steering.begin_again(stopped.pk, "right", actor="ann", reason="")
+        for _ in range(3):
+            wire.run_until_idle()
+
+        stopped.refresh_from_db()
+        assert stopped.state == "error"
+        assert Alert.objects.filter(acknowledged_at=None).count() == 1
+
+    def test_an_early_answer_of_the_former_use_is_forgotten(self, wire: Wire) -> None:
+        toy.script["toy.gamma"] = refuse
+        process = submit("toy_answered", subject="Toy 1", input={})
+        wire.run_until_idle()
+        Step.objects.filter(process=process, name="ask").update(early={"result": {"old": True}})
+        steering.begin_again(process.pk, "first", actor="ann", reason="")
+        wire.run_until_idle()
+        assert only(process, "ask").early is None
 
     def test_an_effect_that_nothing_undoes_forbids_it(self, wire: Wire) -> None:
         toy.script["toy.beta"] = refuse

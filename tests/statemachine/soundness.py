@@ -97,12 +97,14 @@ class Soundness:
                 yield from self._missing_effects(steps)
 
     def _wrong_effects(self, process: Process, steps: list[Step]) -> Iterator[str]:
-        """Find effects that stand and should have been undone: all, or of earlier generations."""
+        """Find effects that stand and should not: of what was undone, or of what began again."""
         is_done = process.state == ProcessState.PROCESSED
-        current = {step.idempotency_key for step in steps if is_done}
+        current = {step.idempotency_key for step in steps}
         for (agent, key), times in self._services.effects.items():
-            is_of_it = key.startswith(process.uid.hex) and key not in current
-            if times and is_of_it and self._services.undoer(process.subject, key, agent):
+            if not times or not key.startswith(process.uid.hex):
+                continue
+            undoer = self._services.undoer(process.subject, key, agent)
+            if key not in current if is_done else undoer is not None:
                 yield f"the process is {process.state}, and {agent}'s effect {key} stands"
 
     def _missing_effects(self, steps: list[Step]) -> Iterator[str]:

@@ -7,7 +7,7 @@ import pytest
 from django.contrib.auth.models import Group
 
 from tests.toyflow import agents as toy
-from workers import callbacks, registry, runtime, scheduler
+from workers import callbacks, dispatch, registry, runtime, scheduler
 from workers.agent import Call, Deferred
 from workers.exceptions import Permanent, Refused, Transient, Unavailable, UnknownAgent
 from workers.models import Journal, Process, Step
@@ -136,6 +136,25 @@ def test_a_worker_dies_with_its_whole_bundle(wire: Wire, clock: Clock) -> None:
     assert started.count() == 3
     wire.run_until_idle()
     assert started.filter(state="processing").count() == 3
+
+
+def test_the_calls_of_a_bundle_and_their_replies_are_in_its_order(
+    wire: Wire, clock: Clock, settings: Any
+) -> None:
+    settings.SAS_AGENT_SLOTS = 1
+    for _ in range(20):
+        submitted("toy_fallback")
+    scheduler.advance()
+    (bundle,) = wire.of(dispatch.RUN_BUNDLE)
+
+    with scripted({}) as calls:
+        wire.deliver(bundle)
+
+    keys = [request["key"] for request in bundle.requests]
+    assert [call.key for call in calls] == keys
+    (replies,) = [message.body[0]["replies"] for message in wire.of(dispatch.SETTLE)]
+    steps = [request["step_id"] for request in bundle.requests]
+    assert [reply["step_id"] for reply in replies] == steps
 
 
 def test_the_same_for_good(wire: Wire, clock: Clock) -> None:

@@ -1,10 +1,13 @@
 """Small graphs for the engine's tests."""
 
+from collections.abc import Mapping
 from datetime import datetime
+
+from django.db import connection
 
 from tests.toyflow.agents import GREET
 from workers.registry import register_workflow
-from workers.workflow import Fallback, OnDeadline, OnFailure, Undo, Workflow, step
+from workers.workflow import Fallback, Json, OnDeadline, OnFailure, Undo, Workflow, step
 
 LINE = register_workflow(
     Workflow(
@@ -142,6 +145,62 @@ CONDITIONAL = register_workflow(
                 when=lambda given, results: results["work"]["size"] > 10,
             ),
             step("last", "toy.delta", after="if_big"),
+        ),
+    )
+)
+JUDGED_FALLBACK = register_workflow(
+    Workflow(
+        "toy_judged_fallback",
+        1,
+        (
+            step(
+                "ship",
+                "toy.alpha",
+                fallbacks=("toy.beta",),
+                when=lambda given, results: given["missing"],
+            ),
+        ),
+    )
+)
+AFTER_EMPTY = register_workflow(
+    Workflow(
+        "toy_after_empty",
+        1,
+        (
+            step("one", "toy.alpha"),
+            step("two", "toy.beta", after="one", when=lambda given, results: results["one"] == {}),
+        ),
+    )
+)
+
+
+def _break_the_database(given: Json, results: Mapping[str, Json]) -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT nothing FROM nowhere")
+    return True
+
+
+BROKEN_CONDITION = register_workflow(
+    Workflow(
+        "toy_broken_condition",
+        1,
+        (step("one", "toy.alpha"), step("two", "toy.beta", after="one", when=_break_the_database)),
+    )
+)
+WAITS_IN_VAIN = register_workflow(
+    Workflow(
+        "toy_waits_in_vain",
+        1,
+        (step("pay", "toy.forgetful", on_failure=OnFailure.WAIT, wait_seconds=3600),),
+    )
+)
+FORGETFUL_UNDO = register_workflow(
+    Workflow(
+        "toy_forgetful_undo",
+        1,
+        (
+            step("one", "toy.alpha", undo=Undo("unone", "toy.forgetful")),
+            step("two", "toy.beta", after="one", delay_seconds=86_400),
         ),
     )
 )

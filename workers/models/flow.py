@@ -23,7 +23,7 @@ class Flow(models.Model):
     #: Claims a second at most; null = no limit.
     rate_per_second = models.FloatField(null=True)
     #: What is left of the rate, and when it was last reckoned.
-    tokens = models.FloatField(default=0)
+    tokens = models.FloatField(default=0, db_default=0)
     refilled_at = models.DateTimeField(null=True)
 
     class Meta:

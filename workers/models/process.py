@@ -3,7 +3,8 @@
 import uuid
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import Q, Value
+from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
@@ -36,18 +37,18 @@ class Process(models.Model):
     #: A step left its policy to the Scheduler: set by the Supervisor, cleared when carried out.
     needs_decision = models.BooleanField(default=False)
     #: Whose process it is, for fairness among submitters; empty = nobody's in particular.
-    lane = models.CharField(max_length=200, default="")
+    lane = models.CharField(max_length=200, default="", db_default="")
     #: Its place in every queue: the instant it counts as submitted at.
-    turn = models.DateTimeField(default=timezone.now)
+    turn = models.DateTimeField(default=timezone.now, db_default=Now())
     #: No step is claimed while this is set.
     paused_at = models.DateTimeField(null=True)
     #: The date by which it must have ended; null once that date has been dealt with.
     deadline_at = models.DateTimeField(null=True)
-    on_deadline = models.CharField(max_length=20, default="compensate")
+    on_deadline = models.CharField(max_length=20, default="compensate", db_default="compensate")
     #: Steps that begin again once they are undone.
-    renews = models.JSONField(default=list)
+    renews = models.JSONField(default=list, db_default=Value([], models.JSONField()))
     #: Paths of the input that an operator may change.
-    editable = models.JSONField(default=list)
+    editable = models.JSONField(default=list, db_default=Value([], models.JSONField()))
     created_at = models.DateTimeField()
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)

@@ -2,6 +2,7 @@
 
 from django.db import models
 from django.db.models import F, Q
+from django.db.models.functions import Now
 from django.utils import timezone
 
 from workers.models.process import Process
@@ -37,11 +38,11 @@ class Step(models.Model):
     on_failure = models.CharField(max_length=20, default="error")
     wait_seconds = models.PositiveIntegerField(default=0)
     #: Time between its predecessors' end and its own beginning.
-    delay_seconds = models.PositiveIntegerField(default=0)
+    delay_seconds = models.PositiveIntegerField(default=0, db_default=0)
     #: The definition says, once it is ready, whether it is to be done and not before when.
-    is_judged = models.BooleanField(default=False)
+    is_judged = models.BooleanField(default=False, db_default=False)
     #: What may be done when nobody knows whether a call had its effect.
-    effect = models.CharField(max_length=20, default="idempotent")
+    effect = models.CharField(max_length=20, default="idempotent", db_default="idempotent")
     #: How long the service remembers the key; null = for good.
     key_retention_seconds = models.PositiveIntegerField(null=True)
     #: Time for all attempts together; null = as many as the threshold allows.
@@ -79,7 +80,7 @@ class Step(models.Model):
     #: Not claimed before this instant.
     not_before = models.DateTimeField(null=True)
     #: Orders the claims of one agent: the process's turn.
-    turn = models.DateTimeField(default=timezone.now)
+    turn = models.DateTimeField(default=timezone.now, db_default=Now())
     #: First start since the attempts were given (back).
     began_at = models.DateTimeField(null=True)
     #: First start with the present idempotency key.
@@ -157,6 +158,12 @@ class Step(models.Model):
                 name="step_claimable_idx",
                 fields=["agent", "turn", "not_before", "id"],
                 condition=Q(state=StepState.PENDING),
+            ),
+            # What takes up room; what waits for somebody's answer does not.
+            models.Index(
+                name="step_in_flight_idx",
+                fields=["agent"],
+                condition=Q(state=StepState.PROCESSING, deferral__isnull=True),
             ),
             # Expired claims by complete_by; claims nobody has started yet by its null.
             models.Index(

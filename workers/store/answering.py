@@ -6,8 +6,11 @@ from typing import Any
 from django.db import transaction
 
 from workers import answers
-from workers.exceptions import StateError
+from workers.exceptions import BadToken, StateError
 from workers.store import rows, settling, sql, steering
+
+#: What is said of a token whose key is no step's any more.
+OVER = "This callback token is over: what it was for has been undone, or begun again."
 
 
 @rows.again_when_lost
@@ -17,19 +20,22 @@ def answer(
     body: dict[str, Any],
     *,
     actor: str,
+    key: str | None = None,
     sequence: int | None = None,
     now: datetime | None = None,
 ) -> answers.Outcome:
     """Answer a step, ``{"result"}`` or ``{"fault"}``, whatever its present claim.
 
-    Raises ``StateError`` when there is no such process or step, or when the process has
-    moved since ``sequence``.
+    Raises ``StateError`` when there is no such process or step, when the process has moved
+    since ``sequence``, and ``BadToken`` when ``key`` is not the step's key any more.
     """
     with transaction.atomic():
         locked = steering.lock(process_id, sequence, now)
         step = next((one for one in locked.steps if one.name == step_name), None)
         if step is None:
             raise StateError(f"{locked.process.subject} has no step {step_name!r}.")
+        if key is not None and step.idempotency_key != key:
+            raise BadToken(OVER)
         outcome = answers.answer(locked, step, body, actor)
         # Claimed by the poll or a nudge: whoever answers sends nothing.
         settling.go_on([locked], actor, now, claim=False)
@@ -38,13 +44,20 @@ def answer(
 
 @rows.again_when_lost
 def report_progress(
-    process_id: int, step_name: str, progress: dict[str, Any], now: datetime | None = None
+    process_id: int,
+    step_name: str,
+    progress: dict[str, Any],
+    *,
+    key: str,
+    now: datetime | None = None,
 ) -> bool:
     """Note how far deferred work has come.  False: the step does not wait for it."""
     with transaction.atomic():
         locked = steering.lock(process_id, None, now)
         step = next((one for one in locked.steps if one.name == step_name), None)
-        noted = step is not None and answers.report_progress(locked, step, progress)
+        if step is None or step.idempotency_key != key:
+            raise BadToken(OVER)
+        noted = answers.report_progress(locked, step, progress)
         rows.write([locked])
     return noted
 

@@ -7,7 +7,8 @@ from typing import Any
 from django.db import transaction
 
 from workers import registry
-from workers.exceptions import StateError
+from workers.exceptions import MessageError, StateError
+from workers.messages import storable
 from workers.states import FINAL_PROCESS_STATES
 from workers.store import rows, sql, steering
 
@@ -82,6 +83,10 @@ def changed_input(
         was = holder.get(last, _MISSING) if isinstance(holder, dict) else _MISSING
         if was is _MISSING:
             raise StateError(f"{path} is not in this input.")
+        try:
+            storable({path: value})
+        except MessageError as error:
+            raise StateError(f"{path}: {error}") from None
         if type(was) is not type(value):
             raise StateError(
                 f"{path} is a {type(was).__name__} and cannot become a {type(value).__name__}."

@@ -163,7 +163,10 @@ def backlogged(agents: set[str], at: str) -> set[str]:
 
 
 def seconds_to_next(now: datetime | None = None) -> float | None:
-    """Return when the first agent with a rate may take another due step; None: none waits."""
+    """Return when the first agent whose rate is used up may take a due step; None: none waits.
+
+    An agent that has a token left waits for something else, which no clock tells.
+    """
     at = sql.read_clock(now)
     waits = [
         Bucket(rate, tokens, sql.instant(refilled_at)).refilled(at).seconds_to_next()
@@ -175,4 +178,4 @@ def seconds_to_next(now: datetime | None = None) -> float | None:
             [sql.instant_text(at)],
         )
     ]
-    return min(waits, default=None)
+    return min((wait for wait in waits if wait > 0), default=None)

@@ -3,6 +3,9 @@
 import logging
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
+
+from django.db import transaction
 
 from workers import policies, registry
 from workers.exceptions import UnknownWorkflow
@@ -41,12 +44,13 @@ def judge(lockeds: Sequence[LockedProcess], actor: str) -> set[int]:
 
 
 def _judge(locked: LockedProcess, step: StepRow, context: requests.Context, actor: str) -> bool:
-    # Results that this transaction has not written yet.
-    results = context.results | {one.name: one.result for one in locked.steps if one.result}
+    results = _results(locked, context)
     try:
         spec = registry.workflow(context.workflow, context.version).by_name[step.name]
-        is_wanted = spec.when is None or bool(spec.when(context.input, results))
-        until = spec.until(context.input, results) if spec.until and is_wanted else None
+        # A savepoint: what goes wrong in the database there must not take our own writes along.
+        with transaction.atomic():
+            is_wanted = spec.when is None or bool(spec.when(context.input, results))
+            until = spec.until(context.input, results) if spec.until and is_wanted else None
         if until is not None and (not isinstance(until, datetime) or until.tzinfo is None):
             raise TypeError(f"until returned {until!r}, which is no instant with a time zone")
     except UnknownWorkflow as error:
@@ -66,11 +70,20 @@ def _judge(locked: LockedProcess, step: StepRow, context: requests.Context, acto
     return True
 
 
+def _results(locked: LockedProcess, context: requests.Context) -> dict[str, Any]:
+    """Return the results of settled steps: those just moved here, then those on their rows."""
+    return {
+        one.name: context.results.get(one.name, {}) if one.result is None else one.result
+        for one in locked.steps
+        if one.state == StepState.PROCESSED
+    }
+
+
 def _fail(locked: LockedProcess, step: StepRow, error: Exception, actor: str) -> None:
     locked.touch(step)
     step.fault = {
         "kind": "permanent",
-        "code": "condition_failed",
+        "code": policies.CONDITION_FAILED,
         "message": f"{type(error).__name__}: {error}"[:500],
         "at": locked.now.isoformat(),
     }

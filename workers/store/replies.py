@@ -25,6 +25,7 @@ def file(reply: Reply, worker: str, now: datetime | None = None) -> bool:
             "UPDATE workers_step SET reply = "
             + ("%s::jsonb" if sql.is_postgres() else "%s")
             + " WHERE id = %s AND claim_id = %s AND state = 'processing' AND reply IS NULL"
+            " AND deferral IS NULL"
             f" AND complete_by > {moment} RETURNING process_id, attempt",
             [
                 sql.encode_document(body),

@@ -68,17 +68,23 @@ def mark(
 
 
 def _mark(locked: LockedProcess, since: datetime, actor: str) -> int:
+    # A filed reply was restored with all that its agent wrote: it says what happened.
     found = [
-        step for step in locked.steps if step.state in _MAY_HAVE_RUN and step.effect != Effect.NONE
+        step
+        for step in locked.steps
+        if step.state in _MAY_HAVE_RUN and step.effect != Effect.NONE and not step.is_filed
     ]
     for step in found:
         locked.touch(step)
         step.may_have_effect = step.is_in_doubt = True
         step.key_used_at = step.key_used_at or since
     for step in locked.steps:
-        if step.state == StepState.PROCESSING and not step.is_deferred:
-            step.not_before = locked.now
-            locked.move(step, StepState.PENDING, "restored", actor, reason="its claim is void")
+        if step.state != StepState.PROCESSING or step.is_deferred or step.is_filed:
+            continue
+        step.not_before = locked.now
+        # On the way back nothing forward is tried again; its undo finds out what it did.
+        after = StepState.CANCELLED if locked.is_given_up(step) else StepState.PENDING
+        locked.move(step, after, "restored", actor, reason="its claim is void")
     locked.note(
         "restored",
         actor,

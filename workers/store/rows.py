@@ -182,6 +182,7 @@ def make_planned(lockeds: Sequence[LockedProcess]) -> None:
                     after=planned.after,
                     agent=planned.agent,
                     effect=planned.effect,
+                    key_retention_seconds=planned.key_retention_seconds,
                     turn=locked.process.turn or locked.now,
                     undoes_id=planned.forward.id,
                     timeout_seconds=planned.forward.timeout_seconds,
