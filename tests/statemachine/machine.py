@@ -247,7 +247,8 @@ class Engine(RuleBasedStateMachine):
     @move(place=places, step=places, seconds=st.sampled_from([1, 10, 300]))
     def retime(self, place: int, step: int, seconds: int) -> None:
         process = self.world.process(place)
-        self.order(steering.retime, process, 0, self.world.step(process, step).name, seconds)
+        if self.order(steering.retime, process, 0, self.world.step(process, step).name, seconds):
+            self.world.soundness.retimed()
 
     @move(place=places, step=places)
     def skip(self, place: int, step: int) -> None:

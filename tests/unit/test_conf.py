@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from django.test import override_settings
 
+from tests.toyflow.agents import Asker
 from workers.checks import check_definitions, check_settings
 from workers.conf import sas
 from workers.registry import register_workflow
@@ -83,3 +84,12 @@ def test_what_would_repeat_a_call_of_unknown_outcome_fails_the_check(
         del registry._workflows[("stray", 1)]
 
     assert [error.id for error in errors] == [found]
+
+
+def test_a_queryable_agent_that_cannot_be_asked_fails_the_check(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delattr(Asker, "probe")
+    errors = check_definitions(None)
+    assert [error.id for error in errors] == ["workers.E011"]
+    assert "toy.asker" in errors[0].msg

@@ -6,6 +6,7 @@ from typing import Any
 from django.core.checks import CheckMessage, Error
 
 from workers import registry
+from workers.agent import Agent
 from workers.effects import Effect
 from workers.exceptions import WorkflowError
 from workers.workflow import OnFailure, StepSpec
@@ -18,7 +19,21 @@ def check_definitions(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[
     except WorkflowError as error:
         return [Error(str(error), id="workers.E003")]
     known = {agent.name for agent in registry.agents()}
-    return [*_unknown_agents(known), *_unsafe_repetitions(known)]
+    return [*_unknown_agents(known), *_unsafe_repetitions(known), *_unaskable_agents()]
+
+
+def _unaskable_agents() -> list[CheckMessage]:
+    """Refuse agents that say they can be asked and give no way to."""
+    return [
+        Error(
+            f"Agent {agent.name!r} is queryable and has no probe: after a call of unknown outcome "
+            "nobody could be asked.",
+            hint="Give it a probe(call), or declare another effect.",
+            id="workers.E011",
+        )
+        for agent in registry.agents()
+        if agent.effect == Effect.QUERYABLE and type(agent).probe is Agent.probe
+    ]
 
 
 def _unsafe_repetitions(known: set[str]) -> list[CheckMessage]:
