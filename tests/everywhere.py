@@ -11,6 +11,8 @@ import time
 
 from tests.services import POSTGRES, answers
 
+#: Two at once; who has nothing left takes over what the other has not begun.
+SHARED = ["-n", "2", "--dist", "worksteal"]
 #: The tests to which the database makes a difference.
 OF_THE_DATABASE = [
     *("tests/integration", "tests/concurrency", "tests/shop", "tests/admin"),
@@ -20,7 +22,7 @@ OF_THE_DATABASE = [
 
 def main(words: list[str]) -> int:
     passes = [
-        ("every test but the slow ones", ["-m", "not slow and not postgresql", "-n", "2"], {}),
+        ("every test but the slow ones", ["-m", "not slow and not postgresql", *SHARED], {}),
         ("the slow ones: the whole system as processes", ["-m", "slow"], {}),
     ]
     in_ci = os.environ.get("CI") == "true"
@@ -30,7 +32,7 @@ def main(words: list[str]) -> int:
                 1,
                 (
                     "the tests of the database, on PostgreSQL",
-                    [*OF_THE_DATABASE, "-m", "not slow and not browser and not sqlite", "-n", "2"],
+                    [*OF_THE_DATABASE, "-m", "not slow and not browser and not sqlite", *SHARED],
                     {"DATABASE_URL": POSTGRES},
                 ),
             )
