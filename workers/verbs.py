@@ -149,7 +149,9 @@ def retime(locked: LockedProcess, name: str, seconds: int, actor: str, reason: s
         facts = {"timeout_seconds": [step.timeout_seconds, seconds]}
         step.timeout_seconds = seconds
         if step.is_at_work and step.started_at is not None and step.complete_by is not None:
-            step.complete_by = min(step.complete_by, step.started_at + timedelta(seconds=seconds))
+            # Over at once where its time is up by now, and not since long ago.
+            end = max(step.started_at + timedelta(seconds=seconds), locked.now)
+            step.complete_by = min(step.complete_by, end)
         _note(locked, step, "retimed", actor, reason, **facts)
         if step.state == StepState.PROCESSING and step.started_at is None:
             step.not_before = locked.now

@@ -116,6 +116,13 @@ class TestRetiming:
         assert started.complete_by == NOW + timedelta(seconds=10)
         assert started.timeout_seconds == 10
 
+    def test_a_time_that_is_up_by_now_ends_the_attempt_now(self, started: Step) -> None:
+        later = NOW + timedelta(seconds=20)
+        steering.retime(started.process_id, "one", 5, actor="ann", reason="", now=later)
+
+        started.refresh_from_db()
+        assert started.complete_by == later
+
     def test_a_longer_time_leaves_the_attempt_as_it_is(self, started: Step) -> None:
         steering.retime(started.process_id, "one", 300, actor="ann", reason="", now=NOW)
 
