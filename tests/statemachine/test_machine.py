@@ -1,13 +1,12 @@
 """Whatever happens, in any order: nothing is lost and nothing happens twice.
 
 ``STATEMACHINE_EXAMPLES`` is how many examples there are in all, ``STATEMACHINE_SEED`` what they
-are drawn from; a failure says its seed.
+are drawn from; a failure says its seed.  Run it with other seeds after a change to the engine.
 """
 
 import logging
 import os
 from collections.abc import Iterator
-from random import SystemRandom
 
 import pytest
 from django.db import connection
@@ -20,6 +19,8 @@ from workers import schedule
 
 PARTS = 4
 STEPS = 50
+#: The same examples in every run; another seed draws others.
+SEED = 20_261_121
 #: In all; PostgreSQL takes longer for each and meets the same decisions.
 EXAMPLES = {"sqlite": 300, "postgresql": 40}
 #: Small numbers, so that thresholds are reached within an example, and one message is a bundle.
@@ -46,7 +47,7 @@ def quiet() -> Iterator[None]:
 def test_whatever_happens_the_engine_is_sound(part: int) -> None:
     schedule.ensure_flow()
     examples = int(os.environ.get("STATEMACHINE_EXAMPLES", EXAMPLES[connection.vendor]))
-    drawn_from = int(os.environ.get("STATEMACHINE_SEED", SystemRandom().randrange(2**32)))
+    drawn_from = int(os.environ.get("STATEMACHINE_SEED", SEED))
     # A class of its own: the seed is kept on it.
     machine = seed(drawn_from + part)(type("Engine", (Engine,), {}))
     options = settings(
