@@ -55,15 +55,17 @@ def place_order(
     source: str,
     submitter: str = "",
     reference: str = "",
+    body_hash: str | None = None,
 ) -> tuple[Order, bool]:
     """Accept an order: its row, its lines, its process and all steps in ONE transaction.
 
     Returns the order and whether it is new: the same key with the same content returns the
     first order, also to a twin that arrives at the same instant.  Raises ``KeyReused`` for
     the same key with other content, and ``SubmissionRefused`` naming the field; nothing is
-    stored then.  The broker plays no part in it.
+    stored then.  The broker plays no part in it.  ``body_hash`` stands for the content as it
+    was received; without it the content is what is given here.
     """
-    body_hash = _hash(customer, lines, reference)
+    body_hash = body_hash or _hash(customer, lines, reference)
     first = _first(submitter, submission_key, body_hash)
     if first is not None:
         return first, False

@@ -39,6 +39,8 @@ INSTALLED_APPS = [
     "workers",
     "django_celery_beat",
     "django_htmx",
+    # For the assets of the API's page.
+    "ninja",
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",

@@ -1,13 +1,16 @@
-"""Routes: the shop at the root, the operators' admin, liveness and readiness."""
+"""Routes: the shop at the root, the HTTP API, the operators' admin, liveness and readiness."""
 
 from django.contrib import admin
 from django.urls import include, path
 
+from orders.api import api, docs
 from sasproject import health
 
 urlpatterns = [
     path("livez", health.live),
     path("readyz", health.ready),
+    path("api/v1/docs", docs),
+    path("api/v1/", api.urls),
     path("admin/", admin.site.urls),
     path("", include("orders.urls")),
 ]

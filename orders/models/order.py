@@ -1,7 +1,4 @@
-"""The shop's tables.
-
-An order has no status column: its state is its process's, read through ``Order.process``.
-"""
+"""What customers asked for."""
 
 import secrets
 import uuid
@@ -12,32 +9,12 @@ from django.db.models import F, Q
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
+from orders.models.product import Product
+
 
 def new_secret() -> str:
     """Return the unguessable part of an order's link: 128 random bits."""
     return secrets.token_urlsafe(16)
-
-
-class Product(models.Model):
-    """Something the shop sells, and how many of it may still be promised."""
-
-    sku = models.CharField("SKU", max_length=40, unique=True)
-    name = models.CharField(max_length=120)
-    description = models.TextField(blank=True)
-    price = models.DecimalField(max_digits=10, decimal_places=2)
-    stock = models.PositiveIntegerField(default=0)
-    #: Name of a picture below ``static/orders/products/``.
-    picture = models.CharField(max_length=120, blank=True)
-    is_listed = models.BooleanField(default=True)
-
-    class Meta:
-        ordering = ["sku"]
-        constraints = [
-            models.CheckConstraint(name="product_price_positive", condition=Q(price__gt=0)),
-        ]
-
-    def __str__(self) -> str:
-        return self.name
 
 
 class Order(models.Model):

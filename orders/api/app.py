@@ -1,0 +1,48 @@
+"""The API itself: what is wired to what."""
+
+from typing import Any
+
+from django.contrib.admin.views.decorators import staff_member_required
+from django.http import HttpRequest, HttpResponse
+from ninja import NinjaAPI
+from ninja.openapi.schema import OpenAPISchema
+
+from orders.api import callbacks, orders, problems
+from orders.api.body import StrictParser
+
+
+class _API(NinjaAPI):
+    def get_openapi_schema(self, *args: Any, **kwargs: Any) -> OpenAPISchema:
+        """Return the description, with problem documents under their own media type."""
+        schema = super().get_openapi_schema(*args, **kwargs)
+        for path in schema["paths"].values():
+            for operation in path.values():
+                for status, answer in operation["responses"].items():
+                    if int(status) >= 400:
+                        content = answer["content"]
+                        content["application/problem+json"] = content.pop("application/json")
+        return schema
+
+
+api = _API(
+    title="Orders",
+    version="1",
+    description=(
+        "Place orders and follow them to their end. Every answer with a status of 400 or more is "
+        "a problem document (RFC 9457) that says what to change."
+    ),
+    urls_namespace="api",
+    # The description is open; the page that shows it is for staff.
+    docs_url=None,
+    parser=StrictParser(),
+    openapi_extra={"openapi": "3.1.0"},
+)
+api.add_router("", orders.router)
+api.add_router("", callbacks.router)
+problems.install(api)
+
+
+@staff_member_required
+def docs(request: HttpRequest) -> HttpResponse:
+    """Show the API's description as a page to try it on, from local assets."""
+    return api.docs.render_page(request, api)

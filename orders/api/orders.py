@@ -1,0 +1,143 @@
+"""Placing, following and cancelling orders."""
+
+import hashlib
+from typing import Annotated, Any
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from ninja import Header, Query, Router, Status
+from ninja.errors import HttpError
+from pydantic import Field
+
+from orders import strict_json, tokens
+from orders.api import reading
+from orders.api.access import Token, client_of
+from orders.api.body import read
+from orders.models import Order
+from orders.schemas import JournalOut, OrderIn, OrderOut, OrdersOut, Problem
+from orders.submission import Customer, Line, place_order
+from workers import dispatch
+from workers.exceptions import StateError
+from workers.states import ProcessState
+from workers.store import steering
+
+router = Router(tags=["orders"])
+LONGEST_WAIT_SECONDS = 30
+PROBLEMS: dict[int, Any] = {400: Problem, 401: Problem, 403: Problem, 422: Problem, 429: Problem}
+Key = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[\x21-\x7e]+$")]
+
+
+@router.post(
+    "/orders",
+    auth=Token(tokens.SUBMIT),
+    response={200: OrderOut, 201: OrderOut, 413: Problem, **PROBLEMS},
+    summary="Place an order",
+    operation_id="place_order",
+)
+def place(
+    request: HttpRequest,
+    response: HttpResponse,
+    body: OrderIn,
+    idempotency_key: Annotated[Key, Header(alias="Idempotency-Key")],
+) -> Any:
+    """Accept an order. It is durable once this answers 201, whatever state the broker is in.
+
+    Sent again with the same key and the same body it answers 200 with the first order; with
+    another body 422, naming the first order.
+    """
+    client = client_of(request)
+    order, is_new = place_order(
+        Customer(body.customer.name, body.customer.email, body.customer.address),
+        [Line(line.sku, line.quantity) for line in body.lines],
+        submission_key=idempotency_key,
+        source=Order.Source.API,
+        submitter=client.submitter,
+        reference=body.reference,
+        body_hash=_hash(strict_json.read(read(request))),
+    )
+    response["Location"] = f"{request.path}/{order.public_id}"
+    return Status(201 if is_new else 200, reading.shown(order))
+
+
+@router.get(
+    "/orders",
+    auth=Token(tokens.READ),
+    response={200: OrdersOut, **PROBLEMS},
+    summary="List your orders",
+    operation_id="list_orders",
+)
+def list_orders(
+    request: HttpRequest,
+    state: ProcessState | None = None,
+    reference: Annotated[str, Field(max_length=100)] | None = None,
+    after: str | None = None,
+    limit: int = Query(50, ge=1, le=200),
+) -> Any:
+    """Return your orders, newest first; `next` asks for the page after this one."""
+    orders, following = reading.page(
+        client_of(request), state=state, reference=reference, after=after, limit=limit
+    )
+    return {"orders": orders, "next": following}
+
+
+@router.get(
+    "/orders/{uuid:public_id}",
+    auth=Token(tokens.READ),
+    response={200: OrderOut, 404: Problem, **PROBLEMS},
+    summary="Follow an order",
+    operation_id="show_order",
+)
+def show(
+    request: HttpRequest,
+    public_id: UUID,
+    wait: float = Query(0, ge=0, le=LONGEST_WAIT_SECONDS),
+) -> Any:
+    """Return where an order stands; with `wait`, once it has changed or the time is up."""
+    return reading.when_changed(reading.own(client_of(request), public_id), wait)
+
+
+@router.get(
+    "/orders/{uuid:public_id}/journal",
+    auth=Token(tokens.READ),
+    response={200: JournalOut, 404: Problem, **PROBLEMS},
+    summary="What happened to an order",
+    operation_id="show_journal",
+)
+def journal(
+    request: HttpRequest,
+    public_id: UUID,
+    after: int = Query(0, ge=0, le=2_147_483_647),
+    limit: int = Query(200, ge=1, le=1000),
+) -> Any:
+    """Return what happened, numbered without gaps; `after` asks for what came later."""
+    order = reading.own(client_of(request), public_id)
+    return {"events": list(reading.events(order, after, limit))}
+
+
+@router.post(
+    "/orders/{uuid:public_id}/cancel",
+    auth=Token(tokens.OPERATE),
+    response={202: OrderOut, 404: Problem, 409: Problem, **PROBLEMS},
+    summary="Cancel an order",
+    operation_id="cancel_order",
+)
+def cancel(request: HttpRequest, public_id: UUID) -> Any:
+    """Have everything undone that was done. Refused once it is final or past undoing."""
+    client = client_of(request)
+    order = reading.own(client, public_id)
+    if order.process.outcome != ProcessState.CANCELLED:
+        try:
+            steering.undo(
+                order.process_id,
+                outcome=ProcessState.CANCELLED,
+                actor=client.submitter,
+                reason="cancelled by the client",
+            )
+        except StateError as refusal:
+            raise HttpError(409, str(refusal)) from None
+        dispatch.nudge_later()
+    return Status(202, reading.shown(order))
+
+
+def _hash(body: Any) -> str:
+    return hashlib.sha256(strict_json.canonical(body).encode()).hexdigest()

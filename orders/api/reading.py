@@ -1,0 +1,123 @@
+"""Orders as the API shows them; a client sees its own only."""
+
+import time
+from collections.abc import Iterator
+from datetime import datetime
+from uuid import UUID
+
+from django.db import connection
+from django.http import Http404
+from ninja.errors import HttpError
+
+from orders.models import ApiClient, Order
+from orders.schemas import EventOut, OrderLineOut, OrderOut, StepOut
+from workers import progress
+from workers.models import Journal
+
+#: How often a waiting request looks whether the order has changed.
+LOOK_SECONDS = 0.25
+
+
+def own(client: ApiClient, public_id: UUID) -> Order:
+    """Return an order of this client; raise ``Http404`` for anybody else's."""
+    found = Order.objects.filter(public_id=public_id, submitter=client.submitter).first()
+    if found is None:
+        raise Http404
+    return found
+
+
+def shown(order: Order) -> OrderOut:
+    """Return an order with its steps."""
+    found = progress.snapshot(order.process_id)
+    return OrderOut(
+        id=order.public_id,
+        number=order.number,
+        state=found.state,
+        reference=order.reference,
+        total=order.total,
+        created_at=order.created_at,
+        finished_at=found.finished_at,
+        sequence=found.sequence,
+        headline=found.headline,
+        steps=[
+            StepOut(
+                name=step.name,
+                state=step.state,
+                attempt=step.attempt,
+                failure_count=step.failure_count,
+                failure_threshold=step.failure_threshold,
+                complete_by=step.complete_by,
+                not_before=step.not_before,
+                explanation=step.explanation,
+            )
+            for step in found.steps
+        ],
+    )
+
+
+def when_changed(order: Order, seconds: float) -> OrderOut:
+    """Return an order as soon as something happened to it, or as it is once time is up."""
+    before = shown(order)
+    end = time.monotonic() + seconds
+    found = before
+    while found.sequence == before.sequence and not found.finished_at:
+        left = end - time.monotonic()
+        if left <= 0:
+            break
+        if not connection.in_atomic_block:
+            # Not kept while it waits: others may need it more.
+            connection.close()
+        time.sleep(min(LOOK_SECONDS, left))
+        found = shown(order)
+    return found
+
+
+def page(
+    client: ApiClient, *, state: str | None, reference: str | None, after: str | None, limit: int
+) -> tuple[list[OrderLineOut], str | None]:
+    """Return a page of a client's orders, newest first, and the cursor of the next."""
+    found = Order.objects.filter(submitter=client.submitter).select_related("process")
+    if state is not None:
+        found = found.filter(process__state=state)
+    if reference is not None:
+        found = found.filter(reference=reference)
+    if after is not None:
+        found = found.filter(number__lt=_cursor(after))
+    rows = list(found.order_by("-number")[: limit + 1])
+    lines = [
+        OrderLineOut(
+            id=order.public_id,
+            number=order.number,
+            state=order.process.state,
+            reference=order.reference,
+            total=order.total,
+            created_at=order.created_at,
+        )
+        for order in rows[:limit]
+    ]
+    return lines, str(lines[-1].number) if len(rows) > limit else None
+
+
+def _cursor(text: str) -> int:
+    if not text.isdecimal() or len(text) > 18:
+        raise HttpError(422, "after is no cursor. Send the next of the page before.")
+    return int(text)
+
+
+def events(order: Order, after: int, limit: int) -> Iterator[EventOut]:
+    """Yield what happened to an order after a sequence number."""
+    rows = (
+        Journal.objects.filter(process_id=order.process_id, sequence__gt=after)
+        .select_related("step")
+        .order_by("sequence")[:limit]
+    )
+    for row in rows:
+        assert row.sequence is not None
+        at: datetime = row.at
+        yield EventOut(
+            sequence=row.sequence,
+            event=row.event,
+            step=row.step.name if row.step else None,
+            state=row.after,
+            at=at,
+        )

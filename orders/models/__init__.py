@@ -1,0 +1,18 @@
+"""The shop's tables.
+
+An order has no status column: its state is its process's, read through ``Order.process``.
+"""
+
+from orders.models.client import ApiClient, ApiToken
+from orders.models.order import Order, OrderLine, Reservation, new_secret
+from orders.models.product import Product
+
+__all__ = [
+    "ApiClient",
+    "ApiToken",
+    "Order",
+    "OrderLine",
+    "Product",
+    "Reservation",
+    "new_secret",
+]

@@ -1,0 +1,53 @@
+"""Programs that place orders: who they are, and what they show to prove it."""
+
+from django.db import models
+from django.db.models import F, Q
+
+
+class ApiClient(models.Model):
+    """A program that may use the HTTP API; it sees its own orders only."""
+
+    name = models.SlugField(max_length=40, unique=True)
+    is_active = models.BooleanField(default=True)
+    requests_per_minute = models.PositiveIntegerField(default=600)
+    created_at = models.DateTimeField()
+
+    class Meta:
+        verbose_name = "API client"
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def submitter(self) -> str:
+        """Return what the client's orders carry as their submitter."""
+        return f"client:{self.name}"
+
+
+class ApiToken(models.Model):
+    """What a client shows: only its digest is kept, and its beginning to find it by."""
+
+    client = models.ForeignKey(ApiClient, on_delete=models.CASCADE, related_name="tokens")
+    prefix = models.CharField(max_length=12, unique=True)
+    #: SHA-256 of the whole token, which has 256 random bits of its own.
+    digest = models.CharField(max_length=64)
+    scopes = models.JSONField(default=list)
+    created_at = models.DateTimeField()
+    expires_at = models.DateTimeField(null=True)
+    revoked_at = models.DateTimeField(null=True)
+    #: Kept to the minute.
+    last_used_at = models.DateTimeField(null=True)
+
+    class Meta:
+        verbose_name = "API token"
+        ordering = ["-created_at"]
+        constraints = [
+            models.CheckConstraint(
+                name="token_expires_after_created",
+                condition=Q(expires_at__isnull=True) | Q(expires_at__gt=F("created_at")),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.prefix}... of {self.client_id}"

@@ -1,0 +1,85 @@
+"""Reading JSON from strangers: only what every part of this system can store and repeat."""
+
+import json
+from typing import Any, NoReturn
+
+MAX_BYTES = 65_536
+MAX_DEPTH = 16
+MAX_DIGITS = 18
+
+
+class BadJson(ValueError):
+    """A body that is not read; says what is wrong with it."""
+
+
+def read(raw: bytes) -> Any:
+    """Return the value of a JSON text in UTF-8.
+
+    Refused: NaN and infinities, names given twice, NUL and half characters, nesting deeper
+    than 16, whole numbers of more than 18 digits, ``__type__`` as a name (message libraries
+    make objects of it), and more than 64 KiB.  Raises ``BadJson``.
+    """
+    if len(raw) > MAX_BYTES:
+        raise BadJson(f"it has {len(raw)} bytes; {MAX_BYTES} may be")
+    try:
+        value = json.loads(
+            raw.decode("utf-8"),
+            parse_constant=_no_constant,
+            parse_int=_whole,
+            object_pairs_hook=_once,
+        )
+    except UnicodeDecodeError:
+        raise BadJson("it is not UTF-8") from None
+    except RecursionError:
+        raise BadJson(f"it is nested deeper than {MAX_DEPTH}") from None
+    except BadJson:
+        raise
+    except ValueError as error:
+        raise BadJson(f"it is no JSON: {error}") from None
+    _check(value, 0)
+    return value
+
+
+def canonical(value: Any) -> str:
+    """Return one text for values that are the same, whatever order their names came in."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise BadJson(f"{name} is no number")
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > MAX_DIGITS:
+        raise BadJson(f"a number has {len(digits)} digits; {MAX_DIGITS} may be")
+    return int(digits)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise BadJson(f"{twice[:40]!r} is given twice")
+    return found
+
+
+def _check(value: Any, depth: int) -> None:
+    if depth > MAX_DEPTH:
+        raise BadJson(f"it is nested deeper than {MAX_DEPTH}")
+    if isinstance(value, str):
+        _check_text(value)
+    elif isinstance(value, list):
+        for one in value:
+            _check(one, depth + 1)
+    elif isinstance(value, dict):
+        for name, one in value.items():
+            if name == "__type__":
+                raise BadJson("__type__ is no name for a value")
+            _check_text(name)
+            _check(one, depth + 1)
+
+
+def _check_text(text: str) -> None:
+    if "\x00" in text or any("\ud800" <= char <= "\udfff" for char in text):
+        raise BadJson("a text contains a NUL or half a character")

@@ -1,0 +1,96 @@
+"""Answers of remote services over HTTP: the token is the right to answer, once."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from tests.integration.conftest import only
+from tests.toyflow import agents as toy
+from workers.agent import Call, Deferred
+from workers.models import Process, Step
+from workers.submission import submit
+from workers.testing import Wire
+
+Problem = Callable[[Any, int], dict[str, Any]]
+
+
+@pytest.fixture
+def waiting(wire: Wire) -> tuple[Process, str]:
+    """A process that waits for an answer, and the token to answer with."""
+    tokens: list[str] = []
+
+    def defer(call: Call) -> Deferred:
+        tokens.append(call.callback_token)
+        return Deferred(within_seconds=60)
+
+    toy.script["toy.alpha"] = defer
+    process = submit("toy_answered", subject="Toy 1", input={})
+    wire.run_until_idle()
+    return process, tokens[0]
+
+
+def post(token: str, body: Any) -> Any:
+    return Client().post(
+        f"/api/v1/callbacks/{token}", json.dumps(body), content_type="application/json"
+    )
+
+
+def test_an_answer_ends_the_step_and_a_repeated_one_does_nothing(
+    waiting: tuple[Process, str], wire: Wire
+) -> None:
+    process, token = waiting
+    assert post(token, {"result": {"paid": True}}).json() == {"outcome": "accepted"}
+    assert post(token, {"result": {"paid": False}}).json() == {"outcome": "repeated"}
+    wire.run_until_idle()
+    assert only(process, "ask").result == {"paid": True}
+    assert wire.states(process)["then"] == "processed"
+
+
+def test_a_refusal_undoes_the_process(waiting: tuple[Process, str], wire: Wire) -> None:
+    process, token = waiting
+    fault = {"kind": "refused", "code": "declined", "message": "no"}
+    assert post(token, {"fault": fault}).json() == {"outcome": "accepted"}
+    wire.run_until_idle()
+    process.refresh_from_db()
+    assert process.state == "compensated"
+
+
+def test_progress_is_noted(waiting: tuple[Process, str]) -> None:
+    process, token = waiting
+    assert post(token, {"progress": {"percent": 40}}).json() == {"outcome": "noted"}
+    deferral = only(process, "ask").deferral
+    assert deferral is not None
+    assert deferral["progress"] == {"percent": 40}
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ({}, 422),
+        ({"result": {}, "progress": {}}, 422),
+        ({"result": []}, 422),
+        ({"answer": {}}, 422),
+        ({"fault": {"kind": "unavailable", "code": "x"}}, 422),
+        ({"fault": {"kind": "refused", "code": ""}}, 422),
+        ({"result": {"a": "\u0000"}}, 400),
+    ],
+    ids=str,
+)
+def test_what_is_no_answer_changes_nothing(
+    waiting: tuple[Process, str], problem: Problem, body: Any, status: int
+) -> None:
+    before = list(Step.objects.values())
+    problem(post(waiting[1], body), status)
+    assert list(Step.objects.values()) == before
+
+
+@pytest.mark.parametrize("spoil", [lambda token: token + "x", lambda token: "x:1:1:" + token[-43:]])
+def test_a_token_of_ones_own_making_is_none(
+    waiting: tuple[Process, str], problem: Problem, spoil: Callable[[str], str]
+) -> None:
+    before = list(Step.objects.values())
+    problem(post(spoil(waiting[1]), {"result": {}}), 404)
+    assert list(Step.objects.values()) == before

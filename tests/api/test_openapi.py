@@ -1,0 +1,46 @@
+"""The description of the API: complete, and the one that is published."""
+
+import json
+from pathlib import Path
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.test import Client
+
+from orders.api import api
+
+PUBLISHED = Path(__file__).resolve().parents[2] / "docs" / "reference" / "openapi.json"
+
+
+def test_the_published_file_is_what_the_code_says() -> None:
+    assert json.loads(PUBLISHED.read_text()) == json.loads(
+        json.dumps(api.get_openapi_schema(), default=str)
+    ), "Write it again with: manage.py export_openapi"
+
+
+def test_every_error_is_a_problem_document() -> None:
+    for path in api.get_openapi_schema()["paths"].values():
+        for operation in path.values():
+            statuses = set(operation["responses"])
+            assert {400, 422} <= {int(status) for status in statuses}
+            for status, answer in operation["responses"].items():
+                wanted = "application/json" if int(status) < 400 else "application/problem+json"
+                assert set(answer["content"]) == {wanted}
+
+
+def test_the_file_is_open_and_the_page_is_for_staff() -> None:
+    assert Client().get("/api/v1/openapi.json").json()["openapi"] == "3.1.0"
+    assert Client().get("/api/v1/docs").status_code == 302
+
+
+def test_the_page_loads_nothing_from_elsewhere() -> None:
+    user = get_user_model().objects.create_user("ann", password="x", is_staff=True)
+    client = Client()
+    client.force_login(user)
+    text = client.get("/api/v1/docs").content.decode()
+    assert "https://" not in text
+
+
+@pytest.mark.parametrize("path", ["/api/v1/nothing", "/api/v1/orders/not-a-uuid"])
+def test_an_address_that_is_not_there_is_404(path: str) -> None:
+    assert Client().get(path).status_code == 404
