@@ -16,7 +16,8 @@ SHARED = ["-n", "2", "--dist", "worksteal"]
 #: The tests to which the database makes a difference.
 OF_THE_DATABASE = [
     *("tests/integration", "tests/concurrency", "tests/shop", "tests/admin"),
-    *("tests/testing_kit", "tests/statemachine", "tests/guard/test_query_plans.py"),
+    *("tests/api", "tests/testing_kit", "tests/statemachine"),
+    "tests/guard/test_query_plans.py",
 ]
 
 

@@ -1,7 +1,7 @@
 """What must be true after every move, and what must have come of it all in the end."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 from django.contrib.auth.models import Group
 
@@ -35,10 +35,6 @@ class Soundness:
 
     def polled(self) -> None:
         self._polled_at = self._clock.now
-
-    def retimed(self) -> None:
-        """Note that a deadline may have been set to an instant long past: a sweep is to come."""
-        self._swept_at = datetime.min.replace(tzinfo=UTC)
 
     def wrong(self) -> list[str]:
         """Return what must never be true."""
