@@ -8,7 +8,6 @@ from django.test import override_settings
 from tests.testing_kit.conftest import NOON
 from tests.toyflow import agents as toy
 from workers import scheduler, supervisor
-from workers.agent import Deferred
 from workers.exceptions import Permanent, Transient, Unavailable
 from workers.models import Flow, Journal, Process, Step
 from workers.store import steering
@@ -19,7 +18,6 @@ from workers.testing import (
     always,
     assert_invariants,
     assert_processed,
-    assert_undone,
     dies,
     scripted,
     wired,
@@ -293,54 +291,3 @@ def test_a_worker_that_died_has_its_message_delivered_again(wire: Wire, clock: C
     assert wire.messages == []
     assert len(calls) == 1
     assert toy.calls["toy.alpha"] == []
-
-
-def test_a_process_s_own_deadline_is_come_to(wire: Wire, clock: Clock) -> None:
-    process = submit("toy_dated", subject="Toy 1", input={})
-
-    with scripted({"toy.beta": [always(Unavailable("http_503", "busy", retry_after=9000))]}):
-        wire.run_until_settled(clock)
-
-    assert_undone(process)
-    assert seconds("compensating") == [3600]
-
-
-def test_an_answer_that_nobody_gives_is_escalated_and_then_overdue(
-    wire: Wire, clock: Clock
-) -> None:
-    process = submit("toy_answered", subject="Toy 1", input={})
-    asked = Deferred(600, escalate_after_seconds=100, is_asked_once=True)
-
-    with scripted({"toy.alpha": [asked]}, otherwise={}):
-        wire.run_until_settled(clock)
-
-    assert seconds("escalated") == [100]
-    assert seconds("expired") == [601.001]
-    assert Process.objects.get(pk=process.pk).state == "error"
-
-
-def test_a_rate_is_waited_for_and_no_thread_looks_in_real_time(
-    wire: Wire, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("workers.dispatch._appointment", None)
-    Flow.objects.filter(agent="toy.alpha").update(rate_per_second=1)
-    for n in range(3):
-        submit("toy_fallback", subject=f"Toy {n}", input={})
-
-    wire.run_until_settled(clock)
-
-    assert seconds("claimed") == pytest.approx([0, 1, 2], abs=0.01)
-
-
-def test_a_paused_process_is_no_reason_to_let_time_pass(wire: Wire, clock: Clock) -> None:
-    process = toy_line()
-    with scripted({"toy.alpha": [Unavailable("http_503", "busy", retry_after=3600)]}):
-        wire.run_until_idle()
-    steering.pause(process.pk, actor="operator:ann", reason="wait")
-
-    wire.run_until_settled(clock)
-
-    assert clock.now == NOON + timedelta(seconds=5)
-    steering.resume(process.pk, actor="operator:ann", reason="go on")
-    wire.run_until_settled(clock)
-    assert_processed(process)
