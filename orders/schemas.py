@@ -1,6 +1,5 @@
 """What programs send and get: one model per message, whichever door it comes through."""
 
-import re
 from datetime import datetime
 from decimal import Decimal
 from typing import Annotated, Any
@@ -10,7 +9,7 @@ from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-CONTROL_CHARACTERS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+from orders.forms import CONTROL_CHARACTERS
 
 
 def _one_line(text: str) -> str:
