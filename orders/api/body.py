@@ -16,9 +16,15 @@ class StrictParser(Parser):
     def parse_body(self, request: HttpRequest) -> Any:
         raw = read(request)
         try:
-            return strict_json.read(raw)
+            request.received = strict_json.read(raw)  # type: ignore[attr-defined]
+            return request.received  # type: ignore[attr-defined]
         except strict_json.BadJson as error:
             raise HttpError(400, f"The body cannot be read: {error}.") from None
+
+
+def received(request: HttpRequest) -> Any:
+    """Return the body of a request as it was parsed, before anything was made of it."""
+    return request.received  # type: ignore[attr-defined]
 
 
 def read(request: HttpRequest) -> bytes:

@@ -12,7 +12,7 @@ from pydantic import Field
 from orders import strict_json, tokens
 from orders.api import reading
 from orders.api.access import Token, client_of
-from orders.api.body import read
+from orders.api.body import received
 from orders.models import Order
 from orders.schemas import JournalOut, OrderIn, OrderOut, OrdersOut, Problem
 from orders.submission import Customer, Line, place_order
@@ -53,7 +53,7 @@ def place(
         source=Order.Source.API,
         submitter=client.submitter,
         reference=body.reference,
-        body_hash=_hash(strict_json.read(read(request))),
+        body_hash=_hash(received(request)),
     )
     response["Location"] = f"{request.path}/{order.public_id}"
     return Status(201 if is_new else 200, reading.shown(order))
