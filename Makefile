@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo stack test test-fast lint fmt pins clean
+.PHONY: help setup demo stack test test-fast chaos crashes mutants faults lint audit licences fmt pins clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,6 +34,18 @@ test: $(VENV)/ready-dev ## Run every test this machine can run (ARGS are pytest'
 test-fast: $(VENV)/ready-dev ## Run the tests without processes and browsers, on SQLite
 	@$(BIN)/python -m pytest -m "not slow and not browser" -n 2 $(ARGS)
 
+crashes: $(VENV)/ready-dev ## Kill a process at every named point, each time it is reached, on both databases
+	@$(BIN)/python -m tests.crashes $(ARGS)
+
+chaos: $(VENV)/ready-dev ## Hurt the whole system at random and judge it (ARGS="--seed 7 --seconds 60", "--list")
+	@$(BIN)/python -m tests.chaos $(ARGS)
+
+mutants: $(VENV)/ready-dev ## Take every guard away once; a test must go red (ARGS="lease rate", parts of names)
+	@$(BIN)/python -m tests.mutants $(ARGS)
+
+faults: $(VENV)/ready-dev ## Run the tests that prove a fault is survived, and write the fault matrix (ARGS="--runs 5")
+	@$(BIN)/python -m tests.fault_matrix $(ARGS)
+
 lint: $(VENV)/ready-dev ## Check style, types, layers and migrations
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check --quiet .
@@ -41,6 +53,13 @@ lint: $(VENV)/ready-dev ## Check style, types, layers and migrations
 	@$(BIN)/lint-imports --no-cache
 	@$(BIN)/python manage.py makemigrations --check --dry-run
 	@$(BIN)/python manage.py check
+	@$(BIN)/python -m tests.audit
+
+audit: $(VENV)/ready-dev ## Look for known vulnerabilities in what is installed, where the service answers
+	@$(BIN)/python -m tests.audit
+
+licences: $(VENV)/ready-dev ## Write the page of dependencies and their licences
+	@$(BIN)/python -m tests.dependencies
 
 fmt: $(VENV)/ready-dev ## Format the code
 	@$(BIN)/ruff check --fix --quiet . || true

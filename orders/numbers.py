@@ -1,6 +1,8 @@
 """Order numbers: one is taken before the order's row exists, for its process to carry."""
 
-from django.db import connection, transaction
+from django.db import connection
+
+from workers.failpoints import durable
 
 
 def next_order_number() -> int:
@@ -20,7 +22,7 @@ def next_order_number() -> int:
 
 def skip_to(number: int) -> bool:
     """Have no order below ``number`` be made any more.  False: that is so already."""
-    with transaction.atomic(), connection.cursor() as cursor:
+    with durable("numbers.skip_to"), connection.cursor() as cursor:
         if connection.vendor == "postgresql":
             cursor.execute("SELECT pg_get_serial_sequence('orders_order', 'number')")
             sequence = cursor.fetchone()[0]

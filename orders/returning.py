@@ -1,10 +1,9 @@
 """Accepting that an order comes back."""
 
-from django.db import transaction
-
 from orders.models import Order
 from orders.workflows.returns import RETURN
 from workers import submission
+from workers.failpoints import durable
 from workers.models import Process
 from workers.states import ProcessState
 
@@ -19,7 +18,7 @@ def accept_return(order: Order, *, actor: str, reason: str = "") -> Process:
     Raises ``ReturnRefused`` for an order that is not processed, or whose return has begun and
     not come to nothing.
     """
-    with transaction.atomic():
+    with durable("returning.accept_return"):
         # Of two that ask at once the second waits here and finds the first one's process.
         order = Order.objects.select_for_update(of=("self",)).get(pk=order.pk)
         if order.process.state != ProcessState.PROCESSED:

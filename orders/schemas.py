@@ -29,12 +29,25 @@ def _lines(text: str) -> str:
     return text.strip()
 
 
+def _label(text: str) -> str:
+    if CONTROL_CHARACTERS.search(text):
+        raise ValueError("contains control characters; send plain text of one line")
+    return text
+
+
 def _email(text: str) -> str:
+    # Django takes some of them between quotes.
+    if CONTROL_CHARACTERS.search(text):
+        raise ValueError("contains control characters; send plain text of one line")
     try:
         validate_email(text)
     except ValidationError:
         raise ValueError("is no e-mail address; send one such as ann@example.org") from None
     return text
+
+
+#: A client's own name for an order; in a query, too, where no reader of JSON has looked at it.
+Reference = Annotated[str, Field(max_length=100), AfterValidator(_label)]
 
 
 class _Message(BaseModel):
@@ -81,7 +94,24 @@ class OrderIn(_Message):
 
     customer: CustomerIn
     lines: Annotated[list[LineIn], Field(min_length=1, max_length=100)]
-    reference: Annotated[str, Field(max_length=100)] = ""
+    reference: Reference = ""
+    #: Who is told what happens to it: a reply queue of the client's own, and a webhook.
+    reply_to: Annotated[
+        str,
+        Field(
+            max_length=200,
+            description="A queue under your own prefix, replies.<client>., that is told of every "
+            "change.",
+        ),
+    ] = ""
+    callback_url: Annotated[
+        str,
+        Field(
+            max_length=500,
+            description="A public https address that every change is posted to, signed as "
+            "Standard Webhooks has it.",
+        ),
+    ] = ""
 
 
 class StepOut(BaseModel):
@@ -182,5 +212,11 @@ class CallbackIn(_Message):
 
 class CallbackOut(BaseModel):
     """What became of an answer: accepted, kept, repeated, ignored, or noted (progress)."""
+
+    outcome: str
+
+
+class WebhookOut(BaseModel):
+    """What became of a webhook: accepted, kept (it came early), repeated or ignored."""
 
     outcome: str

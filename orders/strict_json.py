@@ -1,6 +1,9 @@
 """Reading JSON from strangers: only what every part of this system can store and repeat."""
 
+import hashlib
 import json
+import math
+from collections import Counter
 from typing import Any, NoReturn
 
 MAX_BYTES = 65_536
@@ -15,9 +18,9 @@ class BadJson(ValueError):
 def read(raw: bytes) -> Any:
     """Return the value of a JSON text in UTF-8.
 
-    Refused: NaN and infinities, names given twice, NUL and half characters, nesting deeper
-    than 16, whole numbers of more than 18 digits, ``__type__`` as a name (message libraries
-    make objects of it), and more than 64 KiB.  Raises ``BadJson``.
+    Refused: NaN and infinities (1e999 is one), names given twice, NUL and half characters,
+    nesting deeper than 16, whole numbers of more than 18 digits, ``__type__`` as a name
+    (message libraries make objects of it), and more than 64 KiB.  Raises ``BadJson``.
     """
     if len(raw) > MAX_BYTES:
         raise BadJson(f"it has {len(raw)} bytes; {MAX_BYTES} may be")
@@ -26,6 +29,7 @@ def read(raw: bytes) -> Any:
             raw.decode("utf-8"),
             parse_constant=_no_constant,
             parse_int=_whole,
+            parse_float=_finite,
             object_pairs_hook=_once,
         )
     except UnicodeDecodeError:
@@ -45,6 +49,11 @@ def canonical(value: Any) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
+def fingerprint(value: Any) -> str:
+    """Return what tells one value from another: the same at every door."""
+    return hashlib.sha256(canonical(value).encode()).hexdigest()
+
+
 def _no_constant(name: str) -> NoReturn:
     raise BadJson(f"{name} is no number")
 
@@ -55,11 +64,18 @@ def _whole(digits: str) -> int:
     return int(digits)
 
 
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise BadJson(f"{text[:40]} is larger than any number here")
+    return number
+
+
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        # Counted in one go: a body has room for thousands of names.
+        (twice, _), *_ = Counter(name for name, _ in pairs).most_common(1)
         raise BadJson(f"{twice[:40]!r} is given twice")
     return found
 

@@ -6,13 +6,19 @@ from dataclasses import asdict, dataclass
 from decimal import Decimal
 from typing import Any
 
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError
 from django.utils import timezone
 
+from orders import telling
 from orders.models import Order, OrderLine, Product
 from orders.numbers import next_order_number
 from orders.workflows import FULFILMENT
 from workers import submission
+from workers.failpoints import durable
+from workers.rows import NewSink
+
+#: What the column of it holds.
+LARGEST_TOTAL = Decimal("9999999999.99")
 
 
 class SubmissionRefused(Exception):
@@ -55,6 +61,9 @@ def place_order(
     source: str,
     submitter: str = "",
     reference: str = "",
+    reply_to: str = "",
+    callback_url: str = "",
+    correlation_id: str = "",
     body_hash: str | None = None,
 ) -> tuple[Order, bool]:
     """Accept an order: its row, its lines, its process and all steps in ONE transaction.
@@ -64,13 +73,19 @@ def place_order(
     the same key with other content, and ``SubmissionRefused`` naming the field; nothing is
     stored then.  The broker plays no part in it.  ``body_hash`` stands for the content as it
     was received; without it the content is what is given here.
+
+    ``reply_to`` and ``callback_url`` are told of whatever happens to the order, with
+    ``correlation_id``; who is told never holds it up.
     """
-    body_hash = body_hash or _hash(customer, lines, reference)
+    body_hash = body_hash or _hash(customer, lines, reference, reply_to, callback_url)
     first = _first(submitter, submission_key, body_hash)
     if first is not None:
         return first, False
+    told = (submitter, reply_to, callback_url, correlation_id)
+    if errors := telling.problems(*told):
+        raise SubmissionRefused(errors)
     try:
-        with transaction.atomic():
+        with durable("submission.place_order"):
             order = _store(
                 customer,
                 lines,
@@ -79,6 +94,7 @@ def place_order(
                 source=source,
                 reference=reference,
                 body_hash=body_hash,
+                sinks=telling.sinks(*told),
             )
     except IntegrityError:
         # A twin committed between our look and our insert.
@@ -89,11 +105,16 @@ def place_order(
     return order, True
 
 
-def _hash(customer: Customer, lines: list[Line], reference: str) -> str:
+def _hash(
+    customer: Customer, lines: list[Line], reference: str, reply_to: str, callback_url: str
+) -> str:
     body = {
         "customer": asdict(customer),
         "lines": [asdict(line) for line in lines],
         "reference": reference,
+        # Left out where nobody is told, as it always was.
+        **({"reply_to": reply_to} if reply_to else {}),
+        **({"callback_url": callback_url} if callback_url else {}),
     }
     return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
 
@@ -105,14 +126,16 @@ def _first(submitter: str, submission_key: str, body_hash: str) -> Order | None:
     return order
 
 
-def _store(customer: Customer, lines: list[Line], **columns: Any) -> Order:
+def _store(
+    customer: Customer, lines: list[Line], *, sinks: tuple[NewSink, ...], **columns: Any
+) -> Order:
     products = _products(lines)
     order = Order(
         **columns,
         customer_name=customer.name,
         customer_email=customer.email,
         customer_address=customer.address,
-        total=sum((products[line.sku].price * line.quantity for line in lines), Decimal()),
+        total=_total(lines, products),
         created_at=timezone.now(),
     )
     order.number = next_order_number()
@@ -123,6 +146,7 @@ def _store(customer: Customer, lines: list[Line], **columns: Any) -> Order:
         actor=f"submitter:{columns['source']}",
         # A client's orders are one lane; in the shop every customer is one.
         lane=columns["submitter"] or customer.email.lower(),
+        sinks=sinks,
     )
     order.save(force_insert=True)
     OrderLine.objects.bulk_create(
@@ -164,6 +188,15 @@ def _products(lines: list[Line]) -> dict[str, Product]:
     if errors:
         raise SubmissionRefused(errors)
     return products
+
+
+def _total(lines: list[Line], products: dict[str, Product]) -> Decimal:
+    """Return what the lines are worth; raise ``SubmissionRefused`` for more than is stored."""
+    total = sum((products[line.sku].price * line.quantity for line in lines), Decimal())
+    if total > LARGEST_TOTAL:
+        said = f"An order may be worth {LARGEST_TOTAL:,} at most. Split it."
+        raise SubmissionRefused({"lines": said})
+    return total
 
 
 def _snapshot(

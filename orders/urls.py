@@ -2,7 +2,7 @@
 
 from django.urls import path, register_converter
 
-from orders.views import basket, catalogue, checkout, my_orders, order
+from orders.views import basket, catalogue, checkout, my_orders, order, pages
 
 app_name = "orders"
 
@@ -32,4 +32,5 @@ urlpatterns = [
     path("orders/<slug:secret>/", order.show, name="order"),
     path("orders/<slug:secret>/progress/", order.progress, name="order_progress"),
     path("my-orders/", my_orders.show, name="my_orders"),
+    path("favicon.ico", pages.icon),
 ]

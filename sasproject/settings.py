@@ -6,9 +6,11 @@ RabbitMQ through ``DATABASE_URL`` and ``BROKER_URL``.
 """
 
 import os
+from datetime import timedelta
 from pathlib import Path
 
 import environ
+from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 from kombu import Exchange, Queue
 
@@ -39,6 +41,8 @@ INSTALLED_APPS = [
     "workers",
     "django_celery_beat",
     "django_htmx",
+    "csp",
+    "axes",
     # For the assets of the API's page.
     "ninja",
     "django.contrib.admin",
@@ -52,6 +56,9 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
+    # Before WhiteNoise, so that files have the headers too: a browser runs a script in an SVG.
+    "csp.middleware.CSPMiddleware",
+    "django_permissions_policy.PermissionsPolicyMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -60,6 +67,8 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    # The last: it answers in place of a login page that was sent too often.
+    "axes.middleware.AxesMiddleware",
 ]
 ROOT_URLCONF = "sasproject.urls"
 WSGI_APPLICATION = "sasproject.wsgi.application"
@@ -88,13 +97,58 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
-SECURE_CONTENT_TYPE_NOSNIFF = True
+# Counts failed logins before a password is looked at; passwords and permissions are Django's.
+AUTHENTICATION_BACKENDS = ["axes.backends.AxesBackend", "django.contrib.auth.backends.ModelBackend"]
+BEHIND_PROXY = env.bool("DJANGO_BEHIND_PROXY", default=False)
+# By name and address together: whoever knows an operator's name cannot lock the operator out.
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_FAILURE_LIMIT = 10
+AXES_COOLOFF_TIME = timedelta(minutes=15)
+AXES_RESET_ON_SUCCESS = True
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
+AXES_CLIENT_IP_CALLABLE = "sasproject.visitors.address_of"
+AXES_LOCKOUT_CALLABLE = "orders.admin.lockout.show"
+# Rows of failed logins only, and unlocking by `manage.py axes_reset_username`.
+AXES_DISABLE_ACCESS_LOG = True
+AXES_ENABLE_ADMIN = False
+AXES_VERBOSE = False
+# Somebody types a password where the name belongs: names are not logged, addresses are.
+AXES_SENSITIVE_PARAMETERS = ["username"]
+LOGIN_URL, LOGIN_REDIRECT_URL = "admin:login", "admin:index"
+
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = not DEBUG
+SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
+# Not Strict: the links in our mails lead to pages that know the session.
+SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
 SECURE_HSTS_SECONDS = 0 if DEBUG else 31_536_000
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = not DEBUG
-SECURE_PROXY_SSL_HEADER = (
-    ("HTTP_X_FORWARDED_PROTO", "https") if env.bool("DJANGO_BEHIND_PROXY", default=False) else None
-)
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if BEHIND_PROXY else None
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
+SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+# Everything comes from here or not at all, and nothing is inline.
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [NONE],
+        "script-src": [SELF],
+        "style-src": [SELF],
+        "img-src": [SELF],
+        "connect-src": [SELF],
+        "form-action": [SELF],
+        "base-uri": [NONE],
+        "frame-ancestors": [NONE],
+        "object-src": [NONE],
+    }
+}
+PERMISSIONS_POLICY: dict[str, list[str]] = {
+    "camera": [],
+    "display-capture": [],
+    "geolocation": [],
+    "microphone": [],
+    "payment": [],
+    "usb": [],
+}
 
 LANGUAGE_CODE = "en-us"
 TIME_ZONE = "UTC"
@@ -118,6 +172,9 @@ logs.configure(
 
 SANDBOX_URL = env.str("SANDBOX_URL", default="http://127.0.0.1:8900")
 
+# Who publishes is told from RabbitMQ's user-id: only where every client has a login of its own.
+SUBMISSIONS_TRUST_USER_ID = env.bool("SUBMISSIONS_TRUST_USER_ID", default=False)
+
 # Every SAS_* variable reaches workers.conf, which types it, defaults it and refuses a wrong one.
 vars().update({name: value for name, value in os.environ.items() if name.startswith("SAS_")})
 
@@ -128,7 +185,7 @@ CELERY_BROKER_URL, CELERY_BROKER_TRANSPORT_OPTIONS = brokers.configure(BROKER_UR
 # "celery" is for the application's own tasks.
 CELERY_TASK_QUEUES = [
     Queue(name, Exchange("sas", type="direct"), routing_key=name)
-    for name in ("sas.scheduler", "sas.replies", "sas.supervisor")
+    for name in ("sas.scheduler", "sas.replies", "sas.supervisor", "sas.reports")
 ] + [Queue("celery")]
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = False

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.guard.write_guard import every_write_is_named
 from tests.toyflow import agents as toy
 from workers.testing import Wire, wired
 
@@ -16,3 +17,10 @@ def wire() -> Iterator[Wire]:
     toy.undone.clear()
     with wired() as wire:
         yield wire
+
+
+@pytest.fixture(autouse=True)
+def named_writes() -> Iterator[None]:
+    """Every test fails in which the product writes outside a failpoint."""
+    with every_write_is_named():
+        yield

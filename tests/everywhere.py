@@ -17,6 +17,7 @@ SHARED = ["-n", "2", "--dist", "worksteal"]
 OF_THE_DATABASE = [
     *("tests/integration", "tests/concurrency", "tests/shop", "tests/admin"),
     *("tests/api", "tests/testing_kit", "tests/statemachine"),
+    *("tests/queue_door", "tests/reporting", "tests/receiving"),
     "tests/guard/test_query_plans.py",
 ]
 

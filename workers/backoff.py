@@ -1,8 +1,13 @@
 """How soon, and how often, something is tried again: pure functions of values."""
 
 import random
+import re
+import time
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+
+LONGEST_RETRY_AFTER = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,3 +54,18 @@ def is_out_of_time(
 def dispatch_allowance(lost_count: int, first_seconds: float, cap_seconds: float) -> float:
     """Return how long a claim sent again ``lost_count`` times may wait for its start."""
     return min(cap_seconds, first_seconds * 2.0 ** min(lost_count, 30))
+
+
+def retry_after(text: str) -> float | None:
+    """Read a Retry-After header: seconds or an HTTP date, an hour at most."""
+    text = text.strip()
+    if re.fullmatch(r"[0-9]{1,12}", text):
+        return min(float(text), LONGEST_RETRY_AFTER)
+    try:
+        moment = parsedate_to_datetime(text)
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
+        left = moment.timestamp() - time.time()
+    except (ValueError, OverflowError):
+        return None
+    return min(max(left, 0.0), LONGEST_RETRY_AFTER)

@@ -79,6 +79,12 @@ class Settings:
     sweep_batch = Number(200, 1, 5000, "Expired steps handled in one transaction")
     lease_seconds = Number(15, 1, 600, "Time a periodic duty is held by one process")
     reply_seconds = Number(3, 0.5, 60, "Time the broker has to take a reply before it is filed")
+    report_tries = Number(20, 1, 1000, "Failed tries in a row after which a sink is told no more")
+    report_backoff_base_seconds = Number(10, 0, 3600, "First backoff of a sink")
+    report_backoff_cap_seconds = Number(14_400, 0, 604_800, "Longest backoff of a sink")
+    webhook_seconds = Number(10, 0.5, 20, "Time a webhook has to answer")
+    keep_journal_days = Number(36_500, 7, 36_500, "Age at which an ended process's journal goes")
+    keep_resolved_days = Number(90, 7, 36_500, "Age at which what operators dealt with goes")
     shutdown_seconds = Number(20, 0, 3600, "Time a stopped worker gives its calls to end")
 
 

@@ -8,7 +8,7 @@ import os
 import queue
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
 from typing import Any
@@ -19,16 +19,19 @@ from kombu.exceptions import OperationalError
 from workers import registry
 from workers.conf import sas
 from workers.exceptions import BrokerRefused
+from workers.failpoints import around
 from workers.messages import Bundle, Reply, replies_to_wire
 
 RUN_BUNDLE = "workers.run_bundle"
 SETTLE = "workers.settle"
 ADVANCE = "workers.advance"
 SWEEP = "workers.sweep"
+REPORT = "workers.report"
 
 SCHEDULER_QUEUE = "sas.scheduler"
 REPLY_QUEUE = "sas.replies"
 SUPERVISOR_QUEUE = "sas.supervisor"
+REPORTS_QUEUE = "sas.reports"
 
 #: Time between an agent's soft and hard limit.
 HARD_LIMIT_MARGIN_SECONDS = 10
@@ -75,18 +78,20 @@ def send_bundle(bundle: Bundle) -> None:
     """
     agent = registry.agent(bundle.agent)
     limit = bundle.timeout_seconds * (len(bundle.requests) if agent.is_local else 1)
-    _send(
-        RUN_BUNDLE,
-        [bundle.to_wire()],
-        agent.queue,
-        soft_time_limit=limit,
-        time_limit=limit + HARD_LIMIT_MARGIN_SECONDS,
-    )
+    with around("dispatch.send_bundle"):
+        _send(
+            RUN_BUNDLE,
+            [bundle.to_wire()],
+            agent.queue,
+            soft_time_limit=limit,
+            time_limit=limit + HARD_LIMIT_MARGIN_SECONDS,
+        )
 
 
 def send_replies(replies: Sequence[Reply]) -> None:
     """Send replies to the Scheduler; raise ``BrokerRefused`` when the broker did not take them."""
-    _send(SETTLE, [replies_to_wire(list(replies))], REPLY_QUEUE)
+    with around("dispatch.send_replies"):
+        _send(SETTLE, [replies_to_wire(list(replies))], REPLY_QUEUE)
 
 
 def nudge() -> bool:
@@ -99,9 +104,15 @@ def trigger_sweep() -> bool:
     return _hint(SWEEP, SUPERVISOR_QUEUE)
 
 
+def report() -> bool:
+    """Ask a relay to tell submitters now.  False: the broker refused; the poll asks again."""
+    return _hint(REPORT, REPORTS_QUEUE)
+
+
 def _hint(name: str, to: str) -> bool:
     try:
-        _send(name, [], to)
+        with around("dispatch.hint"):
+            _send(name, [], to)
     except BrokerRefused as error:
         log.warning("hint_refused", extra={"task": name, "reason": str(error)})
         return False
@@ -109,9 +120,10 @@ def _hint(name: str, to: str) -> bool:
 
 
 class _Nudger:
-    """A thread that sends nudges for processes that must never wait for the broker."""
+    """A thread that sends one kind of hint for those who must never wait for the broker."""
 
-    def __init__(self) -> None:
+    def __init__(self, send: Callable[[], bool], rest_seconds: float) -> None:
+        self._hint, self._rest_seconds = send, rest_seconds
         self._wanted: queue.Queue[None] = queue.Queue(maxsize=1)
         threading.Thread(target=self._send_wanted, name="nudger", daemon=True).start()
 
@@ -124,23 +136,34 @@ class _Nudger:
         while True:
             self._wanted.get()
             try:
-                nudge()
+                self._hint()
             except Exception:
                 # Whatever it was: without this thread the process would never nudge again.
                 log.exception("nudge_failed")
             # The next one waits a moment, so that a burst of submissions is a few nudges.
-            time.sleep(0.005)
+            time.sleep(self._rest_seconds)
 
 
 @cache
 def _nudger(pid: int) -> _Nudger:
     """Return the nudger of this process: a forked one has its parent's object and no thread."""
-    return _Nudger()
+    return _Nudger(nudge, 0.005)
+
+
+@cache
+def _reporter(pid: int) -> _Nudger:
+    """Return the same for relays; a settled batch tells many, so one look serves several."""
+    return _Nudger(report, 0.05)
 
 
 def nudge_later() -> None:
     """Ask a scheduler to look, from a thread of its own: never blocks, never raises."""
     _nudger(os.getpid()).want()
+
+
+def report_later() -> None:
+    """Ask a relay to tell submitters, from a thread of its own: never blocks, never raises."""
+    _reporter(os.getpid()).want()
 
 
 class _Appointment:

@@ -6,6 +6,9 @@
     │   └── UnknownAgent       no agent of that name in this code
     ├── StateError             an order given to the state store that its state forbids
     ├── BadToken               a callback token that is none of ours, or is over
+    ├── BadSignature           a webhook that its provider did not sign, or not just now
+    ├── NoSecret               there is nothing to check a provider's webhooks with
+    ├── WebhookRefused         a genuine webhook that cannot be taken
     ├── MessageError           bytes that are no message of ours
     ├── BrokerRefused          the broker did not take a message within its time
     ├── DeadlinePassed         the time of a claim is over: stop, and say nothing
@@ -49,6 +52,18 @@ class StateError(SASError):
 
 class BadToken(SASError):
     """A callback token is not ours, or what it was for has been undone; nothing was changed."""
+
+
+class BadSignature(SASError):
+    """A webhook was not signed by who it claims to be from, or long ago; nothing was stored."""
+
+
+class NoSecret(SASError):
+    """A provider's webhooks cannot be checked: its secret is missing, or is none."""
+
+
+class WebhookRefused(SASError):
+    """A genuine webhook is not taken, now or ever; says why.  Nothing was stored."""
 
 
 class MessageError(SASError):

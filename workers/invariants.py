@@ -1,17 +1,21 @@
 """What must be true of the state store at every instant, as queries that find the contrary.
 
 Each invariant is a name, a sentence and a SELECT; every row it returns breaks it.  Used by
-operators, by the demo's ending and by the fault tests.
+operators, by the demo's ending and by the fault tests.  docs/reference/invariants.md lists
+them.  A process whose journal was pruned has nothing left to be compared with it.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from workers.states import PROCESS_MOVES, STEP_MOVES
 from workers.store import sql
 
 #: Time past its timer after which a claim counts as forgotten: sweeps, poll and some load.
 SLACK_SECONDS = 30
+#: Time a status message may be due; a broker that refuses one has it put off every few seconds.
+TELLING_SECONDS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +33,17 @@ class Violation:
     subject: str
     wrong: str
 
+
+def _among(moves: Iterable[tuple[str, str]]) -> str:
+    pairs = (f"(j.before = '{before}' AND j.after = '{after}')" for before, after in sorted(moves))
+    return " OR ".join(pairs)
+
+
+_ILLEGAL = (
+    "SELECT {subject}, 'row ' || j.id || ' goes from ' || j.before || ' to ' || j.after"
+    " FROM workers_journal j WHERE {rows} AND j.before IS NOT NULL AND j.after IS NOT NULL"
+    " AND NOT ({moves})"
+)
 
 _CHAIN = """
     SELECT {subject}, 'row ' || id || ' says ' || coalesce(before, 'nothing') || ', it was '
@@ -103,6 +118,27 @@ INVARIANTS: tuple[Invariant, ...] = (
         " AND {after_contains}",
     ),
     Invariant(
+        "undone_in_reverse",
+        "No undo step began before the undo steps of everything done later were settled.",
+        "SELECT p.subject, s.name || ' began before ' || b.name || ' was settled'"
+        " FROM workers_step s JOIN workers_process p ON p.id = s.process_id"
+        " JOIN workers_step b ON b.process_id = s.process_id"
+        " WHERE s.undoes_id IS NOT NULL AND s.state NOT IN ('waiting', 'skipped')"
+        " AND b.state NOT IN ('processed', 'skipped')"
+        " AND {after_contains}",
+    ),
+    Invariant(
+        "something_comes_next",
+        "An open process has a step that is queued or in flight, or somebody was told why not.",
+        "SELECT p.subject, p.state || ' with nothing pending or processing'"
+        " FROM workers_process p WHERE p.state IN ('pending', 'processing', 'compensating')"
+        " AND NOT EXISTS (SELECT 1 FROM workers_step s WHERE s.process_id = p.id"
+        " AND s.state IN ('pending', 'processing'))"
+        " AND NOT p.needs_decision AND NOT EXISTS (SELECT 1 FROM workers_alert a"
+        " WHERE a.process_id = p.id AND a.code = 'unknown_definition'"
+        " AND a.acknowledged_at IS NULL)",
+    ),
+    Invariant(
         "step_journal_is_a_path",
         "Each step's journal is one unbroken path of states.",
         _CHAIN.format(
@@ -118,6 +154,24 @@ INVARIANTS: tuple[Invariant, ...] = (
             subject="'process ' || process_id",
             owner="process_id",
             rows="j.step_id IS NULL AND j.after IS NOT NULL",
+        ),
+    ),
+    Invariant(
+        "step_moves_are_legal",
+        "Every move of a step is one of the legal ones.",
+        _ILLEGAL.format(
+            subject="'step ' || j.step_id",
+            rows="j.step_id IS NOT NULL",
+            moves=_among(STEP_MOVES),
+        ),
+    ),
+    Invariant(
+        "process_moves_are_legal",
+        "Every move of a process is one of the legal ones.",
+        _ILLEGAL.format(
+            subject="'process ' || j.process_id",
+            rows="j.process_id IS NOT NULL AND j.step_id IS NULL",
+            moves=_among(PROCESS_MOVES),
         ),
     ),
     Invariant(
@@ -142,8 +196,17 @@ INVARIANTS: tuple[Invariant, ...] = (
         "The rows a submitter sees are numbered 1, 2, 3... per process.",
         "SELECT p.subject, 'sequence ' || p.sequence || ', rows ' || count(j.sequence)"
         " FROM workers_process p LEFT JOIN workers_journal j ON j.process_id = p.id"
-        " AND j.sequence IS NOT NULL GROUP BY p.id, p.subject, p.sequence"
+        " AND j.sequence IS NOT NULL WHERE p.pruned_at IS NULL"
+        " GROUP BY p.id, p.subject, p.sequence"
         " HAVING count(j.sequence) <> p.sequence OR max(j.sequence) <> p.sequence",
+    ),
+    Invariant(
+        "whoever_is_told_is_told_everything",
+        "A sink knows of every row its process has for it, and is past none.",
+        "SELECT p.subject, k.kind || ' is told ' || k.cursor || ' of ' || k.last || ', rows '"
+        " || p.sequence FROM workers_sink k JOIN workers_process p ON p.id = k.process_id"
+        " WHERE k.last <> p.sequence OR k.cursor > k.last"
+        " OR (k.state = 'ended' AND k.cursor < k.last)",
     ),
     Invariant(
         "attempts_are_journalled",
@@ -151,8 +214,17 @@ INVARIANTS: tuple[Invariant, ...] = (
         "SELECT p.subject, s.name || ' counts ' || s.attempt || ', journal ' || count(j.id)"
         " FROM workers_step s JOIN workers_process p ON p.id = s.process_id"
         " LEFT JOIN workers_journal j ON j.process_id = s.process_id AND j.step_id = s.id"
-        " AND j.event = 'claimed'"
+        " AND j.event = 'claimed' WHERE p.pruned_at IS NULL"
         " GROUP BY p.subject, s.id, s.name, s.attempt HAVING count(j.id) <> s.attempt",
+    ),
+    Invariant(
+        "attempts_count_up",
+        "Each claim of a step has the number after that of the claim before.",
+        "SELECT 'step ' || step_id, 'row ' || id || ' is attempt ' || coalesce(attempt, 0)"
+        " || ' after ' || coalesce(previous, 0) FROM (SELECT j.id AS id, j.step_id AS step_id,"
+        " j.attempt AS attempt, lag(j.attempt) OVER (PARTITION BY j.step_id ORDER BY j.id)"
+        " AS previous FROM workers_journal j WHERE j.event = 'claimed') AS claims"
+        " WHERE coalesce(attempt, 0) <> coalesce(previous, 0) + 1",
     ),
     Invariant(
         "failures_are_journalled",
@@ -163,6 +235,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         " AND j.event IN ('failed', 'expired') AND j.id > coalesce((SELECT max(r.id)"
         " FROM workers_journal r WHERE r.process_id = s.process_id AND r.step_id = s.id"
         " AND r.event IN ('resubmitted', 'fell_back', 'waits_long', 'begins_again')), 0)"
+        " WHERE p.pruned_at IS NULL"
         " GROUP BY p.subject, s.id, s.name, s.failure_count HAVING count(j.id) <> s.failure_count",
     ),
     Invariant(
@@ -173,6 +246,14 @@ INVARIANTS: tuple[Invariant, ...] = (
         " AND b.event = 'processed' AND b.id > a.id WHERE a.event = 'processed'"
         " AND NOT EXISTS (SELECT 1 FROM workers_journal r WHERE r.process_id = a.process_id"
         " AND r.step_id = a.step_id AND r.event = 'begins_again' AND r.id > a.id AND r.id < b.id)",
+    ),
+    Invariant(
+        "submitters_are_told",
+        "No status message for a reply queue has been due for long.",
+        "SELECT p.subject, 'due since ' || k.next_try_at || ', told ' || k.cursor || ' of '"
+        " || k.last FROM workers_sink k JOIN workers_process p ON p.id = k.process_id"
+        " WHERE k.state = 'open' AND k.last > k.cursor AND k.kind = 'queue'"
+        " AND {untold} < {now}",
     ),
     Invariant(
         "deadline_is_heeded",
@@ -214,6 +295,7 @@ def _rows(invariant: Invariant) -> Iterable[tuple[Any, ...]]:
         invariant.broken.replace("{after_contains}", contains)
         .replace("{undo_agent}", undo_agent)
         .replace("{later}", sql.later(timer, str(SLACK_SECONDS)))
+        .replace("{untold}", sql.later("k.next_try_at", str(TELLING_SECONDS)))
         .replace("{late}", sql.later("p.deadline_at", str(SLACK_SECONDS)))
         .replace("{now}", now)
     )

@@ -76,6 +76,11 @@ class LockedProcess:
         )
 
     @property
+    def has_news(self) -> bool:
+        """Say whether there is something new to tell a submitter who wants to be told."""
+        return self.process.is_told and any(entry.sequence for entry in self.entries)
+
+    @property
     def forward_steps(self) -> list[StepRow]:
         return [step for step in self.steps if step.undoes_id is None]
 

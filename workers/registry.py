@@ -1,5 +1,6 @@
 """Names to workflows and agents: the engine's only way into the apps that use it."""
 
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, TypeVar
 
@@ -8,21 +9,26 @@ from django.utils.module_loading import autodiscover_modules
 from workers.agent import DEFAULT_QUEUE, Agent, TaskAgent
 from workers.effects import Effect
 from workers.exceptions import UnknownAgent, UnknownWorkflow, WorkflowError
+from workers.webhook import Provider
 from workers.workflow import Workflow
 
 A = TypeVar("A", bound=Agent)
 
 _workflows: dict[tuple[str, int], Workflow] = {}
 _agents: dict[str, Agent] = {}
+#: Says of an owner of webhooks which secrets they are signed with, the newest first.
+Secrets = Callable[[str], Sequence[str]]
+_secrets: list[Secrets] = []
+_providers: dict[str, Provider] = {}
 
 
 @cache
 def discover() -> None:
-    """Import ``agents`` and ``workflows`` of every installed app, once per process.
+    """Import ``agents``, ``workflows`` and ``webhooks`` of every installed app, once per process.
 
     Every look-up does it first, so a name is known wherever it is asked for.
     """
-    autodiscover_modules("agents", "workflows")
+    autodiscover_modules("agents", "workflows", "webhooks")
 
 
 def register_workflow(workflow: Workflow) -> Workflow:
@@ -43,6 +49,40 @@ def register_agent(cls: type[A]) -> type[A]:
     if type(known) is not cls:
         raise WorkflowError(f"Two agents are called {agent.name!r}. Rename one of them.")
     return cls
+
+
+def register_secrets(secrets: Secrets) -> Secrets:
+    """Make known who knows the secrets of webhooks; a decorator, for a module ``webhooks``.
+
+    It returns none for an owner it does not know: the next one is asked then.
+    """
+    if secrets not in _secrets:
+        _secrets.append(secrets)
+    return secrets
+
+
+def webhook_secrets(owner: str) -> tuple[str, ...]:
+    """Return the secrets of an owner of webhooks; none where no app knows any."""
+    discover()
+    for secrets in _secrets:
+        if found := tuple(secrets(owner)):
+            return found
+    return ()
+
+
+def register_provider(provider: Provider) -> Provider:
+    """Make a provider of webhooks known; refuse another one of the same name."""
+    if _providers.setdefault(provider.name, provider) is not provider:
+        raise WorkflowError(
+            f"Two providers of webhooks are called {provider.name!r}. Rename one of them."
+        )
+    return provider
+
+
+def provider(name: str) -> Provider | None:
+    """Return the provider of webhooks of that name, or None."""
+    discover()
+    return _providers.get(name)
 
 
 def register_task(

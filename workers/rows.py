@@ -26,6 +26,8 @@ class ProcessRow:
     renews: list[str] = field(default_factory=list)
     started_at: datetime | None = None
     finished_at: datetime | None = None
+    #: Whether a submitter wants to be told of it.
+    is_told: bool = False
 
 
 @dataclass(slots=True)
@@ -151,6 +153,18 @@ class Entry:
     attempt: int | None = None
     sequence: int | None = None
     detail: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class NewSink:
+    """Where a submitter wants to be told: a reply queue's name, or a webhook's URL."""
+
+    #: queue or webhook
+    kind: str
+    address: str
+    #: Whose it is: names the secret that webhooks are signed with.
+    owner: str = ""
+    correlation_id: str = ""
 
 
 @dataclass(slots=True)

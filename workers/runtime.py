@@ -9,12 +9,13 @@ from time import monotonic, sleep
 from uuid import uuid4
 
 from celery.exceptions import SoftTimeLimitExceeded
-from django.db import InterfaceError, OperationalError, connection, transaction
+from django.db import InterfaceError, OperationalError, connection
 
 from workers import dispatch, registry
 from workers.agent import Agent, Call, Deadline, Deferred
 from workers.effects import Effect
 from workers.exceptions import BrokerRefused, DeadlinePassed, Fault, Transient, Unavailable
+from workers.failpoints import around, durable
 from workers.identity import me
 from workers.messages import Bundle, Reply, Request, storable
 from workers.signals import block_soft_limit, soft_limit_masked
@@ -164,9 +165,11 @@ def _ask(agent: Agent, request: Request, call: Call) -> Reply:
     """Call the agent; where an earlier call is in doubt and can be asked after, ask first."""
     found = None
     if request.in_doubt and agent.effect == Effect.QUERYABLE:
-        found = agent.probe(call)
+        with around("runtime.probe"):
+            found = agent.probe(call)
     if found is None:
-        found = agent.run(call) or {}
+        with around("runtime.run"):
+            found = agent.run(call) or {}
     if isinstance(found, Deferred):
         return Reply.of_deferral(request, found.to_wire())
     storable(found)
@@ -226,7 +229,7 @@ def _perform_local(agent: Agent, request: Request, timeout_seconds: float) -> bo
     )
     try:
         # Outermost, so that the soft limit stays masked until the commit has returned.
-        with ExitStack() as mask, transaction.atomic():
+        with ExitStack() as mask, durable("runtime.perform_local"):
             reply = _ask(agent, request, call)
             deadline.check()
             mask.enter_context(soft_limit_masked())

@@ -2,10 +2,22 @@
 
 from typing import Any
 
-from workers import registry
+from workers import registry, retention
 from workers.conf import sas
-from workers.dispatch import ADVANCE, SCHEDULER_QUEUE, SUPERVISOR_QUEUE, SWEEP
+from workers.dispatch import (
+    ADVANCE,
+    REPORTS_QUEUE,
+    SCHEDULER_QUEUE,
+    SUPERVISOR_QUEUE,
+    SWEEP,
+)
 from workers.store import flow
+
+SWEEP_NAME = "Supervisor: sweep for expired steps"
+POLL_NAME = "Scheduler: poll"
+PRUNE_NAME = "Retention: prune"
+_HEALS = "Made by the engine. Orders heal only while it is enabled."
+_FORGETS = "Made by the engine. Deletes what is older than SAS_KEEP_... days; off = nothing goes."
 
 
 def ensure(**kwargs: Any) -> None:
@@ -17,9 +29,11 @@ def ensure(**kwargs: Any) -> None:
     # Imported here: the models of an app in INSTALLED_APPS cannot be loaded before ours.
     from django_celery_beat.models import IntervalSchedule, PeriodicTask
 
-    for name, task, queue, seconds in (
-        ("Supervisor: sweep for expired steps", SWEEP, SUPERVISOR_QUEUE, sas.sweep_seconds),
-        ("Scheduler: poll", ADVANCE, SCHEDULER_QUEUE, sas.poll_seconds),
+    for name, task, queue, seconds, says in (
+        (SWEEP_NAME, SWEEP, SUPERVISOR_QUEUE, sas.sweep_seconds, _HEALS),
+        (POLL_NAME, ADVANCE, SCHEDULER_QUEUE, sas.poll_seconds, _HEALS),
+        # Beside the relay: a round takes seconds, which no sweep must wait for.
+        (PRUNE_NAME, retention.PRUNE, REPORTS_QUEUE, retention.INTERVAL_SECONDS, _FORGETS),
     ):
         interval, _ = IntervalSchedule.objects.get_or_create(
             every=max(1, round(seconds)), period=IntervalSchedule.SECONDS
@@ -32,7 +46,7 @@ def ensure(**kwargs: Any) -> None:
                 "interval": interval,
                 # One that waited for longer than its next three is of no use to anybody.
                 "expire_seconds": max(2, round(3 * seconds)),
-                "description": "Made by the engine. Orders heal only while it is enabled.",
+                "description": says,
             },
         )
     ensure_flow()

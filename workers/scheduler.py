@@ -20,7 +20,7 @@ from workers.conf import sas
 from workers.exceptions import BrokerRefused, UnknownAgent, UnknownWorkflow
 from workers.identity import me
 from workers.messages import Bundle, Reply, Request, storable
-from workers.store import claims, finding, flow, leases, replies, requests, settling
+from workers.store import claims, finding, flow, leases, replies, requests, settling, sinks
 
 log = logging.getLogger(__name__)
 
@@ -77,6 +77,8 @@ def settle(
             # Not even that can be applied: its claim expires, as if nothing had come.
             return settling.Settled()
         return settle([_unusable(batch[0])], now)
+    if settled.has_news:
+        dispatch.report_later()
     send(settled.claims)
     return settled
 
@@ -103,7 +105,14 @@ def advance(now: datetime | None = None) -> int:
     Filed replies, decisions that supervisors left, claims nobody started, due steps, and
     once per poll interval a portion of the open processes, should one stand still.
     """
-    worker = me("scheduler")
+    sent = _carry_on(me("scheduler"), now)
+    if sinks.is_due(now):
+        # Whatever was to be told of: an operator's doing, a sweep's, or a nudge that was lost.
+        dispatch.report_later()
+    return sent
+
+
+def _carry_on(worker: str, now: datetime | None) -> int:
     limit = int(sas.settle_batch)
     sent = 0
     if leases.is_due(leases.POLL, sas.poll_seconds, now):

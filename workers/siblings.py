@@ -13,6 +13,8 @@ from typing import Any
 from celery import current_app
 from kombu import Connection, Message
 
+from workers.failpoints import around
+
 log = logging.getLogger(__name__)
 
 
@@ -78,8 +80,9 @@ def waiting(queue: str, limit: int) -> Iterator[list[list[Any]]]:
             _channel.drop()
         raise
     try:
-        for message in messages:
-            message.ack()
+        with around("siblings.ack"):
+            for message in messages:
+                message.ack()
     except Exception:
         log.warning("siblings_unacknowledged", extra={"queue": queue}, exc_info=True)
         _channel.drop()

@@ -1,5 +1,6 @@
 """Accepting a process: rows in the caller's transaction, a nudge after it."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -9,7 +10,9 @@ from django.db import transaction
 from workers import dispatch, registry
 from workers.conf import sas
 from workers.effects import Effect
+from workers.failpoints import durable
 from workers.models import Process
+from workers.rows import NewSink
 from workers.store import submitting
 from workers.workflow import Fallback, StepSpec, Workflow
 
@@ -24,6 +27,7 @@ def submit(
     lane: str = "",
     priority: int = 0,
     deadline_at: datetime | None = None,
+    sinks: Sequence[NewSink] = (),
     now: datetime | None = None,
 ) -> Process:
     """Accept one run of a workflow: the newest version, unless one is named.
@@ -35,12 +39,13 @@ def submit(
 
     ``lane`` names whose process it is: many of one lane do not hold up a few of another.
     Each level of ``priority`` is worth a head start of ``SAS_PRIORITY_SECONDS``.
-    ``deadline_at`` overrides the workflow's own deadline.
+    ``deadline_at`` overrides the workflow's own deadline.  ``sinks`` are told of whatever
+    happens to it; their addresses are taken as they are, so check whose they are.
     """
     if priority < 0:
         raise ValueError(f"priority is {priority}. Give 0 or more: the others come after it.")
     definition = registry.workflow(workflow, version)
-    with transaction.atomic():
+    with durable("submission.submit"):
         process = submitting.submit(
             _completed(definition),
             subject,
@@ -49,6 +54,7 @@ def submit(
             lane=lane,
             priority=priority,
             deadline_at=deadline_at,
+            told=sinks,
             now=now,
         )
         transaction.on_commit(dispatch.nudge_later, robust=True)

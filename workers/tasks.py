@@ -2,13 +2,15 @@
 
 import logging
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from celery import shared_task
 from celery.exceptions import Reject
 from django.db import InterfaceError, OperationalError, close_old_connections
 
-from workers import dispatch, runtime, scheduler, supervisor
+from workers import desk, dispatch, retention, runtime, scheduler, supervisor
 from workers.conf import sas
 from workers.exceptions import MessageError, UnknownAgent
 from workers.messages import Bundle, Reply, replies_from_wire
@@ -64,14 +66,41 @@ def advance() -> None:
     close_old_connections()
     with waiting(dispatch.SCHEDULER_QUEUE, 1000):
         pass
-    scheduler.advance()
+    with _left_to_the_next():
+        scheduler.advance()
 
 
 @shared_task(name=dispatch.SWEEP, acks_late=True, ignore_result=True)
 def sweep() -> None:
     """Supervisor: sweep for expired steps."""
     close_old_connections()
-    supervisor.sweep()
+    with _left_to_the_next():
+        supervisor.sweep()
+
+
+@shared_task(name=retention.PRUNE, acks_late=True, ignore_result=True)
+def prune() -> None:
+    """Retention: prune what is over for long, for a few seconds at most."""
+    close_old_connections()
+    with _left_to_the_next():
+        retention.prune()
+
+
+@shared_task(name=dispatch.REPORT, acks_late=True, ignore_result=True)
+def report() -> None:
+    """Relay: tell submitters, beside whatever else this process does."""
+    with waiting(dispatch.REPORTS_QUEUE, 1000):
+        pass
+    desk.want()
+
+
+@contextmanager
+def _left_to_the_next() -> Iterator[None]:
+    """Leave a look to the next one where the database is away: the timers ask again."""
+    try:
+        yield
+    except (OperationalError, InterfaceError) as error:
+        log.warning("database_away", extra={"reason": str(error)[:200]})
 
 
 def _replies(wire: Any) -> list[Reply]:

@@ -15,6 +15,8 @@ Condition = Callable[[Json, Mapping[str, Json]], bool]
 Date = Callable[[Json, Mapping[str, Json]], datetime | None]
 #: Takes over {path: [before, after]} for a subject; raises ``StateError`` to refuse.
 EditHook = Callable[[Json, Mapping[str, list[Any]]], None]
+#: Says of the process input what a status message calls it: numbers and ids, nothing secret.
+Describe = Callable[[Json], Json]
 #: Builds an agent's payload from the process input and the results of settled steps.
 RequestBuilder = Callable[[Json, Mapping[str, Json]], Json]
 
@@ -146,6 +148,10 @@ class Workflow:
     editable: tuple[str, ...] = ()
     #: Told of such changes in their transaction, to bring the app's own tables along.
     on_edit: EditHook | None = None
+    #: What submitters are told it is: the first word of a message's type, ...
+    told_as: str = "process"
+    #: ... and which one.
+    describe: Describe | None = None
     by_name: dict[str, StepSpec] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -10,7 +10,7 @@ from django.db.models import Count, Min, Sum
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
-from orders.models import Order
+from orders.models import DeadLetter, Order
 from workers.admin import lists, waiting
 from workers.admin.verbs import answering
 from workers.conf import sas
@@ -49,13 +49,17 @@ class Needs:
     orders: Pile | None
     #: Steps that wait for an answer that the user may give.
     answers: Pile | None
+    dead_letters: Pile | None
     sweep: Duty
     poll: Duty
 
     @property
     def is_calm(self) -> bool:
-        piles = [pile.count for pile in (self.alerts, self.orders, self.answers) if pile]
+        piles = [pile.count for pile in self._piles() if pile]
         return not any(piles) and not self.sweep.is_late and not self.poll.is_late
+
+    def _piles(self) -> tuple[Pile | None, ...]:
+        return self.alerts, self.orders, self.answers, self.dead_letters
 
 
 def read(request: HttpRequest) -> Needs:
@@ -66,6 +70,7 @@ def read(request: HttpRequest) -> Needs:
         alerts=_alerts() if user.has_perm("workers.view_alert") else None,
         orders=_orders() if user.has_perm("orders.view_order") else None,
         answers=_answers(user),
+        dead_letters=_dead_letters() if user.has_perm("orders.view_deadletter") else None,
         sweep=_duty(leases.SWEEP, sas.sweep_seconds, now),
         poll=_duty(leases.POLL, sas.poll_seconds, now),
     )
@@ -89,6 +94,11 @@ def _alerts() -> Pile:
 def _orders() -> Pile:
     found = Order.objects.filter(process__state=ProcessState.ERROR)
     return Pile(**found.aggregate(count=Count("pk"), oldest=Min("created_at"), amount=Sum("total")))
+
+
+def _dead_letters() -> Pile:
+    found = DeadLetter.objects.filter(state=DeadLetter.State.OPEN)
+    return Pile(**found.aggregate(count=Count("pk"), oldest=Min("received_at")))
 
 
 def _answers(user: Any) -> Pile | None:

@@ -75,6 +75,10 @@ class OrderAdmin(ProcessColumns, ReadOnlyAdmin, ProcessPageAdmin, BulkListAdmin,
             *super().get_urls(),
         ]
 
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
+        # The list must not tell a secret link letter by letter.
+        return "secret" not in lookup and super().lookup_allowed(lookup, value, request)
+
     def get_queryset(self, request: HttpRequest) -> QuerySet[Order]:
         queryset = super().get_queryset(request).select_related("process")
         return standing.prefetched(queryset, "process__")

@@ -10,6 +10,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
 from orders.models import Product
+from workers.admin.lists import AskableListAdmin
+from workers.failpoints import durable
 
 
 class ProductForm(forms.ModelForm):
@@ -36,7 +38,7 @@ class ProductForm(forms.ModelForm):
 
 
 @admin.register(Product)
-class ProductAdmin(admin.ModelAdmin):
+class ProductAdmin(AskableListAdmin):
     """Products, and how many of each may still be promised."""
 
     form = ProductForm
@@ -50,6 +52,7 @@ class ProductAdmin(admin.ModelAdmin):
     search_fields = ("sku", "name")
     ordering = ("sku",)
 
+    @durable("product.save")
     def save_model(
         self, request: HttpRequest, obj: Product, form: forms.ModelForm, change: bool
     ) -> None:

@@ -2,16 +2,27 @@
 
 from typing import Any
 
+from csp.decorators import csp_update
 from django.contrib.admin.views.decorators import staff_member_required
 from django.http import HttpRequest, HttpResponse
+from django.urls import URLPattern, URLResolver, re_path
 from ninja import NinjaAPI
 from ninja.openapi.schema import OpenAPISchema
 
-from orders.api import callbacks, orders, problems
+from orders.api import callbacks, orders, problems, webhooks
 from orders.api.body import StrictParser
 
 
 class _API(NinjaAPI):
+    @property
+    def urls(self) -> tuple[list[URLResolver | URLPattern], str, str]:
+        """Return the addresses; any other below them, and any other method, has an answer."""
+        patterns, app_name, namespace = super().urls
+        for pattern in patterns:
+            assert isinstance(pattern, URLPattern)
+            pattern.callback = problems.told(pattern.callback)
+        return [*patterns, re_path("", problems.told(problems.nowhere))], app_name, namespace
+
     def get_openapi_schema(self, *args: Any, **kwargs: Any) -> OpenAPISchema:
         """Return the description, with problem documents under their own media type."""
         schema = super().get_openapi_schema(*args, **kwargs)
@@ -39,9 +50,12 @@ api = _API(
 )
 api.add_router("", orders.router)
 api.add_router("", callbacks.router)
+api.add_router("", webhooks.router)
 problems.install(api)
 
 
+# Its style sheet draws its arrows as images within itself.
+@csp_update({"img-src": "data:"})
 @staff_member_required
 def docs(request: HttpRequest) -> HttpResponse:
     """Show the API's description as a page to try it on, from local assets."""

@@ -16,7 +16,10 @@ FAULTS = {"permanent": Permanent, "refused": Refused, "transient": Transient}
 
 @router.post(
     "/callbacks/{token}",
-    response={200: CallbackOut, 400: Problem, 404: Problem, 413: Problem, 422: Problem},
+    response={
+        200: CallbackOut,
+        **dict.fromkeys((400, 404, 411, 413, 415, 422, 503), Problem),
+    },
     summary="Answer a deferred step",
     operation_id="answer",
 )

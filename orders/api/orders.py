@@ -1,20 +1,21 @@
 """Placing, following and cancelling orders."""
 
-import hashlib
+import re
 from typing import Annotated, Any
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
 from ninja import Header, Query, Router, Status
 from ninja.errors import HttpError
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from orders import strict_json, tokens
 from orders.api import reading
 from orders.api.access import Token, client_of
 from orders.api.body import received
+from orders.consumer.message import TOKEN
 from orders.models import Order
-from orders.schemas import JournalOut, OrderIn, OrderOut, OrdersOut, Problem
+from orders.schemas import JournalOut, OrderIn, OrderOut, OrdersOut, Problem, Reference
 from orders.submission import Customer, Line, place_order
 from workers import dispatch
 from workers.exceptions import StateError
@@ -23,14 +24,40 @@ from workers.store import steering
 
 router = Router(tags=["orders"])
 LONGEST_WAIT_SECONDS = 30
-PROBLEMS: dict[int, Any] = {400: Problem, 401: Problem, 403: Problem, 422: Problem, 429: Problem}
-Key = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[\x21-\x7e]+$")]
+PROBLEMS: dict[int, Any] = dict.fromkeys((400, 401, 403, 422, 429, 503), Problem)
+BODY_PROBLEMS: dict[int, Any] = {411: Problem, 413: Problem, 415: Problem}
+
+
+def _no_token(key: str) -> str:
+    # Keys are stored, tokens never are.
+    if TOKEN.search(key):
+        raise ValueError("contains a token; send a key of your own instead")
+    return key
+
+
+def _cursor(text: str) -> str:
+    if not CURSOR.fullmatch(text):
+        raise ValueError("is no cursor; send the next of the page before")
+    return text
+
+
+CURSOR = re.compile(r"[0-9]{1,18}")
+Key = Annotated[
+    str,
+    Field(min_length=1, max_length=200, pattern=r"^[\x21-\x7e]+$"),
+    AfterValidator(_no_token),
+]
+Cursor = Annotated[
+    str,
+    Field(json_schema_extra={"pattern": f"^{CURSOR.pattern}$"}),
+    AfterValidator(_cursor),
+]
 
 
 @router.post(
     "/orders",
     auth=Token(tokens.SUBMIT),
-    response={200: OrderOut, 201: OrderOut, 413: Problem, **PROBLEMS},
+    response={200: OrderOut, 201: OrderOut, **BODY_PROBLEMS, **PROBLEMS},
     summary="Place an order",
     operation_id="place_order",
 )
@@ -53,7 +80,9 @@ def place(
         source=Order.Source.API,
         submitter=client.submitter,
         reference=body.reference,
-        body_hash=_hash(received(request)),
+        reply_to=body.reply_to,
+        callback_url=body.callback_url,
+        body_hash=strict_json.fingerprint(received(request)),
     )
     response["Location"] = f"{request.path}/{order.public_id}"
     return Status(201 if is_new else 200, reading.shown(order))
@@ -69,8 +98,8 @@ def place(
 def list_orders(
     request: HttpRequest,
     state: ProcessState | None = None,
-    reference: Annotated[str, Field(max_length=100)] | None = None,
-    after: str | None = None,
+    reference: Reference | None = None,
+    after: Cursor | None = None,
     limit: int = Query(50, ge=1, le=200),
 ) -> Any:
     """Return your orders, newest first; `next` asks for the page after this one."""
@@ -137,7 +166,3 @@ def cancel(request: HttpRequest, public_id: UUID) -> Any:
             raise HttpError(409, str(refusal)) from None
         dispatch.nudge_later()
     return Status(202, reading.shown(order))
-
-
-def _hash(body: Any) -> str:
-    return hashlib.sha256(strict_json.canonical(body).encode()).hexdigest()

@@ -1,12 +1,19 @@
 """Errors as problem documents (RFC 9457): what is wrong, where, and what to do."""
 
 import logging
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.core.exceptions import RequestDataTooBig, SuspiciousOperation
+from django.db import InterfaceError, OperationalError
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.views.decorators.csrf import csrf_exempt
 from ninja import NinjaAPI
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 
+from orders import reasons
+from orders.api import body
 from orders.api.throttling import TooMany
 from orders.schemas import FieldProblem, Problem
 from orders.submission import KeyReused, SubmissionRefused
@@ -21,7 +28,9 @@ TITLES = {
     405: "Not with this method",
     409: "Not in this state",
     410: "That is over",
+    411: "How long is it?",
     413: "Too large",
+    415: "Not in this form",
     422: "Something in it is wrong",
     429: "Too many requests",
     503: "Not just now",
@@ -32,11 +41,11 @@ def problem(
     status: int, detail: str, errors: list[FieldProblem] | None = None, **headers: str
 ) -> HttpResponse:
     """Return a problem document."""
-    body = Problem(
+    document = Problem(
         title=TITLES.get(status, "Error"), status=status, detail=detail, errors=errors or []
     )
     response = HttpResponse(
-        body.model_dump_json(), status=status, content_type="application/problem+json"
+        document.model_dump_json(), status=status, content_type="application/problem+json"
     )
     for name, value in headers.items():
         response[name.replace("_", "-")] = value
@@ -53,8 +62,37 @@ def install(api: NinjaAPI) -> None:
         (SubmissionRefused, _refused),
         (KeyReused, _reused),
         (TooMany, _too_many),
+        (SuspiciousOperation, _suspicious),
+        (OperationalError, _away),
+        (InterfaceError, _away),
     ):
         api.add_exception_handler(error, answer)
+
+
+def told(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """Have what a view refuses before any operation is reached be a problem document, too."""
+
+    @csrf_exempt
+    @wraps(view)
+    def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        try:
+            body.check(request)
+            response = view(request, *args, **kwargs)
+        except HttpError as refusal:
+            return _http(request, refusal)
+        except Http404:
+            return nowhere(request)
+        if isinstance(response, HttpResponseNotAllowed):
+            allowed = ", ".join(sorted(response["Allow"].split(", ")))
+            return problem(405, f"This address takes {allowed} only.", Allow=allowed)
+        return response
+
+    return answer
+
+
+def nowhere(request: HttpRequest) -> HttpResponse:
+    """Answer for an address that is none of the API's."""
+    return problem(404, "There is nothing at this address. See /api/v1/openapi.json.")
 
 
 def _http(request: HttpRequest, error: Any) -> HttpResponse:
@@ -64,7 +102,10 @@ def _http(request: HttpRequest, error: Any) -> HttpResponse:
 
 
 def _invalid(request: HttpRequest, error: Any) -> HttpResponse:
-    found = [FieldProblem(field=_path(one["loc"]), problem=_said(one)) for one in error.errors[:50]]
+    found = [
+        FieldProblem(field=_path(one["loc"]), problem=reasons.said(one))
+        for one in error.errors[: reasons.MOST]
+    ]
     detail = "; ".join(f"{one.field} {one.problem}" for one in found[:3])
     return problem(422, f"{detail}.", found)
 
@@ -74,12 +115,7 @@ def _path(where: tuple[Any, ...]) -> str:
     parts = [str(part) for part in where]
     if parts[:1] == ["body"]:
         parts = parts[2:] or ["body"]
-    return ".".join(parts)[:200]
-
-
-def _said(one: dict[str, Any]) -> str:
-    text = str(one["msg"]).removeprefix("Value error, ")
-    return text[:1].lower() + text[1:300]
+    return reasons.path(parts)
 
 
 def _unknown(request: HttpRequest, error: Any) -> HttpResponse:
@@ -94,9 +130,16 @@ def _missing(request: HttpRequest, error: Any) -> HttpResponse:
     return problem(404, "There is nothing of yours at this address.")
 
 
+def _away(request: HttpRequest, error: Any) -> HttpResponse:
+    # Whether it was committed is not known: the same key finds out.
+    log.warning("database_away", extra={"reason": str(error)[:200]})
+    return problem(
+        503, "The database is away. Send it again later, with the same key.", Retry_After="5"
+    )
+
+
 def _refused(request: HttpRequest, error: Any) -> HttpResponse:
-    found = [FieldProblem(field=field, problem=text) for field, text in error.errors.items()]
-    return problem(422, str(error), found)
+    return problem(422, str(error), reasons.of_fields(error.errors))
 
 
 def _reused(request: HttpRequest, error: Any) -> HttpResponse:
@@ -109,3 +152,10 @@ def _too_many(request: HttpRequest, error: Any) -> HttpResponse:
         f"This client may send {error.per_minute} requests a minute. Wait {error.seconds} s.",
         Retry_After=str(error.seconds),
     )
+
+
+def _suspicious(request: HttpRequest, error: Any) -> HttpResponse:
+    # Django's own limits; what it says of them names its settings.
+    if isinstance(error, RequestDataTooBig):
+        return problem(413, body.TOO_LARGE)
+    return problem(400, "The request goes beyond this server's limits. Send less at once.")

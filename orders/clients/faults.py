@@ -7,18 +7,15 @@ in our words; of the remote's own text only a short code gets in.
 """
 
 import re
-import time
 from collections.abc import Mapping
-from datetime import UTC
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 import httpx2
 
+from workers.backoff import retry_after
 from workers.exceptions import Fault, Permanent, Refused, Transient, Unavailable
 
 LONGEST_MESSAGE = 200
-LONGEST_RETRY_AFTER = 3600.0
 CODE = re.compile(r"[A-Za-z0-9_.-]{1,50}")
 
 #: Raised before the first byte of the request has left.
@@ -67,21 +64,6 @@ def fault_of_status(
 def unreadable(path: str, what: str) -> Fault:
     """Return the fault of a success that cannot be read: its effect may well have happened."""
     return Transient("unreadable_answer", _message(path, what))
-
-
-def retry_after(text: str) -> float | None:
-    """Read a Retry-After header: seconds or an HTTP date, an hour at most."""
-    text = text.strip()
-    if re.fullmatch(r"[0-9]{1,12}", text):
-        return min(float(text), LONGEST_RETRY_AFTER)
-    try:
-        moment = parsedate_to_datetime(text)
-        if moment.tzinfo is None:
-            moment = moment.replace(tzinfo=UTC)
-        left = moment.timestamp() - time.time()
-    except (ValueError, OverflowError):
-        return None
-    return min(max(left, 0.0), LONGEST_RETRY_AFTER)
 
 
 def _message(path: str, what: str) -> str:

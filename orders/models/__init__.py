@@ -4,12 +4,14 @@ An order has no status column: its state is its process's, read through ``Order.
 """
 
 from orders.models.client import ApiClient, ApiToken
+from orders.models.dead_letter import DeadLetter
 from orders.models.order import Order, OrderLine, Reservation, new_secret
 from orders.models.product import Product
 
 __all__ = [
     "ApiClient",
     "ApiToken",
+    "DeadLetter",
     "Order",
     "OrderLine",
     "Product",

@@ -1,7 +1,16 @@
 """Programs that place orders: who they are, and what they show to prove it."""
 
+import base64
+import secrets
+
 from django.db import models
 from django.db.models import F, Q
+from django.utils.translation import gettext_lazy as _
+
+
+def new_webhook_secret() -> str:
+    """Return a secret as Standard Webhooks writes it."""
+    return "whsec_" + base64.b64encode(secrets.token_bytes(32)).decode()
 
 
 class ApiClient(models.Model):
@@ -10,11 +19,27 @@ class ApiClient(models.Model):
     name = models.SlugField(max_length=40, unique=True)
     is_active = models.BooleanField(default=True)
     requests_per_minute = models.PositiveIntegerField(default=600)
+    #: What webhooks to this client are signed with, base64; and the one before, for a while.
+    webhook_secret = models.CharField(max_length=100, default=new_webhook_secret)
+    old_webhook_secret = models.CharField(max_length=100, blank=True)
+    old_webhook_secret_until = models.DateTimeField(null=True)
     created_at = models.DateTimeField()
 
     class Meta:
         verbose_name = "API client"
         ordering = ["name"]
+        # Not "view_webhook_secret": whoever may view things is given every view_ there is.
+        permissions = [
+            ("register_client", _("Can register API clients")),
+            ("activate_client", _("Can activate API clients")),
+            ("deactivate_client", _("Can deactivate API clients")),
+            ("limit_client", _("Can set how much an API client may ask")),
+            ("issue_token", _("Can issue tokens to API clients")),
+            ("rotate_token", _("Can rotate the tokens of API clients")),
+            ("revoke_token", _("Can revoke tokens of API clients")),
+            ("reveal_webhook_secret", _("Can see what webhooks to API clients are signed with")),
+            ("rotate_webhook_secret", _("Can change what webhooks to API clients are signed with")),
+        ]
 
     def __str__(self) -> str:
         return self.name

@@ -1,5 +1,8 @@
 """An order's own page, for whoever knows its secret link, and the live part of it."""
 
+from collections.abc import Callable
+from functools import wraps
+
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.cache import never_cache
@@ -11,19 +14,34 @@ from orders.tracking import track
 from orders.views.pages import render_page
 
 
-@require_safe
-@never_cache
-def show(request: HttpRequest, secret: str) -> HttpResponse:
-    order = get_object_or_404(Order, secret=secret)
+def _by_secret(view: Callable[[HttpRequest, Order], HttpResponse]) -> Callable[..., HttpResponse]:
+    """Call a view with the order of a secret; keep its address from caches and other pages.
+
+    The secret is looked for by an index: with 128 random bits there is nothing to be learned
+    from how long that took.  No answer tells a wrong secret from an order that does not exist.
+    """
+
+    @require_safe
+    @never_cache
+    @wraps(view)
+    def wrapped(request: HttpRequest, secret: str) -> HttpResponse:
+        response = view(request, get_object_or_404(Order, secret=secret))
+        response["Referrer-Policy"] = "no-referrer"
+        return response
+
+    return wrapped
+
+
+@_by_secret
+def show(request: HttpRequest, order: Order) -> HttpResponse:
     context = {"tracked": track(order), "order": order, "lines": order.lines.all()}
     return render_page(request, "orders/order.html", context)
 
 
-@require_safe
-@never_cache
-def progress(request: HttpRequest, secret: str) -> HttpResponse:
+@_by_secret
+def progress(request: HttpRequest, order: Order) -> HttpResponse:
     """Answer a poll: 204 while nothing changed, 286 (htmx: stop polling) once final."""
-    tracked = track(get_object_or_404(Order, secret=secret))
+    tracked = track(order)
     if request.GET.get("seen") == tracked.version and not tracked.is_final:
         return HttpResponse(status=204)
     # The headline is read out by screen readers, so it is sent only when it says something new.

@@ -5,7 +5,10 @@ from typing import Any
 
 from django.contrib.sessions.backends.base import SessionBase
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
+from django.templatetags.static import static
+from django.views.decorators.cache import cache_control
+from django.views.decorators.http import require_safe
 
 from orders.basket import Basket
 
@@ -18,6 +21,13 @@ def render_page(
     """Render a page of the shop with the basket's count in its header."""
     context.setdefault("basket_count", len(Basket(request.session)))
     return render(request, template, context, status=status)
+
+
+@require_safe
+@cache_control(public=True, max_age=86_400)
+def icon(request: HttpRequest) -> HttpResponse:
+    """Lead browsers to the icon that look for it by themselves, where no page named it."""
+    return redirect(static("orders/lantern.svg"))
 
 
 def submitter(session: SessionBase) -> str:

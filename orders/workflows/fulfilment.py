@@ -16,6 +16,11 @@ def _is_large(order: Json, results: Mapping[str, Json]) -> bool:
     return Decimal(order["total"]) >= REVIEWED_FROM
 
 
+def describe(order: Json) -> Json:
+    """Return what submitters know an order by."""
+    return {"order_id": order["id"], "number": order["number"]}
+
+
 FULFILMENT = register_workflow(
     Workflow(
         "fulfilment",
@@ -24,6 +29,8 @@ FULFILMENT = register_workflow(
         no_return=("book_shipment", "issue_invoice"),
         editable=tuple(correcting.COLUMNS),
         on_edit=correcting.take_over,
+        told_as="order",
+        describe=describe,
         steps=(
             step(
                 "reserve_stock",

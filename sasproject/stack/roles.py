@@ -15,7 +15,7 @@ from sasproject.stack.role import Role
 
 BASE_DIR = Path(__file__).resolve().parent.parent.parent
 
-SCHEDULER_QUEUES = "sas.scheduler,sas.replies,sas.supervisor"
+SCHEDULER_QUEUES = "sas.scheduler,sas.replies,sas.supervisor,sas.reports"
 #: Time its calls have to end when the stack ends; after that they are handed back.
 SHUTDOWN_SECONDS = "8"
 
@@ -87,7 +87,13 @@ class Roles:
         )
 
     def consumer(self) -> Role:
-        return Role("consumer", _python("manage.py", "consume_submissions"), self._env, BASE_DIR)
+        return Role(
+            "consumer",
+            _python("manage.py", "consume_submissions"),
+            self._env,
+            cwd=BASE_DIR,
+            ready_line="consuming orders.submissions",
+        )
 
     def _worker(self, name: str, queues: str, *, stage: int) -> Role:
         env = {"SAS_SHUTDOWN_SECONDS": SHUTDOWN_SECONDS, **self._env}

@@ -38,6 +38,7 @@ def start_worker(system: System) -> None:
     system.start("worker", "-m", "celery", "-A", "sasproject", "worker", "-l", "INFO")
 
 
+@pytest.mark.fault("F1")
 def test_every_order_ends_once_although_services_fail_and_a_worker_is_killed(
     system: System,
 ) -> None:

@@ -58,6 +58,8 @@ def is_replaced(system: System, role: str, killed: int) -> bool:
     return bool(pids) and pids[0] != killed
 
 
+@pytest.mark.fault("F1")
+@pytest.mark.fault("F3")
 def test_whatever_is_killed_every_order_ends_once(system: System) -> None:
     ready = start_stack(system)
     set_faults(ready["sandbox"], "payment", error_rate=0.1, drop_after_effect_rate=0.05, seed=7)

@@ -23,6 +23,7 @@ def system(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[BoxSystem
         yield system
 
 
+@pytest.mark.fault("F28")
 def test_a_call_that_kills_its_process_ends_in_error_and_holds_up_no_other(
     system: BoxSystem,
 ) -> None:

@@ -49,6 +49,7 @@ def stop(system: BoxSystem, name: str, *signals: signal.Signals) -> float:
     return time.monotonic() - began
 
 
+@pytest.mark.fault("F34")
 @pytest.mark.parametrize(
     ("pair", "signals"),
     [

@@ -7,8 +7,10 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
 from django.test import Client
+from django.utils import timezone
 
-from orders.models import Order
+from orders import tokens
+from orders.models import ApiClient, Order
 from tests.factories import OrderFactory, ProcessFactory, StepFactory
 from workers import dispatch
 from workers.models import Alert, Flow, Hold, Journal, Process, Step
@@ -63,6 +65,14 @@ def staff(name: str, *actions: str) -> Client:
     user.user_permissions.add(*ours.filter(codename__in=actions))
     client = Client()
     client.force_login(user)
+    return client
+
+
+@pytest.fixture
+def acme(db: None) -> ApiClient:
+    """An API client with one token, which may read."""
+    client = ApiClient.objects.create(name="acme", created_at=timezone.now())
+    tokens.issue(client, scopes=["read"])
     return client
 
 

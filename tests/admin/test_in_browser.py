@@ -1,4 +1,4 @@
-"""The live pages in a real browser, under a strict content security policy."""
+"""The live pages in a real browser, under the content security policy they are sent with."""
 
 import re
 from collections.abc import Iterator

@@ -92,6 +92,7 @@ def test_a_key_is_needed_and_plain(acme: Caller, problem: Problem, key: str | No
     assert not Order.objects.exists()
 
 
+@pytest.mark.fault("F30")
 @pytest.mark.parametrize(
     ("raw", "status", "says"),
     [
@@ -116,6 +117,7 @@ def test_what_is_no_body_of_ours_is_refused_and_harms_nothing(
     assert acme.place().status_code == 201
 
 
+@pytest.mark.fault("F10")
 def test_a_broker_that_is_down_changes_nothing(acme: Caller, wire: Wire) -> None:
     wire.is_down = True
     assert acme.place().status_code == 201

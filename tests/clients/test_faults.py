@@ -14,6 +14,7 @@ from tests.clients.scripted import answer, scripted
 from workers.exceptions import Fault, Permanent, Refused, Transient, Unavailable
 
 
+@pytest.mark.fault("F24")
 @pytest.mark.parametrize(
     ("status", "kind"),
     [
@@ -49,6 +50,7 @@ def test_a_status_decides_the_kind_of_fault(status: int, kind: type[Fault]) -> N
     assert caught.value.message == f"POST /x: answered {status}"
 
 
+@pytest.mark.fault("F26")
 @pytest.mark.parametrize(
     ("pieces", "code"),
     [
@@ -91,6 +93,7 @@ def test_an_answer_that_cannot_be_read_leaves_the_outcome_unknown(
     assert len(server.requests) == 1
 
 
+@pytest.mark.fault("F25")
 @pytest.mark.parametrize(
     "url",
     [
@@ -117,6 +120,7 @@ def test_a_service_that_cannot_be_addressed_is_unavailable(
     assert caught.value.code == "unreachable"
 
 
+@pytest.mark.fault("F25")
 def test_a_refused_connection_is_unavailable_and_tried_again() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"

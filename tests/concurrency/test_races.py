@@ -72,6 +72,7 @@ def without_where(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
+@pytest.mark.fault("F18")
 def test_two_schedulers_never_claim_the_same_step(monkeypatch: pytest.MonkeyPatch) -> None:
     submit_some(20)
 
@@ -110,6 +111,7 @@ def test_without_immediate_transactions_schedulers_would_meet_locks(
     assert any(isinstance(result, OperationalError) for result in results)
 
 
+@pytest.mark.fault("F18")
 def test_two_supervisors_never_expire_the_same_step(monkeypatch: pytest.MonkeyPatch) -> None:
     submit_some(10)
     start(claims.claim_due(TOY, "scheduler", NOW))
@@ -187,6 +189,7 @@ def test_without_the_process_lock_the_join_would_be_lost(monkeypatch: pytest.Mon
     assert only(process, "bottom").state == "waiting"
 
 
+@pytest.mark.fault("F8")
 def test_a_late_reply_and_an_expiry_have_one_winner(monkeypatch: pytest.MonkeyPatch) -> None:
     (process,) = submit_some(1)
     found = claims.claim_due(TOY, "scheduler", NOW)
@@ -221,6 +224,7 @@ def test_a_start_and_a_hand_back_have_one_winner(monkeypatch: pytest.MonkeyPatch
     assert only(process, "one").state == ("processing" if started else "pending")
 
 
+@pytest.mark.fault("F5")
 def test_twins_of_one_submission_key_are_one_order() -> None:
     Product.objects.create(sku="SKU-1", name="Lamp", price="9.50", stock=100)
     customer = Customer("Ann", "ann@example.org", "Street 1")

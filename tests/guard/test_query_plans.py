@@ -1,16 +1,18 @@
 """The background queries use their partial indexes, whatever else the tables hold."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from django.db import connection, transaction
+from django.test import override_settings
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from tests.concurrency.test_races import on_postgres
 from workers import schedule
-from workers.models import Process, Step
-from workers.store import claims, expiry, finding, flow, replies
+from workers.models import Alert, Journal, Process, Sink, Step
+from workers.store import claims, expiry, finding, flow, pruning, replies, rows, sinks
 from workers.submission import submit
 
 pytestmark = pytest.mark.django_db
@@ -51,7 +53,25 @@ def many_settled_steps() -> None:
             for process in done
         ]
     )
+    Sink.objects.bulk_create(
+        [
+            Sink(process=process, kind="queue", address="a", cursor=1, last=1, next_try_at=now)
+            for process in done
+        ]
+    )
+    Journal.objects.bulk_create(
+        [Journal(process=process, event="submitted", actor="test", at=now) for process in done]
+    )
+    Alert.objects.bulk_create(
+        [
+            Alert(cause="c", code="c", raised_at=now, last_raised_at=now, acknowledged_at=now)
+            for _ in done
+        ]
+    )
     with connection.cursor() as cursor:
+        cursor.execute("ANALYZE workers_alert")
+        cursor.execute("ANALYZE workers_journal")
+        cursor.execute("ANALYZE workers_sink")
         cursor.execute("ANALYZE workers_step")
         cursor.execute("ANALYZE workers_process")
 
@@ -63,7 +83,7 @@ def plans_of(verb: Any) -> str:
     plans = []
     with connection.cursor() as cursor:
         for query in captured.captured_queries:
-            if query["sql"].startswith(("SELECT", "UPDATE")):
+            if query["sql"].startswith(("SELECT", "UPDATE", "DELETE")):
                 cursor.execute("EXPLAIN " + query["sql"])
                 plans.append("\n".join(row[0] for row in cursor.fetchall()))
     return "\n".join(plans)
@@ -72,6 +92,17 @@ def plans_of(verb: Any) -> str:
 def room() -> None:
     with transaction.atomic():
         flow.LockedFlow({"toy.alpha"}, timezone.now()).room({})
+
+
+def _lock_one() -> None:
+    rows.lock([Process.objects.latest("pk").pk], None)
+
+
+def _prune_one() -> None:
+    aged = Process.objects.latest("pk")
+    Process.objects.filter(pk=aged.pk).update(finished_at=datetime(2000, 1, 1, tzinfo=UTC))
+    with override_settings(SAS_KEEP_JOURNAL_DAYS=3650):
+        assert next(pruning.prune_journals(200)) == 1
 
 
 @on_postgres
@@ -88,10 +119,18 @@ def room() -> None:
         (lambda: expiry.escalate("supervisor"), "step_escalation_idx"),
         (expiry.flag_overdue, "process_deadline_idx"),
         (lambda: submit("toy_line", subject="Next", input={}, lane="many"), "process_lane_idx"),
+        (sinks.is_due, "sink_due_idx"),
+        (lambda: sinks.claim("queue", 10, 60), "sink_due_idx"),
+        (_lock_one, "workers_sink_process_id"),
+        (_prune_one, "process_prunable_idx"),
+        (_prune_one, "journal_process_idx"),
+        (lambda: next(pruning.prune_flow_journal(200)), "journal_process_idx"),
+        (lambda: next(pruning.prune_alerts(200)), "alert_acknowledged_idx"),
     ],
     ids=[
         *("claim", "expire", "lost", "filed", "flagged", "standing still", "room"),
-        *("escalate", "overdue", "lane"),
+        *("escalate", "overdue", "lane", "told", "tell", "lock"),
+        *("prunable", "prune", "flow journal", "alerts"),
     ],
 )
 def test_a_background_query_uses_its_partial_index(verb: Any, index: str) -> None:
@@ -99,3 +138,5 @@ def test_a_background_query_uses_its_partial_index(verb: Any, index: str) -> Non
 
     assert index in plans
     assert "Seq Scan on workers_step" not in plans
+    assert "Seq Scan on workers_sink" not in plans
+    assert "Seq Scan on workers_journal" not in plans

@@ -31,6 +31,7 @@ def let_it_rest() -> None:
         Flow.objects.filter(pk=row.pk).update(open_until=row.opened_at)
 
 
+@pytest.mark.fault("F25")
 def test_a_dead_service_opens_its_breaker_and_nothing_more_is_claimed(wire: Wire) -> None:
     toy.script["toy.alpha"] = away
     for number in range(30):
@@ -48,6 +49,7 @@ def test_a_dead_service_opens_its_breaker_and_nothing_more_is_claimed(wire: Wire
     }
 
 
+@pytest.mark.fault("F25")
 def test_a_long_outage_ends_with_every_order_processed_and_none_in_error(wire: Wire) -> None:
     toy.script["toy.alpha"] = away
     for number in range(30):
@@ -72,6 +74,7 @@ def test_a_long_outage_ends_with_every_order_processed_and_none_in_error(wire: W
     assert breaker().open_until is None
 
 
+@pytest.mark.fault("F25")
 def test_a_half_open_breaker_lets_one_claim_through(wire: Wire) -> None:
     toy.script["toy.alpha"] = away
     for number in range(20):
@@ -121,6 +124,7 @@ def test_a_healthy_service_s_row_is_never_written(wire: Wire) -> None:
     assert [q for q in captured.captured_queries if "UPDATE workers_flow" in q["sql"]] == []
 
 
+@pytest.mark.fault("F35")
 @override_settings(SAS_BREAKER_THRESHOLD=2)
 def test_a_code_that_knows_no_such_agent_or_version_leaves_the_step_alone(wire: Wire) -> None:
     process = submit("toy_line", subject="Toy 1", input={})

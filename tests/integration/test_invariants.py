@@ -1,11 +1,16 @@
 """Each invariant finds the row that breaks it, and nothing in a healthy store."""
 
+import io
+import json
 from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.core.management import CommandError, call_command
+from django.db import OperationalError
+from django.test import override_settings
 from django.utils import timezone
 
 from orders import invariants as shop
@@ -16,7 +21,7 @@ from workers import invariants as engine
 from workers import scheduler
 from workers.agent import Call
 from workers.exceptions import Permanent, Transient
-from workers.models import Alert, Journal, Process, Step
+from workers.models import Alert, Journal, Process, Sink, Step
 from workers.submission import submit
 from workers.testing import Wire, pass_time
 
@@ -79,6 +84,29 @@ def an_old_deadline(process: Process) -> None:
     )
 
 
+def an_undo_too_early(process: Process) -> None:
+    common = {
+        "process": process,
+        "agent": "toy.undoer",
+        "timeout_seconds": 30,
+        "failure_threshold": 10,
+        "backoff_base_seconds": 2,
+        "backoff_cap_seconds": 300,
+    }
+    for place, (name, state, after) in enumerate(
+        [("unbottom", "waiting", []), ("unleft", "error", ["unbottom"])], 10
+    ):
+        Step.objects.create(
+            **common,
+            name=name,
+            position=place,
+            state=state,
+            after=after,
+            undoes=process.steps.get(name=name.removeprefix("un")),
+            idempotency_key=name,
+        )
+
+
 BREAKS: dict[str, Callable[[Process], object]] = {
     "process_has_steps": lambda p: Step.objects.filter(process=p).delete(),
     "processed_is_settled": lambda p: Step.objects.filter(process=p, name="left").update(
@@ -90,6 +118,26 @@ BREAKS: dict[str, Callable[[Process], object]] = {
     "deadline_is_heeded": an_old_deadline,
     "error_is_told": lambda p: Alert.objects.all().delete(),
     "order_of_steps": an_early_step,
+    "undone_in_reverse": an_undo_too_early,
+    "something_comes_next": lambda p: Step.objects.filter(process__subject="Fresh").update(
+        state="waiting", not_before=None
+    ),
+    "step_moves_are_legal": lambda p: Journal.objects.filter(
+        process=p, step__name="left", event="processed"
+    ).update(before="skipped"),
+    "process_moves_are_legal": lambda p: Journal.objects.filter(process=p, event="started").update(
+        before="processed"
+    ),
+    "attempts_count_up": lambda p: Journal.objects.filter(
+        process=p, step__name="left", event="claimed"
+    ).update(attempt=5),
+    "submitters_are_told": lambda p: Sink.objects.create(
+        process=p,
+        kind="queue",
+        address="replies.acme.one",
+        last=p.sequence,
+        next_try_at=timezone.now() - timedelta(minutes=5),
+    ),
     "step_journal_is_a_path": lambda p: Journal.objects.filter(
         process=p, step__name="left", event="processed"
     ).update(before="pending"),
@@ -103,6 +151,9 @@ BREAKS: dict[str, Callable[[Process], object]] = {
         state="error", finished_at=None
     ),
     "sequence_has_no_gap": lambda p: Journal.objects.filter(process=p, sequence=2).delete(),
+    "whoever_is_told_is_told_everything": lambda p: Sink.objects.create(
+        process=p, kind="queue", address="replies.acme.one", last=1, next_try_at=timezone.now()
+    ),
     "attempts_are_journalled": lambda p: Step.objects.filter(process=p, name="left").update(
         attempt=7
     ),
@@ -125,6 +176,26 @@ BREAKS: dict[str, Callable[[Process], object]] = {
 }
 
 
+def test_a_process_whose_version_is_unknown_may_stand_still(lively: Process) -> None:
+    fresh = Process.objects.get(subject="Fresh")
+    Step.objects.filter(process=fresh).update(state="waiting", not_before=None)
+    now = timezone.now()
+    Alert.objects.create(
+        cause="c", code="unknown_definition", process=fresh, raised_at=now, last_raised_at=now
+    )
+
+    assert engine.violations() == []
+
+
+def test_a_process_whose_journal_was_pruned_is_not_compared_with_it(lively: Process) -> None:
+    Journal.objects.filter(process=lively).delete()
+    assert engine.violations() != []
+
+    Process.objects.filter(pk=lively.pk).update(pruned_at=timezone.now())
+
+    assert engine.violations() == []
+
+
 def test_every_invariant_has_a_break() -> None:
     assert set(BREAKS) == {invariant.name for invariant in engine.INVARIANTS}
 
@@ -134,6 +205,45 @@ def test_a_broken_invariant_is_found(lively: Process, name: str) -> None:
     BREAKS[name](lively)
 
     assert name in {violation.invariant for violation in engine.violations()}
+
+
+def check(*words: str) -> tuple[str, int]:
+    out = io.StringIO()
+    try:
+        call_command("check_invariants", *words, stdout=out)
+    except SystemExit as end:
+        return out.getvalue(), int(str(end.code))
+    return out.getvalue(), 0
+
+
+@override_settings(SANDBOX_URL="http://127.0.0.1:1")
+def test_the_command_prints_the_rows_and_exits_1_where_one_is_broken(lively: Process) -> None:
+    count = len(engine.INVARIANTS) + len(shop.OWN_NAMES)
+    text, code = check()
+    assert (code, text) == (
+        0,
+        f"{count} invariants checked without (no sandbox answers) ledgers, 0 rows break one.\n",
+    )
+
+    Step.objects.filter(process=lively, name="left").update(attempt=7)
+    text, code = check()
+    assert code == 1
+    assert "Healed: left counts 7, journal 1 (A step was claimed as often as it counts.)" in text
+    facts = json.loads(check("--json")[0])
+    assert (facts["holds"], facts["invariants"], facts["ledgers"]) == (False, count, False)
+    assert [row["invariant"] for row in facts["violations"]] == ["attempts_are_journalled"]
+
+
+def test_the_command_says_what_to_do_while_the_database_is_away(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def away() -> None:
+        raise OperationalError("connection refused\nIs the server running?")
+
+    monkeypatch.setattr(engine, "violations", away)
+
+    with pytest.raises(CommandError, match=r"Nothing is known: connection refused\. Look at DATA"):
+        check("--json")
 
 
 @pytest.fixture

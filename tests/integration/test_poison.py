@@ -83,6 +83,7 @@ def test_a_step_that_nothing_can_be_written_to_holds_up_no_other(
     assert states == ["processing", "processed", "processed"]
 
 
+@pytest.mark.fault("F16")
 def test_a_database_that_is_away_is_no_poison(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
     (process,) = some(1)
     scheduler.advance()
@@ -215,6 +216,7 @@ def test_a_sweep_that_fails_remembers_the_gap(wire: Wire, monkeypatch: pytest.Mo
     assert supervisor.sweep().had_lease
 
 
+@pytest.mark.fault("F16")
 def test_a_reply_is_filed_again_while_the_database_is_away(
     wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:

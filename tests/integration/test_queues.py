@@ -13,7 +13,12 @@ from workers.agent import DEFAULT_QUEUE, Agent
 from workers.checks import check_queues
 from workers.messages import Bundle
 
-ENGINE = {dispatch.SCHEDULER_QUEUE, dispatch.REPLY_QUEUE, dispatch.SUPERVISOR_QUEUE}
+ENGINE = {
+    dispatch.SCHEDULER_QUEUE,
+    dispatch.REPLY_QUEUE,
+    dispatch.SUPERVISOR_QUEUE,
+    dispatch.REPORTS_QUEUE,
+}
 
 
 @pytest.fixture

@@ -22,6 +22,7 @@ def restore(*processes: Process) -> int:
     return restoring.mark([process.pk for process in processes], since, actor="ann")
 
 
+@pytest.mark.fault("F2")
 def test_a_call_made_after_the_restored_time_is_repeated_with_the_same_key(wire: Wire) -> None:
     process = submit("toy_line", subject="Toy 1", input={})
     keys = [step.idempotency_key for step in process.steps.order_by("position")]
@@ -34,6 +35,7 @@ def test_a_call_made_after_the_restored_time_is_repeated_with_the_same_key(wire:
     assert invariants.violations() == []
 
 
+@pytest.mark.fault("F27")
 def test_what_can_be_asked_is_asked(wire: Wire) -> None:
     process = submit("toy_queried", subject="Toy 1", input={})
     toy.script["toy.asker?"] = lambda call: {"found": True}
@@ -44,6 +46,7 @@ def test_what_can_be_asked_is_asked(wire: Wire) -> None:
     assert toy.calls["toy.asker"] == []
 
 
+@pytest.mark.fault("F27")
 def test_what_must_not_be_repeated_goes_to_an_operator(wire: Wire) -> None:
     process = submit("toy_unsafe_fallback", subject="Toy 1", input={})
     Step.objects.update(effect="unsafe")
@@ -153,6 +156,20 @@ def test_a_time_that_cannot_be_it_is_refused(offset: int, wire: Wire) -> None:
 
 def test_open_processes_are_walked_in_portions(wire: Wire) -> None:
     found = [submit("toy_line", subject=f"Toy {n}", input={}).pk for n in range(5)]
-    portion: list[Any] = restoring.open_processes(0, 3)
+    since = sql.read_clock()
+    portion: list[Any] = restoring.open_processes(since, 0, 3)
     assert portion == found[:3]
-    assert restoring.open_processes(portion[-1], 3) == found[3:]
+    assert restoring.open_processes(since, portion[-1], 3) == found[3:]
+
+
+def test_marking_that_was_cut_off_is_gone_on_with(wire: Wire) -> None:
+    found = [submit("toy_line", subject=f"Toy {n}", input={}).pk for n in range(3)]
+    since = sql.read_clock()
+    restoring.mark(found[:2], since, actor="ann", now=since + timedelta(seconds=1))
+
+    restoring.check_since(since)
+    assert restoring.open_processes(since, 0, 9) == found[2:]
+
+    scheduler.advance(since + timedelta(seconds=2))
+    with pytest.raises(StateError, match="newest journal row"):
+        restoring.check_since(since)

@@ -107,6 +107,7 @@ class TestConditions:
         assert wire.states(process) == {"one": "processed", "two": "error"}
         assert only(process, "two").fault["code"] == "condition_failed"
 
+    @pytest.mark.fault("F35")
     def test_a_version_nobody_knows_here_is_left_to_others(self, wire: Wire) -> None:
         process = submit("toy_conditional", subject="Toy 1", input={"maybe": False})
         toy.script["toy.beta"] = lambda call: {"size": 50}
@@ -358,6 +359,7 @@ class TestEffects:
         wire.drop_all()
         pass_time(400)
 
+    @pytest.mark.fault("F27")
     def test_what_can_be_asked_is_asked_before_a_second_call(self, wire: Wire) -> None:
         process = submit("toy_queried", subject="Toy 1", input={})
         self.start_and_lose(wire)

@@ -74,6 +74,7 @@ def test_the_soft_limit_is_the_timeout_and_the_hard_one_follows(wire: Wire) -> N
     assert message.queue == "sas.agents"
 
 
+@pytest.mark.fault("F26")
 @pytest.mark.parametrize(
     ("fault", "kind"),
     [
@@ -97,6 +98,7 @@ def test_what_an_agent_raises_becomes_a_fault(wire: Wire, fault: Exception, kind
     assert reply["fault"]["kind"] == kind
 
 
+@pytest.mark.fault("F26")
 def test_a_result_that_cannot_be_stored_is_a_fault(wire: Wire) -> None:
     toy.script["toy.alpha"] = lambda call: {"text": "a\x00b"}
     submitted()
@@ -107,6 +109,7 @@ def test_a_result_that_cannot_be_stored_is_a_fault(wire: Wire) -> None:
     assert (reply["fault"]["kind"], reply["fault"]["code"]) == ("transient", "agent_crashed")
 
 
+@pytest.mark.fault("F7")
 def test_a_claim_started_by_another_delivery_is_not_run(wire: Wire) -> None:
     submitted()
     bundle = bundle_of(wire)
@@ -118,6 +121,7 @@ def test_a_claim_started_by_another_delivery_is_not_run(wire: Wire) -> None:
     assert len(replies_on(wire)) == 1
 
 
+@pytest.mark.fault("F8")
 def test_an_agent_past_its_deadline_says_nothing(wire: Wire) -> None:
     toy.script["toy.alpha"] = toy.sleeper(1.2)
     process = submitted(timeout=1)
@@ -186,6 +190,7 @@ def test_the_soft_limit_s_signal_waits_until_a_write_is_over() -> None:
         signal.signal(signal.SIGUSR1, before)
 
 
+@pytest.mark.fault("F11")
 def test_a_reply_the_broker_refuses_is_filed_on_its_row(wire: Wire) -> None:
     process = submitted()
     bundle = bundle_of(wire)
@@ -208,6 +213,7 @@ def test_an_unsafe_agent_s_reply_is_always_filed(wire: Wire) -> None:
     assert Journal.objects.filter(event="reply_filed").count() == 1
 
 
+@pytest.mark.fault("F8")
 def test_a_local_agent_that_wakes_after_its_deadline_has_its_writes_rolled_back(
     wire: Wire,
 ) -> None:
@@ -227,6 +233,7 @@ def test_a_local_agent_that_wakes_after_its_deadline_has_its_writes_rolled_back(
     assert not Journal.objects.filter(event="reply_filed").exists()
 
 
+@pytest.mark.fault("F9")
 def test_a_local_agent_whose_claim_was_superseded_has_its_writes_rolled_back(wire: Wire) -> None:
     process = submitted("toy_local")
 

@@ -9,6 +9,7 @@ from workers.models import Flow
 pytestmark = pytest.mark.django_db
 SWEEP = "Supervisor: sweep for expired steps"
 POLL = "Scheduler: poll"
+PRUNE = "Retention: prune"
 
 
 def test_sweep_and_poll_are_there_after_migrate() -> None:
@@ -27,6 +28,7 @@ def test_sweep_and_poll_are_there_after_migrate() -> None:
     )
 
     assert list(rows) == [
+        (PRUNE, "workers.prune", "sas.reports", 600, "seconds", True, 1800),
         (POLL, "workers.advance", "sas.scheduler", 5, "seconds", True, 15),
         (SWEEP, "workers.sweep", "sas.supervisor", 2, "seconds", True, 6),
     ]
@@ -40,7 +42,7 @@ def test_what_an_operator_changed_stays() -> None:
 
     assert not PeriodicTask.objects.get(name=SWEEP).enabled
     assert Flow.objects.get(agent="payment.charge").window == 7
-    assert PeriodicTask.objects.filter(task__startswith="workers.").count() == 2
+    assert PeriodicTask.objects.filter(task__startswith="workers.").count() == 3
 
 
 def test_every_agent_has_its_flow_row() -> None:

@@ -25,6 +25,7 @@ def no_pause() -> None:
     scheduler._pause.end()
 
 
+@pytest.mark.fault("F11")
 def test_claims_the_broker_refuses_are_handed_back_and_claiming_pauses(wire: Wire) -> None:
     process = submit("toy_line", subject="Toy 1", input={})
     wire.is_down = True
@@ -42,6 +43,7 @@ def test_claims_the_broker_refuses_are_handed_back_and_claiming_pauses(wire: Wir
     assert Journal.objects.filter(event="handed_back").count() == 1
 
 
+@pytest.mark.fault("F6")
 def test_every_message_lost_costs_time_and_no_failure_before_the_start(wire: Wire) -> None:
     process = submit("toy_line", subject="Toy 1", input={})
     scheduler.advance()
@@ -56,6 +58,7 @@ def test_every_message_lost_costs_time_and_no_failure_before_the_start(wire: Wir
     assert Journal.objects.filter(event="lost").count() == 1
 
 
+@pytest.mark.fault("F6")
 def test_a_lost_reply_costs_one_attempt_and_never_an_effect(wire: Wire) -> None:
     process = submit("toy_line", subject="Toy 1", input={})
     scheduler.advance()
@@ -73,6 +76,7 @@ def test_a_lost_reply_costs_one_attempt_and_never_an_effect(wire: Wire) -> None:
     assert len(set(toy.calls["toy.alpha"])) == 1
 
 
+@pytest.mark.fault("F7")
 def test_every_message_doubled_has_every_step_run_once(wire: Wire) -> None:
     process = submit("toy_diamond", subject="Toy 1", input={})
     scheduler.advance()
@@ -211,6 +215,7 @@ def test_a_supervisor_without_the_lease_does_nothing(wire: Wire) -> None:
     assert supervisor.sweep().reset == 1
 
 
+@pytest.mark.fault("F21")
 def test_a_lease_that_is_over_goes_to_the_next(wire: Wire) -> None:
     assert leases.acquire(leases.SWEEP, "first", 15)
     assert not leases.acquire(leases.SWEEP, "second", 15)
@@ -221,6 +226,7 @@ def test_a_lease_that_is_over_goes_to_the_next(wire: Wire) -> None:
     assert Lease.objects.get(name=leases.SWEEP).holder == "second"
 
 
+@pytest.mark.fault("F16")
 def test_a_sweep_after_an_outage_extends_before_it_counts(wire: Wire) -> None:
     process = submit("toy_line", subject="Toy 1", input={})
     supervisor.sweep()
@@ -237,6 +243,7 @@ def test_a_sweep_after_an_outage_extends_before_it_counts(wire: Wire) -> None:
     assert only(process, "one").failure_count == 0
 
 
+@pytest.mark.fault("F20")
 def test_overdue_duties_are_triggered_with_one_alert(wire: Wire) -> None:
     from workers import overdue
 

@@ -100,6 +100,7 @@ def test_what_was_done_before_the_failure_is_undone_once_each(
     assert list(Alert.objects.values_list("code", flat=True)) == alerts
 
 
+@pytest.mark.fault("F2")
 def test_an_effect_whose_answer_never_came_is_undone_as_well(
     wire: Wire, sandbox: Sandbox, order: Order
 ) -> None:

@@ -43,6 +43,7 @@ def give_back(**options: Any) -> int:
     return surrender(MARK, "worker@host:6", now=SOON, **options)
 
 
+@pytest.mark.fault("F34")
 def test_a_call_that_was_cut_off_is_pending_at_once_in_doubt_and_without_a_failure(
     toy: Toy,
 ) -> None:

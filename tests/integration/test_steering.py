@@ -151,6 +151,7 @@ class TestRetiming:
         assert arrives.timeout_seconds == 30
         assert (arrives.complete_by - arrives.started_at).total_seconds() > 86_000
 
+    @pytest.mark.fault("F40")
     def test_the_second_of_two_clicks_is_refused(self, started: Step) -> None:
         steering.retime(started.process_id, "one", 300, actor="ann", reason="", now=NOW)
         before = rows()
@@ -251,6 +252,7 @@ class TestByHand:
                 verb()
         assert rows() == before
 
+    @pytest.mark.fault("F40")
     def test_the_second_of_two_clicks_is_refused(self, failed: Process) -> None:
         seen = failed.sequence
         steering.skip(failed.pk, "left", actor="ann", reason="", sequence=seen)
@@ -470,6 +472,7 @@ class TestBeginningAgain:
             steering.begin_again(stopped.pk, name, actor="ann", reason="")
         assert rows() == before
 
+    @pytest.mark.fault("F39")
     def test_a_crash_on_the_way_back_is_made_good(self, stopped: Process, wire: Wire) -> None:
         steering.begin_again(stopped.pk, "top", actor="ann", reason="")
         scheduler.advance()
@@ -503,6 +506,7 @@ def test_a_verb_without_a_process_is_refused() -> None:
         steering.pause(4711, actor="ann", reason="")
 
 
+@pytest.mark.fault("F40")
 def test_of_two_settlers_and_an_operator_nobody_overruns_the_other(wire: Wire) -> None:
     """A reply that comes in after a step was completed by hand is stale."""
     process = submit("toy_line", subject="Toy 1", input={}, now=NOW)

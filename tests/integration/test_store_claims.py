@@ -113,6 +113,7 @@ def test_the_start_sets_the_deadline(toy: Toy) -> None:
     assert (step.locked_by, step.may_have_effect) == ("agent@test", True)
 
 
+@pytest.mark.fault("F7")
 def test_a_claim_is_started_once(toy: Toy) -> None:
     process = toy()
     found = claim()
@@ -136,6 +137,7 @@ def test_a_start_whose_answer_was_lost_can_be_repeated(toy: Toy) -> None:
     assert only(process, "one").complete_by == NOW + timedelta(seconds=30)
 
 
+@pytest.mark.fault("F9")
 def test_a_superseded_claim_is_not_started(toy: Toy) -> None:
     process = toy()
     stale = claim()
@@ -147,6 +149,7 @@ def test_a_superseded_claim_is_not_started(toy: Toy) -> None:
     assert only(process, "one").started_at is None
 
 
+@pytest.mark.fault("F3")
 def test_an_unstarted_claim_is_good_however_late_its_message_comes(toy: Toy) -> None:
     toy()
     found = claim()
@@ -176,6 +179,7 @@ def test_a_started_claim_is_not_handed_back(toy: Toy) -> None:
     assert not Journal.objects.filter(event="handed_back").exists()
 
 
+@pytest.mark.fault("F4")
 def test_a_lost_claim_is_sent_again_as_it_is(toy: Toy) -> None:
     process = toy()
     found = claim()
@@ -197,6 +201,7 @@ def test_a_started_claim_is_not_lost(toy: Toy) -> None:
     assert claims.lost("scheduler", NOW + timedelta(hours=1)) == []
 
 
+@pytest.mark.fault("F4")
 def test_claims_that_nobody_starts_raise_one_alert_per_agent(toy: Toy) -> None:
     toy()
     claim()

@@ -51,6 +51,7 @@ def test_an_expired_step_is_pending_again_with_one_failure_more(toy: Toy) -> Non
     assert entry.detail["locked_by"] == "agent@test"
 
 
+@pytest.mark.fault("F23")
 @pytest.mark.parametrize("seconds", [0, 29, 30, 31])
 def test_a_step_is_not_expired_within_its_time_and_the_grace(toy: Toy, seconds: int) -> None:
     process = toy()
@@ -80,6 +81,7 @@ def test_a_filed_reply_never_expires(toy: Toy) -> None:
     assert only(process, "one").state == "processing"
 
 
+@pytest.mark.fault("F8")
 def test_a_reply_after_the_expiry_changes_nothing(toy: Toy) -> None:
     process = toy()
     found, _ = expire_once()

@@ -50,6 +50,7 @@ def test_a_result_settles_its_step_and_claims_the_next(toy: Toy) -> None:
     assert (two.state, two.claim_id) == ("processing", settled.claims[0].claim_id)
 
 
+@pytest.mark.fault("F7")
 def test_a_repeated_reply_changes_nothing_and_is_journalled_once(toy: Toy) -> None:
     process = toy()
     reply = a_result(started())
@@ -120,6 +121,7 @@ def test_ready_steps_queue_behind_those_that_wait_already() -> None:
     assert settled.claims[0].process_id not in {c.process_id for c in found}
 
 
+@pytest.mark.fault("F24")
 def test_a_permanent_fault_is_an_error_with_one_alert(toy: Toy) -> None:
     process = toy()
 
@@ -145,6 +147,7 @@ def test_a_filed_reply_is_settled_from_its_row(toy: Toy) -> None:
     assert replies.filed(10) == []
 
 
+@pytest.mark.fault("F8")
 def test_a_reply_past_its_deadline_is_not_filed(toy: Toy) -> None:
     process = toy()
     found = started()
@@ -156,6 +159,7 @@ def test_a_reply_past_its_deadline_is_not_filed(toy: Toy) -> None:
     assert not Journal.objects.filter(event="reply_filed").exists()
 
 
+@pytest.mark.fault("F9")
 def test_a_reply_of_a_superseded_claim_is_not_filed(toy: Toy) -> None:
     toy()
     found = started()

@@ -70,6 +70,7 @@ def test_numbers_go_up_and_the_database_s_own_follow_them() -> None:
     assert Order.objects.latest("number").number == second.number
 
 
+@pytest.mark.fault("F5")
 def test_a_caller_that_rolls_back_leaves_nothing() -> None:
     def place_and_fail() -> None:
         with transaction.atomic():
@@ -146,6 +147,7 @@ def test_an_order_without_lines_is_refused() -> None:
         place_order(ANN, [], submission_key="k", source="api")
 
 
+@pytest.mark.fault("F10")
 def test_the_nudge_leaves_after_the_commit_and_may_fail(
     wire: Wire,
     monkeypatch: pytest.MonkeyPatch,

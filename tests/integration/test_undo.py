@@ -43,6 +43,7 @@ def undone_steps() -> list[str]:
     return [name for name, _ in toy.undone]
 
 
+@pytest.mark.fault("F24")
 def test_a_refusal_undoes_what_was_done_in_reverse_and_wakes_nobody(wire: Wire) -> None:
     toy.script["toy.delta"] = failing(Refused("declined", "not today"))
     process = submit("toy_undoable", subject="Toy 1", input={})
@@ -115,6 +116,7 @@ def test_a_step_that_failed_past_its_policy_of_undoing_tells_an_operator(wire: W
     assert list(Alert.objects.values_list("code", "times")) == [("process_compensating", 1)]
 
 
+@pytest.mark.fault("F2")
 def test_an_effect_whose_reply_was_lost_is_undone_too(wire: Wire) -> None:
     toy.script["toy.gamma"] = failing(Transient("http_500", "did it, or did not"))
     process = submit("toy_undoable", subject="Toy 1", input={})
@@ -235,6 +237,7 @@ def test_what_is_over_or_on_its_way_back_is_not_turned_round(wire: Wire, outcome
             steering.preview(process.pk)
 
 
+@pytest.mark.fault("F39")
 def test_an_undo_is_tried_again_until_it_works(wire: Wire) -> None:
     def fail_four_times(call: Call) -> dict[str, Any]:
         if call.attempt < 5:
@@ -252,6 +255,7 @@ def test_an_undo_is_tried_again_until_it_works(wire: Wire) -> None:
     assert not Alert.objects.exists()
 
 
+@pytest.mark.fault("F39")
 def test_a_stuck_undo_is_its_own_alert_and_can_be_resubmitted(wire: Wire) -> None:
     toy.script["toy.undoer"] = failing(Transient("http_500", "oops"))
     toy.script["toy.beta"] = failing(Refused("declined", "no"))
@@ -275,6 +279,7 @@ def test_a_stuck_undo_is_its_own_alert_and_can_be_resubmitted(wire: Wire) -> Non
     assert violations() == []
 
 
+@pytest.mark.fault("F6")
 def test_a_compensation_survives_every_message_lost(wire: Wire) -> None:
     toy.script["toy.delta"] = failing(Refused("declined", "no"))
     process = submit("toy_undoable", subject="Toy 1", input={})

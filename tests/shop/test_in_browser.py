@@ -1,4 +1,4 @@
-"""The pages in a real browser, under a strict content security policy."""
+"""The pages in a real browser, under the content security policy they are sent with."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -137,3 +137,58 @@ def test_nothing_is_wider_than_the_smallest_screen(page: Page) -> None:
     for path in ("/", "/products/MUG/", "/basket/", "/checkout/", "/my-orders/"):
         page.goto(path)
         assert page.evaluate("document.documentElement.scrollWidth") == 360, path
+
+
+def test_the_link_of_an_order_is_told_to_no_page_that_follows(page: Page) -> None:
+    ProductFactory(sku="MUG", name="Mug")
+    order = order_with(charge_payment={"pending": True})
+    told: list[str] = []
+    page.on("request", lambda request: told.append(request.all_headers().get("referer", "")))
+    page.goto(order.get_absolute_url())
+    expect(page.locator("#state")).to_contain_text("In progress")
+    with page.expect_response("**/progress/**"):
+        pass
+    page.get_by_role("link", name="Lantern & Loom").click()
+    expect(page.get_by_role("heading", name="Mug")).to_be_visible()
+
+    assert page.evaluate("document.referrer") == ""
+    assert [address for address in told if order.secret in address] == []
+    assert len(told) > 4
+
+
+def test_a_wrong_link_leads_to_a_friendly_page_without_an_order(
+    browser: Browser, live_server
+) -> None:
+    order = order_with()
+    page = browser.new_page(base_url=live_server.url)
+    page.goto(f"/orders/{order.secret[:-1]}/")
+    expect(page.get_by_role("heading", name="Nothing on this shelf")).to_be_visible()
+    assert order.customer_name not in page.content()
+    page.close()
+
+
+def test_nothing_that_got_into_a_page_would_run(browser: Browser, live_server) -> None:
+    page = browser.new_page(base_url=live_server.url)
+    blocked: list[str] = []
+    page.on("console", lambda message: blocked.append(message.text))
+    page.goto("/")
+    page.evaluate(
+        """() => {
+          const script = document.createElement("script");
+          script.textContent = "window.ran = true";
+          const image = document.createElement("img");
+          image.setAttribute("onerror", "window.ran = true");
+          image.src = "http://192.0.2.1/pixel.gif";
+          const base = document.createElement("base");
+          base.href = "http://192.0.2.1/";
+          document.head.append(script, base);
+          document.body.append(image);
+        }"""
+    )
+    page.wait_for_timeout(500)
+
+    assert page.evaluate("window.ran === undefined")
+    assert page.evaluate("document.baseURI").startswith(live_server.url)
+    for directive in ("script-src", "img-src", "base-uri"):
+        assert any(directive in text for text in blocked), directive
+    page.close()

@@ -273,7 +273,7 @@ def test_the_page_is_kept_out_of_caches_and_search_engines(client: Client) -> No
     answer = client.get(order.get_absolute_url())
 
     assert "no-store" in answer.headers["Cache-Control"]
-    assert answer.headers["Referrer-Policy"] == "same-origin"
+    assert answer.headers["Referrer-Policy"] == "no-referrer"
     assert '<meta name="robots" content="noindex">' in answer.content.decode()
 
 

@@ -28,7 +28,7 @@ def test_seeding_makes_products_users_and_periodic_tasks(settings) -> None:
         user = User.objects.get(username=name)
         assert user.check_password(name)
         assert (user.is_staff, user.is_superuser) == (True, False)
-    assert PeriodicTask.objects.filter(enabled=True, task__startswith="workers").count() == 2
+    assert PeriodicTask.objects.filter(enabled=True, task__startswith="workers").count() == 3
 
 
 def test_seeding_again_adds_nothing_and_keeps_what_was_changed(settings, capsys) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+from django.db.models import QuerySet
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
@@ -70,6 +71,11 @@ def move(when: Callable[["Engine"], Any] = lambda self: True, **drawn: Any) -> C
         return precondition(when)(rule(**drawn)(run))
 
     return declare
+
+
+def at_work() -> QuerySet[Step]:
+    """Return the steps whose agents have begun and not answered: they hang, or have died."""
+    return Step.objects.filter(state="processing", started_at__isnull=False, deferral=None)
 
 
 class Engine(RuleBasedStateMachine):
@@ -227,6 +233,12 @@ class Engine(RuleBasedStateMachine):
     @move(place=places, age=ages, outcome=st.sampled_from(["cancelled", "compensated"]))
     def undo(self, place: int, age: int, outcome: str) -> None:
         self.order(steering.undo, self.world.process(place), age, outcome=outcome)
+
+    @move(when=lambda self: at_work().exists(), place=places)
+    def undo_what_is_at_work(self, place: int) -> None:
+        steps = list(at_work().order_by("pk"))
+        process = Process.objects.get(pk=steps[place % len(steps)].process_id)
+        self.order(steering.undo, process, 0, outcome="cancelled")
 
     @move(place=places, step=places, age=ages)
     def begin_again(self, place: int, step: int, age: int) -> None:

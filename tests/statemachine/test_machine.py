@@ -43,6 +43,19 @@ def quiet() -> Iterator[None]:
     logging.disable(logging.NOTSET)
 
 
+@pytest.fixture(autouse=True)
+def unhurried(db: None) -> None:
+    """Let an example take its time: it is one transaction, and no frozen process holds it."""
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            for limit in (
+                "statement_timeout",
+                "lock_timeout",
+                "idle_in_transaction_session_timeout",
+            ):
+                cursor.execute("SELECT set_config(%s, '0', true)", [limit])
+
+
 @pytest.mark.parametrize("part", range(1, PARTS + 1), ids=lambda part: f"part {part}")
 def test_whatever_happens_the_engine_is_sound(part: int) -> None:
     schedule.ensure_flow()

@@ -287,3 +287,46 @@ EDITABLE = register_workflow(
     )
 )
 GREETING = register_workflow(Workflow("toy_greeting", 1, (step("greet", GREET),)))
+TOLD = register_workflow(
+    Workflow(
+        "toy_told",
+        1,
+        (
+            step("one", "toy.alpha", undo=Undo("undo_one", "toy.undoer")),
+            step("two", "toy.beta", after="one", failure_threshold=1),
+        ),
+        told_as="toy",
+        describe=lambda given: {"toy_id": given["id"]},
+    )
+)
+WHOLE = register_workflow(
+    Workflow(
+        "toy_whole",
+        1,
+        (
+            step("top", "toy.alpha", undo=Undo("undo_top", "toy.undoer")),
+            step("left", "toy.beta", after="top", undo=Undo("undo_left", "toy.undoer")),
+            step("write", "toy.writer", after="top"),
+            step(
+                "last",
+                "toy.delta",
+                after=("left", "write"),
+                undo=Undo("undo_last", "toy.undoer"),
+                on_failure=OnFailure.COMPENSATE,
+            ),
+            step("mail", "toy.mailer", after="last", optional=True),
+        ),
+        told_as="toy",
+        describe=lambda given: {"toy_id": given["id"]},
+    )
+)
+MAIL = register_workflow(Workflow("toy_mail", 1, (step("mail", "toy.mailer", optional=True),)))
+INFORMED = register_workflow(
+    Workflow(
+        "toy_informed",
+        1,
+        (step("one", "toy.alpha"), step("two", "toy.beta", after="one")),
+        told_as="toy",
+        describe=lambda given: {"toy_id": given["id"]},
+    )
+)

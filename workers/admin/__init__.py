@@ -1,5 +1,5 @@
-"""The engine's admin: processes, alerts, flow, holds and leases.  It names no order."""
+"""The engine's admin: processes, alerts, flow, holds, leases and sinks.  It names no order."""
 
-from workers.admin import alert, flow, hold, lease, process
+from workers.admin import alert, flow, hold, lease, process, sink
 
-__all__ = ["alert", "flow", "hold", "lease", "process"]
+__all__ = ["alert", "flow", "hold", "lease", "process", "sink"]

@@ -8,7 +8,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import Exists, Model, OuterRef, Q, QuerySet
+from django.db.models import Exists, Model, OuterRef, Q, QuerySet, TextField
+from django.db.models.fields.json import KT
+from django.db.models.functions import Cast
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
@@ -130,11 +132,20 @@ class FaultFilter(ProcessFilter):
     parameter_name = "fault"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        codes = Step.objects.filter(state=StepState.ERROR, fault__code__isnull=False).order_by()
-        return self.named(request, codes.values_list("fault__code", flat=True).distinct())
+        codes = _faulty().filter(code__isnull=False).order_by()
+        return self.named(request, codes.values_list("code", flat=True).distinct())
 
     def condition(self, value: str) -> Q:
-        return _has_step(self.path, fault__code=value, state=StepState.ERROR)
+        return Q(**{f"{self.path}pk__in": _faulty().filter(code=value).values("process_id")})
+
+
+def _faulty() -> QuerySet[Any]:
+    """Return the steps in error, with the codes of their faults as text.
+
+    As JSON, one that looks like a number would be compared as one.
+    """
+    code = Cast(KT("fault__code"), TextField())
+    return Step.objects.filter(state=StepState.ERROR).annotate(code=code)
 
 
 def _has_step(path: str, **wanted: Any) -> Q:

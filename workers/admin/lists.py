@@ -1,10 +1,12 @@
 """Change lists that keep themselves up to date: the page, and its rows alone for a poll."""
 
+import re
 from typing import Any
 
 from django.contrib import admin
 from django.contrib.admin.options import IS_FACETS_VAR
-from django.contrib.admin.views.main import ChangeList
+from django.contrib.admin.views.main import ERROR_FLAG, SEARCH_VAR, ChangeList
+from django.db.models import Model
 from django.forms import Script
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -19,6 +21,10 @@ from workers.store import holds, sql
 #: Read by ``live.js``: the database's clock, and the sign that an answer is one of ours.
 CLOCK_HEADER = "X-Server-Now"
 
+
+#: Nothing that a list is searched or filtered by is longer.
+LONGEST_QUESTION = 400
+UNASKABLE = re.compile(r"[\x00\ud800-\udfff]")
 
 #: With more rows than this, counts beside the filters are a click away instead of always there.
 FACET_ROWS = 200_000
@@ -52,7 +58,44 @@ class LiveMedia:
     ]
 
 
-class LiveListAdmin(admin.ModelAdmin):
+def is_askable(text: str) -> bool:
+    """Say whether a database can be asked for a text: no NUL, no half characters, no essay."""
+    return len(text) <= LONGEST_QUESTION and not UNASKABLE.search(text)
+
+
+class AskableListAdmin(admin.ModelAdmin):
+    """A list, and pages, that answer whatever stands in their addresses.
+
+    What no database can be asked leads back to the whole list, with Django's word for a
+    filter that it did not understand.
+    """
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        # A NUL in the search has a word of Django's own.
+        asked = [
+            value.replace("\x00", "") if name == SEARCH_VAR else value
+            for name, values in request.GET.lists()
+            for value in values
+        ]
+        if not all(map(is_askable, asked)):
+            return redirect(f"{request.path}?{ERROR_FLAG}=1")
+        try:
+            return super().changelist_view(request, extra_context)
+        except OverflowError:
+            # An instant whose day, elsewhere, is before the first or after the last.
+            return redirect(f"{request.path}?{ERROR_FLAG}=1")
+
+    def get_object(
+        self, request: HttpRequest, object_id: str, from_field: str | None = None
+    ) -> Model | None:
+        if not is_askable(object_id):
+            return None
+        return super().get_object(request, object_id, from_field)
+
+
+class LiveListAdmin(AskableListAdmin):
     """A list that refreshes its rows; a poll is answered without filters and their counts."""
 
     change_list_template = "admin/workers/live_list.html"

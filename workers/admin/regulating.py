@@ -5,7 +5,6 @@ from typing import Any
 from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
-from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
@@ -19,6 +18,7 @@ from workers.admin.lists import LiveMedia
 from workers.admin.verbs.page import actor, write_log
 from workers.admin.verbs.verb import ReasonForm
 from workers.exceptions import StateError
+from workers.failpoints import durable
 from workers.models import Flow
 from workers.store import regulating, sql
 
@@ -90,7 +90,7 @@ def _set(flow: Flow, given: dict[str, Any], who: str) -> dict[str, list[Any]]:
         "rate_per_second": given["rate_per_second"],
         "forced": given["forced"] or None,
     }
-    with transaction.atomic():
+    with durable("regulating.set"):
         found = Flow.objects.select_for_update().get(pk=flow.pk)
         if seen(found) != given["seen"]:
             raise StateError(

@@ -77,6 +77,7 @@ PROCESS_EVENTS: dict[str, Text] = {
     "held": _("Held by an operator"),
     "lifted": _("A hold was lifted"),
     "flow_set": _("The flow of an agent was set"),
+    "pruned": _("What had happened before was pruned"),
 }
 #: The same of a step that a person ended.
 BY_HAND: dict[str, Text] = {

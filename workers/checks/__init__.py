@@ -5,18 +5,27 @@
 
 from django.core.checks import register
 
+from workers.checks.celery import check_celery
+from workers.checks.databases import check_databases
 from workers.checks.definitions import check_definitions
+from workers.checks.fitting import check_fitting
 from workers.checks.in_flight import check_in_flight
 from workers.checks.queues import check_queues
 from workers.checks.settings import DEPLOYMENT_NAMES, check_settings
 
 __all__ = [
     "DEPLOYMENT_NAMES",
+    "check_celery",
+    "check_databases",
     "check_definitions",
+    "check_fitting",
     "check_in_flight",
     "check_queues",
     "check_settings",
 ]
 
-for _check in (check_settings, check_definitions, check_queues, check_in_flight):
+for _check in (
+    *(check_settings, check_fitting, check_definitions, check_queues, check_in_flight),
+    *(check_celery, check_databases),
+):
     register(_check)

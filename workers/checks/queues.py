@@ -6,11 +6,11 @@ from typing import Any
 from django.core.checks import CheckMessage, Error
 
 from workers import registry
-from workers.dispatch import REPLY_QUEUE, SCHEDULER_QUEUE, SUPERVISOR_QUEUE
+from workers.dispatch import REPLY_QUEUE, REPORTS_QUEUE, SCHEDULER_QUEUE, SUPERVISOR_QUEUE
 from workers.exceptions import WorkflowError
 
 #: The queues of the other roles: an agent's worker would take their messages, and they its.
-TAKEN = frozenset({SCHEDULER_QUEUE, REPLY_QUEUE, SUPERVISOR_QUEUE})
+TAKEN = frozenset({SCHEDULER_QUEUE, REPLY_QUEUE, SUPERVISOR_QUEUE, REPORTS_QUEUE})
 #: AMQP's limit of a queue's name.
 LONGEST = 255
 

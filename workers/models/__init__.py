@@ -9,6 +9,18 @@ from workers.models.flow import Flow, Hold
 from workers.models.journal import Journal
 from workers.models.lease import Lease
 from workers.models.process import Process
+from workers.models.sink import Sink
 from workers.models.step import Step
+from workers.models.webhook import ReceivedWebhook
 
-__all__ = ["Alert", "Flow", "Hold", "Journal", "Lease", "Process", "Step"]
+__all__ = [
+    "Alert",
+    "Flow",
+    "Hold",
+    "Journal",
+    "Lease",
+    "Process",
+    "ReceivedWebhook",
+    "Sink",
+    "Step",
+]

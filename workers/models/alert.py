@@ -36,6 +36,13 @@ class Alert(models.Model):
                 condition=Q(acknowledged_at__isnull=True),
             )
         ]
+        indexes = [
+            models.Index(
+                name="alert_acknowledged_idx",
+                fields=["acknowledged_at"],
+                condition=Q(acknowledged_at__isnull=False),
+            )
+        ]
 
     def __str__(self) -> str:
         return self.message

@@ -52,6 +52,8 @@ class Process(models.Model):
     created_at = models.DateTimeField()
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
+    #: When its journal was pruned; null = it is whole.
+    pruned_at = models.DateTimeField(null=True)
 
     class Meta:
         verbose_name_plural = "processes"
@@ -109,6 +111,12 @@ class Process(models.Model):
                 name="process_lane_idx",
                 fields=["lane", "turn"],
                 condition=~Q(lane="") & Q(state__in=sorted(FORWARD_PROCESS_STATES)),
+            ),
+            # What may be pruned one day, the oldest first.
+            models.Index(
+                name="process_prunable_idx",
+                fields=["finished_at"],
+                condition=Q(finished_at__isnull=False, pruned_at__isnull=True),
             ),
             models.Index(
                 name="process_deadline_idx",

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
+from workers.failpoints import around
 from workers.rows import AlertCall
 from workers.store import sql
 
@@ -29,6 +30,7 @@ def write(calls: Sequence[AlertCall], at: datetime) -> None:
         )
 
 
+@around("alerts.acknowledge")
 def acknowledge(
     alert_id: int, user_id: int, comment: str = "", now: datetime | None = None
 ) -> bool:

@@ -3,10 +3,9 @@
 from datetime import datetime
 from typing import Any
 
-from django.db import transaction
-
 from workers import answers
 from workers.exceptions import BadToken, StateError
+from workers.failpoints import durable
 from workers.store import rows, settling, sql, steering
 
 #: What is said of a token whose key is no step's any more.
@@ -29,7 +28,7 @@ def answer(
     Raises ``StateError`` when there is no such process or step, when the process has moved
     since ``sequence``, and ``BadToken`` when ``key`` is not the step's key any more.
     """
-    with transaction.atomic():
+    with durable("answering.answer"):
         locked = steering.lock(process_id, sequence, now)
         step = next((one for one in locked.steps if one.name == step_name), None)
         if step is None:
@@ -52,7 +51,7 @@ def report_progress(
     now: datetime | None = None,
 ) -> bool:
     """Note how far deferred work has come.  False: the step does not wait for it."""
-    with transaction.atomic():
+    with durable("answering.report_progress"):
         locked = steering.lock(process_id, None, now)
         step = next((one for one in locked.steps if one.name == step_name), None)
         if step is None or step.idempotency_key != key:

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from django.db import transaction
-
 from workers.backoff import dispatch_allowance
 from workers.conf import sas
 from workers.decisions import give_up_doubtful, make_pending
+from workers.failpoints import around, durable
 from workers.locked import LockedProcess
 from workers.rows import AlertCall, Entry, StepRow
 from workers.states import StepState
@@ -51,7 +50,7 @@ def claim_due(agents: set[str], worker: str, now: datetime | None = None) -> lis
     Two schedulers never take the same step: processes that another one holds are skipped,
     and a step that is no longer pending under the lock is left alone.
     """
-    with transaction.atomic():
+    with durable("claims.claim_due"):
         return claim_due_in_transaction(agents, worker, now)
 
 
@@ -137,6 +136,7 @@ def take_or_queue(
     return claims
 
 
+@around("claims.start")
 def start(
     claims: Sequence[tuple[int, UUID]],
     *,
@@ -186,7 +186,7 @@ def hand_back(
     an agent has started in the meantime (its message did arrive) is left to that agent.
     """
     held = {claim.step_id: claim.claim_id for claim in claims}
-    with transaction.atomic():
+    with durable("claims.hand_back"):
         lockeds = rows.lock((claim.process_id for claim in claims), now)
         landed = sum(_hand_back(locked, held, worker, reason, delay_seconds) for locked in lockeds)
         rows.write(lockeds)
@@ -213,13 +213,15 @@ def lost(worker: str, now: datetime | None = None) -> list[Claim]:
     The claim stays the same, so a late first message is as good as the second.  No failure
     is counted; the allowance doubles, and an alert is raised when that went on for long.
     """
-    with transaction.atomic():
+    with durable("claims.lost"):
         at = sql.read_clock(now)
         found = sql.fetch(
             "SELECT t.id, t.process_id, t.claim_id, t.attempt, t.name, t.agent,"
             " t.timeout_seconds, t.failure_count, t.lost_count FROM workers_step t"
+            " JOIN workers_process p ON p.id = t.process_id"
             " WHERE t.state = 'processing' AND t.complete_by IS NULL AND t.dispatch_by < %s"
-            " ORDER BY t.id LIMIT %s " + sql.lock_rows("t", skip_locked=True),
+            # The process, too: whoever holds it writes back what it read of the claim.
+            " ORDER BY t.id LIMIT %s " + sql.lock_rows("p, t", skip_locked=True),
             [sql.instant_text(at), int(sas.claim_batch)],
         )
         claims = [Claim(row[0], row[1], UUID(str(row[2])), *row[3:8]) for row in found]

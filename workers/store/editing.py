@@ -4,10 +4,9 @@ from copy import deepcopy
 from datetime import datetime
 from typing import Any
 
-from django.db import transaction
-
 from workers import registry
 from workers.exceptions import MessageError, StateError
+from workers.failpoints import durable
 from workers.messages import storable
 from workers.states import FINAL_PROCESS_STATES
 from workers.store import rows, sql, steering
@@ -33,7 +32,7 @@ def edit_input(
     this code has no such version, and ``StateError``, and changes nothing,
     otherwise, and when the process is final or has moved since ``sequence``.
     """
-    with transaction.atomic():
+    with durable("editing.edit_input"):
         locked = steering.lock(process_id, sequence, now)
         if locked.process.state in FINAL_PROCESS_STATES:
             raise StateError(

@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db import transaction
-
 from workers import answers
 from workers.conf import sas
+from workers.failpoints import around, durable
 from workers.locked import LockedProcess
 from workers.rows import StepRow
 from workers.states import StepState
@@ -32,7 +31,7 @@ def expire(worker: str, now: datetime | None = None) -> Expired:
     flagged for a decision.  A step that was settled, filed or expired by somebody else in
     the meantime is left alone, so any number of supervisors may do this at once.
     """
-    with transaction.atomic():
+    with durable("expiry.expire"):
         at = sql.read_clock(now)
         due = at - timedelta(seconds=sas.expiry_grace_seconds)
         found = sql.fetch(
@@ -66,6 +65,7 @@ def _expire(locked: LockedProcess, step: StepRow, worker: str) -> bool:
     return locked.fail(step, "expired", worker, UNANSWERED, is_last=is_last)
 
 
+@around("expiry.extend_gap")
 def extend_gap(gap_seconds: float, extension_seconds: float, now: datetime | None = None) -> int:
     """Extend the deadlines that passed while no sweep could run; return how many.
 
@@ -90,6 +90,7 @@ def extend_gap(gap_seconds: float, extension_seconds: float, now: datetime | Non
     )
 
 
+@around("expiry.flag_overdue")
 def flag_overdue(now: datetime | None = None) -> int:
     """Leave processes whose deadline has passed to the Scheduler's decision; return how many."""
     at = sql.instant_text(sql.read_clock(now))
@@ -107,7 +108,7 @@ def flag_overdue(now: datetime | None = None) -> int:
 @rows.again_when_lost
 def escalate(worker: str, now: datetime | None = None) -> int:
     """Tell operators of steps that have waited long for an answer; return how many."""
-    with transaction.atomic():
+    with durable("expiry.escalate"):
         at = sql.read_clock(now)
         found = sql.fetch(
             "SELECT s.id, s.process_id FROM workers_step s"

@@ -5,11 +5,13 @@ from datetime import datetime, timedelta
 
 from workers.breaker import Breaker
 from workers.conf import sas
+from workers.failpoints import around
 from workers.rate import Bucket
 from workers.rows import AlertCall
 from workers.store import alerts, holds, sql
 
 
+@around("flow.ensure")
 def ensure(windows: Mapping[str, int]) -> None:
     """Make the flow rows that are missing; existing ones keep their operator's window."""
     for agent, window in sorted(windows.items()):
@@ -124,6 +126,7 @@ class LockedFlow:
             )
 
 
+@around("flow.alert_long_open")
 def alert_long_open(now: datetime) -> int:
     """Raise an alert for each breaker that has kept steps waiting for long; return how many."""
     since = now - timedelta(seconds=sas.breaker_alert_seconds)

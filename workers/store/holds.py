@@ -2,9 +2,8 @@
 
 from datetime import datetime
 
-from django.db import transaction
-
 from workers.exceptions import StateError
+from workers.failpoints import durable
 from workers.rows import Entry
 from workers.store import journal, sql
 
@@ -29,7 +28,7 @@ def hold(
     name = _checked(kind, name)
     if kind == "agent" and not sql.fetch("SELECT 1 FROM workers_flow WHERE agent = %s", [name]):
         raise StateError(f"There is no agent {name!r}.")
-    with transaction.atomic():
+    with durable("holds.hold"):
         at = sql.read_clock(now)
         landed = sql.execute(
             "INSERT INTO workers_hold (kind, name, reason, began_at, began_by, ended_by)"
@@ -47,7 +46,7 @@ def lift(
 ) -> None:
     """End a hold; raise ``StateError`` when there is none."""
     name = _checked(kind, name)
-    with transaction.atomic():
+    with durable("holds.lift"):
         at = sql.read_clock(now)
         landed = sql.execute(
             "UPDATE workers_hold SET ended_at = %s, ended_by = %s"

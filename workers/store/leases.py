@@ -4,12 +4,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 
+from workers.failpoints import around
 from workers.store import sql
 
 SWEEP = "sweep"
 POLL = "poll"
 
 
+@around("leases.acquire")
 def acquire(name: str, holder: str, seconds: float, now: datetime | None = None) -> bool:
     """Take a lease that is free, over, or one's own.  False: somebody else has it."""
     moment, params = sql.clock(now)
@@ -27,6 +29,7 @@ def acquire(name: str, holder: str, seconds: float, now: datetime | None = None)
     )
 
 
+@around("leases.abandon")
 def abandon(name: str, holder: str) -> bool:
     """Give a lease back whose duty could not be performed.  False: it was lost."""
     return (
@@ -39,6 +42,7 @@ def abandon(name: str, holder: str) -> bool:
     )
 
 
+@around("leases.release")
 def release(name: str, holder: str, now: datetime | None = None) -> bool:
     """Give a lease back and note that its duty was performed.  False: it was lost."""
     moment, params = sql.clock(now)
@@ -52,6 +56,7 @@ def release(name: str, holder: str, now: datetime | None = None) -> bool:
     )
 
 
+@around("leases.is_due")
 def is_due(name: str, seconds: float, now: datetime | None = None) -> bool:
     """Note a duty as performed if that is ``seconds`` ago.  False: it is not due yet.
 
@@ -101,5 +106,6 @@ def cursor(name: str) -> int:
     return int(found[0][0]) if found else 0
 
 
+@around("leases.set_cursor")
 def set_cursor(name: str, position: int) -> None:
     sql.execute("UPDATE workers_lease SET cursor = %s WHERE name = %s", [position, name])

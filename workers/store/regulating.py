@@ -3,9 +3,8 @@
 from datetime import datetime
 from typing import Any
 
-from django.db import transaction
-
 from workers.exceptions import StateError
+from workers.failpoints import durable
 from workers.rows import Entry
 from workers.store import journal, sql
 
@@ -28,7 +27,7 @@ def set_flow(
     changes nothing, for an unknown agent or a value that cannot be.
     """
     wanted = {name: _checked(name, value) for name, value in changes.items()}
-    with transaction.atomic():
+    with durable("regulating.set_flow"):
         found = sql.fetch(
             'SELECT "window", rate_per_second, forced FROM workers_flow t WHERE agent = %s '
             + sql.lock_rows("t"),

@@ -4,9 +4,8 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db import transaction
-
 from workers.exceptions import MessageError
+from workers.failpoints import durable
 from workers.messages import Reply
 from workers.rows import Entry
 from workers.store import journal, sql
@@ -20,7 +19,7 @@ def file(reply: Reply, worker: str, now: datetime | None = None) -> bool:
     """
     moment, moment_params = sql.clock(now)
     body: dict[str, Any] = reply.to_wire()
-    with transaction.atomic():
+    with durable("replies.file"):
         landed = sql.fetch(
             "UPDATE workers_step SET reply = "
             + ("%s::jsonb" if sql.is_postgres() else "%s")

@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from django.db import transaction
-
 from workers.effects import Effect
 from workers.exceptions import StateError
+from workers.failpoints import durable
 from workers.locked import LockedProcess
 from workers.states import FINAL_PROCESS_STATES, StepState
 from workers.store import rows, settling, sql
@@ -19,14 +18,24 @@ _MAY_HAVE_RUN = (
     # An operator may have resubmitted it.
     StepState.ERROR,
 )
+#: SQL that says of the journal row ``j`` whether a process was marked, after an instant.
+_MARKED = "j.event = 'restored' AND j.step_id IS NULL AND j.at > %s"
 
 
 def check_since(since: datetime, now: datetime | None = None) -> None:
-    """Raise ``StateError`` unless this can be a database as it was at ``since``."""
+    """Raise ``StateError`` unless this can be a database as it was at ``since``.
+
+    A run of this that was cut off may have begun to mark: it is gone on with.
+    """
     if since > sql.read_clock(now):
         raise StateError(f"{since:%Y-%m-%d %H:%M:%S} UTC is still to come.")
-    newest = sql.instant(sql.fetch("SELECT max(at) FROM workers_journal")[0][0])
-    if newest is not None and newest > since:
+    found = sql.fetch(
+        "SELECT max(at) FROM workers_journal WHERE at > %s AND actor NOT IN"
+        f" (SELECT j.actor FROM workers_journal j WHERE {_MARKED})",
+        [sql.instant_text(since)] * 2,
+    )
+    newest = sql.instant(found[0][0])
+    if newest is not None:
         raise StateError(
             f"The newest journal row is from {newest:%Y-%m-%d %H:%M:%S} UTC, later than "
             f"{since:%Y-%m-%d %H:%M:%S}: this is not the database as it was then. Run this before "
@@ -34,15 +43,16 @@ def check_since(since: datetime, now: datetime | None = None) -> None:
         )
 
 
-def open_processes(after: int, limit: int) -> list[int]:
-    """Return the next processes that are not final, by id."""
+def open_processes(since: datetime, after: int, limit: int) -> list[int]:
+    """Return the next processes that are not final and not marked yet, by id."""
     return [
         row[0]
         for row in sql.fetch(
-            "SELECT id FROM workers_process WHERE id > %s"
-            " AND state IN ('pending', 'processing', 'error', 'compensating')"
-            " ORDER BY id LIMIT %s",
-            [after, limit],
+            "SELECT p.id FROM workers_process p WHERE p.id > %s"
+            " AND p.state IN ('pending', 'processing', 'error', 'compensating')"
+            f" AND NOT EXISTS (SELECT 1 FROM workers_journal j WHERE j.process_id = p.id"
+            f" AND {_MARKED}) ORDER BY p.id LIMIT %s",
+            [after, sql.instant_text(since), limit],
         )
     ]
 
@@ -58,7 +68,7 @@ def mark(
     unsafe one goes to an operator.
     """
     marked = 0
-    with transaction.atomic():
+    with durable("restoring.mark"):
         lockeds = rows.lock(process_ids, now)
         for locked in lockeds:
             if locked.process.state not in FINAL_PROCESS_STATES:

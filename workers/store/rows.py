@@ -11,7 +11,7 @@ from workers.exceptions import SASError
 from workers.locked import LockedProcess
 from workers.models import Step
 from workers.rows import ProcessRow, StepRow
-from workers.store import alerts, journal, sql
+from workers.store import alerts, journal, sinks, sql
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -106,9 +106,12 @@ _PROCESS_READ: dict[str, Callable[[Any], Any]] = {
     "no_return": sql.document,
     "renews": sql.document,
     "needs_decision": bool,
+    "is_told": bool,
 }
 _PROCESS_FIELDS = [field.name for field in fields(ProcessRow)]
-_PROCESS_SELECT = ", ".join(f't."{name}"' for name in _PROCESS_FIELDS)
+_PROCESS_SELECT = ", ".join(
+    sinks.IS_TOLD if name == "is_told" else f't."{name}"' for name in _PROCESS_FIELDS
+)
 _STEP_SELECT = ", ".join(
     "t.reply IS NOT NULL" if name == "is_filed" else f't."{name}"' for name in _STEP_FIELDS
 )
@@ -166,6 +169,7 @@ def write(lockeds: Sequence[LockedProcess]) -> None:
     if lockeds:
         journal.write([entry for locked in lockeds for entry in locked.entries], lockeds[0].now)
         alerts.write([call for locked in lockeds for call in locked.alerts], lockeds[0].now)
+        sinks.announce([locked for locked in lockeds if locked.has_news])
 
 
 def make_planned(lockeds: Sequence[LockedProcess]) -> None:

@@ -5,9 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from django.db import transaction
-
 from workers import decisions, renewal
+from workers.failpoints import durable
 from workers.locked import LockedProcess
 from workers.messages import Reply
 from workers.rows import Entry
@@ -23,6 +22,8 @@ class Settled:
     claims: list[Claim] = field(default_factory=list)
     applied: int = 0
     stale: int = 0
+    #: Whether a submitter is to be told of it.
+    has_news: bool = False
 
 
 @rows.again_when_lost
@@ -40,7 +41,7 @@ def settle(
     read from their rows: another scheduler may have settled one since, and what it holds
     just now is skipped.
     """
-    with transaction.atomic():
+    with durable("settling.settle"):
         owners = dict(
             sql.fetch(
                 f"SELECT id, process_id FROM workers_step WHERE {sql.among('id')}",
@@ -67,6 +68,7 @@ def settle(
                 if locked is not None:
                     stale.append(_stale(locked, reply, worker))
         settled.claims = go_on(list(lockeds.values()), worker, now, answers)
+        settled.has_news = any(locked.has_news for locked in lockeds.values())
         if stale:
             journal.write_once(stale, sql.read_clock(now))
     return settled
@@ -95,7 +97,7 @@ def advance(
     ``decide`` runs first on each, under its lock.  Processes that another session holds are
     left to it.
     """
-    with transaction.atomic():
+    with durable("settling.advance"):
         lockeds = rows.lock(process_ids, now, skip_locked=True)
         for locked in lockeds:
             if decide is not None:

@@ -13,6 +13,7 @@ from django.db import transaction
 
 from workers import compensation, renewal, verbs
 from workers.exceptions import StateError
+from workers.failpoints import durable
 from workers.locked import LockedProcess
 from workers.store import rows, settling
 
@@ -192,7 +193,7 @@ def _steer(
     actor: str,
     verb: Callable[[LockedProcess], T],
 ) -> T:
-    with transaction.atomic():
+    with durable("steering.steer"):
         locked = lock(process_id, sequence, now)
         found = verb(locked)
         # Branches that became ready meanwhile go on, too; the poll claims them.

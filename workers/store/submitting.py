@@ -1,5 +1,6 @@
 """Making the rows of a new process, inside the caller's transaction."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Any
@@ -7,9 +8,9 @@ from typing import Any
 from workers.conf import sas
 from workers.effects import Effect
 from workers.models import Process, Step
-from workers.rows import Entry
+from workers.rows import Entry, NewSink
 from workers.states import ProcessState, StepState
-from workers.store import journal, rows, settling, sql
+from workers.store import journal, rows, settling, sinks, sql
 from workers.workflow import StepSpec, Workflow
 
 #: Processes of one lane that are counted; more of them stand in the same place.
@@ -25,9 +26,10 @@ def submit(
     lane: str = "",
     priority: int = 0,
     deadline_at: datetime | None = None,
+    told: Sequence[NewSink] = (),
     now: datetime | None = None,
 ) -> Process:
-    """Write a process, all its steps and its first journal row.
+    """Write a process, all its steps, its first journal row, and who is told of it.
 
     Everything a step needs to run is copied from its spec here.  Must run inside the
     transaction that makes what the process is about, so that both exist or neither.
@@ -64,6 +66,8 @@ def submit(
         ],
         at,
     )
+    if told:
+        sinks.make(process.pk, told, at)
     if any(_waits_for_judgement(spec) for spec in workflow.steps):
         settling.go_on(rows.lock([process.pk], at), actor, at, claim=False)
     return process

@@ -3,10 +3,9 @@
 from collections.abc import Collection
 from datetime import datetime
 
-from django.db import transaction
-
 from workers.conf import sas
 from workers.effects import Effect
+from workers.failpoints import durable
 from workers.locked import LockedProcess
 from workers.rows import StepRow
 from workers.states import StepState
@@ -28,7 +27,7 @@ def surrender(
     which had all their time, and claims nobody has started, whose message somebody else
     gets.  Returns how many it handed back, at most ``SAS_SWEEP_BATCH``.
     """
-    with transaction.atomic():
+    with durable("surrender.surrender"):
         at = sql.read_clock(now)
         found = sql.fetch(
             "SELECT s.id, s.process_id FROM workers_step s WHERE s.state = 'processing'"

@@ -9,8 +9,16 @@
 Messages are kept in a list instead of a broker, and the database's clock stands still until
 the test moves it.  Everything else is the real thing: tasks, runtime, store, database.
 Needs no test runner in particular.
+
+    def test_my_workflow_survives(transactional_db, tmp_path):
+        ledger = Ledger(tmp_path / "ledger")
+        with scripted({"my.agent": [always(lambda call: ledger.act(call.key, call.step))]}):
+            crash_everywhere(place_once, check, prepare=ledger.clear)
+
+kills a process at every point of the workflow, and has another heal what it left.
 """
 
+from workers.testing.aftermath import OF_AN_ATTEMPT, Aftermath, Crash, Told
 from workers.testing.assertions import (
     assert_invariants,
     assert_journal,
@@ -20,6 +28,9 @@ from workers.testing.assertions import (
     journal_text,
 )
 from workers.testing.clock import Clock, forget_duties, frozen_clock, pass_time
+from workers.testing.crashes import Rehearsal, Survey, crash_everywhere, rehearse
+from workers.testing.emptying import flush
+from workers.testing.ledger import Ledger
 from workers.testing.mishaps import (
     broken_wire,
     delays,
@@ -44,9 +55,16 @@ from workers.testing.scripts import (
 from workers.testing.wire import Sent, Wire, passes, wired
 
 __all__ = [
+    "OF_AN_ATTEMPT",
+    "Aftermath",
     "Called",
     "Clock",
+    "Crash",
+    "Ledger",
+    "Rehearsal",
     "Sent",
+    "Survey",
+    "Told",
     "Wire",
     "WorkerDied",
     "always",
@@ -56,10 +74,12 @@ __all__ = [
     "assert_states",
     "assert_undone",
     "broken_wire",
+    "crash_everywhere",
     "delays",
     "dies",
     "doubles",
     "drops",
+    "flush",
     "forget_duties",
     "frozen_clock",
     "is_late",
@@ -69,6 +89,7 @@ __all__ = [
     "pass_time",
     "passes",
     "refuses",
+    "rehearse",
     "runs",
     "runs_then_dies",
     "scripted",

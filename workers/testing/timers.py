@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 
 from workers import scheduler
 from workers.conf import sas
-from workers.models import Flow, Process, Step
-from workers.states import FINAL_PROCESS_STATES, OPEN_PROCESS_STATES, StepState
+from workers.states import OPEN_PROCESS_STATES, ProcessState, StepState
+from workers.store import sql
 from workers.store.flow import seconds_to_next
 
 #: The store asks for timers that are *past*; SQLite's instants are exact to this much.
@@ -28,48 +28,75 @@ def timers(now: datetime) -> list[Timer]:
     What was due before and has not happened waits for something else: room at its agent, or
     the end of a pause, which is a timer of its own.
     """
-    found = [*_of_processes(), *_of_steps(), *_of_agents(now), *_of_the_pause(now)]
+    of_rows = [*_of_processes(), *_of_steps(), *_of_sinks(), *_of_leases()]
+    found = [*of_rows, *_of_agents(now), *_of_the_pause(now)]
     return sorted((one for one in found if one.at > now), key=lambda timer: timer.at)
 
 
+# Asked between any two messages, hence the plain statements.
 def _of_processes() -> Iterator[Timer]:
-    dated = Process.objects.exclude(deadline_at=None).filter(outcome=None)
-    for process in dated.exclude(state__in=sorted(FINAL_PROCESS_STATES)):
-        if process.deadline_at is not None:
-            yield Timer(process.deadline_at, f"{process.subject} is to end by then")
+    dated = sql.fetch(
+        "SELECT deadline_at, subject FROM workers_process WHERE deadline_at IS NOT NULL"
+        " AND outcome IS NULL AND state IN ('pending', 'processing', 'error', 'compensating')"
+    )
+    for at, subject in dated:
+        yield _timer(at, f"{subject} is to end by then")
 
 
 def _of_steps() -> Iterator[Timer]:
-    grace = timedelta(seconds=sas.expiry_grace_seconds)
-    steps = Step.objects.filter(state__in=[StepState.PENDING, StepState.PROCESSING])
-    for step in steps.select_related("process").defer("process__input"):
-        name = f"{step.process.subject}: {step.name} is {step.state}"
-        if step.escalate_at is not None:
-            yield Timer(step.escalate_at, f"{name}, an operator is told that nobody has answered")
-        if step.state == StepState.PROCESSING:
-            if step.reply is not None:
-                continue
-            if step.complete_by is not None:
-                expires = step.complete_by + grace + JUST_AFTER
-                yield Timer(expires, f"{name}, its deadline is {step.complete_by}")
-            elif step.dispatch_by is not None:
-                lost = step.dispatch_by + JUST_AFTER
-                yield Timer(lost, f"{name}, nobody has started it; sent again after {lost}")
-        elif step.not_before is not None and _is_moving(step.process):
-            yield Timer(step.not_before, f"{name}, not before {step.not_before}")
+    found = sql.fetch(
+        "SELECT p.subject, p.state, p.paused_at, s.name, s.state, s.reply IS NOT NULL,"
+        " s.not_before, s.dispatch_by, s.complete_by, s.escalate_at"
+        " FROM workers_step s JOIN workers_process p ON p.id = s.process_id"
+        " WHERE s.state IN ('pending', 'processing')"
+    )
+    for subject, state, paused_at, step, step_state, is_filed, *instants in found:
+        name = f"{subject}: {step} is {step_state}"
+        not_before, dispatch_by, complete_by, escalate_at = instants
+        if escalate_at is not None:
+            yield _timer(escalate_at, f"{name}, an operator is told that nobody has answered")
+        if step_state == StepState.PENDING:
+            is_moving = ProcessState(state) in OPEN_PROCESS_STATES and paused_at is None
+            if not_before is not None and is_moving:
+                yield _timer(not_before, f"{name}, not before {not_before}")
+        elif not is_filed and complete_by is not None:
+            grace = timedelta(seconds=sas.expiry_grace_seconds) + JUST_AFTER
+            yield _timer(complete_by, f"{name}, its deadline is {complete_by}", grace)
+        elif not is_filed and dispatch_by is not None:
+            lost = f"{name}, nobody has started it; sent again after {dispatch_by}"
+            yield _timer(dispatch_by, lost, JUST_AFTER)
 
 
-def _is_moving(process: Process) -> bool:
-    return process.state in OPEN_PROCESS_STATES and process.paused_at is None
+def _of_sinks() -> Iterator[Timer]:
+    found = sql.fetch(
+        "SELECT next_try_at, kind, address FROM workers_sink WHERE state = 'open' AND last > cursor"
+    )
+    for at, kind, address in found:
+        yield _timer(at, f"the {kind} {address} is told what it does not know")
+
+
+def _of_leases() -> Iterator[Timer]:
+    # Held between two messages by the dead alone: what they had begun waits for its end.
+    held = sql.fetch("SELECT expires_at, name FROM workers_lease WHERE expires_at IS NOT NULL")
+    for at, name in held:
+        yield _timer(at, f"the lease {name} is over", JUST_AFTER)
+
+
+def _timer(at: object, what: str, later: timedelta = timedelta()) -> Timer:
+    instant = sql.instant(at)
+    assert instant is not None
+    return Timer(instant + later, what)
 
 
 def _of_agents(now: datetime) -> Iterator[Timer]:
-    waiting = Step.objects.filter(
-        state=StepState.PENDING, process__state__in=sorted(OPEN_PROCESS_STATES)
-    ).values("agent")
-    for flow in Flow.objects.filter(agent__in=waiting):
-        if flow.open_until is not None:
-            yield Timer(flow.open_until, f"agent {flow.agent}: its breaker is open till then")
+    states = ", ".join(f"'{state}'" for state in sorted(OPEN_PROCESS_STATES))
+    open_breakers = sql.fetch(
+        "SELECT open_until, agent FROM workers_flow f WHERE open_until IS NOT NULL AND EXISTS"
+        " (SELECT 1 FROM workers_step s JOIN workers_process p ON p.id = s.process_id"
+        f" WHERE s.agent = f.agent AND s.state = 'pending' AND p.state IN ({states}))"
+    )
+    for at, agent in open_breakers:
+        yield _timer(at, f"agent {agent}: its breaker is open till then")
     wait = seconds_to_next()
     if wait is not None:
         yield Timer(now + timedelta(seconds=wait) + JUST_AFTER, "the rate of an agent has room")

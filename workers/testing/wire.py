@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from workers import dispatch, scheduler, supervisor, tasks
+from workers import dispatch, reporting, scheduler, supervisor, tasks
 from workers.conf import sas
 from workers.exceptions import BrokerRefused
 from workers.models import Process, Step
+from workers.senders import Letter
 from workers.store import sql
 from workers.testing.clock import Clock
 from workers.testing.scripts import WorkerDied
@@ -45,8 +46,12 @@ class Wire:
     is_down: bool = False
     #: What becomes of a message that is sent; ``broken_wire`` puts mishaps here.
     carry: Callable[["Wire", Sent], None] = passes
+    #: Taken by a worker that has not done with them.
+    unacknowledged: list[Sent] = field(default_factory=list)
     #: Messages under way, and when they arrive.
     delayed: list[tuple[datetime, Sent]] = field(default_factory=list)
+    #: Status messages that submitters were sent, in order.
+    told: list[Letter] = field(default_factory=list)
 
     def take(self, name: str, body: list[Any], to: str, **options: Any) -> None:
         if self.is_down:
@@ -63,10 +68,13 @@ class Wire:
         """
         if message in self.messages:
             self.messages.remove(message)
+        self.unacknowledged.append(message)
         try:
             _TASKS[message.task](*message.body)
         except WorkerDied:
             self.messages.append(message)
+        finally:
+            self.unacknowledged.remove(message)
 
     def deliver_all(self, task: str) -> int:
         """Deliver the messages of one task that are on the wire now; return how many."""
@@ -166,6 +174,7 @@ _TASKS: dict[str, Callable[..., object]] = {
     dispatch.SETTLE: tasks.settle_now,
     dispatch.ADVANCE: scheduler.advance,
     dispatch.SWEEP: supervisor.sweep,
+    dispatch.REPORT: reporting.report,
 }
 
 
@@ -177,18 +186,27 @@ def _nudge_never(seconds: float) -> None:
     """Leave it to the poll: real seconds mean nothing here, and the test may be over by then."""
 
 
+def _report_now() -> None:
+    dispatch.report()
+
+
 @contextmanager
 def wired() -> Iterator[Wire]:
     """Have every message of this process go to a wire in memory for the time of a block."""
     wire = Wire()
-    before = dispatch._send, dispatch.nudge_later, dispatch.nudge_after, scheduler._pause
+    nudges = dispatch.nudge_later, dispatch.nudge_after, dispatch.report_later
+    before = dispatch._send, scheduler._pause
+    senders = dict(reporting.senders)
     dispatch._send = wire.take
     # From the caller's own thread: what a test looks at must not arrive after it has looked.
-    dispatch.nudge_later = _nudge_now
+    dispatch.nudge_later, dispatch.report_later = _nudge_now, _report_now
     dispatch.nudge_after = _nudge_never
+    reporting.senders.update(dict.fromkeys(senders, wire.told.append))
     # A wire that was down before is no reason for a pause on this one.
     scheduler._pause = scheduler._Pause()
     try:
         yield wire
     finally:
-        dispatch._send, dispatch.nudge_later, dispatch.nudge_after, scheduler._pause = before
+        dispatch._send, scheduler._pause = before
+        dispatch.nudge_later, dispatch.nudge_after, dispatch.report_later = nudges
+        reporting.senders.update(senders)

@@ -7,7 +7,8 @@ from typing import Any
 
 import httpx2
 from django.conf import settings
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandError
+from django.db import Error as DatabaseError
 
 from orders import invariants as shop
 from workers import invariants as engine
@@ -23,8 +24,16 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *, json: bool, **_: Any) -> None:
-        ledgers = _ledgers()
-        found = [*engine.violations(), *shop.violations(ledgers)]
+        try:
+            # Before the ledgers: a database that is away is the more important news.
+            found = engine.violations()
+            ledgers = _ledgers()
+            found += shop.violations(ledgers)
+        except DatabaseError as error:
+            raise CommandError(
+                f"Nothing is known: {str(error).splitlines()[0][:200]}. Look at DATABASE_URL and "
+                "at the server, run `manage.py migrate` if a table is missing, and ask again."
+            ) from None
         checked = len(engine.INVARIANTS) + len(shop.NAMES if ledgers else shop.OWN_NAMES)
         if json:
             self._print_json(found, checked, ledgers is not None)

@@ -2,7 +2,7 @@
 
 import argparse
 import json
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -10,8 +10,9 @@ from django.core.management.base import BaseCommand, CommandError
 from django.core.validators import validate_slug
 from django.utils import timezone
 
-from orders import tokens
+from orders import tokens, webhooks
 from orders.models import ApiClient
+from workers.failpoints import durable
 
 
 class Command(BaseCommand):
@@ -20,14 +21,24 @@ class Command(BaseCommand):
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True)
         add = actions.add_parser("add", help="a new client; prints its token as the last line")
-        add.add_argument("name")
-        add.add_argument("--scopes", default=",".join(tokens.SCOPES))
-        add.add_argument(
-            "--days", type=int, help="how long the token is good; for good if left out"
-        )
+        issue = actions.add_parser("issue", help="one more token; prints it as the last line")
+        for one in (add, issue):
+            one.add_argument("name")
+            one.add_argument("--scopes", default=",".join(tokens.SCOPES))
+            one.add_argument(
+                "--days", type=int, help="how long the token is good; for good if left out"
+            )
         rotate = actions.add_parser("rotate", help="a new token; the old ones end after a while")
         rotate.add_argument("name")
         rotate.add_argument("--overlap-hours", type=float, default=24)
+        secret = actions.add_parser(
+            "webhook-secret", help="what its webhooks are signed with; prints it as the last line"
+        )
+        secret.add_argument("name")
+        secret.add_argument(
+            "--rotate", action="store_true", help="make a new one; the old one signs for a while"
+        )
+        secret.add_argument("--overlap-hours", type=float, default=24)
         revoke = actions.add_parser("revoke", help="end a client's tokens at once")
         revoke.add_argument("name")
         revoke.add_argument("--prefix", help="only the token that begins so")
@@ -35,7 +46,7 @@ class Command(BaseCommand):
         listing.add_argument("--json", dest="as_json", action="store_true")
 
     def handle(self, *, action: str, **options: Any) -> None:
-        getattr(self, f"_{action}")(options)
+        getattr(self, f"_{action.replace('-', '_')}")(options)
 
     def _add(self, options: dict[str, Any]) -> None:
         name = options["name"]
@@ -48,27 +59,39 @@ class Command(BaseCommand):
         if len(name) > 40:
             raise CommandError("A client's name has 40 characters at most.")
         if ApiClient.objects.filter(name=name).exists():
-            raise CommandError(f"There is a client {name} already. Use rotate for a new token.")
-        days = options["days"]
-        if days is not None and days < 1:
-            raise CommandError("--days is 1 or more.")
-        scopes = [scope.strip() for scope in options["scopes"].split(",") if scope.strip()]
-        if not scopes or set(scopes) - set(tokens.SCOPES):
-            raise CommandError(f"--scopes are some of {','.join(tokens.SCOPES)}.")
-        client = ApiClient.objects.create(name=name, created_at=timezone.now())
-        expires_at = timezone.now() + timedelta(days=days) if days else None
-        token = tokens.issue(client, scopes=scopes, expires_at=expires_at)
+            raise CommandError(f"There is a client {name} already. Use issue for another token.")
+        scopes, expires_at = _extent(options)
+        with durable("client.add"):
+            client = ApiClient.objects.create(name=name, created_at=timezone.now())
+            token = tokens.issue(client, scopes=scopes, expires_at=expires_at)
         self.stdout.write(f"Client {name} may {', '.join(scopes)}. Its token, shown only now:")
+        self.stdout.write(token)
+
+    def _issue(self, options: dict[str, Any]) -> None:
+        client = _client(options["name"])
+        scopes, expires_at = _extent(options)
+        token = tokens.issue(client, scopes=scopes, expires_at=expires_at)
+        self.stdout.write(f"With it {client} may {', '.join(scopes)}. The token, shown only now:")
         self.stdout.write(token)
 
     def _rotate(self, options: dict[str, Any]) -> None:
         client = _client(options["name"])
-        hours = options["overlap_hours"]
-        if hours < 0:
-            raise CommandError("--overlap-hours is 0 or more.")
-        token = tokens.rotate(client, timedelta(hours=hours))
+        hours = _overlap(options)
+        try:
+            token = tokens.rotate(client, timedelta(hours=hours))
+        except tokens.NoToken as error:
+            raise CommandError(str(error)) from None
         self.stdout.write(f"The old tokens of {client} end in {hours:g} h. The new one:")
         self.stdout.write(token)
+
+    def _webhook_secret(self, options: dict[str, Any]) -> None:
+        client = _client(options["name"])
+        hours = _overlap(options)
+        if options["rotate"]:
+            webhooks.rotate(client, timedelta(hours=hours))
+            self.stdout.write(f"Webhooks to {client} have two signatures for {hours:g} h.")
+        self.stdout.write(f"Webhooks to {client} are signed with:")
+        self.stdout.write(client.webhook_secret)
 
     def _revoke(self, options: dict[str, Any]) -> None:
         client = _client(options["name"])
@@ -101,6 +124,26 @@ class Command(BaseCommand):
                 scopes = ",".join(token["scopes"])
                 used = token["last_used_at"] or "never"
                 self.stdout.write(f"  {token['prefix']}  {scopes}  until {end}  last used {used}")
+
+
+def _extent(options: dict[str, Any]) -> tuple[list[str], datetime | None]:
+    """Return what a new token is to be good for, and until when."""
+    days = options["days"]
+    if days is not None and not 1 <= days <= tokens.MOST_DAYS:
+        raise CommandError(f"--days is 1 or more, and {tokens.MOST_DAYS} at most.")
+    scopes = [scope.strip() for scope in options["scopes"].split(",") if scope.strip()]
+    if not scopes or set(scopes) - set(tokens.SCOPES):
+        raise CommandError(f"--scopes are some of {','.join(tokens.SCOPES)}.")
+    return scopes, timezone.now() + timedelta(days=days) if days else None
+
+
+def _overlap(options: dict[str, Any]) -> float:
+    hours: float = options["overlap_hours"]
+    if not 0 <= hours <= tokens.MOST_OVERLAP_HOURS:
+        raise CommandError(
+            f"--overlap-hours is 0 or more, and {tokens.MOST_OVERLAP_HOURS} at most."
+        )
+    return hours
 
 
 def _client(name: str) -> ApiClient:

@@ -19,7 +19,8 @@ T = TypeVar("T")
 
 #: What is said to the journal in a rehearsal, where nobody reads it.
 NOBODY = "rehearsal"
-_PROCESS = tuple(field.name for field in fields(ProcessRow))
+#: Whether anybody is told matters only where it is written.
+_PROCESS = tuple(field.name for field in fields(ProcessRow) if field.name != "is_told")
 #: Large and looked at by no verb.
 _STEP = tuple(field.name for field in fields(StepRow) if field.name not in ("result", "is_filed"))
 

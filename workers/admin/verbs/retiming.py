@@ -3,7 +3,6 @@
 from typing import Any
 
 from django import forms
-from django.db import transaction
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
@@ -12,6 +11,7 @@ from workers.admin import marks
 from workers.admin.verbs.rehearsal import NOBODY
 from workers.admin.verbs.verb import Preview, Target, Verb, VerbForm, said_of
 from workers.exceptions import StateError
+from workers.failpoints import durable
 from workers.models import Step
 from workers.states import FINAL_PROCESS_STATES
 from workers.store import steering
@@ -83,7 +83,7 @@ class Retime(Verb):
     def perform(self, target: Target, actor: str, given: dict[str, Any]) -> str:
         self.preview(target)
         seen, seconds = given.pop("seen"), given.pop("seconds")
-        with transaction.atomic():
+        with durable("retiming.perform"):
             # Under the process's lock nothing comes between this look and the change.
             steering.lock(target.process.pk, given["sequence"], None)
             step = Step.objects.get(process=target.process, name=target.step_name)

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from django.db import transaction
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
@@ -11,6 +10,7 @@ from workers.admin import marks
 from workers.admin.verbs.rehearsal import NOBODY
 from workers.admin.verbs.verb import Preview, Section, Target, Verb, said_of
 from workers.exceptions import StateError
+from workers.failpoints import durable
 from workers.states import StepState
 from workers.store import steering
 
@@ -57,7 +57,7 @@ class RetryAll(Retry):
     def perform(self, target: Target, actor: str, given: dict[str, Any]) -> str:
         self.preview(target)
         names = resting(target)
-        with transaction.atomic():
+        with durable("retrying.perform"):
             for name in names:
                 steering.retry_now(target.process.pk, name, actor=actor, **given)
         return said_of(target, _("%(step)s is tried now.") % {"step": ", ".join(names)})

@@ -35,7 +35,7 @@ class Command(BaseCommand):
         except StateError as refusal:
             raise CommandError(str(refusal)) from None
         after = processes = steps = 0
-        while portion := restoring.open_processes(after, PORTION):
+        while portion := restoring.open_processes(at, after, PORTION):
             steps += restoring.mark(portion, at, actor=actor())
             processes += len(portion)
             after = portion[-1]

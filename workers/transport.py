@@ -18,19 +18,22 @@ import httpx2
 class DeadlineTransport(httpx2.HTTPTransport):
     """A connection pool whose timeouts ``connect``, ``read`` and ``write`` are instants.
 
-    ``pool`` stays a duration.  Used without ``httpx2.Client``, it follows no redirect, keeps
-    no cookie, asks no proxy and writes no log line.
+    ``pool`` stays a duration.  ``sockets`` makes the connections, and gets durations.  Used
+    without ``httpx2.Client``, it follows no redirect, keeps no cookie, asks no proxy and writes
+    no log line.
     """
 
-    def __init__(self, limits: httpx2.Limits) -> None:
+    def __init__(
+        self, limits: httpx2.Limits, sockets: httpcore2.NetworkBackend | None = None
+    ) -> None:
         super().__init__(trust_env=False, limits=limits)
         # httpx2 has no argument for this one; the test of dripping headers holds it in place.
-        self._pool._network_backend = _Backend()
+        self._pool._network_backend = _Backend(sockets or httpcore2.SyncBackend())
 
 
 class _Backend(httpcore2.NetworkBackend):
-    def __init__(self) -> None:
-        self._sockets = httpcore2.SyncBackend()
+    def __init__(self, sockets: httpcore2.NetworkBackend) -> None:
+        self._sockets = sockets
 
     def connect_tcp(
         self,

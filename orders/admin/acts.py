@@ -1,0 +1,111 @@
+"""What may be done about dead letters: each act, who may do it, and doing it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as lazy
+from django.utils.translation import ngettext
+
+from orders import dead_letters
+from orders.dead_letters import NotNow
+from orders.models import DeadLetter
+from orders.reasons import Refused
+from workers.admin.verbs.offers import Offer
+from workers.admin.verbs.page import actor
+
+PERMISSION = "orders.resolve_dead_letter"
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """One thing that an operator may do about a dead letter."""
+
+    name: str
+    label: Any
+    #: In the list of actions.
+    description: Any
+    sentence: Any
+    #: The state that it is done in.
+    state: str
+    needs_reason: bool = False
+
+
+ACTS = (
+    Act(
+        "replay",
+        lazy("Replay"),
+        lazy("Replay selected dead letters"),
+        lazy(
+            "The message is looked at again and its order placed, as its client and under its "
+            "message id. Its token is not asked for again: you stand for it."
+        ),
+        DeadLetter.State.OPEN,
+    ),
+    Act(
+        "discard",
+        lazy("Discard"),
+        lazy("Discard selected dead letters"),
+        lazy("Nothing will come of the message. It is kept, and can be restored."),
+        DeadLetter.State.OPEN,
+        needs_reason=True,
+    ),
+    Act(
+        "restore",
+        lazy("Restore"),
+        lazy("Restore selected dead letters that were discarded"),
+        lazy("The dead letter is open again, to be replayed or discarded."),
+        DeadLetter.State.DISCARDED,
+    ),
+)
+
+
+def may(request: HttpRequest) -> bool:
+    """Say whether the user of a request may act on dead letters."""
+    return request.user.has_perm(PERMISSION)
+
+
+def offers(request: HttpRequest, letter: DeadLetter) -> list[Offer]:
+    """Return what the user may do about a dead letter now."""
+    if not may(request):
+        return []
+    return [
+        Offer(
+            act.label,
+            reverse(f"admin:orders_deadletter_{act.name}", args=[letter.pk]),
+            act.name,
+            act.needs_reason,
+        )
+        for act in ACTS
+        if act.state == letter.state
+    ]
+
+
+def carry_out(request: HttpRequest, act: Act, ids: list[int], reason: str) -> list[str]:
+    """Act on each by itself, log what landed, and return why the others did not."""
+    refusals, landed = [], []
+    for pk in ids:
+        try:
+            dead_letters.VERBS[act.name](pk, actor=actor(request), reason=reason)
+        except NotNow as error:
+            refusals.append(str(error))
+        except Refused as error:
+            said = {"pk": pk, "why": str(error).rstrip(".")}
+            refusals.append(_("Dead letter %(pk)d: %(why)s.") % said)
+        else:
+            landed.append(pk)
+    if landed:
+        assert request.user.pk is not None
+        LogEntry.objects.log_actions(
+            user_id=request.user.pk,
+            queryset=DeadLetter.objects.defer("body").filter(pk__in=landed),
+            action_flag=CHANGE,
+            change_message=f"{act.label} {reason}".strip(),
+        )
+        text = ngettext("%(act)s: %(n)d changed.", "%(act)s: %(n)d changed.", len(landed))
+        messages.success(request, text % {"act": act.label, "n": len(landed)})
+    return refusals

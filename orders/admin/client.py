@@ -1,0 +1,221 @@
+"""API clients: who may use the doors, with which tokens, and what was done about them."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.admin.models import LogEntry
+from django.contrib.admin.views.main import ChangeList
+from django.contrib.contenttypes.models import ContentType
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.urls import URLPattern, path, reverse
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as lazy
+
+from orders import reply_queues
+from orders.admin import client_pages
+from orders.admin.client_acts import ACTS
+from orders.models import ApiClient, ApiToken, Order
+from workers.admin import marks
+from workers.admin.lists import AskableListAdmin, LiveMedia
+from workers.admin.readonly import ReadOnlyAdmin
+from workers.admin.verbs.offers import Offer
+
+#: Beyond it orders are not counted, for each of a page's clients would have all of its read.
+COUNTED = 10_000
+#: Entries of the log on a client's page.
+LOGGED = 20
+
+
+class ClientChangeList(ChangeList):
+    """A change list whose rows know their good tokens and how many orders they have placed."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        now = timezone.now()
+        self.result_list = list(self.result_list)
+        for row in self.result_list:
+            row.now = now
+            row.all_tokens = list(row.tokens.all())
+            row.placed = placed(row)
+            row.may_see_orders = request.user.has_perm("orders.view_order")
+
+
+@admin.register(ApiClient)
+class ApiClientAdmin(ReadOnlyAdmin, AskableListAdmin):
+    """Read-only but for the acts, each with its permission; secrets are in no list and no field."""
+
+    change_list_template = "admin/orders/client/list.html"
+    change_form_template = "admin/orders/client/page.html"
+    # The page shows its parts itself; Django would draw the secrets as fields.
+    fields = ("name",)
+    list_display = ("name", "standing", "good_tokens", "last_used", "limit", "orders")
+    list_filter = ("is_active",)
+    search_fields = ("name",)
+    search_help_text = lazy("Name")
+    ordering = ("name",)
+    list_per_page = 50
+    actions = None
+
+    class Media(LiveMedia):
+        pass
+
+    def get_urls(self) -> list[URLPattern]:
+        wrap = self.admin_site.admin_view
+        return [
+            path("register/", wrap(client_pages.register), name="orders_apiclient_register"),
+            *(
+                path(
+                    f"<int:pk>/{act.address}",
+                    wrap(client_pages.view_of(act)),
+                    name=f"orders_apiclient_{act.name}",
+                )
+                for act in ACTS
+            ),
+            *super().get_urls(),
+        ]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[ApiClient]:
+        return super().get_queryset(request).prefetch_related("tokens")
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        return ClientChangeList
+
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
+        # Else a secret could be guessed letter by letter, by what a filter on it finds.
+        return "secret" not in lookup and super().lookup_allowed(lookup, value, request)
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        context = {
+            "title": _("API clients"),
+            "may_register": request.user.has_perm(client_pages.REGISTER),
+            **(extra_context or {}),
+        }
+        return super().changelist_view(request, context)
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        row = self.get_object(request, object_id)
+        context = dict(extra_context or {})
+        if isinstance(row, ApiClient):
+            context |= _page(request, row)
+        return super().change_view(request, object_id, form_url, context)
+
+    @admin.display(description=lazy("state"), ordering="is_active")
+    def standing(self, row: ApiClient) -> SafeString:
+        return active_mark(row)
+
+    @admin.display(description=lazy("good tokens"))
+    def good_tokens(self, row: Any) -> SafeString | str:
+        found = [token for token in row.all_tokens if is_good(token, row.now)]
+        if not found:
+            return marks.NOTHING
+        scopes = sorted({scope for token in found for scope in token.scopes})
+        shown = format_html('{} <span class="sas-agent">{}</span>', len(found), ", ".join(scopes))
+        return _on_a_phone(_("tokens"), shown)
+
+    @admin.display(description=lazy("last used"))
+    def last_used(self, row: Any) -> SafeString | str:
+        used = [token.last_used_at for token in row.all_tokens if token.last_used_at]
+        return _on_a_phone(_("used"), marks.age(max(used), row.now)) if used else _("never used")
+
+    @admin.display(description=lazy("requests a minute"), ordering="requests_per_minute")
+    def limit(self, row: ApiClient) -> SafeString:
+        return _on_a_phone(_("limit"), f"{row.requests_per_minute:,}")
+
+    @admin.display(description=lazy("orders"))
+    def orders(self, row: Any) -> SafeString | str:
+        shown = row.placed
+        if row.may_see_orders:
+            shown = format_html('<a href="{}">{}</a>', orders_url(row), row.placed)
+        return _on_a_phone(_("orders"), shown)
+
+
+def _on_a_phone(label: str, value: Any) -> SafeString:
+    """Return a value with the name of its column, shown where the columns have no heads."""
+    return format_html('<span class="sas-label">{} </span>{}', label, value)
+
+
+def _page(request: HttpRequest, row: ApiClient) -> dict[str, Any]:
+    now = timezone.now()
+    content_type = ContentType.objects.get_for_model(ApiClient)
+    log = LogEntry.objects.filter(content_type=content_type, object_id=str(row.pk))
+    return {
+        "title": _("API client"),
+        "subtitle": None,
+        "client": row,
+        "mark": active_mark(row),
+        "now": now,
+        "placed": placed(row),
+        "orders_url": orders_url(row),
+        "sinks_url": f"{reverse('admin:workers_sink_changelist')}?owner={row.submitter}",
+        "reply_prefix": reply_queues.prefix(row),
+        "is_rotating": bool(row.old_webhook_secret_until and row.old_webhook_secret_until > now),
+        "lines": [
+            (token, _token_mark(token, now), _revoking(request, token, now))
+            for token in row.tokens.all()
+        ],
+        "offers": _offers(request, row),
+        "log": log.select_related("user")[:LOGGED],
+    }
+
+
+def _offers(request: HttpRequest, row: ApiClient) -> list[Offer]:
+    """Return what the user may do about a client now."""
+    return [
+        Offer(
+            act.label,
+            reverse(f"admin:orders_apiclient_{act.name}", args=[row.pk]),
+            act.name,
+            act.is_grave,
+        )
+        for act in ACTS
+        if not act.is_of_token
+        and request.user.has_perm(act.permission)
+        and not act.refusal(row, "")
+    ]
+
+
+def _revoking(request: HttpRequest, token: ApiToken, now: Any) -> str:
+    """Return the address of a token's revocation; empty: not for this user, or it is over."""
+    if not is_good(token, now) or not request.user.has_perm("orders.revoke_token"):
+        return ""
+    return reverse("admin:orders_apiclient_revoke_one", args=[token.client_id, token.prefix])
+
+
+def _token_mark(token: ApiToken, now: Any) -> SafeString:
+    if token.revoked_at:
+        return marks.label(_("revoked"), "cancelled", "cancelled")
+    if not is_good(token, now):
+        return marks.label(_("over"), "skipped", "skipped")
+    return marks.label(_("good"), "processed", "processed")
+
+
+def active_mark(row: ApiClient) -> SafeString:
+    if row.is_active:
+        return marks.label(_("active"), "processed", "processed")
+    return marks.label(_("not active"), "cancelled", "cancelled")
+
+
+def is_good(token: ApiToken, now: Any) -> bool:
+    return token.revoked_at is None and (token.expires_at is None or token.expires_at > now)
+
+
+def placed(row: ApiClient) -> str:
+    """Return how many orders a client has placed, as far as they are counted."""
+    n = Order.objects.filter(submitter=row.submitter).order_by()[: COUNTED + 1].count()
+    return f"{n:,}" if n <= COUNTED else _("more than %(n)s") % {"n": f"{COUNTED:,}"}
+
+
+def orders_url(row: ApiClient) -> str:
+    return f"{reverse('admin:orders_order_changelist')}?submitter={row.submitter}"

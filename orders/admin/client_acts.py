@@ -1,0 +1,285 @@
+"""What may be done about API clients: each act, who may do it, and doing it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as lazy
+from django.utils.translation import ngettext
+
+from orders import tokens, webhooks
+from orders.admin.client_forms import ActForm, IssueForm, LimitForm, OverlapForm, RotateForm
+from orders.models import ApiClient, ApiToken
+
+
+class NotNow(Exception):
+    """It cannot be done to this client as it is; nothing was changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What an act did.  ``said`` is told and logged; ``secret`` goes into one page and no log."""
+
+    said: str
+    secret: str = ""
+    #: What the secret is, for people.
+    secret_is: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """One thing that an operator may do about a client, or about one of its tokens."""
+
+    name: str
+    #: Below the client's address.
+    address: str
+    label: Any
+    button: Any
+    permission: str
+    sentence: Any
+    #: Does it; raises ``NotNow`` where that is not possible.
+    do: Callable[[ApiClient, str, dict[str, Any]], Done]
+    #: Why it is not possible just now; empty: it is.
+    refusal: Callable[[ApiClient, str], str]
+    form: type[ActForm] = ActForm
+    is_grave: bool = False
+    #: Its secret is shown to those only who also have this permission.
+    shown_to: str = ""
+
+    @property
+    def is_of_token(self) -> bool:
+        return "<slug:prefix>" in self.address
+
+
+def seen(client: ApiClient) -> str:
+    """Return what an operator has seen of a client: whoever acts on an old page is told so."""
+    newest = client.tokens.order_by("-pk").values_list("pk", flat=True).first()
+    ended = client.tokens.exclude(revoked_at=None).count()
+    rotated = client.old_webhook_secret_until
+    at = rotated.timestamp() if rotated else 0
+    return f"{client.is_active:d}:{client.requests_per_minute}:{newest}:{ended}:{at}"
+
+
+def _issue(client: ApiClient, prefix: str, given: dict[str, Any]) -> Done:
+    token = tokens.issue(client, scopes=given["scopes"], expires_at=given["expires_at"])
+    said = _("%(client)s was given the token %(prefix)s, which may %(scopes)s.") % {
+        "client": client,
+        "prefix": _prefix(token),
+        "scopes": ", ".join(sorted(given["scopes"])),
+    }
+    return Done(said, token, _("The token, shown only now"))
+
+
+def _rotate(client: ApiClient, prefix: str, given: dict[str, Any]) -> Done:
+    token = tokens.rotate(client, given["overlap_hours"], expires_at=given["expires_at"])
+    said = _("%(client)s was given the token %(prefix)s; its others end in %(hours)s.") % {
+        "client": client,
+        "prefix": _prefix(token),
+        "hours": _hours(given),
+    }
+    return Done(said, token, _("The token, shown only now"))
+
+
+def _revoke(client: ApiClient, prefix: str, given: dict[str, Any]) -> Done:
+    n = tokens.revoke(client, prefix or None)
+    if prefix:
+        return Done(
+            _("The token %(prefix)s of %(client)s was revoked.")
+            % {"prefix": prefix, "client": client}
+        )
+    text = ngettext(
+        "%(n)d token of %(client)s was revoked.", "%(n)d tokens of %(client)s were revoked.", n
+    )
+    return Done(text % {"n": n, "client": client})
+
+
+def _activate(client: ApiClient, prefix: str, given: dict[str, Any]) -> Done:
+    client.is_active = True
+    client.save(update_fields=["is_active"])
+    return Done(_("%(client)s is active.") % {"client": client})
+
+
+def _deactivate(client: ApiClient, prefix: str, given: dict[str, Any]) -> Done:
+    client.is_active = False
+    client.save(update_fields=["is_active"])
+    return Done(_("%(client)s is no longer active.") % {"client": client})
+
+
+def _limit(client: ApiClient, prefix: str, given: dict[str, Any]) -> Done:
+    before, after = client.requests_per_minute, given["requests_per_minute"]
+    if before == after:
+        raise NotNow(_("Nothing is different: it is what it was."))
+    client.requests_per_minute = after
+    client.save(update_fields=["requests_per_minute"])
+    numbers = {"client": client, "after": after, "before": before}
+    return Done(
+        _("%(client)s may send %(after)d requests a minute, not %(before)d any more.") % numbers
+    )
+
+
+def _reveal(client: ApiClient, prefix: str, given: dict[str, Any]) -> Done:
+    said = _("The secret of webhooks to %(client)s was shown.") % {"client": client}
+    return Done(said, client.webhook_secret, _("The secret"))
+
+
+def _rotate_secret(client: ApiClient, prefix: str, given: dict[str, Any]) -> Done:
+    secret = webhooks.rotate(client, given["overlap_hours"])
+    said = _("Webhooks to %(client)s have a new secret; the old one signs too for %(hours)s.") % {
+        "client": client,
+        "hours": _hours(given),
+    }
+    return Done(said, secret, _("The new secret"))
+
+
+def _prefix(token: str) -> str:
+    return token.split("_", 2)[1]
+
+
+def _hours(given: dict[str, Any]) -> str:
+    n = round(given["overlap_hours"].total_seconds() / 3600)
+    return ngettext("%(n)d hour", "%(n)d hours", n) % {"n": n}
+
+
+def _always(client: ApiClient, prefix: str) -> str:
+    return ""
+
+
+def _none_good(client: ApiClient, prefix: str) -> str:
+    if tokens.good(client).exists():
+        return ""
+    return _("%(client)s has no token that is good. Issue one.") % {"client": client}
+
+
+def _nothing_to_revoke(client: ApiClient, prefix: str) -> str:
+    if not prefix:
+        return _none_good(client, prefix)
+    row = ApiToken.objects.filter(client=client, prefix=prefix, revoked_at=None).first()
+    if row is None:
+        return _("The token %(prefix)s was revoked already.") % {"prefix": prefix}
+    if row.expires_at is not None and row.expires_at <= timezone.now():
+        return _("The token %(prefix)s is over already.") % {"prefix": prefix}
+    return ""
+
+
+def _active_already(client: ApiClient, prefix: str) -> str:
+    return _("%(client)s is active already.") % {"client": client} if client.is_active else ""
+
+
+def _inactive_already(client: ApiClient, prefix: str) -> str:
+    return "" if client.is_active else _("%(client)s is not active.") % {"client": client}
+
+
+ACTS = (
+    Act(
+        "issue",
+        "issue/",
+        lazy("Issue a token"),
+        lazy("Issue it"),
+        "orders.issue_token",
+        lazy("The token is shown once, on the next page. Only a digest of it is kept."),
+        _issue,
+        _always,
+        IssueForm,
+    ),
+    Act(
+        "rotate",
+        "rotate/",
+        lazy("Rotate its tokens"),
+        lazy("Rotate them"),
+        "orders.rotate_token",
+        lazy(
+            "A new token is shown once, on the next page. It may what the newest one may; all "
+            "others end when the overlap is over."
+        ),
+        _rotate,
+        _none_good,
+        RotateForm,
+    ),
+    Act(
+        "revoke",
+        "revoke/",
+        lazy("Revoke all its tokens"),
+        lazy("Revoke all"),
+        "orders.revoke_token",
+        lazy(
+            "They end at once and for good: what the client sends next is refused. Orders under "
+            "way go on."
+        ),
+        _revoke,
+        _nothing_to_revoke,
+        is_grave=True,
+    ),
+    Act(
+        "revoke_one",
+        "tokens/<slug:prefix>/revoke/",
+        lazy("Revoke"),
+        lazy("Revoke it"),
+        "orders.revoke_token",
+        lazy("It ends at once and for good: whatever comes with it next is refused."),
+        _revoke,
+        _nothing_to_revoke,
+        is_grave=True,
+    ),
+    Act(
+        "limit",
+        "limit/",
+        lazy("Set its limit"),
+        lazy("Set it"),
+        "orders.limit_client",
+        lazy("It holds from the next request on. What comes beyond it is told when to come again."),
+        _limit,
+        _always,
+        LimitForm,
+    ),
+    Act(
+        "deactivate",
+        "deactivate/",
+        lazy("Deactivate"),
+        lazy("Deactivate it"),
+        "orders.deactivate_client",
+        lazy(
+            "Whatever it sends is refused until it is active again, and webhooks to it end, for "
+            "nobody could check them. Its tokens are kept, and its orders go on."
+        ),
+        _deactivate,
+        _inactive_already,
+        is_grave=True,
+    ),
+    Act(
+        "activate",
+        "activate/",
+        lazy("Activate"),
+        lazy("Activate it"),
+        "orders.activate_client",
+        lazy("Its tokens are good again, as far as they are neither revoked nor over."),
+        _activate,
+        _active_already,
+    ),
+    Act(
+        "reveal",
+        "webhook-secret/",
+        lazy("Show its webhook secret"),
+        lazy("Show it"),
+        "orders.reveal_webhook_secret",
+        lazy("Whoever knows the secret can send what looks like a webhook of ours."),
+        _reveal,
+        _always,
+    ),
+    Act(
+        "rotate_secret",
+        "webhook-secret/rotate/",
+        lazy("Change its webhook secret"),
+        lazy("Change it"),
+        "orders.rotate_webhook_secret",
+        lazy(
+            "Webhooks are signed with the new secret and, until the overlap is over, with the "
+            "present one as well. One that is older ends at once."
+        ),
+        _rotate_secret,
+        _always,
+        OverlapForm,
+        shown_to="orders.reveal_webhook_secret",
+    ),
+)

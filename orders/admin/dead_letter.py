@@ -1,0 +1,182 @@
+"""Dead letters: a list with the open ones first, and a page with all that came."""
+
+import json
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.admin import ShowFacets
+from django.db.models import F, Q, QuerySet, TextField
+from django.db.models.functions import Cast
+from django.http import HttpRequest, HttpResponse
+from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
+
+from orders import strict_json
+from orders.admin import acts, resolving
+from orders.consumer.message import PROPERTIES
+from orders.models import DeadLetter
+from workers.admin import marks
+from workers.admin.lists import LiveListAdmin
+from workers.admin.readonly import ReadOnlyAdmin
+from workers.store import sql
+
+#: How much of a body is shown.
+SHOWN_BYTES = 65_536
+#: Names offered by the filter: a stranger can make up as many as they like.
+NAMES = 50
+SHAPES = {
+    DeadLetter.State.OPEN: ("alert", "alert"),
+    DeadLetter.State.REPLAYED: ("processed", "processed"),
+    DeadLetter.State.DISCARDED: ("cancelled", "cancelled"),
+}
+
+
+class ClientFilter(admin.SimpleListFilter):
+    title = _("client")
+    parameter_name = "client"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        newest = DeadLetter.objects.order_by("-pk").values_list("client", flat=True)[:1000]
+        names = sorted({name for name in newest if name})[:NAMES]
+        chosen = self.value()
+        return [(name, name) for name in sorted({*names, *([chosen] if chosen else [])})]
+
+    def queryset(
+        self, request: HttpRequest, queryset: QuerySet[DeadLetter]
+    ) -> QuerySet[DeadLetter]:
+        return queryset.filter(client=self.value()) if self.value() else queryset
+
+
+@admin.register(DeadLetter)
+class DeadLetterAdmin(ReadOnlyAdmin, LiveListAdmin):
+    """Messages that are no orders: read-only but for what is done about them."""
+
+    change_form_template = "admin/orders/dead_letter/page.html"
+    # The page shows its parts itself; Django would draw the bytes as a field.
+    fields = ("state",)
+    list_display = ("standing", "received", "client", "message_id", "why", "outcome")
+    list_display_links = ("standing", "message_id")
+    list_filter = ("state", ClientFilter, "received_at")
+    show_facets = ShowFacets.ALWAYS
+    search_fields = ("message_id",)
+    search_help_text = _("Message id, client, reason, property or comment")
+    list_select_related = ("order",)
+    ordering = (F("resolved_at").desc(nulls_first=True), "-pk")
+    actions = resolving.ACTIONS
+
+    def get_urls(self) -> list[URLPattern]:
+        wrap = self.admin_site.admin_view
+        return [
+            *(
+                path(
+                    f"<int:pk>/{act.name}/",
+                    wrap(resolving.view_of_one(act)),
+                    name=f"orders_deadletter_{act.name}",
+                )
+                for act in acts.ACTS
+            ),
+            *(
+                path(
+                    f"{act.name}/",
+                    wrap(resolving.view_of_many(act)),
+                    name=f"orders_deadletter_{act.name}_selected",
+                )
+                for act in acts.ACTS
+            ),
+            *super().get_urls(),
+        ]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[DeadLetter]:
+        # Without the bodies: a page of the list could be fifty of a megabyte.
+        found: QuerySet[DeadLetter] = super().get_queryset(request)
+        return found.defer("body")
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[DeadLetter], search_term: str
+    ) -> tuple[QuerySet[DeadLetter], bool]:
+        words = search_term.replace("\x00", "").split()
+        if not words:
+            return queryset, False
+        found = queryset.alias(
+            said=Cast("reasons", TextField()), sent=Cast("properties", TextField())
+        )
+        for word in words[:10]:
+            found = found.filter(_containing(word))
+        return found, False
+
+    def has_resolve_permission(self, request: HttpRequest) -> bool:
+        return acts.may(request)
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        row = self.get_object(request, object_id)
+        context = dict(extra_context or {})
+        if isinstance(row, DeadLetter):
+            context |= {
+                "title": _("Dead letter"),
+                "subtitle": None,
+                "letter": row,
+                "mark": self.standing(row),
+                "body": shown(bytes(row.body)),
+                "is_cut": len(row.body) > SHOWN_BYTES,
+                "properties": _properties(row),
+                "headers": _pretty(row.properties.get("headers") or {}),
+                "now": sql.read_clock(),
+                "offers": acts.offers(request, row),
+            }
+        return super().change_view(request, object_id, form_url, context)
+
+    @admin.display(description=_("state"), ordering="state")
+    def standing(self, row: DeadLetter) -> SafeString:
+        return marks.label(row.get_state_display(), *SHAPES[DeadLetter.State(row.state)])
+
+    @admin.display(description=_("received"), ordering="received_at")
+    def received(self, row: DeadLetter) -> SafeString | str:
+        return marks.instant(row.received_at)
+
+    @admin.display(description=_("why"))
+    def why(self, row: DeadLetter) -> SafeString:
+        said = "; ".join(f"{one['field']} {one['problem']}" for one in row.reasons)
+        short = said if len(said) < 200 else f"{said[:200]}…"
+        return format_html('<span class="sas-message" title="{}">{}</span>', said[:2000], short)
+
+    @admin.display(description=_("what came of it"))
+    def outcome(self, row: DeadLetter) -> SafeString | str:
+        if row.order is not None:
+            url = reverse("admin:orders_order_change", args=[row.order.number])
+            return format_html('<a href="{}">{}</a>', url, row.order)
+        return row.resolved_by or marks.NOTHING
+
+
+def shown(body: bytes) -> str:
+    """Return a body as text to read: indented where it is JSON that we read, else as it is."""
+    try:
+        return _pretty(strict_json.read(body))
+    except strict_json.BadJson:
+        return body[:SHOWN_BYTES].decode("utf-8", "backslashreplace").replace("\x00", "\\x00")
+
+
+def _containing(word: str) -> Q:
+    """Return the condition that a dead letter has a word somewhere but in its body."""
+    return (
+        Q(message_id__icontains=word)
+        | Q(client__icontains=word)
+        | Q(comment__icontains=word)
+        | Q(said__icontains=word)
+        | Q(sent__icontains=word)
+    )
+
+
+def _pretty(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False)
+
+
+def _properties(row: DeadLetter) -> list[tuple[str, Any]]:
+    return [(name, row.properties[name]) for name in PROPERTIES if name in row.properties]

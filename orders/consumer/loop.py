@@ -1,0 +1,125 @@
+"""The loop that never ends by itself: take, handle, acknowledge, and outlive every outage."""
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+from django.db import close_old_connections, connection
+
+from orders.consumer import handling
+from orders.consumer.backoff import Backoff
+from orders.consumer.handling import Handled
+from orders.consumer.inbox import QUEUE, Inbox
+from orders.consumer.message import Message
+from orders.reasons import because
+from workers.failpoints import around
+
+log = logging.getLogger(__name__)
+
+#: How often a database that is there may fail at one message before that is the message's fault.
+TRIES = 5
+#: Nothing waits longer than this without looking whether to stop.
+LONGEST_WAIT_SECONDS = 1.0
+
+
+class Teller(Protocol):
+    def tell(self, message: Message, handled: Handled) -> None: ...
+    def close(self) -> None: ...
+
+
+class Consumer:
+    """Turns messages into orders, one after the other, until it is told to stop."""
+
+    def __init__(
+        self, inbox: Inbox, answers: Teller, *, on_open: Callable[[], None] = lambda: None
+    ) -> None:
+        self._inbox = inbox
+        self._answers = answers
+        self._on_open = on_open
+        self._is_stopping = False
+        self._broker = Backoff()
+        self._database = Backoff()
+        self._resume_at = 0.0
+        self._failures = 0
+
+    def stop(self) -> None:
+        """End after the message in hand; safe to call from a signal handler."""
+        self._is_stopping = True
+
+    def run(self) -> None:
+        """Consume until stopped; a lost broker or database is waited for, however long."""
+        while not self._is_stopping:
+            try:
+                self._inbox.open()
+                self._on_open()
+                log.info("consuming", extra={"queue": QUEUE})
+                self._serve()
+            except Exception as error:  # noqa: BLE001 (whatever it was: submissions must go on)
+                self._mourn(error)
+            finally:
+                self._inbox.close()
+        self._answers.close()
+        log.info("stopped", extra={"queue": QUEUE})
+
+    def _mourn(self, error: Exception) -> None:
+        seconds = self._broker.next()
+        is_expected = self._inbox.is_trouble(error)
+        log.warning(
+            "broker_lost",
+            extra={"reason": f"{type(error).__name__}: {error}"[:300], "again_in": seconds},
+            exc_info=None if is_expected else error,
+        )
+        self._inbox.close()
+        end = time.monotonic() + seconds
+        while not self._is_stopping and (left := end - time.monotonic()) > 0:
+            time.sleep(min(left, LONGEST_WAIT_SECONDS))
+
+    def _serve(self) -> None:
+        self._failures = 0
+        while not self._is_stopping:
+            pause = self._resume_at - time.monotonic()
+            if self._inbox.waiting and pause <= 0:
+                self._take(self._inbox.waiting[0])
+                continue
+            # While the database is away this keeps the connection alive.
+            limit = min(pause, LONGEST_WAIT_SECONDS) if pause > 0 else LONGEST_WAIT_SECONDS
+            self._inbox.wait(limit)
+            if not self._inbox.waiting:
+                self._broker.reset()
+
+    def _take(self, message: Message) -> None:
+        try:
+            close_old_connections()
+            handled = self._handle(message)
+        except handling.DATABASE_AWAY as error:
+            self._wait_for_database(error)
+            return
+        self._failures = 0
+        self._database.reset()
+        self._answers.tell(message, handled)
+        with around("loop.ack"):
+            self._inbox.ack(message)
+        self._inbox.waiting.popleft()
+        self._broker.reset()
+
+    def _handle(self, message: Message) -> Handled:
+        if self._failures < TRIES:
+            return handling.handle(message)
+        reason = because("message", f"the database failed at it {self._failures} times")
+        return handling.give_up(message, [reason])
+
+    def _wait_for_database(self, error: Exception) -> None:
+        """Leave the message where it is for a while; the broker keeps it whatever happens."""
+        # A time limit or a lost server leaves the connection unusable.
+        connection.close()
+        if handling.is_database_there():
+            self._failures += 1
+        else:
+            connection.close()
+        seconds = self._database.next()
+        self._resume_at = time.monotonic() + seconds
+        log.warning(
+            "database_away",
+            extra={"reason": f"{type(error).__name__}: {error}"[:300], "again_in": seconds},
+        )

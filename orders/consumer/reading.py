@@ -1,0 +1,90 @@
+"""What a message asks for: the same body, model and limits as at the HTTP API's door."""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+
+from orders import reasons, reply_queues, strict_json, telling
+from orders.consumer.message import TOKEN, Message
+from orders.models import ApiClient
+from orders.reasons import Refused, because
+from orders.schemas import FieldProblem, OrderIn
+
+#: As the API's Idempotency-Key.
+KEY = re.compile(r"[\x21-\x7e]{1,200}")
+#: Others would have to be undone before the bytes are JSON.
+ENCODINGS = {"", "utf-8", "utf8", "identity", "none"}
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """An order as a message asks for it."""
+
+    key: str
+    body: OrderIn
+    fingerprint: str
+    reply_to: str = ""
+    correlation_id: str = ""
+
+
+def read(message: Message, client: ApiClient | None) -> Submission:
+    """Return the submission in a message; raise ``Refused`` with everything that is wrong."""
+    if message.unreadable:
+        raise Refused([because("properties", f"cannot be read: {message.unreadable}")])
+    found = [*_of_key(message), *_of_answer(message, client)]
+    value: Any = None
+    body: OrderIn | None = None
+    try:
+        value = _json(message)
+        body = OrderIn.model_validate(value)
+    except Refused as refused:
+        found += refused.reasons
+    except ValidationError as error:
+        found += reasons.of_model(error.errors(include_url=False, include_input=False))
+    if found or body is None:
+        raise Refused(found)
+    return Submission(
+        key=message.text("message_id"),
+        body=body,
+        fingerprint=strict_json.fingerprint(value),
+        reply_to=message.text("reply_to"),
+        correlation_id=message.text("correlation_id"),
+    )
+
+
+def _json(message: Message) -> Any:
+    encoding = message.properties.get("content_encoding") or ""
+    if not isinstance(encoding, str) or encoding.lower() not in ENCODINGS:
+        raise Refused([because("content_encoding", "is not utf-8; send the JSON text as it is")])
+    try:
+        return strict_json.read(message.body)
+    except strict_json.BadJson as error:
+        raise Refused([because("body", f"cannot be read: {error}")]) from None
+
+
+def _of_key(message: Message) -> list[FieldProblem]:
+    key = message.properties.get("message_id")
+    if key in (None, ""):
+        return [because("message_id", "is missing; send a key of your own, new for each order")]
+    if not isinstance(key, str) or not KEY.fullmatch(key):
+        return [because("message_id", "must be 1 to 200 printable ASCII characters without spaces")]
+    if TOKEN.search(key):
+        return [because("message_id", "contains a token; send a key of your own instead")]
+    return []
+
+
+def _of_answer(message: Message, client: ApiClient | None) -> list[FieldProblem]:
+    """Look at where the client wants to be told, and under which name."""
+    found = []
+    reply_to = message.properties.get("reply_to")
+    # Whose prefix it must have is not known without a client, and then it is not used.
+    if reply_to and client is not None and not reply_queues.belongs_to(client, reply_to):
+        found.append(
+            because("reply_to", f"must lie under {reply_queues.prefix(client)}, as your own queues")
+        )
+    given = message.properties.get("correlation_id")
+    if given and (not isinstance(given, str) or not telling.CORRELATION.fullmatch(given)):
+        found.append(because("correlation_id", "must be 200 printable ASCII characters at most"))
+    return found

@@ -1,0 +1,160 @@
+"""Dead letters: keeping a message that is no order, and what an operator does about it."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from django.utils import timezone
+
+from orders import reply_queues
+from orders.consumer import accepting, reading
+from orders.consumer.message import Message, storable
+from orders.models import ApiClient, DeadLetter, Order
+from orders.reasons import Refused, because
+from orders.schemas import FieldProblem
+from workers.failpoints import durable
+
+#: Of a larger body only the beginning is kept.
+KEPT_BYTES = 1_048_576
+State = DeadLetter.State
+
+
+class NotNow(Exception):
+    """A dead letter is not in the state that this is done in."""
+
+
+def keep(
+    message: Message,
+    reasons: list[FieldProblem],
+    proven: ApiClient | None = None,
+    now: datetime | None = None,
+) -> DeadLetter:
+    """Keep a message with the reasons; what came again after a crash is kept once.
+
+    ``proven`` is who sent it, where that is known; otherwise it is filed under the name
+    that it gives itself.
+    """
+    claimed = message.header("client") or message.text("user_id")
+    body = bytes(message.body)
+    if len(body) > KEPT_BYTES:
+        size = f"has {len(body)} bytes; only the first {KEPT_BYTES} are kept here"
+        reasons = [*reasons, because("body", size)]
+    letter = DeadLetter(
+        received_at=now or timezone.now(),
+        message_id=storable(message.text("message_id"), 200),
+        client=proven.name if proven else storable(claimed, 100),
+        properties={**message.kept(), "sender": "proven" if proven else "claimed"},
+        body=body[:KEPT_BYTES],
+        reasons=[
+            {"field": storable(one.field), "problem": storable(one.problem)} for one in reasons
+        ],
+    )
+    with durable("dead_letters.keep"):
+        first = _first(letter) if message.is_redelivered else None
+        if first is not None:
+            return first
+        letter.save(force_insert=True)
+    return letter
+
+
+def _first(letter: DeadLetter) -> DeadLetter | None:
+    """Return the same message, kept before its acknowledgement was lost."""
+    found = DeadLetter.objects.filter(
+        state=State.OPEN, message_id=letter.message_id, client=letter.client, body=letter.body
+    )
+    return found.order_by("-pk").first()
+
+
+def replay(pk: int, *, actor: str, reason: str = "", now: datetime | None = None) -> Order:
+    """Place the order of a dead letter, as its client and under its key.
+
+    Everything is looked at again but the token, for which the operator stands; a reply
+    queue that is not the client's own is left out.  Raises ``Refused`` with what is still
+    wrong and ``NotNow``; nothing changes then.
+    """
+    with durable("dead_letters.replay"):
+        letter = _locked(pk, State.OPEN, "replayed")
+        order, _ = accepting.accept(*_submission(letter))
+        _move(letter, State.REPLAYED, "replayed", actor=actor, reason=reason, now=now, order=order)
+    return order
+
+
+def discard(pk: int, *, actor: str, reason: str, now: datetime | None = None) -> None:
+    """Say that nothing will come of a dead letter, and why.  Raises ``NotNow``."""
+    with durable("dead_letters.discard"):
+        letter = _locked(pk, State.OPEN, "discarded")
+        _move(letter, State.DISCARDED, "discarded", actor=actor, reason=reason, now=now)
+
+
+def restore(pk: int, *, actor: str, reason: str = "", now: datetime | None = None) -> None:
+    """Open a discarded dead letter again.  Raises ``NotNow``."""
+    with durable("dead_letters.restore"):
+        letter = _locked(pk, State.DISCARDED, "restored")
+        _move(letter, State.OPEN, "restored", actor=actor, reason=reason, now=now)
+
+
+#: What an operator can do, by its name.
+VERBS: dict[str, Callable[..., Order | None]] = {
+    "replay": replay,
+    "discard": discard,
+    "restore": restore,
+}
+
+
+def _submission(letter: DeadLetter) -> tuple[reading.Submission, ApiClient]:
+    client = ApiClient.objects.filter(name=letter.client).first()
+    found = []
+    if client is None:
+        name = letter.client or "nobody"
+        found.append(because("client", f"there is no client {name!r}; ask who sent it"))
+    elif not client.is_active:
+        found.append(because("client", f"{client.name} is closed; open it first"))
+    try:
+        submission = reading.read(_message(letter, client), client)
+    except Refused as refused:
+        found += refused.reasons
+    if found or client is None:
+        raise Refused(found)
+    return submission, client
+
+
+def _message(letter: DeadLetter, client: ApiClient | None) -> Message:
+    kept = dict(letter.properties)
+    unreadable = kept.pop("unreadable", "")
+    if client is not None and not reply_queues.belongs_to(client, kept.get("reply_to")):
+        kept.pop("reply_to", None)
+    return Message(bytes(letter.body), kept, unreadable=unreadable)
+
+
+def _locked(pk: int, state: str, done: str) -> DeadLetter:
+    letter = DeadLetter.objects.select_for_update().filter(pk=pk).first()
+    if letter is None:
+        raise NotNow(f"There is no dead letter {pk}.")
+    if letter.state != state:
+        raise NotNow(
+            f"Dead letter {pk} is {letter.get_state_display().lower()}: it cannot be {done}."
+        )
+    return letter
+
+
+def _move(
+    letter: DeadLetter,
+    state: str,
+    done: str,
+    *,
+    actor: str,
+    reason: str,
+    now: datetime | None,
+    order: Order | None = None,
+) -> None:
+    at = now or timezone.now()
+    is_over = state != State.OPEN
+    line = f"{at:%Y-%m-%d %H:%M} {done} by {actor}" + (f": {reason}" if reason else "")
+    changed = DeadLetter.objects.filter(pk=letter.pk, state=letter.state).update(
+        state=state,
+        resolved_at=at if is_over else None,
+        resolved_by=actor[:200] if is_over else "",
+        comment="\n".join(part for part in (letter.comment, line) if part),
+        order=order,
+    )
+    if not changed:
+        raise NotNow(f"Somebody else has done something to dead letter {letter.pk} meanwhile.")

@@ -1,0 +1,32 @@
+"""Takes orders from the submission queue."""
+
+import signal
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from orders.consumer.answers import Answers
+from orders.consumer.inbox import QUEUE, Inbox
+from orders.consumer.loop import Consumer
+
+ENDINGS = (signal.SIGTERM, signal.SIGINT)
+
+
+class Command(BaseCommand):
+    help = (
+        f"Takes orders from the queue {QUEUE} until SIGTERM or Ctrl-C. What is no order becomes a "
+        "dead letter; a broker or database that is away is waited for."
+    )
+
+    def handle(self, **options: Any) -> None:
+        consumer = Consumer(Inbox(), Answers(), on_open=self._say)
+        before = {ending: signal.signal(ending, lambda *_: consumer.stop()) for ending in ENDINGS}
+        try:
+            consumer.run()
+        finally:
+            for ending, handler in before.items():
+                signal.signal(ending, handler)
+
+    def _say(self) -> None:
+        self.stdout.write(f"consuming {QUEUE}")
+        self.stdout.flush()

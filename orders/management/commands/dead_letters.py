@@ -1,0 +1,115 @@
+"""Dead letters of the submission queue, from a terminal."""
+
+import argparse
+import json
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from orders import dead_letters
+from orders.dead_letters import NotNow
+from orders.models import DeadLetter
+from orders.reasons import Refused
+from workers import dispatch
+from workers.management.verbs import actor
+
+DONE = {"replay": "replayed", "discard": "discarded", "restore": "restored"}
+
+
+class Command(BaseCommand):
+    help = "Lists, shows, replays, discards and restores messages that could not become orders."
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("action", choices=["list", "show", *DONE])
+        parser.add_argument("ids", nargs="*", type=int, metavar="ID")
+        parser.add_argument("--reason", default="", help="kept with them; needed to discard")
+        parser.add_argument(
+            "--state", choices=DeadLetter.State.values, default="open", help="list: default open"
+        )
+        parser.add_argument("--client", default="", help="list: only those of this client")
+        parser.add_argument(
+            "--json", dest="as_json", action="store_true", help="list, show: one JSON value instead"
+        )
+
+    def handle(self, *, action: str, ids: list[int], **options: Any) -> None:
+        if action == "list":
+            self._list(options)
+            return
+        if not ids:
+            raise CommandError(f"Say which to {action}: the ids that `dead_letters list` prints.")
+        if action == "show":
+            self._show(ids, as_json=options["as_json"])
+            return
+        reason = options["reason"].strip()
+        if action == "discard" and not reason:
+            raise CommandError("Say why, with --reason: it is kept with the dead letter.")
+        self._act(action, ids, reason)
+
+    def _act(self, action: str, ids: list[int], reason: str) -> None:
+        """Act on each by itself; what is refused leaves the others done."""
+        refused = []
+        for pk in ids:
+            try:
+                order = dead_letters.VERBS[action](pk, actor=actor(), reason=reason)
+            except NotNow as error:
+                refused.append(str(error))
+            except Refused as error:
+                refused.append(f"Dead letter {pk}: {str(error).rstrip('.')}.")
+            else:
+                became = f": order {order.number}" if order else ""
+                self.stdout.write(f"Dead letter {pk} is {DONE[action]}{became}.")
+        if action == "replay" and len(refused) < len(ids):
+            # From this thread: the process ends before a background thread would have sent it.
+            dispatch.nudge()
+        if refused:
+            raise CommandError("\n".join(refused))
+
+    def _list(self, options: dict[str, Any]) -> None:
+        found = DeadLetter.objects.defer("body").filter(state=options["state"]).order_by("pk")
+        if options["client"]:
+            found = found.filter(client=options["client"])
+        if options["as_json"]:
+            self.stdout.write(json.dumps([_facts(one) for one in found], default=str))
+            return
+        for one in found.iterator():
+            why = "; ".join(f"{reason['field']} {reason['problem']}" for reason in one.reasons)
+            at = f"{one.received_at:%Y-%m-%d %H:%M:%S}"
+            self.stdout.write(
+                f"{one.pk}  {at}  {one.client or '-'}  {one.message_id or '-'}  {why}"
+            )
+
+    def _show(self, ids: list[int], *, as_json: bool) -> None:
+        found = list(DeadLetter.objects.filter(pk__in=ids).order_by("pk"))
+        missing = sorted(set(ids) - {one.pk for one in found})
+        if missing:
+            raise CommandError(f"There is no dead letter {', '.join(map(str, missing))}.")
+        facts = [_facts(one, with_body=True) for one in found]
+        if as_json:
+            self.stdout.write(json.dumps(facts, default=str, ensure_ascii=True))
+            return
+        for one in facts:
+            for name, value in one.items():
+                shown = value if isinstance(value, str) else json.dumps(value, default=str)
+                self.stdout.write(f"{name}: {shown}")
+
+
+def _facts(letter: DeadLetter, *, with_body: bool = False) -> dict[str, Any]:
+    facts: dict[str, Any] = {
+        "id": letter.pk,
+        "state": letter.state,
+        "received_at": letter.received_at,
+        "client": letter.client,
+        "message_id": letter.message_id,
+        "reasons": letter.reasons,
+        "properties": letter.properties,
+        "order": letter.order_id,
+        "resolved_by": letter.resolved_by,
+        "comment": letter.comment,
+    }
+    if with_body:
+        # Nothing in it may steer the terminal it is shown in.
+        text = bytes(letter.body).decode("utf-8", "backslashreplace")
+        facts["body"] = "".join(
+            one if one.isprintable() or one == "\n" else f"\\x{ord(one):02x}" for one in text
+        )
+    return facts

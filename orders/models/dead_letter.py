@@ -1,0 +1,47 @@
+"""Submissions that could not be accepted."""
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from orders.models.order import Order
+
+
+class DeadLetter(models.Model):
+    """A message of the submission queue that is no order, as it came, with the reasons.
+
+    Kept until an operator has replayed or discarded it.
+    """
+
+    class State(models.TextChoices):
+        OPEN = "open", _("Open")
+        REPLAYED = "replayed", _("Replayed")
+        DISCARDED = "discarded", _("Discarded")
+
+    state = models.CharField(max_length=10, choices=State.choices, default=State.OPEN)
+    received_at = models.DateTimeField()
+    #: Of the AMQP message; empty when it had none.
+    message_id = models.CharField(max_length=200, blank=True)
+    #: Who says they sent it; not proven unless the token was good.
+    client = models.CharField(max_length=100, blank=True)
+    #: Properties and headers, without the token.
+    properties = models.JSONField(default=dict)
+    body = models.BinaryField()
+    #: [{"field", "problem"}, ...]
+    reasons = models.JSONField(default=list)
+    resolved_at = models.DateTimeField(null=True)
+    resolved_by = models.CharField(max_length=200, blank=True)
+    comment = models.TextField(blank=True)
+    #: What came of a replay.
+    order = models.ForeignKey(Order, null=True, on_delete=models.SET_NULL, related_name="+")
+
+    class Meta:
+        ordering = ["-received_at"]
+        permissions = [("resolve_dead_letter", _("Can replay and discard dead letters"))]
+        indexes = [
+            models.Index(
+                name="dead_letter_open_idx", fields=["id"], condition=models.Q(state="open")
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"dead letter {self.pk} of {self.client or 'nobody'}"

@@ -1,0 +1,66 @@
+"""What the shop keeps for how long, beside the engine's own."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from django.contrib.sessions.models import Session
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from orders.models import DeadLetter
+from workers.conf import sas
+from workers.failpoints import durable
+from workers.retention import Pruner, register
+
+
+def resolved_letters(now: datetime | None = None) -> QuerySet[DeadLetter]:
+    """Return the dead letters that were replayed or discarded long ago."""
+    before = (now or timezone.now()) - timedelta(days=sas.keep_resolved_days)
+    # An open one has no such instant.
+    return DeadLetter.objects.filter(resolved_at__lt=before)
+
+
+def over_sessions(now: datetime | None = None) -> QuerySet[Session]:
+    """Return the visits to the shop that are over, with their baskets."""
+    return Session.objects.filter(expire_date__lt=now or timezone.now())
+
+
+def prune_letters(limit: int, now: datetime | None = None) -> Iterator[int]:
+    """Delete resolved dead letters; yield how many each time."""
+    while True:
+        with durable("retention.prune_letters"):
+            ids = list(resolved_letters(now).order_by("pk").values_list("pk", flat=True)[:limit])
+            # Looked at again: somebody may have opened one of them.
+            done, _ = resolved_letters(now).filter(pk__in=ids).delete()
+        yield done
+        if len(ids) < limit:
+            return
+
+
+def prune_sessions(limit: int, now: datetime | None = None) -> Iterator[int]:
+    """Delete visits that are over; yield how many each time."""
+    while True:
+        with durable("retention.prune_sessions"):
+            keys = list(over_sessions(now).values_list("pk", flat=True)[:limit])
+            done, _ = over_sessions(now).filter(pk__in=keys).delete()
+        yield done
+        if len(keys) < limit:
+            return
+
+
+register(
+    Pruner(
+        "dead letters",
+        "messages replayed or discarded long ago",
+        lambda now: resolved_letters(now).count(),
+        prune_letters,
+    )
+)
+register(
+    Pruner(
+        "sessions",
+        "visits to the shop that are over",
+        lambda now: over_sessions(now).count(),
+        prune_sessions,
+    )
+)

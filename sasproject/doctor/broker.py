@@ -1,0 +1,158 @@
+"""The broker: whether it answers, takes and keeps messages, and is ours alone."""
+
+from collections.abc import Iterable
+from typing import Any
+from uuid import uuid4
+
+from celery import current_app
+from kombu import Exchange, Producer, Queue
+
+from sasproject.doctor.connecting import AMQP, REDIS, Unreachable, connected, kind, while_connected
+from workers.conf import sas
+from workers.doctor import Finding, Need, error, info, ok, probe, warning
+
+OLDEST_RABBITMQ = (3, 8)
+#: Keys of kombu's beside those named after queues.
+_KOMBU = ("_kombu.", "unacked", "celery", "sas.", "replies.", "orders.", "global:")
+KEYS_LOOKED_AT = 1000
+NOT_ALLOWED = 403
+
+
+@probe("broker", needs=Need.NOTHING)
+def answers() -> Iterable[Finding]:
+    """Say whether the broker answers within its time, and which one it is."""
+    url = current_app.connection_for_write().as_uri()
+    try:
+        with connected() as connection:
+            found = list(_of_server(connection))
+    except Unreachable as failure:
+        yield error(
+            f"the broker {url} does not answer: {failure}",
+            "Nothing is sent: orders are accepted and wait, and nothing fails.",
+            "Look at BROKER_URL, at the server, and at the way to it.",
+        )
+        return
+    yield from found or [ok(f"the broker answers: {url}")]
+
+
+def _of_server(connection: Any) -> Iterable[Finding]:
+    if kind(connection) != AMQP:
+        return
+    facts = connection.connection.server_properties
+    version = str(facts.get("version", ""))
+    yield ok(f"{facts.get('product', 'AMQP')} {version} answers")
+    if facts.get("product") == "RabbitMQ" and _numbers(version) < OLDEST_RABBITMQ:
+        yield warning(
+            f"RabbitMQ is {version}",
+            "The tests run on 3.10; what older ones do is not known.",
+            "Upgrade the server.",
+        )
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    parts = version.split(".")[:2]
+    return tuple(int(part) for part in parts if part.isdigit())
+
+
+@probe("broker", needs=Need.NOTHING)
+@while_connected
+def confirms_messages(connection: Any) -> Iterable[Finding]:
+    """Send a message to a queue of this probe's own, and look whether it was taken and is there."""
+    if kind(connection) != AMQP:
+        return
+    try:
+        yield _round_trip(connection)
+    except Exception as failure:  # noqa: BLE001 (each transport has errors of its own)
+        yield _refusal(failure)
+
+
+def _round_trip(connection: Any) -> Finding:
+    channel = connection.channel()
+    name = f"sas.doctor.{uuid4().hex}"
+    queue = Queue(name, Exchange("sas", type="direct"), name, exclusive=True, auto_delete=True)
+    bound = queue(channel)
+    bound.declare()
+    Producer(channel).publish(
+        {"doctor": name},
+        exchange="sas",
+        routing_key=name,
+        mandatory=True,
+        confirm_timeout=sas.reply_seconds,
+        retry=False,
+    )
+    message = bound.get(no_ack=True)
+    if message is None:
+        return error(
+            "a message the broker confirmed is not in its queue",
+            "What it confirms is lost.",
+            "Look at the server's policies: a max-length or a message-ttl on sas.* drops messages.",
+        )
+    return ok("the broker takes, confirms and delivers a message")
+
+
+def _refusal(failure: Exception) -> Finding:
+    said = f"{type(failure).__name__}: {str(failure)[:200]}"
+    if getattr(failure, "reply_code", None) == NOT_ALLOWED:
+        return info(
+            "this login may not make a queue sas.doctor.*, so no message was tried",
+            "It may still do all that its role needs.",
+            "Ask with the workers' login: docs/how-to/limit-what-processes-may-do.md.",
+        )
+    return error(
+        f"the broker took no message: {said}",
+        "Nothing is sent: orders are accepted and wait, and nothing fails.",
+        "Look for a memory or disk alarm (`rabbitmqctl status`), and at the login's permissions.",
+    )
+
+
+@probe("broker", needs=Need.NOTHING)
+@while_connected
+def redis_keeps_messages(connection: Any) -> Iterable[Finding]:
+    """Look at the settings of Redis or Valkey by which messages could go."""
+    if kind(connection) != REDIS:
+        return
+    client = connection.default_channel.client
+    facts = client.info()
+    name = "Valkey" if "valkey_version" in facts else "Redis"
+    yield ok(f"{name} {facts.get('valkey_version', facts.get('redis_version'))} answers")
+    yield from _of_redis(facts)
+    strange = sorted(
+        key
+        for key in (one.decode("utf-8", "replace") for one in _some_keys(client))
+        if not key.startswith(_KOMBU) and key.partition("\x06")[0] not in _queue_names()
+    )
+    if strange:
+        yield warning(
+            f"the database of the broker holds keys of somebody else, {strange[0][:60]!r} for one",
+            "Whoever flushes it loses our messages, and the shortest visibility timeout counts "
+            "for all.",
+            "Give the broker a database number of its own: redis://host:6379/N.",
+        )
+
+
+def _of_redis(facts: dict[str, Any]) -> Iterable[Finding]:
+    policy = facts.get("maxmemory_policy", "noeviction")
+    if policy != "noeviction":
+        yield error(
+            f"Redis evicts by {policy} when its memory is full",
+            "It would throw away messages, and the bindings of the queues.",
+            "Set maxmemory-policy noeviction.",
+        )
+    if not facts.get("aof_enabled"):
+        yield warning(
+            "Redis writes no append-only file",
+            "What it held is gone when it restarts: claims are sent again after their allowance, "
+            "and started ones cost an attempt.",
+            "Set appendonly yes.",
+        )
+
+
+def _some_keys(client: Any) -> Iterable[bytes]:
+    for place, key in enumerate(client.scan_iter(count=500)):
+        if place >= KEYS_LOOKED_AT:
+            return
+        yield key
+
+
+def _queue_names() -> set[str]:
+    return set(current_app.amqp.queues)

@@ -1,0 +1,56 @@
+"""A connection to the broker for looking at it: bounded, and closed whatever happens."""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from functools import wraps
+from typing import Any
+
+from celery import current_app
+
+from workers.doctor import Finding
+
+#: kombu's transports with a server, by their driver.
+AMQP, REDIS = "amqp", "redis"
+CONNECT_SECONDS = 3.0
+
+
+class Unreachable(Exception):
+    """There is no connection to the broker; says why."""
+
+
+@contextmanager
+def connected() -> Iterator[Any]:
+    """Yield a connection of one's own; raise ``Unreachable`` where there is none."""
+    connection = current_app.connection_for_write(connect_timeout=CONNECT_SECONDS)
+    try:
+        try:
+            connection.connect()
+        except Exception as failure:
+            said = f"{type(failure).__name__}: {str(failure)[:200]}"
+            raise Unreachable(said) from failure
+        yield connection
+    finally:
+        # It is over either way.
+        with suppress(Exception):
+            connection.release()
+
+
+def kind(connection: Any) -> str:
+    """Return amqp, redis, filesystem..."""
+    return str(connection.transport.driver_type)
+
+
+def while_connected(
+    look: Callable[[Any], Iterable[Finding]],
+) -> Callable[[], Iterable[Finding]]:
+    """Give a look its connection; without one it has nothing to say, for another probe says so."""
+
+    @wraps(look)
+    def connecting() -> Iterable[Finding]:
+        try:
+            with connected() as connection:
+                return list(look(connection))
+        except Unreachable:
+            return []
+
+    return connecting

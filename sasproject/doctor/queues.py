@@ -1,0 +1,90 @@
+"""The queues: whether each is there, read by somebody, and not too full."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from celery import current_app
+
+from orders.consumer.inbox import QUEUE as SUBMISSIONS
+from sasproject.doctor.connecting import AMQP, kind, while_connected
+from workers.agent import DEFAULT_QUEUE
+from workers.dispatch import REPLY_QUEUE, REPORTS_QUEUE, SCHEDULER_QUEUE, SUPERVISOR_QUEUE
+from workers.doctor import Finding, Need, error, info, ok, probe, warning
+
+MANY_MESSAGES = 10_000
+#: Only for tasks of one's own.
+OWN_TASKS = "celery"
+_WITHOUT = {
+    SCHEDULER_QUEUE: "Nothing is claimed and nothing carried on.",
+    REPLY_QUEUE: "What agents answer is not read; after a while steps expire.",
+    SUPERVISOR_QUEUE: "No expired step is tried again.",
+    REPORTS_QUEUE: "No submitter is told.",
+    DEFAULT_QUEUE: "No service is called.",
+    SUBMISSIONS: "No order is taken from the queue.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A queue at the broker; ``readers`` None: this broker does not say."""
+
+    messages: int
+    readers: int | None
+
+
+@probe("queues", needs=Need.NOTHING)
+@while_connected
+def are_read(connection: Any) -> Iterable[Finding]:
+    """Look at every queue there should be."""
+    names = [*sorted(set(current_app.amqp.queues) - {OWN_TASKS}), SUBMISSIONS]
+    states = {name: _state(connection, name) for name in names}
+    bad = [finding for name, state in states.items() if (finding := _judge(name, state))]
+    yield from bad
+    if not bad:
+        is_told = all(state is not None and state.readers is not None for state in states.values())
+        said = "are there and read" if is_told else "can be read; this broker does not say by whom"
+        yield ok(f"{len(names)} queues {said}")
+    waiting = ", ".join(f"{name} {state.messages}" for name, state in states.items() if state)
+    yield info(f"messages: {waiting or 'none'}")
+
+
+def _judge(name: str, state: State | None) -> Finding | None:
+    why = _WITHOUT.get(name, "The agents of this queue are not called.")
+    remedy = (
+        "Run `manage.py consume_submissions`."
+        if name == SUBMISSIONS
+        else f"Start a worker with -Q {name}, or without -Q."
+    )
+    # Whoever takes no orders from the queue needs neither it nor its consumer.
+    level = warning if name == SUBMISSIONS else error
+    if state is None:
+        return level(f"there is no queue {name}", why, remedy)
+    if state.readers == 0:
+        return level(f"nobody reads the queue {name}", why, remedy)
+    if state.messages > MANY_MESSAGES:
+        return warning(
+            f"{state.messages} messages wait in {name}",
+            "Whoever reads it does not keep up.",
+            f"Run more workers with -Q {name}."
+            if name != SUBMISSIONS
+            else "Look at the database; one consumer takes hundreds of orders a second.",
+        )
+    return None
+
+
+def _state(connection: Any, name: str) -> State | None:
+    """Ask for a queue; None: there is none."""
+    channel = connection.channel()
+    try:
+        if kind(connection) == AMQP:
+            _, messages, readers = channel.queue_declare(name, passive=True)
+            return State(messages, readers)
+        # Elsewhere a queue is where its messages are: an empty one is as good as none.
+        return State(channel._size(name), None)
+    except connection.channel_errors:
+        return None
+    finally:
+        # A refusal has closed it.
+        if channel.connection is not None:
+            channel.close()

@@ -1,0 +1,63 @@
+"""The workers, where they may be asked: their pools, and how many calls they can make at once."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from celery import current_app
+
+from sasproject.doctor.connecting import while_connected
+from workers.conf import sas
+from workers.doctor import Finding, Need, info, ok, probe, warning
+
+ANSWER_SECONDS = 2.0
+
+
+@probe("workers", needs=Need.NOTHING)
+@while_connected
+def answer(connection: Any) -> Iterable[Finding]:
+    """Ask the workers what they are; only where remote control is on."""
+    if not current_app.conf.worker_enable_remote_control:
+        yield info(
+            "workers are not asked: remote control is off",
+            "It is, outside DEBUG: whoever can write to the broker could stop them.",
+            "See the queues above: each has its readers. CELERY_REMOTE_CONTROL=on has them asked.",
+        )
+        return
+    inspect = current_app.control.inspect(timeout=ANSWER_SECONDS, connection=connection)
+    stats: dict[str, Any] = inspect.stats() or {}
+    if not stats:
+        yield warning(
+            "no worker answers",
+            "Nothing is claimed, called or settled.",
+            "Start one: `celery -A sasproject worker`.",
+        )
+        return
+    served = inspect.active_queues() or {}
+    yield from _of_pools(stats)
+    yield from _of_slots(stats, served)
+
+
+def _of_pools(stats: dict[str, Any]) -> Iterable[Finding]:
+    for name, facts in sorted(stats.items()):
+        pool = str(facts.get("pool", {}).get("implementation", ""))
+        if "prefork" not in pool:
+            yield warning(
+                f"{name} has the pool {pool.rpartition(':')[0] or pool or 'unknown'}",
+                "Nothing there ends a call that runs past its deadline.",
+                "Start it with the prefork pool: leave -P out.",
+            )
+
+
+def _of_slots(stats: dict[str, Any], served: dict[str, Any]) -> Iterable[Finding]:
+    slots = sum(
+        int(facts.get("pool", {}).get("max-concurrency", 0))
+        for name, facts in stats.items()
+        if any(queue["name"].startswith("sas.agents") for queue in served.get(name, ()))
+    )
+    yield ok(f"{len(stats)} workers answer, with {slots} processes for agents")
+    if slots and not slots / 2 <= sas.agent_slots <= slots * 2:
+        yield info(
+            f"SAS_AGENT_SLOTS is {sas.agent_slots:g}, and {slots} processes serve agents",
+            "Claims are bundled for a number of processes that is not there.",
+            f"Set SAS_AGENT_SLOTS to {slots}.",
+        )

@@ -1,0 +1,171 @@
+"""Rows whose every text is an attack, and a reader that finds an attack that has worked."""
+
+from datetime import timedelta
+from html.parser import HTMLParser
+from typing import Any
+
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import AbstractUser
+from django.utils import timezone
+
+from orders import tokens
+from orders.models import ApiClient, DeadLetter, Order, OrderLine, Product
+from tests.admin import toys
+from tests.admin.conftest import alert_about, note, order_in_error
+from tests.toyflow import agents as toy
+from workers.models import Hold, Process, Sink, Step
+from workers.testing import Wire
+
+#: Closes an attribute, opens an element, asks a template engine to count, and hides in what
+#: cannot be seen: a turn of the writing direction, and a character without width.
+ATTACK = "\"'><x-evil onevil=1>{{7*7}}{% x %}\u202e\u200b"
+LINK = "javascript:alert(1)//"
+
+
+def evil(name: str) -> str:
+    """Return an attack that says where it came from."""
+    return f"{ATTACK}{name}"
+
+
+class Reader(HTMLParser):
+    """Reads a page as a browser would: its texts, its links, and what is wrong with it."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.said: list[str] = []
+        self.links: list[str] = []
+        self.wrong: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "x-evil":
+            self.wrong.append(f"an element of ours to be: {self.get_starttag_text()}")
+        for name, value in attrs:
+            text = value or ""
+            self.said.append(text)
+            if name.startswith("on"):
+                self.wrong.append(f"a handler: {self.get_starttag_text()}")
+            if name in ("href", "src", "action", "formaction") or name.startswith("hx-"):
+                if text.strip().lower().startswith(("javascript:", "data:", "vbscript:")):
+                    self.wrong.append(f"a link that runs: {self.get_starttag_text()}")
+                if name == "href" and tag == "a":
+                    self.links.append(text)
+
+    def handle_data(self, data: str) -> None:
+        self.said.append(data)
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.said)
+
+
+def root() -> AbstractUser:
+    user: AbstractUser = get_user_model().objects.create_superuser(evil("user"))
+    return user
+
+
+def fill_shop() -> Order:
+    """Make a product and an order in error, of attacks in every column that can hold one."""
+    Product.objects.create(
+        sku=evil("k"),
+        name=evil("product"),
+        description=evil("description"),
+        picture=evil("picture"),
+        price="1.00",
+        stock=5,
+    )
+    order = order_in_error()
+    Order.objects.filter(pk=order.pk).update(
+        customer_name=evil("customer"),
+        customer_email=evil("mail@example.org"),
+        customer_address=f"{evil('street')}\n{evil('town')}",
+        reference=evil("reference"),
+        submission_key=evil("key"),
+        submitter=evil("submitter"),
+    )
+    OrderLine.objects.filter(order=order).update(name=evil("line"), sku=evil("s"))
+    Process.objects.filter(pk=order.process_id).update(
+        subject=evil("subject"), input={evil("field"): evil("input")}
+    )
+    fault = {"kind": "permanent", "code": evil("code"), "message": evil("fault")}
+    Step.objects.filter(process=order.process, name="charge_payment").update(fault=fault)
+    Step.objects.filter(process=order.process, name="reserve_stock").update(
+        result={evil("result key"): evil("result")}
+    )
+    return order
+
+
+def fill(wire: Wire, user: AbstractUser) -> Order:
+    """Make everything that the admin shows, of attacks."""
+    order = fill_shop()
+    note(
+        order,
+        "cancel_requested",
+        actor=f"operator:{evil('actor')}",
+        detail={"reason": evil("reason"), evil("detail"): LINK},
+    )
+    alert_about(order, message=evil("alert"), code="process_error")
+    done = alert_about(order, message=evil("old alert"), cause="old")
+    type(done).objects.filter(pk=done.pk).update(
+        acknowledged_at=timezone.now(), acknowledged_by=user, comment=evil("alert comment")
+    )
+    toys.resting(wire, subject=evil("resting"))
+    toy.script.clear()
+    toys.asked(wire, subject=evil("asked"), question=evil("question"))
+    toys.paused(wire, subject=evil("paused"))
+    editable = toys.editable(wire, subject=evil("editable"))
+    Process.objects.filter(pk=editable.pk).update(
+        input={"customer": {"name": evil("given"), "address": evil("address")}, "gift": False}
+    )
+    now = timezone.now()
+    Hold.objects.create(
+        kind="step",
+        name=evil("held"),
+        began_at=now,
+        began_by=f"operator:{evil('holder')}",
+        reason=evil("hold reason"),
+    )
+    Sink.objects.create(
+        process=order.process,
+        kind="webhook",
+        address=f"{LINK}{evil('sink')}",
+        owner=evil("owner"),
+        correlation_id=evil("correlation"),
+        last=1,
+        tries=2,
+        last_error=evil("sink error"),
+        next_try_at=now,
+    )
+    _letter(now)
+    _letter(now, state="discarded", resolved_at=now, resolved_by=evil("resolver"))
+    client = ApiClient.objects.create(name=evil("c"), created_at=now)
+    tokens.issue(client, scopes=["read"], expires_at=now + timedelta(days=1))
+    LogEntry.objects.log_actions(
+        user_id=user.pk,
+        queryset=[client],
+        action_flag=CHANGE,
+        change_message=evil("log"),
+        single_object=True,
+    )
+    ApiClient.objects.create(name=evil("d"), created_at=now, is_active=False)
+    return order
+
+
+def _letter(now: Any, **columns: Any) -> None:
+    DeadLetter.objects.create(
+        **{
+            "received_at": now,
+            "message_id": evil("message"),
+            "client": evil("sender"),
+            "properties": {
+                "reply_to": evil("reply"),
+                "answer": evil("answer"),
+                "headers": {evil("header"): evil("value")},
+            },
+            "body": evil("body").encode(),
+            "reasons": [{"field": evil("where"), "problem": evil("problem")}],
+            "comment": evil("comment"),
+            **columns,
+        }
+    )

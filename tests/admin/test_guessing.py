@@ -1,0 +1,44 @@
+"""What a list must not tell letter by letter: secrets in columns that it does not show."""
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from tests.factories import OrderFactory
+from workers.models import Sink
+
+
+@pytest.mark.parametrize("lookup", ["secret__startswith", "secret", "secret__regex"])
+def test_an_order_cannot_be_found_by_its_secret(viewer: Client, lookup: str) -> None:
+    order = OrderFactory()
+
+    answer = viewer.get("/admin/orders/order/", {lookup: order.secret[:1]})
+
+    assert answer.status_code == 400
+
+
+@pytest.fixture
+def sink(db: None) -> Sink:
+    return Sink.objects.create(
+        process=OrderFactory().process,
+        kind="webhook",
+        address="https://example.org/hook?token=very-secret",
+        next_try_at=timezone.now(),
+    )
+
+
+def test_a_webhook_cannot_be_found_by_its_address(viewer: Client, sink: Sink) -> None:
+    lookup = {"address__contains": "very"}
+    assert viewer.get("/admin/workers/sink/", lookup).status_code == 400
+
+    found = viewer.get("/admin/workers/sink/", {"q": "very-secret"})
+
+    assert found.context["cl"].result_count == 0
+
+
+def test_what_follows_an_address_is_on_no_page(viewer: Client, sink: Sink) -> None:
+    for page in ("/admin/workers/sink/", f"/admin/workers/sink/{sink.pk}/change/"):
+        shown = viewer.get(page).content.decode()
+
+        assert "example.org/hook" in shown
+        assert "very-secret" not in shown

@@ -1,0 +1,146 @@
+"""The admin's door: good and bad logins, and an end to guessing."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from axes.models import AccessAttempt
+from django.contrib.auth import get_user_model
+from django.core.management import call_command
+from django.db.models import F
+from django.test import Client, RequestFactory
+
+from sasproject.visitors import address_of
+
+LOGIN = "/admin/login/"
+HERE, ELSEWHERE = "192.0.2.1", "198.51.100.7"
+
+
+@pytest.fixture
+def ann(db: None) -> Any:
+    return get_user_model().objects.create_user("ann", password="correct horse", is_staff=True)
+
+
+def log_in(password: str, name: str = "ann", *, address: str = HERE, **headers: str) -> Any:
+    form = {"username": name, "password": password, "next": "/admin/"}
+    return Client().post(LOGIN, form, REMOTE_ADDR=address, headers=headers)
+
+
+def fail(times: int, **where: str) -> Any:
+    answers = [log_in("wrong", **where) for _ in range(times)]
+    return answers[-1]
+
+
+def is_in(answer: Any) -> bool:
+    return answer.status_code == 302 and answer.headers["Location"] == "/admin/"
+
+
+@pytest.mark.parametrize(("name", "password"), [("ann", "wrong"), ("nobody", "correct horse")])
+def test_a_bad_login_is_told_alike_whether_the_name_exists(
+    ann: Any, name: str, password: str
+) -> None:
+    answer = log_in(password, name)
+    assert answer.status_code == 200
+    assert "Please enter the correct username and password" in answer.content.decode()
+    assert "sessionid" not in answer.cookies
+
+
+@pytest.mark.parametrize("changes", [{"is_staff": False}, {"is_active": False}])
+def test_whoever_is_no_staff_does_not_come_in(ann: Any, changes: dict[str, bool]) -> None:
+    get_user_model().objects.update(**changes)
+    assert not is_in(log_in("correct horse"))
+
+
+def test_a_login_leads_to_no_other_site(ann: Any) -> None:
+    form = {"username": "ann", "password": "correct horse", "next": "https://evil.example.org/"}
+    assert Client().post(LOGIN, form).headers["Location"] == "/admin/"
+
+
+def test_after_too_many_failures_a_good_password_is_not_looked_at(ann: Any) -> None:
+    assert fail(9).status_code == 200
+    locked = fail(1)
+    assert locked.status_code == 429
+    assert "Nobody can log in under this name from here for 15 minutes" in locked.content.decode()
+    assert locked["Retry-After"] == "900"
+    assert "no-store" in locked["Cache-Control"]
+    assert log_in("correct horse").status_code == 429
+
+
+def test_who_locks_a_name_out_locks_out_nobody_elsewhere(ann: Any) -> None:
+    fail(10)
+    assert log_in("correct horse").status_code == 429
+    assert is_in(log_in("correct horse", address=ELSEWHERE))
+    get_user_model().objects.create_user("bob", password="battery staple", is_staff=True)
+    assert is_in(log_in("battery staple", "bob"))
+
+
+def test_a_wait_is_over_when_it_is_over_and_no_try_makes_it_longer(ann: Any) -> None:
+    fail(10)
+    began = AccessAttempt.objects.get().attempt_time
+    fail(3)
+    attempt = AccessAttempt.objects.get()
+    assert (attempt.attempt_time, attempt.failures_since_start) == (began, 10)
+    AccessAttempt.objects.update(attempt_time=F("attempt_time") - timedelta(minutes=15, seconds=1))
+    assert is_in(log_in("correct horse"))
+    assert not AccessAttempt.objects.exists()
+
+
+def test_a_good_login_forgets_the_failures_before_it(ann: Any) -> None:
+    fail(9)
+    assert is_in(log_in("correct horse"))
+    assert fail(9).status_code == 200
+
+
+def test_whoever_runs_it_ends_a_wait(ann: Any) -> None:
+    fail(10)
+    call_command("axes_reset_username", "ann", verbosity=0)
+    assert is_in(log_in("correct horse"))
+
+
+def test_no_password_and_no_name_is_logged(ann: Any, caplog: pytest.LogCaptureFixture) -> None:
+    log_in("hunter2", "my-password-by-mistake")
+    assert HERE in caplog.text
+    assert "my-password-by-mistake" not in caplog.text
+    assert "hunter2" not in caplog.text + str(list(AccessAttempt.objects.values()))
+
+
+def test_a_forwarded_address_counts_behind_a_proxy_only(
+    ann: Any, settings: Any, rf: RequestFactory
+) -> None:
+    settings.BEHIND_PROXY = False
+    for number in range(10):
+        log_in("wrong", **{"X-Forwarded-For": f"203.0.113.{number}"})
+    assert log_in("correct horse").status_code == 429
+
+    settings.BEHIND_PROXY = True
+    # What the visitor sent stands before what the proxy added.
+    for number in range(9):
+        log_in("wrong", address="10.0.0.1", **{"X-Forwarded-For": f"9.9.9.{number}, {ELSEWHERE}"})
+    forwarded = {"X-Forwarded-For": f"8.8.8.8, {ELSEWHERE}"}
+    assert log_in("wrong", address="10.0.0.1", **forwarded).status_code == 429
+    assert is_in(log_in("correct horse", address="10.0.0.1", **{"X-Forwarded-For": "203.0.113.9"}))
+
+
+@pytest.mark.parametrize(
+    ("forwarded", "remote", "address"),
+    [
+        ("", HERE, HERE),
+        ("x, 198.51.100.7", HERE, ELSEWHERE),
+        ("198.51.100.7:4711", HERE, HERE),
+        ("unknown", "", None),
+        ("2001:db8:1:2:3:4:5:6", HERE, "2001:db8:1:2::"),
+        ("2001:db8:1:2:ffff::9", HERE, "2001:db8:1:2::"),
+        ("::ffff:198.51.100.7", HERE, ELSEWHERE),
+    ],
+)
+def test_addresses_are_read_as_far_as_they_can_be_believed(
+    settings: Any, rf: RequestFactory, forwarded: str, remote: str, address: str | None
+) -> None:
+    settings.BEHIND_PROXY = True
+    request = rf.get("/", REMOTE_ADDR=remote, headers={"X-Forwarded-For": forwarded})
+    assert address_of(request) == address
+
+
+def test_a_visitor_without_an_address_can_log_in(ann: Any) -> None:
+    assert is_in(log_in("correct horse", address=""))
+    assert fail(10, address="").status_code == 429

@@ -1,0 +1,40 @@
+"""The API while the database is away: 503, when to come back, and no trace of the inside."""
+
+from typing import Any
+
+import pytest
+from django.db import InterfaceError, OperationalError
+
+from orders import tokens
+from orders.api import reading
+from tests.api.conftest import BODY, Caller
+
+pytestmark = [pytest.mark.django_db, pytest.mark.fault("F16")]
+
+
+@pytest.mark.parametrize("error", [OperationalError, InterfaceError])
+def test_it_says_when_to_come_back(
+    error: type[Exception], acme: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(*_: Any, **__: Any) -> Any:
+        raise error("server closed the connection at 10.0.0.7")
+
+    monkeypatch.setattr(tokens, "verify", away)
+
+    for answer in (acme.post("/orders", BODY, key="key-1"), acme.get("/orders")):
+        assert (answer.status_code, answer["Retry-After"]) == (503, "5")
+        assert answer["Content-Type"] == "application/problem+json"
+        assert "10.0.0.7" not in answer.content.decode()
+
+
+def test_an_answer_that_was_lost_with_the_database_is_found_by_its_key(
+    acme: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(*_: Any, **__: Any) -> Any:
+        raise OperationalError("gone")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(reading, "shown", away)
+        assert acme.place().status_code == 503
+
+    assert acme.place().status_code == 200

@@ -1,0 +1,52 @@
+"""Processes that stand still and go on later, and processes that are stopped politely."""
+
+import signal
+
+from tests.chaos.faults.fault import Fault, Scene
+from tests.chaos.schedule import Strike
+from tests.chaos.system import STEP_TIMEOUT_SECONDS
+
+#: Beyond complete-by, its grace and a sweep: somebody else has the step by then.
+BEYOND_DEADLINE = (STEP_TIMEOUT_SECONDS + 3.0, STEP_TIMEOUT_SECONDS + 8.0)
+BEYOND_LEASE = (8.0, 14.0)
+
+
+def freeze_agents(scene: Scene, strike: Strike) -> None:
+    _freeze(scene, strike, "agents")
+
+
+def freeze_scheduler(scene: Scene, strike: Strike) -> None:
+    _freeze(scene, strike, "scheduler")
+
+
+def _freeze(scene: Scene, strike: Strike, kind: str) -> None:
+    member = scene.crew.victims(strike.random(), kind)[0]
+    if not member.freeze():
+        return
+    try:
+        with scene.chronicle.during(strike.fault, member.name, f"SIGSTOP of {member.name}"):
+            scene.wait(strike.lasts)
+    finally:
+        member.thaw()
+
+
+def roll(scene: Scene, strike: Strike) -> None:
+    """Stop every worker in turn, as a deployment does; the next when the last is back."""
+    for member in scene.crew.of_kind("scheduler", "agents"):
+        if scene.ending.is_set():
+            return
+        starts = member.starts
+        if not member.send(signal.SIGTERM):
+            continue
+        with scene.chronicle.during(strike.fault, member.name, f"SIGTERM to {member.name}"):
+            while member.starts == starts and not scene.ending.is_set():
+                scene.wait(0.2)
+
+
+FAULTS = (
+    Fault("freeze", "SIGSTOP of the agents beyond their deadlines, then SIGCONT",
+          freeze_agents, (8, 16), BEYOND_DEADLINE),
+    Fault("freeze-scheduler", "SIGSTOP of a scheduler and supervisor past its lease, then SIGCONT",
+          freeze_scheduler, (12, 24), BEYOND_LEASE),
+    Fault("rolling", "SIGTERM to every worker in turn, as a deployment does", roll, (20, 40)),
+)  # fmt: skip

@@ -1,0 +1,1 @@
+"""Private servers on loopback, in a folder of their own, that may be hurt at will."""

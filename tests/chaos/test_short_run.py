@@ -1,0 +1,77 @@
+"""One short run of the whole runner, on private servers: it strikes, it heals, it judges."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.chaos.instances import postgresql, rabbitmq
+from tests.chaos.instances.server import NotHere
+from tests.services import missing
+
+pytestmark = pytest.mark.slow
+ROOT = Path(__file__).resolve().parents[2]
+SEED = 7
+FAULTS = ("kill", "kill-child", "freeze", "broker-stop", "database-crash")
+SECONDS, LONGEST_SECONDS = 60, 600
+
+
+def chaos(*words: str, seconds: float) -> subprocess.CompletedProcess[str]:
+    # Its processes have settings of their own, not those of this test run.
+    environment = {
+        name: text for name, text in os.environ.items() if not name.startswith(("SAS_", "DJANGO_"))
+    }
+    return subprocess.run(
+        [sys.executable, "-m", "tests.chaos", *words],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=seconds,
+        check=False,
+    )
+
+
+@pytest.fixture(autouse=True)
+def _programs() -> None:
+    try:
+        postgresql.programs()
+        rabbitmq.programs()
+    except NotHere as error:
+        missing(str(error))
+
+
+def test_a_short_run_holds_everything(tmp_path: Path) -> None:
+    done = chaos(
+        *("--seed", str(SEED), "--seconds", str(SECONDS), "--faults", ",".join(FAULTS)),
+        *("--report", str(tmp_path / "report")),
+        seconds=LONGEST_SECONDS,
+    )
+
+    assert done.returncode == 0, f"seed {SEED}: {done.stdout}\n{done.stderr[-4000:]}"
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found["holds"] is True
+    assert (found["lost"], found["duplicate_effects"], found["violations"]) == (0, 0, 0)
+    assert found["accepted"] >= 100
+    assert set(found["strikes"]) == set(FAULTS)
+    assert all(found["strikes"].values()), found["strikes"]
+    assert found["left_out"] == []
+    report = json.loads((tmp_path / "report" / "report.json").read_text())
+    assert report["holds"] is True
+    assert "Everything held" in (tmp_path / "report" / "report.html").read_text()
+
+
+def test_a_run_without_a_fault_that_was_asked_for_fails() -> None:
+    done = chaos(
+        *("--seed", str(SEED), "--seconds", "1", "--orders", "3", "--on", "sqlite+filesystem"),
+        *("--faults", "kill,database-crash"),
+        seconds=LONGEST_SECONDS,
+    )
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert done.returncode == 1, done.stderr[-2000:]
+    why = "database-crash needs postgresql, and the run is on sqlite+filesystem"
+    assert (found["failings"], found["gaps"]) == ([], [why])
+    assert found["lost"] == 0

@@ -1,0 +1,1 @@
+"""Every verb of the state store against every other, on one order and two connections."""

@@ -1,0 +1,217 @@
+"""How each verb of the store is called in a scene, and the scenes in which it has work."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+from tests.concurrency.matrix import scenes
+from tests.concurrency.matrix.scenes import AGENTS, DEFERRAL, FAULT, NOW, OPERATOR, Scene
+from workers import submission
+from workers.decisions import carry_out_policies
+from workers.store import (
+    alerts,
+    answering,
+    claims,
+    editing,
+    expiry,
+    flow,
+    holds,
+    leases,
+    pruning,
+    regulating,
+    replies,
+    restoring,
+    settling,
+    sinks,
+    steering,
+    surrender,
+    webhooks,
+)
+
+
+@dataclass(frozen=True)
+class Call:
+    """A verb, by its name in the code, called on a scene."""
+
+    verb: str
+    run: Callable[[Scene], Any]
+    settings: tuple[scenes.Setting, ...]
+    #: Tells two calls of one verb apart.
+    how: str = ""
+
+    @property
+    def name(self) -> str:
+        return f"{self.verb}, {self.how}" if self.how else self.verb
+
+
+def _sink(scene: Scene) -> sinks.ClaimedSink:
+    """Return the relay's claim of the sink; one that is over, where there is none."""
+    if scene.sink is not None:
+        return scene.sink
+    until = NOW - timedelta(seconds=30)
+    columns = (scene.sink_id, scene.process_id, "queue", "replies.acme.one", "acme", "", 0, 1, 0)
+    return sinks.ClaimedSink(*columns, until=until)
+
+
+def _start(scene: Scene) -> Any:
+    claim = scene.claim()
+    wanted = [(claim.step_id, claim.claim_id)]
+    return claims.start(wanted, timeout_seconds=30, worker="agent@run-2", delivery=uuid4())
+
+
+def _submit(scene: Scene) -> None:
+    submission.submit("race", subject="Order 2", input={"gift": False}, lane="acme")
+
+
+def _answer(scene: Scene) -> Any:
+    return answering.answer(scene.process_id, scene.step, {"result": {"n": 2}}, actor="callback")
+
+
+def _report(scene: Scene) -> Any:
+    progress = {"percent": 40}
+    return answering.report_progress(scene.process_id, scene.step, progress, key=scene.key)
+
+
+def _edit(scene: Scene) -> Any:
+    return editing.edit_input(scene.process_id, {"gift": True}, **OPERATOR)
+
+
+def _steer(verb: Callable[..., Any], *words: Any, about_step: bool = True, **more: Any) -> Any:
+    def run(scene: Scene) -> Any:
+        named = (scene.step,) if about_step else ()
+        return verb(scene.process_id, *named, *words, **more, **OPERATOR)
+
+    return run
+
+
+def _settle(*names: str, **kind: Any) -> Callable[[Scene], Any]:
+    def run(scene: Scene) -> Any:
+        found = [scene.reply(name, **kind) for name in (names or ("",))]
+        return settling.settle(found, "scheduler")
+
+    return run
+
+
+def _settle_filed(scene: Scene) -> Any:
+    return settling.settle(replies.filed(10), "scheduler", filed=True)
+
+
+REFUSAL = {"kind": "refused", "code": "declined", "message": "no"}
+AWAY = {"kind": "unavailable", "code": "http_503", "message": "busy", "retry_after": 30}
+
+CALLS: tuple[Call, ...] = (
+    # Operators, of alerts and of what may be claimed
+    Call(
+        "alerts.acknowledge",
+        lambda s: alerts.acknowledge(s.alert_id, s.user_id),
+        (scenes.in_error,),
+    ),
+    Call("holds.hold", lambda s: holds.hold("agent", "toy.alpha", **OPERATOR), (scenes.submitted,)),
+    Call("holds.lift", lambda s: holds.lift("agent", "toy.alpha", **OPERATOR), (scenes.held,)),
+    Call(
+        "regulating.set_flow",
+        lambda s: regulating.set_flow("toy.alpha", {"rate_per_second": 2, "window": 1}, **OPERATOR),
+        (scenes.submitted, scenes.rated),
+    ),
+    Call("flow.ensure", lambda s: flow.ensure({"toy.alpha": 7, "toy.new": 7}), (scenes.submitted,)),
+    Call("flow.alert_long_open", lambda s: flow.alert_long_open(NOW), (scenes.submitted,)),
+    # Scheduler
+    Call("submission.submit", _submit, (scenes.submitted,)),
+    Call(
+        "claims.claim_due",
+        lambda s: claims.claim_due(AGENTS, "scheduler"),
+        (scenes.submitted, scenes.rated),
+    ),
+    Call(
+        "claims.hand_back",
+        lambda s: claims.hand_back([s.claim()], "scheduler", "refused"),
+        (scenes.claimed,),
+    ),
+    Call("claims.lost", lambda s: claims.lost("scheduler"), (scenes.lost,)),
+    Call(
+        "settling.settle",
+        _settle(),
+        (scenes.at_work, scenes.last, scenes.turned_round, scenes.undoing),
+    ),
+    Call("settling.settle", _settle("left", "right"), (scenes.at_work,), "both branches"),
+    Call("settling.settle", _settle("right"), (scenes.at_work,), "the other branch"),
+    Call("settling.settle", _settle(fault=FAULT), (scenes.at_work,), "a fault"),
+    Call("settling.settle", _settle(fault=AWAY), (scenes.at_work,), "unavailable"),
+    Call("settling.settle", _settle(fault=REFUSAL), (scenes.at_work,), "a refusal"),
+    Call("settling.settle", _settle(deferral=DEFERRAL), (scenes.at_work,), "a deferral"),
+    Call("settling.settle", _settle_filed, (scenes.filed,), "filed"),
+    Call(
+        "settling.advance",
+        lambda s: settling.advance(
+            [s.process_id], "scheduler", None, lambda p: carry_out_policies(p, "scheduler")
+        ),
+        (scenes.left_to_decide, scenes.past_deadline),
+    ),
+    # Agents and the worker's end
+    Call("claims.start", _start, (scenes.claimed,)),
+    Call("replies.file", lambda s: replies.file(s.reply(), "agent"), (scenes.at_work,)),
+    Call(
+        "surrender.surrender",
+        lambda s: surrender.surrender("run-1", "worker"),
+        (scenes.at_work, scenes.turned_round),
+    ),
+    # Supervisor
+    Call(
+        "expiry.expire", lambda s: expiry.expire("supervisor"), (scenes.expired, scenes.unanswered)
+    ),
+    Call("expiry.extend_gap", lambda s: expiry.extend_gap(120, 10), (scenes.expired,)),
+    Call("expiry.flag_overdue", lambda s: expiry.flag_overdue(), (scenes.past_deadline,)),
+    Call("expiry.escalate", lambda s: expiry.escalate("supervisor"), (scenes.overdue,)),
+    Call("leases.acquire", lambda s: leases.acquire(leases.SWEEP, "two", 15), (scenes.submitted,)),
+    Call("leases.abandon", lambda s: leases.abandon(leases.SWEEP, "one"), (scenes.leased,)),
+    Call("leases.release", lambda s: leases.release(leases.SWEEP, "one"), (scenes.leased,)),
+    Call("leases.is_due", lambda s: leases.is_due(leases.POLL, 5), (scenes.leased,)),
+    Call("leases.set_cursor", lambda s: leases.set_cursor(leases.SWEEP, 7), (scenes.leased,)),
+    Call(
+        "restoring.mark",
+        lambda s: restoring.mark([s.process_id], NOW - timedelta(seconds=30), actor="restore"),
+        (scenes.at_work,),
+    ),
+    Call("webhooks.forget", lambda s: list(webhooks.forget(10)), (scenes.long_over,)),
+    Call("pruning.prune_journals", lambda s: list(pruning.prune_journals(10)), (scenes.long_over,)),
+    Call("pruning.prune_alerts", lambda s: list(pruning.prune_alerts(10)), (scenes.long_over,)),
+    Call("pruning.prune_orphans", lambda s: list(pruning.prune_orphans(10)), (scenes.long_over,)),
+    Call(
+        "pruning.prune_flow_journal",
+        lambda s: list(pruning.prune_flow_journal(10)),
+        (scenes.long_over,),
+    ),
+    # Relays
+    Call("sinks.claim", lambda s: sinks.claim("queue", 10, 60), (scenes.submitted,)),
+    Call("sinks.told", lambda s: sinks.told([sinks.Told(_sink(s), 1)]), (scenes.told,)),
+    Call("sinks.put_off", lambda s: sinks.put_off(_sink(s), 5), (scenes.told,)),
+    Call("sinks.failed", lambda s: sinks.failed(_sink(s), 5, "oops"), (scenes.told,)),
+    Call("sinks.give_up", lambda s: sinks.give_up(_sink(s), "gone"), (scenes.told,)),
+    Call("sinks.redeliver", lambda s: sinks.redeliver(s.sink_id, after=0), (scenes.told,)),
+    # Answers from outside
+    Call("answering.answer", _answer, (scenes.deferred, scenes.lost)),
+    Call("answering.report_progress", _report, (scenes.deferred,)),
+    # Operators, of an order
+    Call("editing.edit_input", _edit, (scenes.submitted,)),
+    Call(
+        "steering.resubmit",
+        _steer(steering.resubmit, about_step=False, nothing_happened=True),
+        (scenes.in_error,),
+    ),
+    Call(
+        "steering.undo",
+        _steer(steering.undo, about_step=False, outcome="cancelled"),
+        (scenes.at_work, scenes.claimed),
+    ),
+    Call("steering.begin_again", _steer(steering.begin_again), (scenes.at_work, scenes.deferred)),
+    Call("steering.pause", _steer(steering.pause, about_step=False), (scenes.submitted,)),
+    Call("steering.resume", _steer(steering.resume, about_step=False), (scenes.paused,)),
+    Call("steering.retry_now", _steer(steering.retry_now), (scenes.parked,)),
+    Call("steering.retime", _steer(steering.retime, 10), (scenes.claimed, scenes.expired)),
+    Call(
+        "steering.complete", _steer(steering.complete, {"n": 3}), (scenes.claimed, scenes.in_error)
+    ),
+    Call("steering.skip", _steer(steering.skip), (scenes.in_error, scenes.parked)),
+)

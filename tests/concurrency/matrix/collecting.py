@@ -1,0 +1,64 @@
+"""The verbs of the state store, read from its code: who makes a write durable, and is called.
+
+A write stands in a named block (``workers.failpoints``).  A public function that has one, or
+that calls a private function of its file which has one, is a verb.
+"""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+#: Where verbs live: the store, and what makes a process and an alert by its means.
+PLACES = [*sorted((ROOT / "workers/store").glob("*.py")), ROOT / "workers/submission.py"]
+BLOCKS = {"around", "durable"}
+
+Functions = dict[str, ast.FunctionDef]
+
+
+def verbs() -> set[str]:
+    """Return the names of all verbs, as ``module.function``."""
+    return {f"{path.stem}.{name}" for path in PLACES for name in _verbs(_functions(path))}
+
+
+def moves() -> set[str]:
+    """Return the decisions that operators' verbs carry out: functions of ``workers.verbs``."""
+    found = _functions(ROOT / "workers/verbs.py")
+    return {
+        name
+        for name, function in found.items()
+        if not name.startswith("_") and "actor" in {one.arg for one in function.args.args}
+    }
+
+
+def moves_of_steering() -> set[str]:
+    """Return the functions of ``workers.verbs`` that ``workers.store.steering`` calls."""
+    tree = ast.parse((ROOT / "workers/store/steering.py").read_text())
+    return {
+        node.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == "verbs"
+    }
+
+
+def _functions(path: Path) -> Functions:
+    tree = ast.parse(path.read_text())
+    return {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+
+
+def _verbs(functions: Functions) -> Iterator[str]:
+    writing = {name for name, function in functions.items() if _has_block(function)}
+    for name, function in functions.items():
+        called = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
+        by_others = {one for one in writing if one.startswith("_")} & called
+        if not name.startswith("_") and (name in writing or by_others):
+            yield name
+
+
+def _has_block(function: ast.FunctionDef) -> bool:
+    return any(
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in BLOCKS
+        for node in ast.walk(function)
+    )

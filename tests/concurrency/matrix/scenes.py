@@ -1,0 +1,323 @@
+"""States in which a verb has something to do: one order, brought there by the verbs before.
+
+A scene leaves what a caller of any verb needs to know, so that every verb can be called in
+every scene: where it has nothing to do there, it must do nothing.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+from django.contrib.auth.models import User
+
+from workers.alerts import raise_alert
+from workers.messages import Reply
+from workers.models import Alert, Sink, Step
+from workers.registry import register_workflow
+from workers.rows import NewSink
+from workers.store import (
+    alerts,
+    claims,
+    expiry,
+    holds,
+    leases,
+    regulating,
+    replies,
+    settling,
+    sinks,
+    sql,
+)
+from workers.store import steering as steer
+from workers.submission import submit
+from workers.workflow import OnFailure, Undo, Workflow, step
+
+#: The instant at which all verbs act.
+NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+YEARS = 3 * 366 * 86_400.0
+AGENTS = {"toy.alpha", "toy.beta", "toy.delta", "toy.quiet", "toy.undoer"}
+FAULT = {"kind": "transient", "code": "http_500", "message": "oops"}
+DEFERRAL = {"seconds": 60.0, "question": "?", "permission": "", "escalate_seconds": 40.0}
+OPERATOR = {"actor": "operator:ann", "reason": "because"}
+
+register_workflow(
+    Workflow(
+        "race",
+        1,
+        (
+            step("top", "toy.alpha", undo=Undo("undo_top", "toy.undoer")),
+            step("left", "toy.beta", after="top", undo=Undo("undo_left", "toy.undoer")),
+            step("right", "toy.alpha", after="top", failure_threshold=1),
+            step(
+                "bottom",
+                "toy.delta",
+                after=("left", "right"),
+                on_failure=OnFailure.COMPENSATE,
+            ),
+        ),
+        deadline_seconds=3600,
+        editable=("gift",),
+        told_as="toy",
+    )
+)
+
+
+@dataclass
+class Scene:
+    """One order, and what whoever calls a verb has read of it before."""
+
+    process_id: int
+    #: The step that verbs are about.
+    step: str = "top"
+    taken: dict[str, claims.Claim] = field(default_factory=dict)
+    sink: sinks.ClaimedSink | None = None
+    steps: dict[str, Step] = field(default_factory=dict)
+    user_id: int = 0
+    alert_id: int = 0
+    sink_id: int = 0
+
+    def look(self) -> None:
+        """Read what callers know; from then on nothing is read any more."""
+        self.steps = {step.name: step for step in Step.objects.filter(process=self.process_id)}
+        self.user_id = _ann().pk
+        self.alert_id = Alert.objects.values_list("pk", flat=True).first() or 0
+        self.sink_id = Sink.objects.get(process=self.process_id).pk
+
+    @property
+    def key(self) -> str:
+        return self.steps[self.step].idempotency_key
+
+    def claim(self, name: str = "") -> claims.Claim:
+        """Return the claim of a step; one that never was, where it has none."""
+        name = name or self.step
+        if name in self.taken:
+            return self.taken[name]
+        row = self.steps[name]
+        return claims.Claim(row.pk, self.process_id, uuid4(), 9, name, row.agent, 30)
+
+    def reply(self, name: str = "", **kind: Any) -> Reply:
+        """Return a reply to the claim of a step; to one that never was, where nobody began.
+
+        An agent says one thing: where its result is filed, any other comes from nobody.
+        """
+        claim = self.claim(name)
+        row = self.steps.get(claim.step)
+        if row is not None and (row.started_at is None or (row.reply is not None and kind)):
+            claim = replace(claim, claim_id=uuid4())
+        return Reply(claim.step_id, claim.claim_id, claim.attempt, **(kind or {"result": {"n": 1}}))
+
+
+def _ann() -> User:
+    return User.objects.get_or_create(username="ann")[0]
+
+
+@contextmanager
+def at(seconds: float) -> Iterator[None]:
+    """Have a block happen so many seconds before the verbs do."""
+    before, sql.frozen_at = sql.frozen_at, NOW - timedelta(seconds=seconds)
+    try:
+        yield
+    finally:
+        sql.frozen_at = before
+
+
+def submitted() -> Scene:
+    with at(100) if sql.frozen_at == NOW else nullcontext():
+        process = submit(
+            "race",
+            subject="Order 1",
+            input={"gift": False},
+            sinks=[NewSink("queue", "replies.acme.one", "acme")],
+        )
+    return Scene(process.pk)
+
+
+def long_over() -> Scene:
+    """Everything about the order can go: it is cancelled, and whoever is told knows it."""
+    with at(YEARS):
+        scene = submitted()
+        holds.hold("agent", "toy.beta", **OPERATOR)
+        holds.lift("agent", "toy.beta", **OPERATOR)
+        raise_alert("old", "long dealt with")
+        alerts.acknowledge(Alert.objects.get().pk, _ann().pk)
+        steer.undo(scene.process_id, outcome="cancelled", **OPERATOR)
+        (sink,) = sinks.claim("queue", 1, 60)
+        sinks.told([sinks.Told(sink, sink.last, is_final=True)])
+        gone = submit("race", subject="Order 0", input={}).pk
+    # By hand, as none of ours would: its journal stays.
+    sql.execute("DELETE FROM workers_step WHERE process_id = %s", [gone])
+    sql.execute("DELETE FROM workers_process WHERE id = %s", [gone])
+    return scene
+
+
+def rated() -> Scene:
+    scene = submitted()
+    with at(50):
+        regulating.set_flow("toy.alpha", {"rate_per_second": 1}, **OPERATOR)
+    return scene
+
+
+def held() -> Scene:
+    scene = submitted()
+    with at(50):
+        holds.hold("agent", "toy.alpha", **OPERATOR)
+    return scene
+
+
+def leased() -> Scene:
+    scene = submitted()
+    with at(5):
+        leases.acquire(leases.SWEEP, "one", 15)
+    return scene
+
+
+def told() -> Scene:
+    """A relay is about to tell the submitter."""
+    scene = submitted()
+    with at(5):
+        (scene.sink,) = sinks.claim("queue", 1, 60)
+    return scene
+
+
+def claimed(seconds: float = 5) -> Scene:
+    scene = submitted()
+    with at(seconds):
+        _note(scene, claims.claim_due(AGENTS, "scheduler"))
+    return scene
+
+
+def lost() -> Scene:
+    return claimed(60)
+
+
+def at_work(seconds: float = 5) -> Scene:
+    """Two branches are under way."""
+    scene = claimed(90)
+    with at(80):
+        _start(scene, "top")
+    with at(seconds):
+        _note(scene, settling.settle([scene.reply("top")], "scheduler").claims)
+        _start(scene, "left", "right")
+    scene.step = "left"
+    return scene
+
+
+def expired() -> Scene:
+    return at_work(60)
+
+
+def filed() -> Scene:
+    scene = at_work()
+    with at(3):
+        replies.file(scene.reply(), "agent")
+    return scene
+
+
+def deferred(seconds: float = 3) -> Scene:
+    scene = at_work(seconds + 2)
+    with at(seconds):
+        settling.settle([scene.reply(deferral=DEFERRAL)], "scheduler")
+    return scene
+
+
+def overdue() -> Scene:
+    """A callback has not come for long."""
+    return deferred(50)
+
+
+def unanswered() -> Scene:
+    """A callback has not come in time."""
+    return deferred(70)
+
+
+def parked() -> Scene:
+    """The step is to be tried again, but not yet; the other branch is at work."""
+    scene = at_work(4)
+    with at(3):
+        settling.settle([scene.reply(fault=FAULT | {"retry_after": 600})], "scheduler")
+    del scene.taken["left"]
+    return scene
+
+
+def in_error() -> Scene:
+    """One branch has failed for good, the other is at work."""
+    scene = at_work()
+    with at(3):
+        settling.settle([scene.reply("right", fault=FAULT)], "scheduler")
+    scene.step = "right"
+    return scene
+
+
+def left_to_decide() -> Scene:
+    """A supervisor has left a policy to the Scheduler; the other branch is done."""
+    scene = at_work(60)
+    with at(50):
+        settling.settle([scene.reply("left")], "scheduler")
+    with at(3):
+        expiry.expire("supervisor")
+    scene.step = "right"
+    return scene
+
+
+def past_deadline() -> Scene:
+    scene = at_work()
+    with at(3):
+        sql.execute(
+            "UPDATE workers_process SET deadline_at = %s",
+            [sql.instant_text(NOW - timedelta(seconds=1))],
+        )
+    return scene
+
+
+def paused() -> Scene:
+    scene = at_work()
+    with at(3):
+        steer.pause(scene.process_id, **OPERATOR)
+    return scene
+
+
+def turned_round() -> Scene:
+    """The order is being undone, and what was at work is yet to end."""
+    scene = at_work()
+    with at(3):
+        steer.undo(scene.process_id, outcome="cancelled", **OPERATOR)
+    return scene
+
+
+def undoing() -> Scene:
+    """An undo step is at work."""
+    scene = turned_round()
+    with at(2):
+        found = settling.settle([scene.reply("left"), scene.reply("right")], "scheduler").claims
+        _note(scene, found)
+        _start(scene, "undo_left")
+    scene.step = "undo_left"
+    return scene
+
+
+def last() -> Scene:
+    """The last step is at work."""
+    scene = at_work()
+    with at(3):
+        found = settling.settle([scene.reply("left"), scene.reply("right")], "scheduler").claims
+        _note(scene, found)
+        _start(scene, "bottom")
+    scene.step = "bottom"
+    return scene
+
+
+def _note(scene: Scene, found: list[claims.Claim]) -> None:
+    scene.taken |= {claim.step: claim for claim in found}
+
+
+def _start(scene: Scene, *names: str) -> None:
+    wanted: list[tuple[int, UUID]] = [
+        (scene.taken[name].step_id, scene.taken[name].claim_id) for name in names
+    ]
+    started = claims.start(wanted, timeout_seconds=30, worker="agent@run-1", delivery=uuid4())
+    assert len(started) == len(names)
+
+
+Setting = Callable[[], Scene]

@@ -1,0 +1,91 @@
+"""The connection breaks inside COMMIT: nobody knows whether it was done, and the rows say so."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+
+import pytest
+from django.db import OperationalError, connection
+
+from orders.models import Order, Product
+from orders.submission import Customer, Line, place_order
+from tests.concurrency.test_races import start
+from tests.integration.conftest import NOW, only
+from workers import invariants, schedule
+from workers.messages import Reply
+from workers.models import Journal, Process
+from workers.store import claims, settling
+from workers.submission import submit
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.fault("F17")]
+either = pytest.mark.parametrize("is_done", [False, True], ids=["not done", "done"])
+
+
+@pytest.fixture(autouse=True)
+def flow_rows(transactional_db: None) -> None:
+    schedule.ensure_flow()
+
+
+@contextmanager
+def broken_commit(monkeypatch: pytest.MonkeyPatch, is_done: bool) -> Iterator[None]:
+    """Have the next commit raise, before or after it was done, as a lost connection would."""
+    real = connection._commit
+    raised = []
+
+    def commit() -> None:
+        if raised:
+            real()
+            return
+        raised.append(True)
+        if is_done:
+            real()
+        raise OperationalError("server closed the connection unexpectedly")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(connection, "_commit", commit)
+        with pytest.raises(OperationalError, match="closed the connection"):
+            yield
+    assert raised
+
+
+def work() -> tuple[Process, Reply]:
+    """Return a process whose first step is at work, and the reply to it."""
+    process = submit("toy_line", subject="Toy 1", input={}, now=NOW)
+    found = claims.claim_due({"toy.alpha"}, "scheduler", NOW)
+    start(found)
+    return process, Reply(found[0].step_id, found[0].claim_id, 1, result={"n": 1})
+
+
+@either
+def test_a_reply_delivered_again_is_settled_once(
+    monkeypatch: pytest.MonkeyPatch, is_done: bool
+) -> None:
+    process, reply = work()
+    with broken_commit(monkeypatch, is_done):
+        settling.settle([reply], "scheduler", NOW)
+
+    again = settling.settle([reply], "scheduler", NOW)
+
+    assert (again.applied, again.stale) == ((0, 1) if is_done else (1, 0))
+    assert only(process, "one").result == {"n": 1}
+    assert Journal.objects.filter(process=process, event="processed").count() == 1
+    # Claimed in the transaction nobody knew of, the next step is sent all the same.
+    lost = claims.lost("scheduler", NOW + timedelta(seconds=20))
+    assert [claim.step for claim in (lost if is_done else again.claims)] == ["two"]
+    broken = {one.invariant for one in invariants.violations()}
+    assert broken <= {"nothing_is_forgotten"}
+
+
+@either
+def test_an_order_sent_again_under_its_key_is_one(
+    monkeypatch: pytest.MonkeyPatch, is_done: bool
+) -> None:
+    Product.objects.create(sku="SKU-1", name="Lamp", price="9.50", stock=100)
+    order = (Customer("Ann", "ann@example.org", "Street 1"), [Line("SKU-1", 2)])
+    with broken_commit(monkeypatch, is_done):
+        place_order(*order, submission_key="key-1", source="api")
+
+    _, is_new = place_order(*order, submission_key="key-1", source="api")
+
+    assert is_new is not is_done
+    assert (Order.objects.count(), Process.objects.count()) == (1, 1)

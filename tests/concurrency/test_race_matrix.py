@@ -1,0 +1,189 @@
+"""Every verb of the store against every other, on one order: whoever comes first, all is sound.
+
+One connection stops between two statements of its verb, the other runs its own meanwhile.
+Whatever the first had read or written by then, the invariants hold afterwards, nothing is
+journalled or sent twice, and the rows are as if the verbs had come one after the other.  A verb
+that found the order held by the other and said so may have left it alone.
+
+It stops right before its first write, and now and then at one more place drawn from
+``RACE_MATRIX_SEED``; with ``RACE_MATRIX=full`` at every one.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from random import Random
+from typing import Any
+
+import pytest
+
+from tests.concurrency.matrix import collecting, stage
+from tests.concurrency.matrix.calling import CALLS, Call
+from tests.concurrency.matrix.pausing import Session, Turn, meet, one_after_the_other
+from tests.concurrency.matrix.scenes import NOW, Scene, Setting
+from tests.concurrency.test_races import on_postgres
+from workers import invariants, schedule
+from workers.exceptions import SASError
+from workers.store.claims import Claim
+from workers.store.expiry import Expired
+from workers.store.rows import LostRow
+from workers.store.settling import Settled
+from workers.testing import frozen_clock
+
+#: The share of pairs that meet at one more place.
+SHARE = 0.3
+#: How statements begin that change something.
+WRITES = ("WITH", "UPDATE", "INSERT", "DELETE")
+SEED = 20_261_121
+
+
+def test_every_verb_is_called() -> None:
+    assert collecting.verbs() - {call.verb for call in CALLS} == set()
+
+
+def test_every_move_of_an_operator_is_behind_a_verb() -> None:
+    assert collecting.moves() - collecting.moves_of_steering() == set()
+
+
+@dataclass
+class Stage:
+    """A scene that can be set again and again, and what becomes of it."""
+
+    scene: Scene
+    rows: stage.Rows
+    sessions: tuple[Session, Session]
+    #: Invariants that the scene itself breaks, because nobody has come for so long.
+    overdue: set[str]
+    _pictures: dict[tuple[str, ...], stage.Picture] = field(default_factory=dict)
+
+    def bound(self, call: Call) -> Callable[[], Any]:
+        return partial(call.run, self.scene)
+
+    def after(self, *calls: Call) -> stage.Picture:
+        """Return what the rows are after verbs that came one after the other."""
+        names = tuple(call.name for call in calls)
+        if names not in self._pictures:
+            stage.put_back(self.rows)
+            one_after_the_other(self.sessions[0], *map(self.bound, calls))
+            self._pictures[names] = stage.picture(stage.kept())
+        return self._pictures[names]
+
+    def points(self, call: Call) -> list[int]:
+        """Return the statements after which a verb can stop, that before its first write first.
+
+        Whatever it has decided by then is decided on rows that may move.
+        """
+        stage.put_back(self.rows)
+        (turn,) = one_after_the_other(self.sessions[0], self.bound(call))
+        every = range(1, len(turn.gate.statements) + 1)
+        texts = [text.lstrip("( ").upper() for text in turn.gate.statements]
+        writes = (n for n, text in enumerate(texts) if text.startswith(WRITES))
+        before = next(writes, 0)
+        return sorted(every, key=lambda point: point != before)
+
+    def race(self, first: Call, second: Call, after: int) -> list[str]:
+        """Return what is wrong after two verbs have met."""
+        stage.put_back(self.rows)
+        turns = meet(self.sessions, self.bound(first), self.bound(second), after)
+        rows = stage.kept()
+        return [
+            *_bad_endings(turns),
+            *(
+                f"{one.invariant}: {one.wrong}"
+                for one in invariants.violations()
+                if one.invariant not in self.overdue
+            ),
+            *self._sent_wrongly(turns, rows),
+            *self._unlike_any_order(first, second, turns, stage.picture(rows)),
+        ]
+
+    def _sent_wrongly(self, turns: tuple[Turn, Turn], rows: stage.Rows) -> Iterator[str]:
+        sent = Counter(claim.claim_id.hex for turn in turns for claim in _claims(turn.result))
+        yield from (f"claim {claim} is sent {n} times" for claim, n in sent.items() if n > 1)
+        new = stage.claims_of(rows) - stage.claims_of(self.rows) - set(sent)
+        yield from (f"claim {claim} is sent by nobody" for claim in new)
+
+    def _unlike_any_order(
+        self, first: Call, second: Call, turns: tuple[Turn, Turn], found: stage.Picture
+    ) -> Iterator[str]:
+        """Compare the rows with those after one verb and then the other.
+
+        One that says it did nothing, because the other held the order, may have done nothing.
+        """
+        orders = [(first, second), (second, first)]
+        orders += [(first,)] if _may_have_left(second, turns[1]) else []
+        orders += [(second,)] if _may_have_left(first, turns[0]) else []
+        if all(self.after(*order) != found for order in orders):
+            nearest = min((stage.difference(found, self.after(*o)) for o in orders), key=len)
+            yield "the rows are as after no order of the two: " + "; ".join(nearest)
+
+
+def _may_have_left(call: Call, turn: Turn) -> bool:
+    """Say whether a verb may have done nothing; an operator's is refused where it does not."""
+    if isinstance(turn.result, Settled):
+        return not turn.result.applied
+    if isinstance(turn.result, Expired):
+        return turn.result == Expired()
+    is_told = call.verb.startswith("steering.") and turn.result is None
+    return isinstance(turn.result, Exception) or (not turn.result and not is_told)
+
+
+def _bad_endings(turns: tuple[Turn, Turn]) -> Iterator[str]:
+    for turn in turns:
+        refused = isinstance(turn.result, SASError) and not isinstance(turn.result, LostRow)
+        if isinstance(turn.result, Exception) and not refused:
+            yield repr(turn.result)
+
+
+def _claims(result: Any) -> list[Claim]:
+    found = getattr(result, "claims", result)
+    return [one for one in found if isinstance(one, Claim)] if isinstance(found, list) else []
+
+
+@pytest.fixture
+def sessions(transactional_db: None) -> Iterator[tuple[Session, Session]]:
+    pair = Session(), Session()
+    yield pair
+    for session in pair:
+        session.close()
+
+
+@pytest.mark.fault("F18")
+@pytest.mark.fault("F40")
+@on_postgres
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(
+    ("first", "setting"),
+    [
+        pytest.param(call, setting, id=f"{call.name} ({setting.__name__})")
+        for call in CALLS
+        for setting in call.settings
+    ],
+)
+def test_a_verb_meets_every_other(
+    first: Call, setting: Setting, sessions: tuple[Session, Session]
+) -> None:
+    is_full = os.environ.get("RACE_MATRIX") == "full"
+    seed = int(os.environ.get("RACE_MATRIX_SEED", SEED))
+    with frozen_clock(NOW):
+        schedule.ensure_flow()
+        scene = setting()
+        scene.look()
+        overdue = {one.invariant for one in invariants.violations()}
+        on = Stage(scene, stage.kept(), sessions, overdue)
+        points = on.points(first)
+        assert points, f"{first.name} runs no statement: is it called as it is meant to be?"
+        wrong = []
+        for second in CALLS:
+            drawn = Random(f"{seed}:{first.name}:{second.name}")
+            others = points[1:]
+            if not is_full:
+                others = drawn.sample(others, int(bool(others) and drawn.random() < SHARE))
+            wrong += [
+                f"{second.name} after statement {point}: {one}"
+                for point in [points[0], *others]
+                for one in on.race(first, second, point)
+            ]
+    assert not wrong, f"RACE_MATRIX_SEED={seed}: {len(wrong)} wrong\n" + "\n".join(wrong)

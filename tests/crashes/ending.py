@@ -1,0 +1,157 @@
+"""What begins and ends systems: workers stopped, siblings acknowledged, old rows pruned."""
+
+import os
+from datetime import timedelta
+from unittest.mock import patch
+
+from django.contrib.sessions.models import Session
+from django.utils import timezone
+from kombu import Connection
+
+from orders import dead_letters
+from orders.consumer.message import Message
+from orders.models import DeadLetter
+from tests.crashes.scenario import Scenario, assert_ended, does, nothing, submit_once
+from tests.toyflow import agents as toy
+from workers import dispatch, identity, retention, schedule, shutdown, siblings, tasks
+from workers.models import Alert, Flow, Journal, Process, ReceivedWebhook, Step
+from workers.store import holds, sql
+from workers.submission import submit
+from workers.testing import Aftermath, Clock, Wire, WorkerDied
+
+RUN = "0a1b2c3d"
+
+
+def _stop(wire: Wire, clock: Clock) -> None:
+    """End a worker in the middle of its call, and have its parent hand the claim back."""
+
+    def cut_off(call: object) -> None:
+        does(call)  # type: ignore[arg-type]
+        raise WorkerDied
+
+    with patch.dict(os.environ, CELERY_WORKER_RUN=RUN), patch.dict(toy.script):
+        toy.script["toy.asker"] = cut_off  # type: ignore[assignment]
+        wire.run_until_idle()
+    shutdown.hand_back(identity.mark_of(RUN))
+    wire.run_until_settled(clock)
+
+
+def _paid_once(after: Aftermath) -> None:
+    assert_ended(after, "processed", {"pay": 1}, pay="processed")
+    assert Step.objects.get().failure_count <= (after.crash is not None)
+    after.assert_same_journal(may_lack={"handed_back", "claimed"})
+
+
+def _take_siblings(wire: Wire, clock: Clock) -> None:
+    """Settle replies that a task takes from its own queue, until nothing is left."""
+    with Connection("memory://") as broker:
+        channel = broker.channel()
+        for _ in range(4):
+            _deliver_the_rest(wire)
+            replies = wire.of(dispatch.SETTLE)
+            if not replies:
+                break
+            queue = broker.SimpleQueue(dispatch.REPLY_QUEUE, channel=channel)
+            for message in replies:
+                wire.messages.remove(message)
+                # The broker keeps it until it is acknowledged.
+                wire.unacknowledged.append(message)
+                queue.put([message.body, {}, {}], serializer="json")
+            with (
+                patch.object(siblings._channel, "get", return_value=channel),
+                siblings.waiting(dispatch.REPLY_QUEUE, 200) as found,
+            ):
+                tasks.settle_now(*(body for (body,) in found))
+            wire.unacknowledged.clear()
+    wire.run_until_settled(clock)
+
+
+def _deliver_the_rest(wire: Wire) -> None:
+    """Deliver everything but replies."""
+    while others := [one for one in wire.messages if one.task != dispatch.SETTLE]:
+        wire.deliver(others[0])
+
+
+def _both_done(after: Aftermath) -> None:
+    assert_ended(after, "processed", {"a": 1, "b": 1}, a="processed", b="processed")
+    after.assert_same_journal()
+
+
+def _old_rows(wire: Wire) -> None:
+    """Rows of every kind that is pruned, two of each, and an order that nobody may prune."""
+    for number in range(2):
+        submit("toy_line", subject=f"Toy {number}", input={})
+        dead_letters.keep(Message(b"{", {"message_id": f"key-{number}"}), [])
+        Session.objects.create(session_key=f"key-{number}", expire_date=timezone.now())
+        holds.hold("agent", "toy.beta", actor="operator:ann", reason="r")
+        holds.lift("agent", "toy.beta", actor="operator:ann", reason="r")
+        Alert.objects.create(
+            cause=f"c{number}",
+            code="restored",
+            raised_at=timezone.now(),
+            last_raised_at=timezone.now(),
+            acknowledged_at=timezone.now(),
+        )
+        ReceivedWebhook.objects.create(
+            provider="toy-pay", message_id=f"msg_{number}", received_at=timezone.now()
+        )
+        Journal.objects.create(
+            process_id=1_000_000 + number, event="submitted", at=timezone.now(), actor="submitter"
+        )
+    wire.run_until_idle()
+    submit("toy_line", subject="Toy under way", input={})
+    ids = DeadLetter.objects.values_list("pk", flat=True)
+    for pk in ids:
+        dead_letters.discard(pk, actor="operator:ann", reason="no use")
+
+
+def _prune(wire: Wire, clock: Clock) -> None:
+    """Prune everything that is older than a year, one row a transaction."""
+    # The lease of whoever died over it.
+    clock.advance(seconds=retention.LEASE_SECONDS + 1)
+    then = clock.now + timedelta(days=40_000)
+    retention.prune(seconds=None, batch=1, now=then)
+
+
+def _pruned(after: Aftermath) -> None:
+    assert Journal.objects.filter(event="pruned").count() == 2
+    assert Journal.objects.exclude(event="pruned").count() == 1
+    assert Process.objects.count() == 3
+    assert Step.objects.count() == 6
+    left = [model.objects.count() for model in (DeadLetter, Session, Alert, ReceivedWebhook)]
+    assert left == [0, 0, 0, 0]
+
+
+def _without_flow(wire: Wire) -> None:
+    sql.execute("DELETE FROM workers_flow")
+
+
+def _all_agents(after: Aftermath) -> None:
+    assert Flow.objects.filter(agent="toy.gamma", window=3).count() == 1
+
+
+SCENARIOS = [
+    Scenario(
+        "worker stopped",
+        submit_once("toy_queried"),
+        _paid_once,
+        run=_stop,
+        brief=(
+            "surrender.surrender",
+            "dispatch.hint",
+            "claims.claim_due",
+        ),
+    ),
+    Scenario(
+        "siblings",
+        submit_once("toy_parallel"),
+        _both_done,
+        run=_take_siblings,
+        brief=(
+            "siblings.ack",
+            "settling.settle",
+        ),
+    ),
+    Scenario("prune", lambda: None, _pruned, prepare=_old_rows, run=_prune),
+    Scenario("flow rows", schedule.ensure_flow, _all_agents, prepare=_without_flow, run=nothing),
+]

@@ -1,0 +1,65 @@
+"""To the good end, and back: branches, a local agent, an optional step, a submitter to tell."""
+
+from django.contrib.auth.models import Group
+
+from tests.crashes.scenario import Scenario, always, assert_ended, once, services, submit_once
+from tests.toyflow import agents as toy
+from workers.exceptions import Permanent, Transient
+from workers.models import Alert, Step
+from workers.rows import NewSink
+from workers.testing import Aftermath, Wire
+
+TOLD = (NewSink("queue", "replies.acme.one"), NewSink("queue", "replies.acme.two"))
+_FORWARD = {"top": "processed", "left": "processed", "write": "processed", "last": "processed"}
+
+
+def _all_done(after: Aftermath) -> None:
+    # Mail is unsafe: of a call that was cut off nobody knows, and it is not repeated.
+    mail = Step.objects.get(name="mail").state
+    assert mail == "processed" or (after.crash and mail == "skipped")
+    sent = services().count()["mail"]
+    assert sent == 1 if mail == "processed" else sent <= 1
+    effects = dict.fromkeys(["top", "left", "last"], 1) | ({"mail": 1} if sent else {})
+    assert_ended(after, "processed", effects, **_FORWARD, mail=mail)
+    assert Group.objects.count() == 1
+    assert Alert.objects.count() == (mail == "skipped")
+    if mail == "processed":
+        after.assert_same_journal()
+
+
+def _mailed_once(after: Aftermath) -> None:
+    # A start asks for its claim: the message that comes again sends no second mail.
+    mail = Step.objects.get().state
+    sent = services().count()["mail"]
+    assert (mail, sent) in [("processed", 1), ("skipped", 1), ("skipped", 0)]
+    assert mail == "processed" or after.crash is not None
+
+
+def _prepare_undo(wire: Wire) -> None:
+    toy.script["toy.delta"] = always(Permanent("no", "it is refused for good"))
+    toy.script["toy.undoer"] = once(Transient("http_500", "not now"))
+
+
+def _all_undone(after: Aftermath) -> None:
+    # The first try of an undo whose refusal got lost expires instead of failing.
+    after.assert_same_journal(may_lack={"failed"})
+    assert_ended(
+        after,
+        "compensated",
+        dict.fromkeys(["top", "left", "undo_top", "undo_left"], 1),
+        top="compensated",
+        left="compensated",
+        # Nothing undoes it.
+        write="processed",
+        last="error",
+        mail="cancelled",
+        undo_top="processed",
+        undo_left="processed",
+    )
+
+
+SCENARIOS = [
+    Scenario("forward", submit_once("toy_whole", sinks=TOLD), _all_done),
+    Scenario("mail", submit_once("toy_mail"), _mailed_once, brief=("claims.start", "runtime.run")),
+    Scenario("undo", submit_once("toy_whole", sinks=TOLD), _all_undone, prepare=_prepare_undo),
+]

@@ -1,0 +1,229 @@
+"""Crashes on top of trouble: lost and refused messages, outages, deadlines, an answer overdue."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import timedelta
+from unittest.mock import patch
+
+from django.db import OperationalError
+from django.utils import timezone
+
+from tests.crashes.scenario import (
+    Scenario,
+    always,
+    assert_ended,
+    happens_once,
+    services,
+    submit_once,
+)
+from tests.toyflow import agents as toy
+from workers import callbacks, dispatch, supervisor, tokens
+from workers.agent import Deferred
+from workers.exceptions import Unavailable
+from workers.models import Journal, Step
+from workers.store import expiry
+from workers.testing import Aftermath, Clock, Sent, Wire, delays, drops, passes, refuses
+
+Carry = Callable[[Wire, Sent], None]
+_LINE = {"one": "processed", "two": "processed"}
+
+
+def _first(*mishaps: tuple[str, Carry]) -> Callable[[Wire, Clock], None]:
+    """Settle; the first message of each task named meets its mishap, once in all processes."""
+
+    def carry(wire: Wire, message: Sent) -> None:
+        for task, mishap in mishaps:
+            if message.task == task and happens_once(f"{mishap.__name__} {task}"):
+                mishap(wire, message)
+                return
+        passes(wire, message)
+
+    def run(wire: Wire, clock: Clock) -> None:
+        wire.carry = carry
+        wire.run_until_settled(clock)
+
+    return run
+
+
+def _line_done(after: Aftermath) -> None:
+    assert_ended(after, "processed", {"one": 1, "two": 1}, **_LINE)
+    after.assert_same_journal(may_lack={"expired", "claimed", "handed_back", "reply_filed"})
+
+
+def _late_is_stale(after: Aftermath) -> None:
+    assert_ended(after, "processed", {"one": 1, "two": 1}, **_LINE)
+    # It comes after its claim, unless it died with its broker.
+    stale = Journal.objects.filter(event="stale_reply").count()
+    assert stale == 1 if after.crash is None else stale <= 2
+
+
+def _can_be_asked(wire: Wire) -> None:
+    toy.script["toy.asker?"] = lambda call: services().find(call.key)
+
+
+def _paid_once(after: Aftermath) -> None:
+    assert_ended(after, "processed", {"pay": 1}, pay="processed")
+    after.assert_same_journal(may_lack={"expired", "claimed"})
+
+
+def _outage(wire: Wire, clock: Clock) -> None:
+    """Lose a reply, and leave the system alone for so long that the deadline passes."""
+    supervisor.sweep()
+    _until_idle_without_the_first_reply(wire)
+    clock.advance(minutes=10)
+    wire.run_until_settled(clock)
+
+
+def _until_idle_without_the_first_reply(wire: Wire) -> None:
+    def carry(wire: Wire, message: Sent) -> None:
+        is_lost = message.task == dispatch.SETTLE and happens_once("a reply is lost")
+        (drops if is_lost else passes)(wire, message)
+
+    wire.carry = carry
+    wire.run_until_idle()
+
+
+def _failing_sweep(wire: Wire, clock: Clock) -> None:
+    """Settle after a sweep that the database has cut off."""
+    away = OperationalError("the connection is closed")
+    with patch.object(expiry, "expire", side_effect=away), suppress(OperationalError):
+        supervisor.sweep()
+    wire.run_until_settled(clock)
+
+
+def _away(wire: Wire) -> None:
+    toy.script["toy.beta"] = always(Unavailable("http_503", "busy"))
+
+
+def _submit_dated() -> None:
+    submit_once("toy_dated", deadline_at=timezone.now() + timedelta(seconds=60))()
+
+
+def _undone_at_its_deadline(after: Aftermath) -> None:
+    effects = {"one": 1, "undo_one": 1}
+    steps = {"one": "compensated", "two": "cancelled", "undo_one": "processed"}
+    assert_ended(after, "compensated", effects, **steps)
+    events = Journal.objects.filter(step=None).values_list("event", flat=True)
+    assert sorted(events) == [
+        *("compensated", "compensating", "deadline_passed", "started", "submitted")
+    ]
+
+
+def _asks(wire: Wire) -> None:
+    def ask(call: object) -> Deferred:
+        return Deferred(within_seconds=7200, question="is it paid?", escalate_after_seconds=60)
+
+    toy.script["toy.alpha"] = ask
+
+
+def _answered(wire: Wire, clock: Clock) -> None:
+    """Have an operator called, report progress, and answer; whoever died, again."""
+    for _ in range(20):
+        wire.run_for(clock, seconds=90)
+        step = Step.objects.get(name="ask")
+        if step.state == "processed" or (step.deferral and not step.escalate_at):
+            break
+    token = tokens.make(step.idempotency_key)
+    callbacks.progress(token, {"done": "half"})
+    callbacks.complete(token, {"paid": True})
+    wire.run_until_settled(clock)
+
+
+def _answered_once(after: Aftermath) -> None:
+    effects = {"first": 1, "then": 1}
+    assert_ended(after, "processed", effects, first="processed", ask="processed", then="processed")
+    assert Step.objects.get(name="ask").result == {"paid": True}
+    after.assert_same_journal()
+
+
+SCENARIOS = [
+    Scenario(
+        "reply late",
+        submit_once("toy_line"),
+        _late_is_stale,
+        run=_first((dispatch.SETTLE, delays(40))),
+        brief=("settling.settle", "expiry.expire"),
+    ),
+    Scenario(
+        "reply lost",
+        submit_once("toy_line"),
+        _line_done,
+        run=_first((dispatch.SETTLE, drops)),
+        brief=(
+            "expiry.expire",
+            "runtime.run",
+            "claims.start",
+            "settling.settle",
+            "leases.acquire",
+            "leases.release",
+        ),
+    ),
+    Scenario(
+        "broker refuses",
+        submit_once("toy_line"),
+        _line_done,
+        run=_first((dispatch.RUN_BUNDLE, refuses), (dispatch.SETTLE, refuses)),
+        brief=(
+            "claims.hand_back",
+            "replies.file",
+            "settling.advance",
+            "settling.settle",
+            "dispatch.send_bundle",
+        ),
+    ),
+    Scenario(
+        "service is asked",
+        submit_once("toy_queried"),
+        _paid_once,
+        prepare=_can_be_asked,
+        run=_first((dispatch.SETTLE, drops)),
+        brief=(
+            "runtime.probe",
+            "expiry.expire",
+        ),
+    ),
+    Scenario(
+        "outage",
+        submit_once("toy_line"),
+        _line_done,
+        run=_outage,
+        brief=(
+            "expiry.extend_gap",
+            "expiry.expire",
+            "leases.release",
+        ),
+    ),
+    Scenario(
+        "sweep fails",
+        submit_once("toy_line"),
+        _line_done,
+        run=_failing_sweep,
+        brief=(
+            "leases.abandon",
+            "leases.acquire",
+        ),
+    ),
+    Scenario(
+        "deadline passes",
+        _submit_dated,
+        _undone_at_its_deadline,
+        prepare=_away,
+        brief=(
+            "expiry.flag_overdue",
+            "settling.advance",
+        ),
+    ),
+    Scenario(
+        "answer",
+        submit_once("toy_answered"),
+        _answered_once,
+        prepare=_asks,
+        run=_answered,
+        brief=(
+            "answering.answer",
+            "answering.report_progress",
+            "expiry.escalate",
+            "claims.claim_due",
+        ),
+    ),
+]

@@ -1,0 +1,277 @@
+"""Operators' verbs: each is whole or nothing, and repeated by whoever saw no answer."""
+
+from collections.abc import Callable
+from io import StringIO
+from typing import Any
+from unittest.mock import patch
+
+from django.contrib.auth import get_user_model
+from django.core.management import call_command
+from django.test import Client
+from django.utils import timezone
+
+from tests.crashes.scenario import Scenario, always, nothing
+from tests.toyflow import agents as toy
+from workers.exceptions import Permanent, StateError, Unavailable
+from workers.management.commands import restored
+from workers.models import Alert, Flow, Hold, Journal, Process, Step
+from workers.store import alerts, editing, holds, regulating, sql, steering
+from workers.submission import submit
+from workers.testing import Aftermath, Wire
+
+_AWAY = Unavailable("http_503", "closed for an hour", retry_after=3600)
+WHO: dict[str, Any] = {"actor": "operator:ann", "reason": "because"}
+
+
+def _resting(wire: Wire) -> None:
+    """A process whose first step is done, and whose second rests for an hour."""
+    toy.script["toy.beta"] = always(_AWAY)
+    submit("toy_dated", subject="Toy 1", input={})
+    wire.run_until_idle()
+
+
+def _paused(wire: Wire) -> None:
+    _resting(wire)
+    steering.pause(Process.objects.get().pk, **WHO)
+
+
+def _failed(wire: Wire) -> None:
+    toy.script["toy.beta"] = always(Permanent("no", "it is refused for good"))
+    submit("toy_line", subject="Toy 1", input={})
+    wire.run_until_idle()
+
+
+def _editable(wire: Wire) -> None:
+    given = {"customer": {"name": "Ada", "address": "1 High Street"}, "gift": False}
+    submit("toy_editable", subject="Toy 1", input=given)
+
+
+def _admin(wire: Wire) -> None:
+    _resting(wire)
+    get_user_model().objects.create_superuser("ann", password="x")
+
+
+def _failed_and_admin(wire: Wire) -> None:
+    _failed(wire)
+    get_user_model().objects.create_superuser("ann", password="x")
+
+
+def _post(url: str, **form: Any) -> None:
+    """Post a form as the admin shows it; 302 did it, 409 finds it done."""
+    client = Client()
+    client.force_login(get_user_model().objects.get())
+    status = client.post(url, {"reason": "because", **form}).status_code
+    assert status in (302, 409), status
+
+
+#: What the operator's page shows, which was opened before the verb.
+_page: dict[str, Any] = {}
+
+
+def _verb(
+    name: str,
+    state: Callable[[Wire], object],
+    act: Callable[[Process], object],
+    event: str,
+    holds_then: Callable[[], bool],
+    rows: int = 1,
+) -> Scenario:
+    """Return the scenario of a verb that is done once, however often it is asked for."""
+
+    def begin() -> None:
+        process = Process.objects.first()
+        try:
+            act(process)  # type: ignore[arg-type]
+        except StateError:
+            # Of two clicks one does something: it was done before the crash.
+            assert Journal.objects.filter(event=event).exists()
+
+    def check(after: Aftermath) -> None:
+        after.assert_same_journal(may_add=())
+        assert Journal.objects.filter(event=event, actor="operator:ann").count() == rows
+        assert holds_then()
+
+    def prepare(wire: Wire) -> None:
+        state(wire)
+        _page.clear()
+        if event != "lifted":
+            _page["sequence"] = _process().sequence
+
+    return Scenario(name, begin, check, prepare=prepare, run=nothing)
+
+
+def _step(name: str = "two") -> Step:
+    return Step.objects.get(name=name)
+
+
+def _process() -> Process:
+    return Process.objects.get()
+
+
+def _is_hurried() -> bool:
+    not_before = _step().not_before
+    return not_before is not None and not_before <= sql.read_clock()
+
+
+VERBS = [
+    _verb(
+        "pause",
+        _resting,
+        lambda p: steering.pause(p.pk, **WHO),
+        "paused",
+        lambda: _process().paused_at is not None,
+    ),
+    _verb(
+        "unpause",
+        _paused,
+        lambda p: steering.resume(p.pk, **WHO),
+        "unpaused",
+        lambda: _process().paused_at is None,
+    ),
+    _verb(
+        "retry now",
+        _resting,
+        lambda p: steering.retry_now(p.pk, "two", **WHO),
+        "hurried",
+        _is_hurried,
+    ),
+    _verb(
+        "retime",
+        _resting,
+        lambda p: steering.retime(p.pk, "two", 77, **WHO),
+        "retimed",
+        lambda: _step().timeout_seconds == 77,
+    ),
+    _verb(
+        "skip",
+        _resting,
+        lambda p: steering.skip(p.pk, "two", **WHO),
+        "skipped",
+        lambda: (_step().state, _process().state) == ("skipped", "processed"),
+    ),
+    _verb(
+        "complete",
+        _resting,
+        lambda p: steering.complete(p.pk, "two", {"by": "hand"}, **WHO),
+        "processed",
+        lambda: (_step().result, _process().state) == ({"by": "hand"}, "processed"),
+        rows=2,
+    ),
+    _verb(
+        "resubmit",
+        _failed,
+        lambda p: steering.resubmit(p.pk, **_page, **WHO),
+        "resubmitted",
+        lambda: (_step().state, _process().state) == ("pending", "processing"),
+        rows=2,
+    ),
+    _verb(
+        "cancel",
+        _resting,
+        lambda p: steering.undo(p.pk, outcome="cancelled", **_page, **WHO),
+        "compensating",
+        lambda: _process().state == "compensating",
+    ),
+    _verb(
+        "begin again",
+        _resting,
+        lambda p: steering.begin_again(p.pk, "one", **_page, **WHO),
+        "compensating",
+        lambda: _process().renews == ["one", "two"],
+    ),
+    _verb(
+        "edit",
+        _editable,
+        lambda p: editing.edit_input(p.pk, {"gift": True}, **WHO),
+        "input_edited",
+        lambda: _process().input["gift"] is True,
+    ),
+    _verb(
+        "hold",
+        _resting,
+        lambda p: holds.hold("agent", "toy.beta", **WHO),
+        "held",
+        lambda: Hold.objects.get().ended_at is None,
+    ),
+    _verb(
+        "lift",
+        lambda wire: holds.hold("agent", "toy.beta", **WHO),
+        lambda p: holds.lift("agent", "toy.beta", **WHO),
+        "lifted",
+        lambda: Hold.objects.get().ended_at is not None,
+    ),
+    _verb(
+        "set flow",
+        _resting,
+        lambda p: regulating.set_flow("toy.beta", {"window": 7}, **WHO),
+        "flow_set",
+        lambda: Flow.objects.get(agent="toy.beta").window == 7,
+    ),
+    _verb(
+        "set flow in the admin",
+        _admin,
+        lambda p: _post(
+            "/admin/workers/flow/toy.beta/set/",
+            window=7,
+            rate_per_second="",
+            forced="",
+            seen="100:None:None",
+        ),
+        "flow_set",
+        lambda: Flow.objects.get(agent="toy.beta").window == 7,
+    ),
+    _verb(
+        "retime in the admin",
+        _admin,
+        lambda p: _post(
+            f"/admin/workers/process/{p.pk}/steps/two/retime/", seconds=77, seen="30", **_page
+        ),
+        "retimed",
+        lambda: _step().timeout_seconds == 77,
+    ),
+    _verb(
+        "retry all in the admin",
+        _admin,
+        lambda p: _post("/admin/workers/process/retry/", seen=f"{p.pk}:{_page['sequence']}"),
+        "hurried",
+        _is_hurried,
+    ),
+]
+
+
+def _acknowledge() -> None:
+    alerts.acknowledge(Alert.objects.get().pk, get_user_model().objects.get().pk, "seen")
+
+
+def _acknowledged(after: Aftermath) -> None:
+    alert = Alert.objects.get()
+    assert (alert.acknowledged_at is not None, alert.comment) == (True, "seen")
+    after.assert_same_journal(may_add=())
+
+
+def _three_resting(wire: Wire) -> None:
+    toy.script["toy.beta"] = always(_AWAY)
+    for number in range(3):
+        submit("toy_line", subject=f"Toy {number}", input={})
+    wire.run_until_idle()
+    _page["since"] = timezone.now()
+
+
+def _restore() -> None:
+    """Mark what may have happened, in portions of two; whoever died begins again."""
+    with patch.object(restored, "PORTION", 2):
+        call_command("restored", since=_page["since"].isoformat(), stdout=StringIO())
+
+
+def _all_marked(after: Aftermath) -> None:
+    after.assert_same_journal(may_add=())
+    assert Journal.objects.filter(event="restored", step=None).count() == 3
+    assert Step.objects.filter(name="two", is_in_doubt=True).count() == 3
+    assert Alert.objects.get().code == "restored"
+
+
+SCENARIOS = [
+    *VERBS,
+    Scenario("acknowledge", _acknowledge, _acknowledged, prepare=_failed_and_admin, run=nothing),
+    Scenario("restored", _restore, _all_marked, prepare=_three_resting, run=nothing),
+]

@@ -1,0 +1,56 @@
+"""Kill at every point; heal; count.
+
+By default each point of a scenario is tried once, the first time it is reached.  With
+``CRASHES=full`` (``make crashes``) it is tried every time, with both fates of the messages.
+"""
+
+import os
+import time
+
+import pytest
+
+from tests.crashes.everything import EXCUSED, SCENARIOS
+from tests.crashes.report import Report
+from tests.crashes.scenario import Scenario
+from tests.guard.failpoints import stops
+
+pytestmark = pytest.mark.django_db(transaction=True)
+IS_FULL = os.environ.get("CRASHES") == "full"
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
+def test_whatever_dies_heals(scenario: Scenario) -> None:
+    report = Report.of_environment()
+    began = time.monotonic()
+    options = {} if IS_FULL else {"most_hits": 1, "both_fates": False, "points": scenario.brief}
+
+    survey = scenario.crash(
+        progress=lambda done, total: report.progress(scenario.name, done, total), **options
+    )
+
+    assert survey.crashes
+    seconds = time.monotonic() - began
+    report.done(scenario.name, survey.points, len(survey.crashes), seconds)
+
+
+def test_every_point_of_the_code_is_reached() -> None:
+    """A new point without a scenario that reaches it fails here: give it one."""
+    reached = {scenario.name: set(scenario.rehearse().hits) for scenario in SCENARIOS}
+    everywhere = set().union(*reached.values())
+    excused = {stop for stop in stops() if _name(stop) in EXCUSED}
+
+    assert sorted(stops() - everywhere - excused) == []
+    # An excuse that is none any more.
+    assert sorted(excused & everywhere) == []
+
+    # The short run tries all of them as well, somewhere.
+    tried: set[str] = set()
+    for scenario in SCENARIOS:
+        brief = scenario.brief
+        assert set(brief or ()) <= {_name(stop) for stop in reached[scenario.name]}
+        tried |= {stop for stop in reached[scenario.name] if brief is None or _name(stop) in brief}
+    assert sorted(everywhere - tried) == []
+
+
+def _name(stop: str) -> str:
+    return stop.rpartition(":")[0]

@@ -1,0 +1,248 @@
+"""What the doctor says of brokers: real ones with rooms of the tests' own, and stand-ins."""
+
+import subprocess
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pytest
+from celery import current_app
+from kombu import Connection
+
+from sasproject.doctor import broker, connecting, queues, workers
+from tests.services import own_rabbitmq_vhost, own_redis_database
+from workers.dispatch import REPLY_QUEUE
+from workers.doctor import Finding
+
+
+def said(found: Iterable[Finding]) -> list[tuple[str, str]]:
+    return [(str(one.level), one.what) for one in found]
+
+
+def bad(found: Iterable[Finding]) -> list[str]:
+    return [one.what for one in found if str(one.level) in ("warning", "error")]
+
+
+class Broker:
+    """A broker that the Celery app is pointed to."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, url: str, options: Any = None) -> None:
+        self.url = url
+        for name in ("connection_for_write", "connection_for_read"):
+            monkeypatch.setattr(current_app, name, self.connection)
+        self._options = options or {}
+
+    def connection(self, **options: Any) -> Connection:
+        return Connection(self.url, transport_options=self._options, **options)
+
+
+@pytest.fixture
+def rabbit(monkeypatch: pytest.MonkeyPatch) -> Iterator[Broker]:
+    with own_rabbitmq_vhost() as url:
+        yield Broker(monkeypatch, url, {"confirm_publish": True})
+
+
+@pytest.fixture
+def redis(monkeypatch: pytest.MonkeyPatch) -> Iterator[Broker]:
+    with own_redis_database() as url:
+        yield Broker(monkeypatch, url)
+
+
+@pytest.fixture
+def nobody(monkeypatch: pytest.MonkeyPatch) -> Broker:
+    return Broker(monkeypatch, "amqp://shop:hunter2@127.0.0.1:1/shop")
+
+
+def declare(broker: Broker) -> None:
+    with broker.connection() as connection:
+        for queue in current_app.amqp.queues.values():
+            queue(connection.default_channel).declare()
+        connection.default_channel.queue_declare("orders.submissions", durable=True)
+
+
+def test_a_broker_that_is_away_is_told_of_once_and_without_its_password(nobody: Broker) -> None:
+    (found,) = broker.answers()
+
+    assert str(found.level) == "error"
+    assert found.what.startswith("the broker amqp://shop:**@127.0.0.1:1/shop does not answer: ")
+    assert said(broker.confirms_messages()) == said(broker.redis_keeps_messages()) == []
+    assert said(queues.are_read()) == said(workers.answer()) == []
+
+
+def test_rabbitmq_answers_and_confirms(rabbit: Broker) -> None:
+    ((level, what),) = said(broker.answers())
+
+    assert (level, what.split()[0]) == ("ok", "RabbitMQ")
+    assert said(broker.confirms_messages()) == [
+        ("ok", "the broker takes, confirms and delivers a message")
+    ]
+    assert said(broker.redis_keeps_messages()) == []
+    assert _queues_of(rabbit) == []
+
+
+def _queues_of(rabbit: Broker) -> list[str]:
+    vhost = rabbit.url.rsplit("/", 1)[1]
+    command = ["rabbitmqctl", "-q", "list_queues", "-p", vhost, "name", "--no-table-headers"]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+
+
+def test_a_login_that_may_make_no_such_queue_is_no_error(rabbit: Broker) -> None:
+    vhost = rabbit.url.rsplit("/", 1)[1]
+    subprocess.run(
+        ["rabbitmqctl", "-q", "set_permissions", "-p", vhost, "guest", "^$", ".*", ".*"],
+        check=True,
+        capture_output=True,
+    )
+
+    assert [level for level, _ in said(broker.confirms_messages())] == ["info"]
+
+
+def test_a_message_that_a_policy_drops_is_told_of(rabbit: Broker) -> None:
+    vhost = rabbit.url.rsplit("/", 1)[1]
+    policy = '{"message-ttl": 0}'
+    subprocess.run(
+        ["rabbitmqctl", "-q", "set_policy", "-p", vhost, "drop", "^sas", policy],
+        check=True,
+        capture_output=True,
+    )
+
+    assert said(broker.confirms_messages()) == [
+        ("error", "a message the broker confirmed is not in its queue")
+    ]
+
+
+def test_queues_that_are_missing_unread_and_read(rabbit: Broker) -> None:
+    missing = bad(queues.are_read())
+    assert "there is no queue sas.agents" in missing
+    assert "there is no queue orders.submissions" in missing
+    assert "there is no queue celery" not in missing
+
+    declare(rabbit)
+    assert f"nobody reads the queue {REPLY_QUEUE}" in bad(queues.are_read())
+
+    with rabbit.connection() as connection:
+        channel = connection.channel()
+        for name in [*current_app.amqp.queues, "orders.submissions"]:
+            channel.basic_consume(name, callback=lambda message: None)
+        assert bad(queues.are_read()) == []
+        assert said(queues.are_read())[0][1].endswith("queues are there and read")
+
+
+def test_a_queue_nobody_keeps_up_with(rabbit: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    declare(rabbit)
+    monkeypatch.setattr(queues, "MANY_MESSAGES", 1)
+    with rabbit.connection() as connection:
+        channel = connection.channel()
+        for name in [*current_app.amqp.queues, "orders.submissions"]:
+            channel.basic_qos(0, 1, False)
+            channel.basic_consume(name, callback=lambda message: None)
+        with connection.Producer() as producer:
+            for _ in range(3):
+                producer.publish({}, exchange="", routing_key=REPLY_QUEUE, confirm_timeout=3)
+        assert bad(queues.are_read()) == [f"2 messages wait in {REPLY_QUEUE}"]
+
+
+def test_redis_and_what_else_lies_in_its_database(redis: Broker) -> None:
+    told = [one.what for one in broker.redis_keeps_messages()]
+    assert told[0].split()[0] in ("Redis", "Valkey")
+    assert not any("somebody else" in what for what in told)
+
+    with redis.connection() as connection:
+        client = connection.default_channel.client
+        client.lpush("sas.agents\x06\x163", "a message of ours")
+        client.set("shop:cache:1", "x")
+    found = bad(broker.redis_keeps_messages())
+    assert any("'shop:cache:1' for one" in what for what in found)
+    assert bad(queues.are_read()) == []
+
+
+@pytest.mark.parametrize(
+    ("facts", "found"),
+    [
+        ({"maxmemory_policy": "noeviction", "aof_enabled": 1}, []),
+        (
+            {"maxmemory_policy": "allkeys-lru", "aof_enabled": 1},
+            ["Redis evicts by allkeys-lru when its memory is full"],
+        ),
+        ({"aof_enabled": 0}, ["Redis writes no append-only file"]),
+    ],
+)
+def test_what_redis_may_lose(facts: dict[str, Any], found: list[str]) -> None:
+    assert bad(broker._of_redis(facts)) == found
+
+
+@pytest.mark.parametrize(
+    ("version", "level"), [("3.7.28", "warning"), ("3.10.8", None), ("4.3.0-rc.1", None)]
+)
+def test_an_old_rabbitmq(version: str, level: str | None) -> None:
+    facts = {"product": "RabbitMQ", "version": version}
+    transport = type("Transport", (), {"driver_type": "amqp"})
+    connection = type(
+        "Connection",
+        (),
+        {"transport": transport, "connection": type("Amqp", (), {"server_properties": facts})},
+    )
+
+    levels = [str(one.level) for one in broker._of_server(connection)]
+
+    assert levels == (["ok", level] if level else ["ok"])
+
+
+def test_a_connection_is_closed_whatever_happens(rabbit: Broker) -> None:
+    with pytest.raises(RuntimeError), connecting.connected() as connection:
+        raise RuntimeError
+    assert not connection.connected
+
+
+PREFORK = {"implementation": "celery.concurrency.prefork:TaskPool", "max-concurrency": 4}
+SOLO = {"implementation": "celery.concurrency.solo:TaskPool", "max-concurrency": 1}
+
+
+@pytest.mark.parametrize(
+    ("stats", "served", "found"),
+    [
+        ({}, {}, [("warning", "no worker answers")]),
+        (
+            {"agents@a": {"pool": PREFORK}, "scheduler@a": {"pool": PREFORK}},
+            {"agents@a": [{"name": "sas.agents"}], "scheduler@a": [{"name": "sas.replies"}]},
+            [("ok", "2 workers answer, with 4 processes for agents")],
+        ),
+        (
+            {"a@a": {"pool": SOLO}},
+            {"a@a": [{"name": "sas.agents"}]},
+            [
+                ("warning", "a@a has the pool celery.concurrency.solo"),
+                ("ok", "1 workers answer, with 1 processes for agents"),
+                ("info", "SAS_AGENT_SLOTS is 4, and 1 processes serve agents"),
+            ],
+        ),
+    ],
+    ids=["none", "good", "solo"],
+)
+def test_workers_that_answer(
+    redis: Broker,
+    monkeypatch: pytest.MonkeyPatch,
+    stats: dict[str, Any],
+    served: dict[str, Any],
+    found: list[tuple[str, str]],
+) -> None:
+    class Inspect:
+        def __init__(self, **options: Any) -> None: ...
+
+        def stats(self) -> dict[str, Any]:
+            return stats
+
+        def active_queues(self) -> dict[str, Any]:
+            return served
+
+    monkeypatch.setattr(current_app.control, "inspect", Inspect)
+    monkeypatch.setitem(current_app.conf.changes, "worker_enable_remote_control", True)
+
+    assert said(workers.answer()) == found
+
+
+def test_workers_are_not_asked_where_they_would_not_answer(
+    redis: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(current_app.conf.changes, "worker_enable_remote_control", False)
+
+    assert [level for level, _ in said(workers.answer())] == ["info"]

@@ -1,0 +1,229 @@
+"""The doctor never hangs, never fails, and prints no secret."""
+
+import io
+import json
+import threading
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.test import override_settings
+
+from workers import doctor
+from workers.doctor import Finding, Level, Need, Probe, examination, examine, ok, warning
+from workers.doctor.secrets import masked
+from workers.management.commands import doctor as command
+
+
+def good() -> Iterable[Finding]:
+    yield ok("all is well")
+
+
+def bad() -> Iterable[Finding]:
+    yield warning("it leaks", "the floor gets wet", "close the tap")
+
+
+def failing() -> Iterable[Finding]:
+    yield ok("so far")
+    raise RuntimeError("amqp://shop:hunter2@mq/shop is gone")
+
+
+def ending() -> Iterable[Finding]:
+    raise SystemExit(3)
+
+
+def a_probe(look: doctor.registry.Look, needs: Need = Need.NOTHING, group: str = "shop") -> Probe:
+    return Probe(group, getattr(look, "__name__", "look"), look, needs)
+
+
+def test_every_app_s_probes_are_found_and_in_order() -> None:
+    groups = list(dict.fromkeys(one.group for one in doctor.probes()))
+
+    assert groups == list(doctor.registry.GROUPS)
+    assert all(one.look.__doc__ for one in doctor.probes())
+
+
+def test_a_probe_that_fails_is_told_of_and_the_others_go_on() -> None:
+    told = list(examine([a_probe(failing), a_probe(ending), a_probe(good)]))
+
+    assert [(one.probe, str(one.finding.level)) for one in told] == [
+        ("failing", "error"),
+        ("ending", "error"),
+        ("good", "ok"),
+    ]
+    assert "failed: RuntimeError: amqp://shop:***@mq/shop is gone" in told[0].finding.what
+    assert "hunter2" not in str(told)
+
+
+def test_a_probe_that_hangs_is_left_behind() -> None:
+    release = threading.Event()
+
+    def hanging() -> Iterable[Finding]:
+        release.wait(60)
+        return []
+
+    told = list(examine([a_probe(hanging), a_probe(good)], seconds=0.05))
+    release.set()
+
+    assert [str(one.finding.level) for one in told] == ["error", "ok"]
+    assert "has not ended within 0.05 s" in told[0].finding.what
+
+
+def refuse() -> list[Finding]:
+    raise ConnectionError
+
+
+@pytest.mark.parametrize(
+    ("missing", "left", "said"),
+    [
+        ("_touch_database", ["nothing"], "2 probes were left out: the database does not answer"),
+        (
+            "_touch_tables",
+            ["nothing", "database"],
+            "1 probes were left out: migrations are not applied",
+        ),
+    ],
+)
+def test_what_a_probe_needs_and_is_not_there_leaves_it_out(
+    monkeypatch: pytest.MonkeyPatch, missing: str, left: list[str], said: str
+) -> None:
+    monkeypatch.setattr(examination, "_touch_database", list)
+    monkeypatch.setattr(examination, "_touch_tables", list)
+    probes = [Probe("shop", need.name.lower(), good, need) for need in Need]
+    assert [one.probe for one in examine(probes)] == ["nothing", "database", "tables"]
+
+    monkeypatch.setattr(examination, missing, refuse)
+    told = list(examine(probes))
+
+    assert [one.probe for one in told] == [*left, "left_out"]
+    assert (told[-1].finding.what, told[-1].finding.level) == (said, Level.ERROR)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "amqp://shop:hunter2@mq:5672/shop is away",
+        "password=hunter2 was refused",
+        "redis://:hunter2@h/0",
+        "postgres://shop:other-secret@db/shop",
+        "the key of the site is well-guarded-key",
+        "hunter/2 as the URL has it: hunter%2F2",
+    ],
+)
+def test_no_secret_gets_through(text: str) -> None:
+    urls = "amqp://shop:hunter2@mq:5672/shop;amqp://shop:hunter%2F2@mq2:5672/shop"
+    with override_settings(SECRET_KEY="well-guarded-key", CELERY_BROKER_URL=urls):
+        shown = masked(text)
+
+    assert "***" in shown
+    for secret in ("hunter2", "hunter%2F2", "hunter/2", "other-secret", "well-guarded-key"):
+        assert secret not in shown
+
+
+def test_a_url_without_a_password_stays_readable() -> None:
+    assert masked("https://acme.example/x?a=b@c") == "https://acme.example/x?a=b@c"
+
+
+Run = Callable[..., tuple[str, int]]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run the command with probes of the test; return what it printed, and its exit code."""
+
+    def running(*words: str, looks: Iterable[Any] = (good,), tty: bool = False) -> tuple[str, int]:
+        monkeypatch.setattr(command.doctor, "probes", lambda: [a_probe(look) for look in looks])
+        out = io.StringIO()
+        monkeypatch.setattr(out, "isatty", lambda: tty)
+        try:
+            call_command("doctor", *words, stdout=out)
+        except SystemExit as end:
+            return out.getvalue(), int(str(end.code))
+        return out.getvalue(), 0
+
+    return running
+
+
+def test_each_finding_is_told_with_its_reason_and_remedy(run: Run) -> None:
+    assert run(looks=[good, bad]) == (
+        "shop\n"
+        "  ok      all is well\n"
+        "  warning it leaks\n"
+        "          why: the floor gets wet\n"
+        "          do: close the tap\n"
+        "0 errors, 1 warnings.\n",
+        0,
+    )
+
+
+@pytest.mark.parametrize(
+    ("looks", "words", "code"),
+    [
+        ([good], (), 0),
+        ([good], ("--fail-level", "warning"), 0),
+        ([bad], (), 0),
+        ([bad], ("--fail-level", "warning"), 1),
+        ([failing], (), 1),
+        ([failing], ("--fail-level", "warning"), 1),
+        ([failing], ("--json",), 1),
+    ],
+)
+def test_the_exit_code_says_how_bad_it_is(
+    run: Run, looks: list[Any], words: tuple[str, ...], code: int
+) -> None:
+    assert run(*words, looks=looks)[1] == code
+
+
+def test_json_is_one_object(run: Run) -> None:
+    text, _ = run("--json", looks=[good, bad])
+
+    assert json.loads(text) == {
+        "worst": "warning",
+        "errors": 0,
+        "warnings": 1,
+        "findings": [
+            {
+                "group": "shop",
+                "probe": "good",
+                "level": "ok",
+                "what": "all is well",
+                "why": "",
+                "remedy": "",
+            },
+            {
+                "group": "shop",
+                "probe": "bad",
+                "level": "warning",
+                "what": "it leaks",
+                "why": "the floor gets wet",
+                "remedy": "close the tap",
+            },
+        ],
+    }
+
+
+def test_quiet_leaves_out_what_is_well(run: Run) -> None:
+    text, _ = run("--quiet", looks=[good, bad])
+
+    assert "all is well" not in text
+    assert "it leaks" in text
+
+
+def test_colours_are_for_terminals_that_want_them(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert "\x1b[33mwarning\x1b[0m" in run(looks=[bad], tty=True)[0]
+    assert "\x1b" not in run(looks=[bad])[0]
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b" not in run(looks=[bad], tty=True)[0]
+
+
+def test_a_group_that_is_not_there_is_refused_with_those_that_are(run: Run) -> None:
+    with pytest.raises(CommandError, match=r"no group 'database'\. Groups: shop"):
+        run("--only", "database")
+
+
+def test_system_checks_are_told_of_and_do_not_end_it() -> None:
+    assert command.Command.requires_system_checks == ()

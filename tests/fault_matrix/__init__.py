@@ -1,0 +1,1 @@
+"""Which faults are survived, and the tests that show it."""

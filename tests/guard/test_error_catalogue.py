@@ -1,0 +1,155 @@
+"""The error catalogue has every message of the code, and no other."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from orders.api.problems import TITLES
+from tests.guard.messages import FILLED_IN, assigned, coded, given, raised, translated
+from workers import exceptions, policies
+from workers.exceptions import SASError
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "errors.md"
+#: What `storable` says of an agent's result, it says of an answer from outside, too.
+RESULT = re.compile("An agent's result ")
+FAULTS = ("Permanent", "Transient", "Unavailable", "Refused")
+
+
+#: What the shop's pages say when nothing is wrong.
+NO_TROUBLE = {
+    *("Your name", "E-mail", "Delivery address", "Quantity", "Quantity of …", "Your orders"),
+    *("We send the confirmation here.", "… is in your basket."),
+    "If there are orders for …, their links are on the way to it.",
+}
+
+
+def sections() -> dict[str, str]:
+    parts = re.split(r"^## (.+)$", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def listed(section: str) -> list[str]:
+    """Return the first cell of every row of a section's tables, where it is code."""
+    found = re.findall(r"^\| (`+) ?(.+?) ?\1 \|", sections()[section], re.MULTILINE)
+    return [text for _, text in found]
+
+
+def http() -> set[str]:
+    return raised("HttpError", 1, "orders/api") | raised("problem", 1, "orders/api")
+
+
+def fields() -> set[str]:
+    """Return what is said of a field of an order, at every door."""
+    return (
+        raised("ValueError", 0, "orders/schemas.py", "orders/api/orders.py")
+        | assigned("errors", "orders/submission.py")
+        | assigned("SubmissionRefused", "orders/submission.py")
+        | given("_problems", "orders/telling.py", place=1)
+        | given("problem_of_url", "workers/addresses.py")
+        | raised("__init__", 0, "orders/submission.py")
+    )
+
+
+def answers() -> set[str]:
+    said = raised("MessageError", 0, "workers/messages.py")
+    return raised("BadToken", 0, "workers") | {text for text in said if RESULT.match(text)}
+
+
+def wire() -> set[str]:
+    said = raised("MessageError", 0, "workers/messages.py")
+    return {text for text in said if not RESULT.match(text)}
+
+
+def webhooks() -> set[str]:
+    names = ("BadSignature", "NoSecret", "WebhookRefused")
+    return {text for name in names for text in raised(name, 0, "workers")}
+
+
+def undelivered() -> set[str]:
+    return (
+        raised("Undelivered", 0, "workers")
+        | raised("NotSent", 0, "workers")
+        | raised("give_up", 1, "workers")
+    )
+
+
+def shown_to_buyers() -> set[str]:
+    return translated("orders/forms.py", "orders/views", "orders/basket.py") - NO_TROUBLE
+
+
+def commands() -> set[str]:
+    places = ("orders", "workers", "sasproject")
+    return raised("CommandError", 0, *places) | raised("NoToken", 0, "orders")
+
+
+def stack() -> set[str]:
+    return raised("StackError", 0, "sasproject")
+
+
+def states() -> set[str]:
+    return raised("StateError", 0, "orders", "workers") | raised("ReturnRefused", 0, "orders")
+
+
+def admin() -> set[str]:
+    return raised("ValidationError", 0, "orders/admin", "workers/admin") | raised(
+        "NotNow", 0, "orders"
+    )
+
+
+def faults() -> set[str]:
+    literal = {code for name in FAULTS for code in raised(name, 0, "orders", "workers")}
+    return literal | coded("workers") | {policies.CONDITION_FAILED}
+
+
+def declarations() -> set[str]:
+    return raised("WorkflowError", 0, "workers") | raised("BadSetting", 0, "workers")
+
+
+#: Section -> what the code says there.
+CATALOGUE: dict[str, Callable[[], set[str]]] = {
+    "What the HTTP API says": http,
+    "A body that is not read": lambda: raised("BadJson", 0, "orders/strict_json.py"),
+    "A field of an order": fields,
+    "A message of the submission queue": lambda: raised("because", 1, "orders"),
+    "An answer by callback": answers,
+    "A webhook of a service": webhooks,
+    "A status that does not arrive": undelivered,
+    "The shop's pages": shown_to_buyers,
+    "Orders that a state forbids": states,
+    "The admin's forms": admin,
+    "Commands": commands,
+    "The stack": stack,
+    "Faults of steps": faults,
+    "Messages between Scheduler and Agents": wire,
+    "Declarations and settings": declarations,
+}
+
+
+@pytest.mark.parametrize("section", CATALOGUE)
+def test_every_message_has_its_line_and_no_line_is_of_nothing(section: str) -> None:
+    said, rows = CATALOGUE[section](), listed(section)
+    assert said, "nothing was found in the code"
+    assert len(rows) == len(set(rows)), "a line stands there twice"
+    assert sorted(said - set(rows)) == [], f"errors.md, {section}: these lines are missing"
+    assert sorted(set(rows) - said) == [], f"errors.md, {section}: nothing says this any more"
+
+
+def test_every_status_has_its_line_with_its_title() -> None:
+    rows = re.findall(r"^\| (\d{3}) \| (.+?) \| .+ \|$", sections()["HTTP statuses"], re.MULTILINE)
+    assert {int(status): title for status, title in rows} == TITLES
+
+
+def test_every_exception_has_its_line() -> None:
+    def below(kind: type[SASError]) -> set[str]:
+        return {kind.__name__}.union(*(below(one) for one in kind.__subclasses__()))
+
+    known = {name for name in below(SASError) if hasattr(exceptions, name)} - {"SASError"}
+    known |= {"SubmissionRefused", "KeyReused", "ReturnRefused", "ValueError", "TypeError"}
+    assert set(listed("Exceptions")) == known
+
+
+def test_what_is_filled_in_is_written_one_way() -> None:
+    assert not re.search(r"\.\.\. ?[a-z]", "".join(listed("Commands")))
+    assert FILLED_IN in PAGE.read_text(encoding="utf-8")

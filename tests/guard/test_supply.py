@@ -1,0 +1,74 @@
+"""What is installed with us: named with its licence, and looked up honestly."""
+
+import json
+import subprocess
+from typing import Any
+
+import pytest
+
+from tests import audit, dependencies
+
+OPEN = ("MIT", "BSD", "Apache", "ISC", "PSF", "MPL", "LGPL", "Artistic", "0BSD", "Unlicense", "CC0")
+
+
+def test_the_page_of_dependencies_is_up_to_date() -> None:
+    shown = dependencies.PAGE.read_text(encoding="utf-8").splitlines()
+
+    # What is not installed on this machine or by this Python may stand there, too.
+    assert [line for line in dependencies.page().splitlines() if line not in shown] == []
+    every = {name for file in dependencies.FILES for name in dependencies.pinned(file)}
+    named = {line.split("|")[1].strip() for line in shown if line.startswith("| ")}
+    assert named - every == {"Package"}
+
+
+def test_every_licence_is_known_and_open() -> None:
+    for licences in dependencies.rows().values():
+        for name, said in licences.items():
+            assert said.startswith(OPEN), f"{name}: {said}"
+
+
+def done(*packages: dict[str, Any], text: str | None = None, stderr: str = "") -> audit.Run:
+    out = json.dumps({"dependencies": packages, "fixes": []}) if text is None else text
+    return lambda file: subprocess.CompletedProcess([file], 0, out, stderr)
+
+
+GOOD = {"name": "django", "version": "5.2.19", "vulns": []}
+BAD = {
+    "name": "django",
+    "version": "5.2.0",
+    "vulns": [{"id": "PYSEC-1", "fix_versions": ["5.2.1"], "aliases": []}],
+}
+UNKNOWN = {"name": "django", "skip_reason": "not found on PyPI"}
+
+
+@pytest.mark.parametrize(
+    ("run", "code", "said"),
+    [
+        (done(GOOD), 0, "r.txt: 1 packages without a known one\n"),
+        (
+            done(GOOD, UNKNOWN),
+            0,
+            "r.txt: 1 packages without a known one, 1 could not be looked up\n",
+        ),
+        (done(BAD), 1, "django 5.2.0: PYSEC-1, mended in 5.2.1\n"),
+        (done(UNKNOWN), 0, "r.txt: NOT audited: its service knows none of the packages\n"),
+        (
+            done(text="", stderr="a\nConnectionError: no route"),
+            0,
+            "r.txt: NOT audited: ConnectionError: no route\n",
+        ),
+    ],
+)
+def test_nobody_is_reassured_by_what_was_not_looked_up(
+    capsys: pytest.CaptureFixture[str], run: audit.Run, code: int, said: str
+) -> None:
+    assert audit.tell("r.txt", audit.audit("r.txt", run)) == code
+    assert capsys.readouterr().out == said
+
+
+def test_a_service_that_hangs_is_given_up(capsys: pytest.CaptureFixture[str]) -> None:
+    def hang(file: str) -> Any:
+        raise subprocess.TimeoutExpired(file, audit.SECONDS)
+
+    assert audit.tell("r.txt", audit.audit("r.txt", hang)) == 0
+    assert "NOT audited: no answer within 180 s" in capsys.readouterr().out

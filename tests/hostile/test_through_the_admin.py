@@ -1,0 +1,99 @@
+"""The corpus in the admin: as what was stored, in every place that a stranger's text gets to."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.contrib import admin
+from django.test import Client
+from django.urls import reverse
+from django.utils.html import escape
+
+from orders.consumer.handling import handle
+from orders.consumer.message import Message
+from tests.admin.conftest import alert_about, note, order_in_error
+from tests.api.conftest import Caller
+from tests.factories import ProductFactory
+from tests.hostile import corpus
+from workers.models import Process
+
+LISTS = {
+    meta.label_lower: reverse(f"admin:{meta.app_label}_{meta.model_name}_changelist")
+    for meta in (model._meta for model in admin.site._registry)
+    if meta.app_label in ("orders", "workers")
+}
+
+
+@pytest.fixture
+def root(db: None, django_user_model: Any) -> Client:
+    """Somebody who may see every list."""
+    client = Client(raise_request_exception=False)
+    client.force_login(django_user_model.objects.create_superuser("root"))
+    return client
+
+
+def assert_inert(page: str, text: str) -> None:
+    if escape(text) != text:
+        assert text not in page
+    assert not re.search(r"<(script>|svg/|img src=x)", page)
+
+
+@pytest.mark.parametrize("name", corpus.LEGAL)
+def test_a_text_in_every_place_it_can_be_stored_in(
+    root: Client, acme: Caller, quiet: Callable[..., None], name: str
+) -> None:
+    text = corpus.LEGAL[name]
+    fault = {"kind": "permanent", "code": "odd", "message": text}
+    order = order_in_error(fault=fault)
+    order.customer_name = order.customer_address = text
+    order.reference = order.submission_key = text[:100]
+    order.save()
+    Process.objects.filter(pk=order.process_id).update(subject=text, input={text: [text]})
+    note(order, "failed", actor=text[:100], detail={"message": text})
+    alert_about(order, message=text)
+    ProductFactory(sku="TEXT", name=text, description=text)
+    headers = {"client": text, "token": text, text: text}
+    letter = handle(Message(text.encode(), {"message_id": text, "app_id": text}, headers)).letter
+    assert letter is not None
+
+    pages = [
+        *LISTS.values(),
+        reverse("admin:index"),
+        reverse("admin:orders_order_change", args=[order.number]),
+        reverse("admin:workers_process_change", args=[order.process_id]),
+        reverse("admin:orders_deadletter_change", args=[letter.pk]),
+    ]
+    for page in pages:
+        answer = root.get(page)
+        assert answer.status_code == 200, page
+        assert_inert(answer.content.decode(), text)
+    for page in (LISTS["orders.order"], pages[-3]):
+        assert escape(text) in root.get(page).content.decode()
+    for place in ("orders.order", "orders.deadletter", "orders.product"):
+        answer = root.get(LISTS[place], {"q": text})
+        assert answer.status_code == 200
+        assert_inert(answer.content.decode(), text)
+    quiet()
+
+
+def test_every_dead_letter_has_its_page(root: Client, acme: Caller) -> None:
+    for body in (*corpus.OVERSIZED.values(), *(body for body, _ in corpus.UNREADABLE.values())):
+        letter = handle(Message(body, {"message_id": "key-1"}, {"token": acme.token})).letter
+        assert letter is not None
+        answer = root.get(reverse("admin:orders_deadletter_change", args=[letter.pk]))
+        assert answer.status_code == 200
+        assert acme.token not in answer.content.decode()
+    answer = root.get(LISTS["orders.deadletter"])
+    assert answer.status_code == 200
+    assert acme.token not in answer.content.decode()
+
+
+@pytest.mark.parametrize("label", LISTS)
+def test_no_list_answers_questions_about_other_tables(
+    root: Client, acme: Caller, label: str
+) -> None:
+    for parameter in ("process__steps__idempotency_key__startswith", "tokens__digest__startswith"):
+        answer = root.get(LISTS[label], {parameter: "a"}, follow=True)
+        # Refused, or led back to the whole list, with a word that it was not understood.
+        assert answer.status_code == 400 or answer.redirect_chain

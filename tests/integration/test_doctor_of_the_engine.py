@@ -1,0 +1,410 @@
+"""What the doctor says of the engine's rows: in the bad state, and in the good one."""
+
+from collections.abc import Callable, Iterable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import override_settings
+from django.utils import timezone
+from django_celery_beat.models import PeriodicTask
+
+from tests.factories import ProcessFactory, StepFactory
+from workers import schedule
+from workers.doctor import Finding, agents, alerts, backlog, database, duties, files, tables
+from workers.doctor import settings as of_settings
+from workers.models import Alert, Flow, Lease, Process, Sink, Step
+from workers.store import holds, leases, pruning, sql
+from workers.submission import submit
+
+pytestmark = pytest.mark.django_db
+
+
+def said(found: Iterable[Finding]) -> list[tuple[str, str]]:
+    return [(str(one.level), one.what) for one in found]
+
+
+def levels(found: Iterable[Finding]) -> list[str]:
+    return [str(one.level) for one in found]
+
+
+def ago(**duration: float) -> Any:
+    return timezone.now() - timedelta(**duration)
+
+
+def test_every_finding_that_is_bad_says_why_and_what_to_do() -> None:
+    # The bad states of this module, all at once.
+    Lease.objects.all().delete()
+    PeriodicTask.objects.all().delete()
+    Flow.objects.filter(agent="toy.alpha").delete()
+    Flow.objects.filter(agent="toy.beta").update(window=0)
+    ProcessFactory(state="error")
+    looks = (duties.are_scheduled, duties.sweep_and_poll_are_performed, agents.have_flow_rows)
+    looks += (agents.may_be_claimed, backlog.processes_by_state)
+    found = [one for look in looks for one in look() if one.level in ("warning", "error")]
+
+    assert len(found) == 8
+    assert all(one.what and one.why and one.remedy for one in found)
+
+
+class TestDuties:
+    def test_they_are_there_after_migrate(self) -> None:
+        schedule.ensure()
+        assert levels(duties.are_scheduled()) == ["ok"]
+
+    @pytest.mark.parametrize("name", [schedule.SWEEP_NAME, schedule.POLL_NAME, schedule.PRUNE_NAME])
+    def test_one_that_is_off_or_gone_is_named(self, name: str) -> None:
+        schedule.ensure()
+        PeriodicTask.objects.filter(name=name).update(enabled=False)
+        assert said(duties.are_scheduled()) == [
+            ("warning", f"the periodic task {name!r} is switched off")
+        ]
+        PeriodicTask.objects.filter(name=name).delete()
+        assert said(duties.are_scheduled()) == [("warning", f"there is no periodic task {name!r}")]
+
+    def test_a_sweep_that_is_late_and_a_poll_that_never_was(self) -> None:
+        now = timezone.now()
+        Lease.objects.create(name=leases.SWEEP, performed_at=now - timedelta(seconds=60))
+        (sweep, poll) = duties.sweep_and_poll_are_performed()
+        assert (str(sweep.level), str(poll.level)) == ("error", "error")
+        assert sweep.what.startswith("the last sweep is 6")
+        assert poll.what == "the last poll was never performed"
+
+    def test_duties_in_time(self) -> None:
+        for name in (leases.SWEEP, leases.POLL):
+            Lease.objects.create(name=name, performed_at=timezone.now())
+        assert levels(duties.sweep_and_poll_are_performed()) == ["ok", "ok"]
+
+    @pytest.mark.parametrize(
+        ("hours", "level"), [(None, ["info"]), (23, []), (25, ["warning"])], ids=str
+    )
+    def test_pruning(self, hours: float | None, level: list[str]) -> None:
+        if hours is not None:
+            Lease.objects.create(name=pruning.JOURNALS, performed_at=ago(hours=hours))
+        assert levels(duties.pruning_is_performed()) == level
+
+
+class TestAgents:
+    def test_nothing_stands_in_the_way(self) -> None:
+        assert levels(agents.may_be_claimed()) == ["ok"]
+        assert said(agents.have_flow_rows()) == []
+
+    @pytest.mark.parametrize(
+        ("columns", "what"),
+        [
+            ({"window": 0}, "the window of toy.alpha is 0"),
+            ({"forced": "open"}, "the breaker of toy.alpha is forced open"),
+            ({"forced": "closed"}, "the breaker of toy.alpha is forced closed"),
+            ({"breaker": True}, "the breaker of toy.alpha opened 10 min ago"),
+        ],
+    )
+    def test_what_is_not_claimed(self, columns: dict[str, Any], what: str) -> None:
+        if columns.pop("breaker", False):
+            columns = {"opened_at": ago(minutes=10), "open_until": timezone.now()}
+        Flow.objects.filter(agent="toy.alpha").update(**columns)
+        assert said(agents.may_be_claimed()) == [("warning", what)]
+
+    def test_a_hold(self) -> None:
+        holds.hold("agent", "toy.alpha", actor="operator:olga", reason="they asked")
+        (found,) = agents.may_be_claimed()
+        assert "agent toy.alpha is held, by operator:olga" in found.what
+        assert "they asked" in found.why
+        holds.lift("agent", "toy.alpha", actor="operator:olga", reason="over")
+        assert levels(agents.may_be_claimed()) == ["ok"]
+
+    def test_an_agent_without_a_row(self) -> None:
+        Flow.objects.filter(agent="toy.alpha").delete()
+        assert said(agents.have_flow_rows()) == [("error", "agents without a flow row: toy.alpha")]
+
+    def test_an_unsafe_call_that_outlasts_a_shutdown(self) -> None:
+        with override_settings(SAS_SHUTDOWN_SECONDS=600):
+            assert said(agents.end_before_a_stopped_worker()) == []
+        assert levels(agents.end_before_a_stopped_worker()) == ["info"]
+
+
+class TestBacklog:
+    def test_pending_for_long(self) -> None:
+        StepFactory(pending=True, agent="toy.alpha", not_before=ago(seconds=301))
+        StepFactory(pending=True, agent="toy.beta", not_before=ago(seconds=200))
+        StepFactory(pending=True, agent="toy.gamma", not_before=ago(seconds=-999))
+        (late, total) = backlog.pending_steps_are_claimed()
+        assert late.what.startswith("1 steps of toy.alpha wait to be claimed, the oldest for 30")
+        assert (str(late.level), total.what) == ("warning", "2 steps wait to be claimed")
+
+    @pytest.mark.parametrize(("seconds", "level"), [(20, []), (40, ["error"])])
+    def test_started_and_forgotten(self, seconds: float, level: list[str]) -> None:
+        step = StepFactory(started=True)
+        Step.objects.filter(pk=step.pk).update(
+            started_at=ago(seconds=99), complete_by=ago(seconds=seconds)
+        )
+        assert levels(backlog.started_steps_end()) == level
+        Step.objects.filter(pk=step.pk).update(reply={"result": {}})
+        assert levels(backlog.started_steps_end()) == []
+        assert levels(backlog.filed_replies_are_settled()) == level
+
+    def test_claims_nobody_starts(self) -> None:
+        step = StepFactory(claimed=True, agent="press.print")
+        assert said(backlog.claims_are_started()) == []
+        Step.objects.filter(pk=step.pk).update(lost_count=4)
+        assert said(backlog.claims_are_started()) == [
+            ("warning", "1 claims of press.print were sent 5 times and nobody has started them")
+        ]
+
+    def test_processes(self) -> None:
+        assert said(backlog.processes_by_state()) == [("ok", "processes under way: none")]
+        ProcessFactory(state="error")
+        ProcessFactory(state="processed")
+        ProcessFactory(paused_at=timezone.now())
+        assert said(backlog.processes_by_state()) == [
+            ("warning", "1 processes are in error"),
+            ("ok", "processes under way: 1 processing"),
+            ("info", "1 processes are paused"),
+        ]
+
+    def test_submitters(self) -> None:
+        assert levels(backlog.are_told()) == ["ok"]
+        common = {"process": ProcessFactory(), "kind": "queue", "last": 2, "cursor": 1}
+        Sink.objects.create(**common, address="a", next_try_at=ago(seconds=59))
+        assert levels(backlog.are_told()) == ["ok"]
+        Sink.objects.create(**common, address="b", next_try_at=ago(seconds=61))
+        Sink.objects.create(
+            **common, address="c", state="undeliverable", next_try_at=ago(seconds=99)
+        )
+        assert said(backlog.are_told()) == [
+            ("warning", "1 reply queues and webhooks were given up"),
+            ("warning", "1 reply queues and webhooks are due and nobody tells them"),
+        ]
+
+
+def test_alerts_that_are_open() -> None:
+    assert levels(alerts.are_acknowledged()) == ["ok"]
+    now = timezone.now()
+    for cause, done in (("a", None), ("b", None), ("c", now)):
+        Alert.objects.create(
+            cause=cause,
+            code="breaker_open",
+            raised_at=now,
+            last_raised_at=now,
+            acknowledged_at=done,
+        )
+    (found,) = alerts.are_acknowledged()
+    assert found.what.startswith("2 open alerts breaker_open, the first from ")
+
+
+class TestSettings:
+    def test_a_check_that_finds_something(self) -> None:
+        with override_settings(SAS_WINDOW="many", DEBUG=True):
+            found = list(of_settings.system_checks())
+        assert [str(one.level) for one in found] == ["error", "info"]
+        assert found[0].what.startswith("workers.E001: SAS_WINDOW is 'many'")
+
+    def test_outside_debug_those_for_a_deployment_are_asked(self) -> None:
+        with override_settings(DEBUG=False, SECURE_HSTS_SECONDS=0):
+            found = [one.what for one in of_settings.system_checks()]
+        assert any(what.startswith("security.W004") for what in found)
+
+    def test_code_that_orders_need(self) -> None:
+        process = submit("toy_line", subject="Toy 1", input={})
+        assert said(of_settings.code_has_what_orders_need()) == []
+        Process.objects.filter(pk=process.pk).update(version=9)
+        assert levels(of_settings.code_has_what_orders_need()) == ["error"]
+
+
+class TestTables:
+    def test_sizes_are_told(self) -> None:
+        assert levels(tables.sizes())[0] == "info"
+
+    @pytest.mark.parametrize(
+        ("rows", "days", "level"),
+        [(10_000_001, 36_500, ["warning"]), (10_000_001, 365, []), (10_000_000, 36_500, [])],
+    )
+    def test_a_journal_kept_for_good(self, rows: int, days: int, level: list[str]) -> None:
+        with override_settings(SAS_KEEP_JOURNAL_DAYS=days):
+            assert levels(tables._journal(rows)) == level
+
+    def test_what_holds_pruning_back(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        assert said(tables.nothing_holds_pruning_back()) == []
+        monkeypatch.setattr(tables, "MANY_HELD_BACK", 1)
+        process = ProcessFactory(state="processed", finished_at=ago(days=40))
+        Sink.objects.create(
+            process=process, kind="queue", address="a", last=1, next_try_at=timezone.now()
+        )
+        with override_settings(SAS_KEEP_JOURNAL_DAYS=30):
+            assert levels(tables.nothing_holds_pruning_back()) == ["warning"]
+
+
+class TestFiles:
+    @pytest.mark.parametrize(
+        ("free", "level"), [(50 * 1024**2, "error"), (500 * 1024**2, "warning"), (2**31, "ok")]
+    )
+    def test_room(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, free: int, level: str
+    ) -> None:
+        monkeypatch.setattr(
+            files.shutil, "disk_usage", lambda folder: type("Usage", (), {"free": free})
+        )
+        with override_settings(RUN_DIR=tmp_path):
+            assert levels(files.disks_have_room()) == [level]
+
+    def test_a_run_folder_that_is_not_there(self, tmp_path: Path) -> None:
+        with override_settings(RUN_DIR=tmp_path / "gone"):
+            assert levels(files.disks_have_room()) == ["error"]
+
+    def test_the_kind_of_a_disk_is_that_of_the_nearest_mount(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        mounts = tmp_path / "mounts"
+        mounts.write_text(f"a / ext4 rw\nb {tmp_path} nfs4 rw\nc /elsewhere xfs rw\n")
+        monkeypatch.setattr(files, "MOUNTS", mounts)
+        assert files.file_system(tmp_path / "x" / "db.sqlite3") == "nfs4"
+        assert files.file_system(Path("/var/db.sqlite3")) == "ext4"
+        mounts.unlink()
+        assert files.file_system(tmp_path) == ""
+
+    @pytest.mark.sqlite
+    @pytest.mark.parametrize(("kind", "level"), [("nfs4", ["error"]), ("ext4", [])])
+    def test_sqlite_on_a_network_disk(
+        self, monkeypatch: pytest.MonkeyPatch, kind: str, level: list[str]
+    ) -> None:
+        if connection.vendor != "sqlite":
+            pytest.skip("DATABASE_URL is not SQLite")
+        monkeypatch.setattr(files, "file_system", lambda path: kind)
+        assert levels(files.sqlite_is_on_a_local_disk()) == level
+
+
+GOOD = {
+    "fsync": "on",
+    "full_page_writes": "on",
+    "synchronous_commit": "on",
+    "transaction_isolation": "read committed",
+    "statement_timeout": "15s",
+    "lock_timeout": "5s",
+    "idle_in_transaction_session_timeout": "30s",
+    "max_connections": "100",
+    "superuser_reserved_connections": "3",
+    "server_version_num": "150018",
+    "server_version": "15.18",
+    "recovery": False,
+    "used": 40,
+}
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Let the database be a PostgreSQL with these settings, whatever it is."""
+
+    def be(**settings: Any) -> None:
+        facts = {**GOOD, **settings}
+
+        def fetch(statement: str, params: Any = ()) -> list[tuple[Any, ...]]:
+            if statement.startswith("SHOW "):
+                return [(facts[statement.removeprefix("SHOW ")],)]
+            return [(facts["recovery" if "recovery" in statement else "used"],)]
+
+        monkeypatch.setattr(sql, "is_postgres", lambda: True)
+        monkeypatch.setattr(sql, "fetch", fetch)
+
+    return be
+
+
+class TestPostgres:
+    LOOKS = (
+        database.keeps_what_it_confirms,
+        database.isolates_as_the_store_expects,
+        database.limits_what_hangs,
+        database.has_room_for_connections,
+    )
+
+    def look(self) -> list[tuple[str, str]]:
+        found = [one for look in self.LOOKS for one in said(look())]
+        return [(level, what) for level, what in found if level != "ok"]
+
+    @pytest.mark.parametrize(
+        ("settings", "bad"),
+        [
+            ({}, []),
+            ({"fsync": "off"}, [("error", "fsync is off")]),
+            ({"full_page_writes": "off"}, [("error", "full_page_writes is off")]),
+            ({"synchronous_commit": "off"}, [("error", "synchronous_commit is off")]),
+            ({"synchronous_commit": "remote_apply"}, []),
+            ({"recovery": True}, [("error", "this PostgreSQL is a standby")]),
+            (
+                {"transaction_isolation": "serializable"},
+                [("error", "transactions are serializable")],
+            ),
+            ({"lock_timeout": "0"}, [("warning", "lock_timeout is 0, which is no limit")]),
+            ({"used": 78}, [("warning", "78 of 97 connections are in use")]),
+            (
+                {"max_connections": "26"},
+                [
+                    (
+                        "warning",
+                        "23 connections are allowed, and 4 agent processes with everything else"
+                        " may need 24",
+                    )
+                ],
+            ),
+        ],
+    )
+    def test_each_setting_that_matters(
+        self,
+        server: Callable[..., None],
+        settings: dict[str, Any],
+        bad: list[tuple[str, str]],
+    ) -> None:
+        settings = {"used": 10, **settings}
+        server(**settings)
+        assert self.look() == bad
+
+    def test_an_old_server(self, server: Callable[..., None]) -> None:
+        server(server_version_num="130010", server_version="13.10")
+        assert said([database._version()]) == [("error", "PostgreSQL is 13.10")]
+        server()
+        assert said([database._version()]) == [("ok", "PostgreSQL 15.18 answers")]
+
+    @pytest.mark.postgresql
+    def test_the_server_of_the_tests(self) -> None:
+        if connection.vendor != "postgresql":
+            pytest.skip("DATABASE_URL is not PostgreSQL")
+        assert self.look() == []
+        sql.fetch("SELECT set_config('statement_timeout', '0', true)")
+        assert self.look() == [("warning", "statement_timeout is 0, which is no limit")]
+
+
+class TestDatabase:
+    def test_it_answers(self) -> None:
+        (found,) = database.answers()
+        assert str(found.level) == "ok"
+
+    @pytest.mark.parametrize(("seconds", "level"), [(0, "ok"), (60, "warning"), (-60, "warning")])
+    def test_clocks(self, monkeypatch: pytest.MonkeyPatch, seconds: float, level: str) -> None:
+        theirs = sql.read_clock() + timedelta(seconds=seconds)
+        monkeypatch.setattr(sql, "read_clock", lambda now=None: theirs)
+        assert levels(database.clocks_agree()) == [level]
+
+    def test_migrations(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        assert said(database.migrations_are_applied()) == [("ok", "every migration is applied")]
+        from django.db.migrations.recorder import MigrationRecorder
+
+        recorder = MigrationRecorder(connection)
+        recorder.record_applied("workers", "9999_from_the_future")
+        assert levels(database.migrations_are_applied()) == ["ok", "info"]
+        recorder.record_unapplied("workers", "0005_retention")
+        found = [one for one in database.migrations_are_applied() if str(one.level) == "error"]
+        assert "workers.0005_retention" in found[0].what
+
+    @pytest.mark.sqlite
+    def test_sqlite(self) -> None:
+        if connection.vendor != "sqlite":
+            pytest.skip("DATABASE_URL is not SQLite")
+        with override_settings(DEBUG=True):
+            assert said(database.sqlite_is_set_up()) == []
+            sql.fetch("PRAGMA busy_timeout=1000")
+            assert said(database.sqlite_is_set_up()) == [
+                ("warning", "SQLite waits 1 s for its lock")
+            ]
+            sql.fetch("PRAGMA busy_timeout=20000")
+        with override_settings(DEBUG=False):
+            assert levels(database.sqlite_is_set_up()) == ["warning"]

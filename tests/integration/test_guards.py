@@ -1,0 +1,211 @@
+"""Guards that no other test holds: each of these is red without its one (``tests.mutants``)."""
+
+import threading
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.conf import settings
+
+from orders.models import Product, Reservation
+from orders.submission import Customer, Line, place_order
+from tests.integration.conftest import NOW, claim, only
+from tests.toyflow import agents as toy
+from tests.unit.build import a_process, a_step
+from workers import desk, registry, reporting, runtime, scheduler
+from workers.agent import Call, Deadline
+from workers.failpoints import durable
+from workers.messages import Reply, Request
+from workers.models import Flow, Process, Sink, Step
+from workers.rows import NewSink
+from workers.store import claims, expiry, holds, leases, regulating, settling, sinks
+from workers.submission import submit
+
+pytestmark = pytest.mark.django_db
+LATER = NOW + timedelta(seconds=10)
+DEFERRAL = {"seconds": 60.0, "question": "?", "permission": "", "escalate_seconds": None}
+
+
+def begin(found: list[claims.Claim]) -> None:
+    wanted = [(one.step_id, one.claim_id) for one in found]
+    started = claims.start(wanted, timeout_seconds=30, worker="agent", delivery=uuid4(), now=NOW)
+    assert len(started) == len(found)
+
+
+def line(number: int = 1, workflow: str = "toy_line") -> Process:
+    return submit(workflow, subject=f"Toy {number}", input={}, now=NOW)
+
+
+class TestClaims:
+    def test_a_claim_that_was_superseded_hands_nothing_back(self) -> None:
+        process = line()
+        (first,) = claim()
+        claims.hand_back([first], "scheduler", "refused", NOW)
+        (second,) = claim()
+
+        assert claims.hand_back([first], "scheduler", "refused again", NOW) == 0
+
+        step = only(process, "one")
+        assert (step.state, step.claim_id, step.attempt) == ("processing", second.claim_id, 2)
+
+    def test_a_step_whose_reply_is_filed_is_not_expired(self) -> None:
+        over = a_step(complete_by=NOW - timedelta(seconds=5))
+
+        assert expiry.is_expired(over, NOW)
+        assert not expiry.is_expired(replace(over, is_filed=True), NOW)
+
+    def test_waiting_for_a_worker_takes_nothing_of_the_time_of_all_attempts(self) -> None:
+        step = a_step(attempt=2, began_at=NOW - timedelta(seconds=100), total_seconds=500)
+        step.claimed_at, step.started_at = NOW - timedelta(seconds=80), NOW - timedelta(seconds=10)
+
+        a_process(step).fail(step, "failed", "agent", {"kind": "transient", "code": "x"})
+
+        assert step.began_at == NOW - timedelta(seconds=30)
+
+
+class TestRoom:
+    def test_a_step_that_begins_to_wait_makes_room_at_once(self) -> None:
+        Flow.objects.filter(agent="toy.gamma").update(window=1)
+        first, second = line(1, "toy_narrow"), line(2, "toy_narrow")
+        (taken,) = claim()
+        begin([taken])
+        deferral = Reply(taken.step_id, taken.claim_id, 1, deferral=DEFERRAL)
+
+        settled = settling.settle([deferral], "scheduler", NOW)
+
+        assert only(first, "only").deferral is not None
+        assert [one.process_id for one in settled.claims] == [second.pk]
+
+    def test_a_step_that_had_its_room_already_makes_none_twice(self) -> None:
+        Flow.objects.filter(agent="toy.gamma").update(window=1)
+        line(1, "toy_narrow")
+        (taken,) = claim()
+        begin([taken])
+        settling.settle([Reply(taken.step_id, taken.claim_id, 1, deferral=DEFERRAL)], "s", NOW)
+        line(2, "toy_narrow")
+        claim()
+        line(3, "toy_narrow")
+
+        result = Reply(taken.step_id, taken.claim_id, 1, result={})
+
+        assert settling.settle([result], "scheduler", NOW).claims == []
+
+    def test_a_rate_that_is_set_anew_begins_with_a_full_bucket(self) -> None:
+        told = {"actor": "ann", "reason": ""}
+        regulating.set_flow("toy.alpha", {"rate_per_second": 2}, now=NOW, **told)
+        for number in range(5):
+            line(number)
+        assert len(claim()) == 2
+        regulating.set_flow("toy.alpha", {"rate_per_second": 3}, now=NOW, **told)
+
+        assert len(claim()) == 3
+
+    def test_a_step_that_becomes_ready_is_not_claimed_while_it_is_held(self) -> None:
+        process = line()
+        taken = claim()
+        begin(taken)
+        holds.hold("step", "two", actor="ann", reason="", now=NOW)
+
+        settled = settling.settle([Reply(taken[0].step_id, taken[0].claim_id, 1, result={})], "s")
+
+        assert settled.claims == []
+        assert only(process, "two").state == "pending"
+
+    def test_one_supervisor_has_the_lease_and_the_next_when_it_is_over(self) -> None:
+        assert leases.acquire(leases.SWEEP, "one", 15, NOW)
+        assert not leases.acquire(leases.SWEEP, "two", 15, LATER)
+        assert leases.acquire(leases.SWEEP, "two", 15, NOW + timedelta(seconds=16))
+
+
+class TestBundles:
+    def test_a_local_agent_s_message_is_worked_on_for_ten_minutes_at_most(self) -> None:
+        for number in range(60):
+            line(number, "toy_local")
+        Step.objects.update(timeout_seconds=250)
+
+        bundles = list(scheduler._bundles(claims.claim_due({"toy.writer"}, "scheduler", NOW)))
+
+        assert {len(bundle.requests) for _, bundle in bundles} == {2}
+
+    def test_whoever_has_failed_before_travels_alone(self) -> None:
+        for number in range(4):
+            line(number)
+        Step.objects.filter(name="one").update(failure_count=1)
+
+        bundles = list(scheduler._bundles(claim()))
+
+        assert [len(bundle.requests) for _, bundle in bundles] == [1] * 4
+
+
+class TestAgents:
+    def test_a_result_that_comes_after_the_deadline_is_no_reply(self) -> None:
+        deadline = Countdown(30)
+
+        def outlast(call: Call) -> dict[str, Any]:
+            deadline.left = 0.0
+            return {}
+
+        toy.script["toy.alpha"] = outlast
+        request = Request(1, uuid4(), 1, "one", "Toy 1", "key", {})
+
+        assert runtime._call(registry.agent("toy.alpha"), request, deadline) is None
+
+
+class Countdown(Deadline):
+    """A deadline that a test says when to pass."""
+
+    left = 1.0
+
+    def remaining(self) -> float:
+        return self.left
+
+
+class TestTelling:
+    def test_a_relay_that_froze_ends_no_claim_of_another(self) -> None:
+        submit("toy_told", subject="Toy 1", input={"id": 1}, sinks=[NewSink("queue", "q")], now=NOW)
+        (frozen,) = sinks.claim("queue", 1, 60, now=NOW)
+        (other,) = sinks.claim("queue", 1, 60, now=NOW + timedelta(seconds=61))
+
+        sinks.put_off(frozen, 0, NOW)
+        assert sinks.give_up(frozen, "too late") is False
+
+        sink = Sink.objects.get()
+        assert (sink.next_try_at, sink.state) == (other.until, "open")
+
+    def test_a_desk_that_is_wanted_wakes_its_relay(self) -> None:
+        has_run = threading.Event()
+
+        class Relay(reporting.Relay):
+            def run(self) -> int:
+                has_run.set()
+                return 0
+
+        one = desk.Desk(Relay("queue", print, slots=1, depth=1, per_owner=1))
+        one.want()
+
+        assert has_run.wait(desk.IDLE_SECONDS / 2)
+
+
+def test_an_order_s_lines_are_taken_out_of_stock_once() -> None:
+    product = Product.objects.create(sku="SKU-1", name="Lamp", price="9.50", stock=10)
+    customer = Customer("Ann", "ann@example.org", "Street 1")
+    order, _ = place_order(customer, [Line("SKU-1", 2)], submission_key="k", source="shop")
+    payload: dict[str, Any] = {"order": order.number, "lines": [{"sku": "SKU-1", "quantity": 2}]}
+
+    for key in ("one", "two"):
+        call = Call("Order", "reserve_stock", key, 1, payload, Deadline(30))
+        with durable("runtime.perform_local"):
+            registry.agent("stock.reserve").run(call)
+
+    product.refresh_from_db()
+    assert (product.stock, Reservation.objects.count()) == (8, 1)
+
+
+class TestSettings:
+    def test_a_mail_server_that_hangs_ends_before_the_shortest_timeout_of_a_step(self) -> None:
+        assert 0 < settings.EMAIL_TIMEOUT <= 10
+
+    def test_a_lost_connection_to_the_broker_cancels_no_call(self) -> None:
+        assert settings.CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS is False

@@ -1,0 +1,334 @@
+"""What is over for long goes, in portions; whatever somebody may still need stays whole."""
+
+import io
+from collections.abc import Callable
+from datetime import timedelta
+from itertools import islice
+from typing import Any
+
+import pytest
+from django.contrib.sessions.models import Session
+from django.core.management import CommandError, call_command
+from django.test import override_settings
+
+from orders.models import DeadLetter
+from tests.integration.conftest import NOW as NOON
+from workers import invariants, retention
+from workers.models import Alert, Journal, Process, Sink, Step
+from workers.store import holds, leases, pruning
+from workers.submission import submit
+from workers.testing import Wire
+
+pytestmark = pytest.mark.django_db
+# With microseconds, as the store writes its instants: SQLite compares them as texts.
+NOW = NOON + timedelta(microseconds=5)
+LATER = NOW + timedelta(days=100)
+
+
+@pytest.fixture(autouse=True)
+def a_month() -> Any:
+    with override_settings(SAS_KEEP_JOURNAL_DAYS=30):
+        yield
+
+
+@pytest.fixture
+def ended(wire: Wire) -> Callable[..., Process]:
+    """Make a process that ended on the day NOW."""
+
+    def make(**columns: Any) -> Process:
+        process = submit("toy_line", subject="Toy 1", input={"x": 1}, now=NOW)
+        wire.run_until_idle()
+        Process.objects.filter(pk=process.pk).update(**{"finished_at": NOW, **columns})
+        return Process.objects.get(pk=process.pk)
+
+    return make
+
+
+def rows() -> dict[str, list[dict[str, Any]]]:
+    tables = (Process, Step, Journal, Sink, Alert, DeadLetter)
+    return {model.__name__: list(model.objects.order_by("pk").values()) for model in tables}
+
+
+def prune(limit: int = 200, now: Any = LATER) -> list[int]:
+    return list(pruning.prune_journals(limit, now))
+
+
+def sink(process: Process, **columns: Any) -> Sink:
+    sequence = process.sequence
+    return Sink.objects.create(
+        **{
+            "process": process,
+            "kind": "queue",
+            "address": "replies.acme.one",
+            "cursor": sequence,
+            "last": sequence,
+            "state": "ended",
+            "next_try_at": NOW,
+            **columns,
+        }
+    )
+
+
+def alert(process: Process | None, **columns: Any) -> Alert:
+    return Alert.objects.create(
+        **{
+            "cause": "c",
+            "code": "step_skipped",
+            "process": process,
+            "raised_at": NOW,
+            "last_raised_at": NOW,
+            **columns,
+        }
+    )
+
+
+def test_an_old_process_keeps_how_it_ended_and_loses_how_it_came_to_that(ended: Any) -> None:
+    process = ended()
+    sink(process)
+    young = ended(finished_at=LATER - timedelta(days=29))
+    before = rows()
+
+    assert prune() == [1]
+
+    after = rows()
+    assert after["Step"] == before["Step"]
+    assert after["Sink"] == []
+    assert after["Process"] == [
+        {**row, "pruned_at": LATER} if row["id"] == process.pk else row for row in before["Process"]
+    ]
+    was = len([row for row in before["Journal"] if row["process_id"] == process.pk])
+    entry = Journal.objects.get(process=process)
+    assert (entry.event, entry.detail, entry.sequence, entry.step) == (
+        "pruned",
+        {"rows": was},
+        None,
+        None,
+    )
+    assert was > 5
+    assert Journal.objects.filter(process=young).count() == was
+    assert invariants.violations() == []
+    assert prune() == [0]
+
+
+@pytest.mark.parametrize("state", ["compensated", "cancelled"])
+def test_an_undone_process_is_pruned_as_well(ended: Any, state: str) -> None:
+    ended(state=state, outcome=state)
+
+    assert prune() == [1]
+
+
+@pytest.mark.parametrize(
+    "reason", ["young", "in error", "compensating", "an open alert", "an untold sink", "given up"]
+)
+def test_what_somebody_may_need_stays_whole(ended: Any, reason: str) -> None:
+    process = ended()
+    match reason:
+        case "young":
+            Process.objects.update(finished_at=LATER - timedelta(days=30))
+        case "in error":
+            Process.objects.update(state="error", finished_at=None)
+        case "compensating":
+            Process.objects.update(state="compensating", outcome="cancelled", finished_at=None)
+        case "an open alert":
+            alert(process)
+        case "an untold sink":
+            sink(process, cursor=1, state="open")
+        case "given up":
+            sink(process, cursor=1, state="undeliverable")
+    before = rows()
+
+    assert sum(prune()) == 0
+
+    assert rows() == before
+    is_held = reason in ("an open alert", "an untold sink", "given up")
+    assert (pruning.prunable(LATER), pruning.held_back(LATER)) == (0, int(is_held))
+
+
+def test_once_it_is_dealt_with_it_goes(ended: Any) -> None:
+    process = ended()
+    alert(process, acknowledged_at=NOW)
+    sink(process)
+
+    assert (pruning.prunable(LATER), pruning.held_back(LATER)) == (1, 0)
+    assert prune() == [1]
+
+
+@override_settings(SAS_KEEP_JOURNAL_DAYS=36_500)
+def test_unless_somebody_says_otherwise_the_journal_stays_for_good(ended: Any) -> None:
+    ended()
+
+    assert prune(now=NOW + timedelta(days=30_000)) == [0]
+
+
+def test_a_portion_is_a_transaction_and_the_next_round_goes_on_behind_it(ended: Any) -> None:
+    leases.is_due(pruning.JOURNALS, 0)
+    processes = [ended(finished_at=NOW + timedelta(seconds=n)) for n in range(5)]
+    for process in processes[:2]:
+        alert(process, cause=str(process.pk))
+
+    portions = pruning.prune_journals(2, LATER)
+    assert next(portions) == 0
+    portions.close()
+
+    # The first of those that stay is not looked at again before the end was reached.
+    assert prune(2) == [1, 2, 0]
+    kept = Process.objects.filter(pruned_at=None).values_list("pk", flat=True)
+    assert sorted(kept) == [process.pk for process in processes[:2]]
+    assert leases.cursor(pruning.JOURNALS) == 0
+
+
+def test_processes_that_ended_at_one_instant_are_told_apart(ended: Any) -> None:
+    for _ in range(5):
+        ended()
+
+    assert prune(2) == [2, 2, 1]
+
+
+def test_those_that_stay_and_ended_at_one_instant_are_passed_by(ended: Any) -> None:
+    for number in range(3):
+        alert(ended(), cause=str(number))
+
+    assert list(islice(pruning.prune_journals(2, LATER), 5)) == [0, 0]
+
+
+def test_alerts_go_once_they_are_acknowledged_old_and_no_error_needs_them(ended: Any) -> None:
+    old, young = LATER - timedelta(days=91), LATER - timedelta(days=90)
+    stuck = ended(state="error", finished_at=None)
+    gone = [alert(None, acknowledged_at=old), alert(ended(), acknowledged_at=old)]
+    kept = [
+        alert(None, acknowledged_at=young),
+        alert(None, cause="open"),
+        alert(stuck, acknowledged_at=old),
+    ]
+    assert pruning.old_alerts(LATER) == len(gone)
+
+    assert list(pruning.prune_alerts(1, LATER)) == [1, 1, 0]
+
+    assert list(Alert.objects.order_by("pk")) == kept
+
+
+def test_old_journal_rows_of_no_process_go(ended: Any) -> None:
+    process = ended(finished_at=LATER)
+    holds.hold("agent", "toy.alpha", actor="operator:o", reason="r", now=NOW)
+    holds.lift("agent", "toy.alpha", actor="operator:o", reason="r", now=LATER)
+    of_process = Journal.objects.filter(process=process).count()
+
+    assert list(pruning.prune_flow_journal(10, LATER)) == [1]
+
+    assert list(Journal.objects.filter(process=None).values_list("event", flat=True)) == ["lifted"]
+    assert Journal.objects.filter(process=process).count() == of_process
+
+
+def test_rows_whose_process_is_gone_go(ended: Any) -> None:
+    gone, there = ended(), ended()
+    Step.objects.filter(process=gone).delete()
+    Process.objects.filter(pk=gone.pk)._raw_delete("default")
+    kept = set(Journal.objects.filter(process=there).values_list("pk", flat=True))
+    lost = Journal.objects.filter(process_id=gone.pk).count()
+    assert lost > 1
+
+    assert list(pruning.prune_orphans(10, LATER)) == [lost]
+
+    assert set(Journal.objects.values_list("pk", flat=True)) == kept
+
+
+def test_rows_without_a_process_are_looked_for_in_portions(
+    ended: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pruning, "ORPHANS_LOOKED_AT", 1)
+    first, second = ended(), ended()
+    Step.objects.filter(process=second).delete()
+    Process.objects.filter(pk=second.pk)._raw_delete("default")
+
+    found = [sum(pruning.prune_orphans(10, LATER)) for _ in range(3)]
+
+    assert [bool(count) for count in found] == [False, True, False]
+    assert set(Journal.objects.values_list("process_id", flat=True)) == {first.pk}
+
+
+def letter(**columns: Any) -> DeadLetter:
+    return DeadLetter.objects.create(received_at=NOW, body=b"x", **columns)
+
+
+def test_resolved_dead_letters_and_visits_that_are_over_go() -> None:
+    old, young = LATER - timedelta(days=91), LATER - timedelta(days=89)
+    for state in ("replayed", "discarded"):
+        letter(state=state, resolved_at=old)
+    kept = [letter(), letter(state="discarded", resolved_at=young)]
+    Session.objects.create(session_key="over", expire_date=LATER - timedelta(seconds=1))
+    Session.objects.create(session_key="open", expire_date=LATER + timedelta(days=1))
+
+    done = retention.prune(now=LATER, batch=1)
+
+    assert done is not None
+    assert (done["dead letters"], done["sessions"]) == (2, 1)
+    assert list(DeadLetter.objects.order_by("pk")) == kept
+    assert [session.pk for session in Session.objects.all()] == ["open"]
+
+
+def test_a_round_ends_when_its_time_is_up_and_the_next_goes_on(ended: Any) -> None:
+    for _ in range(3):
+        ended()
+
+    for _ in range(3):
+        done = retention.prune(["journals"], seconds=0, batch=1, now=LATER)
+        assert done == {"journals": 1}
+    assert retention.prune(["journals"], now=LATER) == {"journals": 0}
+
+
+def test_two_do_not_prune_at_once(ended: Any) -> None:
+    ended()
+    assert leases.acquire(pruning.JOURNALS, "somebody", 60)
+    before = rows()
+
+    assert retention.prune(now=LATER) is None
+    with pytest.raises(CommandError, match="Another process"):
+        call_command("prune")
+
+    assert rows() == before
+
+
+def run(*words: str) -> str:
+    out = io.StringIO()
+    call_command("prune", *words, stdout=out, stderr=io.StringIO())
+    return out.getvalue()
+
+
+def test_a_dry_run_counts_and_changes_nothing(ended: Any) -> None:
+    ended()
+    alert(None, acknowledged_at=NOW - timedelta(days=365))
+    before = rows()
+
+    text = run("--dry-run")
+
+    # NOW lies years back, or ahead, of the real clock: what counts here is the command's own.
+    assert "alerts: 1 would go" in text
+    assert "journals: " in text
+    assert "alerts" not in run("--dry-run", "--only", "journals")
+    assert rows() == before
+
+
+def test_the_command_prunes_until_nothing_is_left(ended: Any) -> None:
+    for _ in range(3):
+        ended(finished_at=NOW - timedelta(days=3650))
+
+    assert run("--only", "journals", "--batch", "1") == "journals: 3 pruned\n"
+    assert Process.objects.filter(pruned_at=None).count() == 0
+
+
+@pytest.mark.parametrize("batch", ["0", "-1", "5001"])
+def test_a_batch_out_of_bounds_is_refused(batch: str) -> None:
+    with pytest.raises(CommandError, match="1 to 5000"):
+        run("--batch", batch)
+
+
+def test_the_periodic_task_prunes(ended: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from workers import tasks
+
+    # It would close the connection of the test, and with it the test's transaction.
+    monkeypatch.setattr(tasks, "close_old_connections", lambda: None)
+    ended(finished_at=NOW - timedelta(days=3650))
+
+    tasks.prune()
+
+    assert Process.objects.filter(pruned_at=None).count() == 0

@@ -1,0 +1,194 @@
+"""The admin of dead letters: found, read without harm, and resolved by those who may."""
+
+import json
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Permission
+from django.test import Client
+
+from orders.consumer.handling import handle
+from orders.models import DeadLetter, Order
+from tests.queue_door.conftest import Make
+from tests.queue_door.sending import BODY
+
+pytestmark = pytest.mark.django_db
+LIST = "/admin/orders/deadletter/"
+
+
+def staff(name: str, *permissions: str) -> Client:
+    user = get_user_model().objects.create_user(name, is_staff=True)
+    wanted = ("view_deadletter", "view_order", *permissions)
+    user.user_permissions.add(*Permission.objects.filter(codename__in=wanted))
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+@pytest.fixture
+def operator(db: None) -> Client:
+    return staff("ann", "resolve_dead_letter")
+
+
+@pytest.fixture
+def viewer(db: None) -> Client:
+    return staff("vic")
+
+
+def letter_of(message: Any) -> DeadLetter:
+    letter = handle(message).letter
+    assert letter is not None
+    return letter
+
+
+def keys(client: Client, query: str = "") -> list[str]:
+    found = client.get(f"{LIST}{query}")
+    assert found.status_code == 200
+    return [row.message_id for row in found.context["cl"].result_list]
+
+
+def test_the_list_has_open_ones_first_and_is_searched_and_filtered(
+    operator: Client, make: Make
+) -> None:
+    old = letter_of(make("gone", body=b"{"))
+    DeadLetter.objects.filter(pk=old.pk).update(
+        state="discarded", resolved_at=old.received_at, comment="a typo of theirs"
+    )
+    letter_of(make("first", body=b"[]"))
+    letter_of(make("second", body=b"{", headers={"client": "ghost", "token": "x"}, app_id="till-7"))
+
+    assert keys(operator) == ["second", "first", "gone"]
+    assert keys(operator, "?state=discarded") == ["gone"]
+    assert keys(operator, "?client=ghost") == ["second"]
+    for words, found in {
+        "firs": ["first"],
+        "ghost": ["second"],
+        "dictionary": ["first"],
+        "typo theirs": ["gone"],
+        "till-7": ["second"],
+        "till-8": [],
+        "%": [],
+        "\x00": ["second", "first", "gone"],
+    }.items():
+        assert keys(operator, f"?q={words.replace('%', '%25')}") == found, words
+
+
+def test_a_poll_gets_the_rows_alone(operator: Client, make: Make) -> None:
+    letter_of(make(body=b"{"))
+    html = operator.get(LIST, headers={"HX-Request": "true"}).content.decode()
+    assert "key-1" in html
+    assert "<html" not in html
+
+
+def test_what_it_shows_is_harmless(operator: Client, make: Make) -> None:
+    evil = "<script>alert(1)</script>"
+    body = json.dumps(BODY | {evil: evil}).encode()
+    letter = letter_of(make(body=body, headers={"x": evil, "client": evil}, app_id=evil))
+    for page in (LIST, f"{LIST}{letter.pk}/change/", f"{LIST}{letter.pk}/replay/"):
+        html = operator.get(page).content.decode()
+        assert evil not in html
+    html = operator.get(f"{LIST}{letter.pk}/change/").content.decode()
+    assert "&quot;customer&quot;: {\n" in html, "JSON is indented"
+    raw = letter_of(make(body=b"\x00\xff</pre>" + b"x" * 100_000))
+    html = operator.get(f"{LIST}{raw.pk}/change/").content.decode()
+    assert "\\x00\\xff&lt;/pre&gt;" in html
+    assert "Only the beginning is shown" in html
+
+
+def test_who_only_says_so_is_marked(operator: Client, make: Make) -> None:
+    proven, claimed = letter_of(make(body=b"{")), letter_of(make(headers={"token": "x"}))
+    assert "not proven" not in operator.get(f"{LIST}{proven.pk}/change/").content.decode()
+    assert "not proven" in operator.get(f"{LIST}{claimed.pk}/change/").content.decode()
+
+
+def test_one_is_replayed(operator: Client, make: Make) -> None:
+    letter = letter_of(make(headers={"token": "expired"}))
+    page = operator.get(f"{LIST}{letter.pk}/change/").content.decode()
+    assert f"{LIST}{letter.pk}/replay/" in page
+    assert "you stand for it" in operator.get(f"{LIST}{letter.pk}/replay/").content.decode()
+    done = operator.post(f"{LIST}{letter.pk}/replay/", {"reason": "known to us"}, follow=True)
+    order = Order.objects.get()
+    assert f"Order {order.number}" in done.content.decode()
+    letter.refresh_from_db()
+    assert (letter.state, letter.resolved_by) == ("replayed", "operator:ann")
+    entry = LogEntry.objects.get()
+    assert (entry.object_id, entry.change_message) == (str(letter.pk), "Replay known to us")
+
+
+def test_one_that_is_still_wrong_stays_and_says_why(operator: Client, make: Make) -> None:
+    letter = letter_of(make(body=b"{"))
+    answer = operator.post(f"{LIST}{letter.pk}/replay/", {"reason": ""})
+    assert answer.status_code == 409
+    assert "cannot be read" in answer.content.decode()
+    assert DeadLetter.objects.get().state == "open"
+    assert not LogEntry.objects.exists()
+
+
+def test_discarding_needs_a_reason(operator: Client, make: Make) -> None:
+    letter = letter_of(make(body=b"{"))
+    assert operator.post(f"{LIST}{letter.pk}/discard/", {"reason": " "}).status_code == 400
+    assert DeadLetter.objects.get().state == "open"
+    assert operator.post(f"{LIST}{letter.pk}/discard/", {"reason": "noise"}).status_code == 302
+    assert DeadLetter.objects.get().state == "discarded"
+    assert operator.post(f"{LIST}{letter.pk}/restore/", {"reason": ""}).status_code == 302
+    assert DeadLetter.objects.get().state == "open"
+
+
+def test_many_at_once_each_by_itself(operator: Client, make: Make) -> None:
+    good = letter_of(make("good", headers={"token": "x"}))
+    bad = letter_of(make("bad", body=b"{"))
+    gone = letter_of(make("gone", headers={"token": "x"}))
+    chosen = {"action": "replay_selected", "_selected_action": [good.pk, bad.pk, gone.pk]}
+    page = operator.post(LIST, chosen)
+    assert page.status_code == 200
+    letters = page.context["form"]["letters"].value()
+    assert letters == f"{good.pk},{bad.pk},{gone.pk}"
+    operator.post(f"{LIST}{gone.pk}/discard/", {"reason": "meanwhile"})
+
+    done = operator.post(f"{LIST}replay/", {"letters": letters, "reason": "all"}, follow=True)
+    said = [str(one) for one in done.context["messages"]]
+    assert "Replay: 1 changed." in said
+    assert any(one.startswith("2 were not: Dead letter") for one in said)
+    states = dict(DeadLetter.objects.values_list("message_id", "state"))
+    assert states == {"good": "replayed", "bad": "open", "gone": "discarded"}
+    assert LogEntry.objects.filter(change_message="Replay all").count() == 1
+
+
+@pytest.mark.parametrize("letters", ["", "x", "1;2", "1" * 30, ",".join(["1"] * 501)])
+def test_a_list_that_is_none(operator: Client, letters: str) -> None:
+    answer = operator.post(f"{LIST}discard/", {"letters": letters, "reason": "x"})
+    assert answer.status_code == 400
+
+
+def test_whoever_may_only_look_does_only_that(viewer: Client, make: Make) -> None:
+    letter = letter_of(make(headers={"token": "x"}))
+    page = viewer.get(f"{LIST}{letter.pk}/change/")
+    assert page.status_code == 200
+    assert f"{LIST}{letter.pk}/replay/" not in page.content.decode()
+    for verb in ("replay", "discard", "restore"):
+        assert viewer.get(f"{LIST}{letter.pk}/{verb}/").status_code == 403
+        assert viewer.post(f"{LIST}{letter.pk}/{verb}/", {"reason": "x"}).status_code == 403
+        given = {"letters": str(letter.pk), "reason": "x"}
+        assert viewer.post(f"{LIST}{verb}/", given).status_code == 403
+    viewer.post(LIST, {"action": "replay_selected", "_selected_action": [letter.pk]})
+    assert DeadLetter.objects.get().state == "open"
+    assert staff("nobody").get(LIST).status_code == 200
+
+
+def test_rows_are_not_added_changed_or_deleted(make: Make) -> None:
+    letter = letter_of(make(body=b"{"))
+    root = Client()
+    root.force_login(get_user_model().objects.create_superuser("root"))
+    assert root.get(f"{LIST}add/").status_code == 403
+    assert root.post(f"{LIST}{letter.pk}/change/", {"state": "replayed"}).status_code == 403
+    assert root.post(f"{LIST}{letter.pk}/delete/", {"post": "yes"}).status_code == 403
+    assert DeadLetter.objects.get().state == "open"
+
+
+def test_the_index_counts_those_that_wait(operator: Client, make: Make) -> None:
+    letter_of(make(body=b"{"))
+    html = operator.get("/admin/orders/order/needs/").content.decode()
+    assert f"{LIST}?state=open" in html
+    assert "open dead letter" in html

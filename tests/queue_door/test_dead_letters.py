@@ -1,0 +1,167 @@
+"""What operators do about dead letters, from a terminal and as the functions behind it."""
+
+import json
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from orders import dead_letters
+from orders.consumer.handling import handle
+from orders.dead_letters import NotNow
+from orders.models import ApiClient, DeadLetter, Order, Product
+from orders.reasons import Refused
+from tests.queue_door.conftest import Make, new_client
+from tests.queue_door.sending import BODY
+
+pytestmark = pytest.mark.django_db
+SOLD_OUT = BODY | {"lines": [{"sku": "SKU-001", "quantity": 20_000}]}
+
+
+def letter_of(message: Any) -> DeadLetter:
+    letter = handle(message).letter
+    assert letter is not None
+    return letter
+
+
+def run(*words: Any) -> str:
+    out = StringIO()
+    call_command("dead_letters", *words, stdout=out)
+    return out.getvalue()
+
+
+def test_a_replay_places_the_order_as_its_client_under_its_key(make: Make) -> None:
+    letter = letter_of(make("late", body=SOLD_OUT, reply_to="replies.acme.x"))
+    Product.objects.update(stock=1_000_000)
+    order = dead_letters.replay(letter.pk, actor="operator:ann", reason="restocked")
+    assert (order.submitter, order.submission_key, order.source) == ("client:acme", "late", "queue")
+    letter.refresh_from_db()
+    assert (letter.state, letter.order, letter.resolved_by) == ("replayed", order, "operator:ann")
+    assert letter.comment.endswith("replayed by operator:ann: restocked")
+    # The client, not knowing, sends it again: the same order.
+    assert handle(make("late", body=SOLD_OUT)).order == order
+    with pytest.raises(NotNow, match="is replayed: it cannot be replayed"):
+        dead_letters.replay(letter.pk, actor="operator:ann")
+    assert Order.objects.count() == 1
+
+
+def test_a_replay_that_is_still_wrong_says_so_and_changes_nothing(make: Make) -> None:
+    letter = letter_of(make(body=SOLD_OUT))
+    before = DeadLetter.objects.values().get()
+    with pytest.raises(Refused, match=r"lines\.0\.quantity: Only 10000 of Lamp"):
+        dead_letters.replay(letter.pk, actor="a")
+    assert DeadLetter.objects.values().get() == before
+    assert not Order.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"key": None}, "message_id: is missing"),
+        ({"key": "k" * 201}, "message_id: must be 1 to 200"),
+        ({"body": b"{"}, "body: cannot be read"),
+        ({"content_encoding": "gzip"}, "content_encoding"),
+        ({"unreadable": "odd"}, "properties: cannot be read"),
+        ({"headers": {"client": "ghost", "token": "x"}}, "there is no client 'ghost'"),
+        ({"headers": {"client": None, "token": None}}, "there is no client 'nobody'"),
+    ],
+)
+def test_what_cannot_be_replayed(make: Make, given: dict[str, Any], why: str) -> None:
+    letter = letter_of(make(**given))
+    with pytest.raises(Refused, match=why):
+        dead_letters.replay(letter.pk, actor="a")
+
+
+def test_a_replay_for_a_closed_client_is_refused(make: Make) -> None:
+    letter = letter_of(make(body=SOLD_OUT))
+    ApiClient.objects.update(is_active=False)
+    with pytest.raises(Refused, match="acme is closed"):
+        dead_letters.replay(letter.pk, actor="a")
+
+
+def test_the_operator_stands_for_a_token_that_was_wrong(make: Make) -> None:
+    letter = letter_of(make(headers={"token": "wrong"}))
+    assert dead_letters.replay(letter.pk, actor="a").submitter == "client:acme"
+
+
+def test_a_letter_is_never_replayed_as_somebody_it_only_names(make: Make) -> None:
+    new_client("victim")
+    letter = letter_of(make(headers={"client": "victim"}))
+    assert dead_letters.replay(letter.pk, actor="a").submitter == "client:acme"
+
+
+def test_a_replay_leaves_a_foreign_reply_queue_out(make: Make) -> None:
+    letter = letter_of(make(reply_to="sas.replies"))
+    assert dead_letters.replay(letter.pk, actor="a")
+
+
+def test_the_key_of_another_order_stays_refused(make: Make) -> None:
+    handle(make())
+    letter = letter_of(make(body=BODY | {"reference": "other"}))
+    with pytest.raises(Refused, match="message_id: The submission key was used for order"):
+        dead_letters.replay(letter.pk, actor="a")
+
+
+def test_discard_and_restore_leave_their_trail(make: Make) -> None:
+    letter = letter_of(make(body=b"{"))
+    dead_letters.discard(letter.pk, actor="operator:ann", reason="a test of theirs")
+    letter.refresh_from_db()
+    assert (letter.state, letter.resolved_by) == ("discarded", "operator:ann")
+    assert letter.resolved_at is not None
+    with pytest.raises(NotNow, match="is discarded: it cannot be replayed"):
+        dead_letters.replay(letter.pk, actor="operator:bob")
+    dead_letters.restore(letter.pk, actor="operator:bob")
+    letter.refresh_from_db()
+    assert (letter.state, letter.resolved_by, letter.resolved_at) == ("open", "", None)
+    assert [line[17:] for line in letter.comment.splitlines()] == [
+        "discarded by operator:ann: a test of theirs",
+        "restored by operator:bob",
+    ]
+    with pytest.raises(NotNow, match="is open: it cannot be restored"):
+        dead_letters.restore(letter.pk, actor="operator:bob")
+
+
+def test_there_is_none_of_that_number() -> None:
+    with pytest.raises(NotNow, match="There is no dead letter 7"):
+        dead_letters.discard(7, actor="a", reason="b")
+
+
+def test_the_command_lists_and_shows(make: Make) -> None:
+    one, two = letter_of(make(body=b"{\x1b[31m")), letter_of(make("k2", body=b"["))
+    listed = run("list").splitlines()
+    assert [line.split("  ")[0] for line in listed] == [str(one.pk), str(two.pk)]
+    assert "acme  key-1  body cannot be read" in listed[0]
+    assert run("list", "--client", "other") == ""
+    assert [row["message_id"] for row in json.loads(run("list", "--json"))] == ["key-1", "k2"]
+    shown = run("show", one.pk)
+    assert "body: {\\x1b[31m" in shown
+    assert "\x1b" not in shown
+    assert json.loads(run("show", two.pk, "--json"))[0]["body"] == "["
+
+
+def test_the_command_acts_on_each_by_itself(make: Make) -> None:
+    wrong = letter_of(make("k0", body=b"{"))
+    good = letter_of(make("k1", headers={"token": "x"}))
+    with pytest.raises(CommandError, match=f"Dead letter {wrong.pk}: body: cannot be read"):
+        run("replay", wrong.pk, good.pk)
+    good.refresh_from_db()
+    assert good.state == "replayed"
+    assert "is discarded." in run("discard", wrong.pk, "--reason", "rubbish")
+    assert run("list") == ""
+    assert str(wrong.pk) in run("list", "--state", "discarded")
+    assert "is restored." in run("restore", wrong.pk)
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["replay"], "Say which to replay"),
+        (["discard", "1"], "Say why, with --reason"),
+        (["show", "99"], "There is no dead letter 99"),
+        (["restore", "99"], "There is no dead letter 99"),
+    ],
+)
+def test_the_command_says_what_is_missing(words: list[str], why: str) -> None:
+    with pytest.raises(CommandError, match=why):
+        run(*words)

@@ -1,0 +1,1 @@
+"""Webhooks that come in: signatures, taking them once, and their door."""

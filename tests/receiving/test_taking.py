@@ -1,0 +1,310 @@
+"""A genuine webhook answers its step once, whenever it comes, or changes nothing at all."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group
+from django.db import connection
+
+from tests.concurrency.test_races import on_postgres
+from tests.guard.test_query_plans import plans_of
+from tests.integration.conftest import only
+from tests.receiving.conftest import OTHER, SECRET, answer, defer, event
+from tests.toyflow import agents as toy
+from tests.toyflow import webhooks as provider
+from tests.toyflow.webhooks import BANK, PAY
+from workers import invariants, receiving, registry, retention, schedule
+from workers.answers import Outcome
+from workers.exceptions import (
+    NoSecret,
+    Permanent,
+    Refused,
+    WebhookRefused,
+    WorkflowError,
+)
+from workers.models import Journal, Process, ReceivedWebhook, Step
+from workers.signatures import Signed
+from workers.states import ProcessState
+from workers.store import steering, webhooks
+from workers.submission import submit
+from workers.testing import Wire
+from workers.webhook import Answer, Event, Provider
+
+pytestmark = pytest.mark.django_db
+NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+
+
+def everything() -> list[list[Any]]:
+    """Return all rows that a webhook might change."""
+    tables: tuple[Any, ...] = (Process, Step, Journal, ReceivedWebhook, Group)
+    return [list(table.objects.order_by("pk").values()) for table in tables]
+
+
+def test_its_result_ends_the_step_and_the_process_goes_on(waiting: Process, wire: Wire) -> None:
+    assert receiving.take(PAY, event(paid="18.50")) == Outcome.ACCEPTED
+    wire.run_until_idle()
+
+    assert only(waiting, "ask").result == {"paid": "18.50"}
+    assert wire.states(waiting)["then"] == "processed"
+    assert ReceivedWebhook.objects.values_list("provider", "message_id").get() == (
+        "toy-pay",
+        "msg_1",
+    )
+    rows = Journal.objects.filter(step__name="ask", actor="webhook:toy-pay")
+    assert [row.event for row in rows] == ["processed"]
+    assert invariants.violations() == []
+
+
+def test_a_repeated_one_has_no_second_effect(waiting: Process) -> None:
+    receiving.take(PAY, event(paid="18.50"))
+    before = everything()
+
+    asked: list[Event] = []
+    provider.script["answers"] = asked.append
+    assert receiving.take(PAY, event(paid="0.01")) == Outcome.REPEATED
+    assert everything() == before
+    assert asked == []
+
+
+def test_a_scheduler_is_asked_to_look_where_there_is_something_to_see(
+    waiting: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(receiving.dispatch, "nudge_later", lambda: asked.append("nudge"))
+    assert receiving.take(PAY, event("msg_1")) == Outcome.ACCEPTED
+    assert asked == ["nudge"]
+    receiving.take(PAY, event("msg_1"))
+    receiving.take(PAY, event("msg_2"))
+    assert asked == ["nudge"]
+
+
+def test_the_same_id_of_another_provider_is_another(waiting: Process) -> None:
+    receiving.take(BANK, event())
+    assert receiving.take(PAY, event()) == Outcome.REPEATED  # by the step: it has its answer
+    assert ReceivedWebhook.objects.count() == 2
+
+
+def test_one_that_comes_early_waits_for_the_step(early: Process, wire: Wire) -> None:
+    answer(early)
+    assert receiving.take(PAY, event(paid="18.50")) == Outcome.KEPT
+    assert only(early, "ask").early == {"result": {"paid": "18.50"}}
+
+    wire.run_until_idle()
+    assert only(early, "ask").result == {"paid": "18.50"}
+    assert set(wire.states(early).values()) == {"processed"}
+
+
+def test_one_that_comes_late_changes_nothing_and_is_told_so(waiting: Process) -> None:
+    receiving.take(PAY, event("msg_1", paid="18.50"))
+    steps = list(Step.objects.values())
+    journal = Journal.objects.count()
+
+    assert receiving.take(PAY, event("msg_2", paid="0.01")) == Outcome.REPEATED
+    assert list(Step.objects.values()) == steps
+    assert Journal.objects.count() == journal
+
+
+def test_one_that_nobody_waits_for_any_more_is_ignored(wire: Wire) -> None:
+    schedule.ensure_flow()
+    toy.script["toy.quiet"] = defer
+    process = submit("toy_event", subject="Toy 2", input={})
+    wire.run_until_idle()
+    steering.undo(process.pk, outcome=ProcessState.CANCELLED, actor="ann", reason="no")
+    answer(process, "arrives")
+    steps = list(Step.objects.values())
+
+    assert receiving.take(PAY, event(paid="18.50")) == Outcome.IGNORED
+    assert list(Step.objects.values()) == steps
+
+
+def test_a_refusal_undoes_the_process(waiting: Process, wire: Wire) -> None:
+    refused = Refused("declined", "the card was declined")
+    provider.script["answers"] = lambda event: Answer(waiting.pk, "ask", fault=refused)
+    assert receiving.take(PAY, event()) == Outcome.ACCEPTED
+    wire.run_until_idle()
+
+    waiting.refresh_from_db()
+    assert waiting.state == "compensated"
+
+
+def test_a_fault_fails_the_step(waiting: Process) -> None:
+    failed = Permanent("account_closed", "the account is closed")
+    provider.script["answers"] = lambda event: Answer(waiting.pk, "ask", fault=failed)
+    assert receiving.take(PAY, event()) == Outcome.ACCEPTED
+    assert only(waiting, "ask").state == "error"
+
+
+def test_a_call_that_was_undone_is_not_answered_any_more(waiting: Process) -> None:
+    provider.script["answers"] = lambda event: Answer(waiting.pk, "ask", key="an earlier key")
+    steps = list(Step.objects.values())
+    assert receiving.take(PAY, event("msg_1")) == Outcome.IGNORED
+    assert list(Step.objects.values()) == steps
+
+    key = only(waiting, "ask").idempotency_key
+    provider.script["answers"] = lambda event: Answer(waiting.pk, "ask", key=key)
+    assert receiving.take(PAY, event("msg_2")) == Outcome.ACCEPTED
+
+
+def test_one_that_nobody_wants_is_looked_at_once(waiting: Process) -> None:
+    asked: list[str] = []
+    provider.script["answers"] = lambda event: asked.append(event.id)
+    steps = list(Step.objects.values())
+
+    assert receiving.take(PAY, event()) == Outcome.IGNORED
+    assert receiving.take(PAY, event()) == Outcome.REPEATED
+    assert asked == ["msg_1"]
+    assert list(Step.objects.values()) == steps
+
+
+def test_what_the_provider_s_function_writes_stays_with_the_answer(waiting: Process) -> None:
+    def note(event: Event) -> Answer:
+        Group.objects.create(name=event.id)
+        return Answer(waiting.pk, "ask")
+
+    provider.script["answers"] = note
+    receiving.take(PAY, event())
+    receiving.take(PAY, event())
+    assert Group.objects.get().name == "msg_1"
+
+
+def refuse(event: Event) -> Answer:
+    raise WebhookRefused("not what was asked for")
+
+
+def stumble(event: Event) -> Answer:
+    raise KeyError("amount")
+
+
+@pytest.mark.parametrize(
+    ("answers", "error", "said"),
+    [
+        (refuse, WebhookRefused, "not what was asked for"),
+        (stumble, KeyError, "amount"),
+        (lambda event: Answer(0, "ask"), WebhookRefused, "There is no process 0."),
+        (lambda event: Answer(process(), "nap"), WebhookRefused, "Toy 1 has no step 'nap'."),
+        (
+            lambda event: Answer(process(), "ask", {"a": float("nan")}),
+            WebhookRefused,
+            "must be JSON",
+        ),
+        (lambda event: Answer(process(), "ask", {"a": "\x00"}), WebhookRefused, "NUL"),
+    ],
+    ids=["refused", "stumbled", "no process", "no step", "no JSON", "not storable"],
+)
+def test_one_that_cannot_be_taken_changes_nothing_and_may_come_again(
+    waiting: Process, answers: Callable[[Event], Answer], error: type[Exception], said: str
+) -> None:
+    def write_and_answer(event: Event) -> Answer:
+        Group.objects.create(name=event.id)
+        return answers(event)
+
+    provider.script["answers"] = write_and_answer
+    before = everything()
+    with pytest.raises(error, match=said):
+        receiving.take(PAY, event())
+    assert everything() == before
+
+    answer(waiting)
+    assert receiving.take(PAY, event()) == Outcome.ACCEPTED
+
+
+def process() -> int:
+    return Process.objects.get().pk
+
+
+@pytest.mark.parametrize("id", ["", "x" * 201, "a\x00", "a b", "é"])
+def test_an_id_that_cannot_be_remembered_is_refused(waiting: Process, id: str) -> None:
+    before = everything()
+    with pytest.raises(WebhookRefused, match="Its id must be 1 to 200"):
+        receiving.take(PAY, event(id))
+    assert everything() == before
+
+
+@pytest.mark.parametrize(
+    "secrets",
+    [[], [""], ["whsec_"], [SECRET, ""], ["whsec_c2hvcnQ="], SECRET, ["whsec_" + "no base64!" * 4]],
+    ids=str,
+)
+def test_without_a_secret_that_is_one_nothing_is_checked(secrets: Any) -> None:
+    provider.secrets["toy-pay"] = secrets
+    headers = {"webhook-id": "msg_1", "webhook-timestamp": str(int(NOW.timestamp()))}
+    with pytest.raises(NoSecret, match="Provider toy-pay"):
+        receiving.verify(PAY, headers, b"{}", NOW)
+
+
+def test_the_secrets_are_asked_for_every_time() -> None:
+    seen: list[Any] = []
+
+    def scheme(headers: Any, body: bytes, secrets: Any, now: datetime) -> Signed:
+        seen.append(list(secrets))
+        return Signed(now, "msg_1")
+
+    turning = Provider(
+        "turning",
+        secrets=lambda: provider.secrets["toy-pay"],
+        answers=lambda event: None,
+        scheme=scheme,
+    )
+    receiving.verify(turning, {}, b"", NOW)
+    provider.secrets["toy-pay"] = [OTHER, SECRET]
+    assert receiving.verify(turning, {}, b"", NOW) == Signed(NOW, "msg_1")
+    assert seen == [[SECRET], [OTHER, SECRET]]
+
+
+def taken(*ages_in_days: float) -> None:
+    for place, days in enumerate(ages_in_days):
+        ReceivedWebhook.objects.create(
+            provider="toy-pay", message_id=f"msg_{place}", received_at=NOW - timedelta(days=days)
+        )
+
+
+def left() -> list[str]:
+    return sorted(ReceivedWebhook.objects.values_list("message_id", flat=True))
+
+
+def test_ids_are_forgotten_after_45_days_the_oldest_first() -> None:
+    taken(44.99, 45.01, 47, 46, 0)
+    assert webhooks.forgettable(NOW) == 3
+    forgetting = webhooks.forget(2, NOW)
+    assert next(forgetting) == 2
+    assert left() == ["msg_0", "msg_1", "msg_4"]
+    assert list(forgetting) == [1]
+    assert left() == ["msg_0", "msg_4"]
+    assert webhooks.forgettable(NOW) == 0
+
+
+def test_one_that_is_not_forgotten_is_not_taken_again(waiting: Process) -> None:
+    receiving.take(PAY, event(), NOW - timedelta(days=44.99))
+    assert list(webhooks.forget(100, NOW)) == [0]
+    assert receiving.take(PAY, event(), NOW) == Outcome.REPEATED
+
+
+def test_pruning_forgets_them() -> None:
+    taken(46, 44)
+    assert (retention.prune(now=NOW) or {})["webhooks"] == 1
+    assert left() == ["msg_1"]
+
+
+@on_postgres
+def test_forgetting_uses_its_index() -> None:
+    ReceivedWebhook.objects.bulk_create(
+        [
+            ReceivedWebhook(provider="toy-pay", message_id=f"msg_{n}", received_at=NOW)
+            for n in range(3000)
+        ]
+    )
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE workers_receivedwebhook")
+    assert "webhook_received_idx" in plans_of(lambda: list(webhooks.forget(10, NOW)))
+
+
+def test_a_provider_s_name_is_its_own_and_fits_its_address() -> None:
+    twin = Provider("toy-pay", secrets=list, answers=lambda event: None)
+    with pytest.raises(WorkflowError, match="Two providers of webhooks are called 'toy-pay'"):
+        registry.register_provider(twin)
+    assert registry.provider("toy-pay") is PAY
+    for name in ("", "Toy", "toy/pay", "-toy", "t" * 41, "toy pay"):
+        with pytest.raises(WorkflowError, match="is no name for a provider"):
+            Provider(name, secrets=list, answers=lambda event: None)

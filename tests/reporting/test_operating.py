@@ -1,0 +1,155 @@
+"""Seeing who is told of what, and having them told again: commands and admin."""
+
+import io
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Permission
+from django.core.management import CommandError, call_command
+from django.test import Client
+from django.utils import timezone
+
+from orders.models import ApiClient
+from tests.reporting.conftest import QUEUE, sink_of, told
+from workers import dispatch
+from workers.models import Process, Sink
+from workers.rows import NewSink
+from workers.testing import Wire
+
+pytestmark = pytest.mark.django_db
+
+
+def run(*words: str) -> str:
+    out = io.StringIO()
+    call_command(*words, stdout=out)
+    return out.getvalue()
+
+
+@pytest.fixture
+def stuck() -> Process:
+    url = "https://acme.example/told?key=private"
+    process = told(NewSink("webhook", url, owner="client:acme"))
+    Sink.objects.update(state="undeliverable", tries=20, last_error="answered 500")
+    told(QUEUE, subject="Toy 2")
+    return process
+
+
+def test_the_list_shows_those_in_trouble(stuck: Process) -> None:
+    text = run("sinks", "list")
+    assert "answered 500" in text
+    assert "Toy 1" in text
+    assert "Toy 2" not in text
+    assert "private" not in text
+    (row,) = json.loads(run("sinks", "list", "--json"))
+    assert (row["state"], row["tries"], row["cursor"], row["last"]) == ("undeliverable", 20, 0, 1)
+    assert "Toy 2" in run("sinks", "list", "--state", "open")
+    assert "0 sinks." in run("sinks", "list", "--owner", "client:other")
+
+
+@pytest.mark.parametrize("by", ["id", "owner"])
+def test_retry_tells_again(stuck: Process, wire: Wire, by: str) -> None:
+    words = [str(sink_of(stuck).pk)] if by == "id" else ["--owner", "client:acme"]
+
+    assert "1 sinks are told again" in run("sinks", "retry", *words)
+
+    assert (sink_of(stuck).state, sink_of(stuck).tries) == ("open", 0)
+    assert wire.of(dispatch.REPORT)
+
+
+def test_retry_from_the_beginning_tells_what_was_told(wire: Wire) -> None:
+    process = told()
+    wire.run_until_idle()
+    wire.told.clear()
+    pk = str(sink_of(process).pk)
+    assert "0 sinks" in run("sinks", "retry", pk)
+
+    run("sinks", "retry", pk, "--from", "2")
+    wire.run_until_idle()
+
+    assert [letter.sequence for letter in wire.told] == [2, 3, 4, 5]
+
+
+@pytest.mark.parametrize(
+    "words", [[], ["--from", "1"], ["--owner", "a", "--from", "1"], ["4711"], ["1", "--from", "0"]]
+)
+def test_retry_refuses_what_it_cannot_do(words: list[str]) -> None:
+    with pytest.raises(CommandError):
+        run("sinks", "retry", *words)
+
+
+def test_a_client_s_webhook_secret_is_shown_and_changed() -> None:
+    client = ApiClient.objects.create(name="acme", created_at=timezone.now())
+    first = run("client", "webhook-secret", "acme").splitlines()[-1]
+    assert first == client.webhook_secret
+
+    second = run("client", "webhook-secret", "acme", "--rotate").splitlines()[-1]
+
+    client.refresh_from_db()
+    assert (client.webhook_secret, client.old_webhook_secret) == (second, first)
+    assert second.startswith("whsec_")
+    left = client.old_webhook_secret_until - timezone.now()
+    assert timedelta(hours=23) < left <= timedelta(hours=24)
+    with pytest.raises(CommandError):
+        run("client", "webhook-secret", "nobody")
+
+
+def staff(*codenames: str) -> Client:
+    user = get_user_model().objects.create_user("ann", is_staff=True)
+    user.user_permissions.add(*Permission.objects.filter(codename__in=codenames))
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+LIST = "/admin/workers/sink/"
+
+
+def test_the_admin_lists_sinks_and_hides_what_may_be_a_secret(stuck: Process) -> None:
+    page = staff("view_sink").get(LIST).content.decode()
+    assert "undeliverable" in page
+    assert "answered 500" in page
+    assert "https://acme.example/told" in page
+    assert "private" not in page
+    assert "redeliver" not in page
+
+
+def test_an_operator_has_one_told_again(stuck: Process, wire: Wire) -> None:
+    client = staff("view_sink", "redeliver_sink")
+    assert (
+        f"/admin/workers/sink/{sink_of(stuck).pk}/redeliver/" in client.get(LIST).content.decode()
+    )
+
+    answer = client.post(f"{LIST}{sink_of(stuck).pk}/redeliver/")
+
+    assert (answer.status_code, answer["Location"]) == (302, LIST)
+    assert sink_of(stuck).state == "open"
+    assert wire.of(dispatch.REPORT)
+    again: Any = client.get(LIST).content.decode()
+    assert "Told again" in again
+
+
+def test_an_operator_has_many_told_again(stuck: Process) -> None:
+    form = {"action": "redeliver_selected", "_selected_action": [sink_of(stuck).pk]}
+    staff("view_sink", "redeliver_sink").post(LIST, form)
+    assert sink_of(stuck).state == "open"
+
+
+def test_without_the_permission_nobody_is_told_again(stuck: Process) -> None:
+    client = staff("view_sink")
+    pk = sink_of(stuck).pk
+    assert client.post(f"{LIST}{pk}/redeliver/").status_code == 403
+    client.post(LIST, {"action": "redeliver_selected", "_selected_action": [pk]})
+    assert client.get(f"{LIST}{pk}/redeliver/").status_code == 405
+    assert sink_of(stuck).state == "undeliverable"
+
+
+def test_nobody_edits_a_sink(stuck: Process) -> None:
+    pk = sink_of(stuck).pk
+    client = Client()
+    client.force_login(get_user_model().objects.create_superuser("root"))
+    assert client.get(f"{LIST}add/").status_code == 403
+    assert client.post(f"{LIST}{pk}/change/", {"state": "open"}).status_code == 403
+    assert client.post(f"{LIST}{pk}/delete/", {"post": "yes"}).status_code == 403

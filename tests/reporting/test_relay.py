@@ -1,0 +1,482 @@
+"""Every submitter is told everything, in order, at least once, and holds nothing up."""
+
+import logging
+from contextlib import nullcontext
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from tests.reporting.conftest import QUEUE, read, relay, sequences, sink_of, told, webhook
+from tests.toyflow import agents as toy
+from workers import dispatch, invariants, registry, reporting, scheduler, tasks
+from workers.exceptions import Permanent, Transient
+from workers.models import Alert, Journal, Process, Sink
+from workers.senders import Letter, NotSent, Undelivered
+from workers.store import sinks, steering
+from workers.submission import submit
+from workers.testing import Wire, WorkerDied, frozen_clock
+
+pytestmark = pytest.mark.django_db
+
+
+def fails_with(problem: BaseException) -> Any:
+    def send(letter: Letter) -> None:
+        raise problem
+
+    return send
+
+
+def test_a_submitter_is_told_everything_in_order_without_a_gap(wire: Wire) -> None:
+    process = told()
+
+    wire.run_until_idle()
+
+    messages = read(wire.told)
+    assert [one["sequence"] for one in messages] == [1, 2, 3, 4, 5]
+    assert [(one["event"], one.get("step"), one["state"]) for one in messages] == [
+        ("submitted", None, "pending"),
+        ("started", None, "processing"),
+        ("processed", "one", "processing"),
+        ("processed", "two", "processing"),
+        ("processed", None, "processed"),
+    ]
+    sink = sink_of(process)
+    assert (sink.state, sink.cursor, sink.last) == ("ended", 5, 5)
+
+
+def test_each_of_several_sinks_is_told_by_itself(wire: Wire, secrets: Any) -> None:
+    told(QUEUE, webhook("https://acme.example/told"))
+
+    wire.run_until_idle()
+
+    for address in (QUEUE.address, "https://acme.example/told"):
+        assert [one.sequence for one in wire.told if one.address == address] == [1, 2, 3, 4, 5]
+    assert len({letter.id for letter in wire.told}) == 10
+
+
+def test_every_process_has_its_own_order(wire: Wire) -> None:
+    for n in range(7):
+        told(subject=f"Toy {n}")
+
+    wire.run_until_idle()
+
+    by_process: dict[str, list[int]] = {}
+    for one in read(wire.told):
+        by_process.setdefault(one["toy_id"], []).append(one["sequence"])
+    assert by_process == {f"Toy {n}": [1, 2, 3, 4, 5] for n in range(7)}
+
+
+def test_a_relay_that_dies_after_sending_tells_the_same_again_under_the_same_id(
+    wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = told()
+    sent: list[Letter] = []
+
+    def sends_and_dies(letter: Letter) -> None:
+        sent.append(letter)
+        raise WorkerDied
+
+    with frozen_clock() as clock:
+        with monkeypatch.context() as patch:
+            patch.setitem(reporting.senders, "queue", sends_and_dies)
+            with pytest.raises(WorkerDied):
+                reporting.report()
+        assert (sink_of(process).cursor, [one.sequence for one in sent]) == (0, [1])
+        assert reporting.report() == 0, "still claimed by the dead one"
+
+        clock.advance(seconds=reporting.CLAIM_SECONDS + 1)
+        wire.run_until_idle()
+
+    assert sequences(wire) == [1, 2, 3, 4, 5]
+    assert wire.told[0].id == sent[0].id
+
+
+def test_whoever_was_overtaken_stops_and_moves_no_cursor(wire: Wire) -> None:
+    process = told()
+    slow = sinks.claim("queue", 1, 60)[0]
+    Sink.objects.update(cursor=1)
+
+    assert sinks.told([sinks.Told(slow, 1)]) == set()
+    assert sinks.give_up(slow, "too late") is False
+    sinks.failed(slow, 5, "too late")
+
+    assert (sink_of(process).tries, sink_of(process).state) == (0, "open")
+
+
+def test_a_relay_that_is_overtaken_sends_nothing_more(
+    wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = told()
+    scheduler.advance()
+    sent = []
+
+    def is_overtaken(letter: Letter) -> None:
+        sent.append(letter.sequence)
+
+    monkeypatch.setitem(reporting.senders, "queue", is_overtaken)
+    real = sinks.told
+    monkeypatch.setattr(
+        sinks, "told", lambda found: (Sink.objects.update(cursor=2), real(found))[1]
+    )
+
+    relay("queue").run()
+
+    assert sent == [1]
+    assert sink_of(process).cursor == 2
+
+
+def test_a_claim_ends_with_what_there_is_to_tell(wire: Wire) -> None:
+    process = told()
+    wire.deliver_all(dispatch.REPORT)
+    reporting.report()
+    assert sequences(wire) == [1]
+
+    scheduler.advance()
+    reporting.report()
+
+    assert sequences(wire) == [1, 2]
+    assert sink_of(process).state == "open"
+
+
+def test_nothing_is_begun_under_a_claim_that_is_nearly_over(
+    wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = told()
+    scheduler.advance()
+    monkeypatch.setattr(reporting, "MARGIN_SECONDS", reporting.CLAIM_SECONDS)
+    claims = []
+    real = sinks.claim
+
+    def claim(*args: Any, **options: Any) -> Any:
+        claims.append(found := real(*args, **options))
+        return found
+
+    monkeypatch.setattr(sinks, "claim", claim)
+    relay("queue").run()
+
+    assert sequences(wire) == [1, 2]
+    assert [len(found) for found in claims if found] == [1, 1], "a claim of its own for each"
+    assert sink_of(process).cursor == 2
+
+
+def test_the_task_wakes_this_process_s_relays(monkeypatch: pytest.MonkeyPatch) -> None:
+    woken = []
+    monkeypatch.setattr(tasks.desk, "want", lambda: woken.append(1))
+    monkeypatch.setattr(tasks, "waiting", lambda queue, limit: nullcontext([]))
+
+    tasks.report()
+
+    assert woken == [1]
+
+
+def test_more_rows_than_are_read_at_once_are_told_all_the_same(wire: Wire) -> None:
+    process = told()
+    last = 130
+    Journal.objects.bulk_create(
+        Journal(process=process, event="paused", actor="x", at=process.created_at, sequence=n)
+        for n in range(2, last + 1)
+    )
+    Sink.objects.update(last=last)
+
+    reporting.report()
+
+    assert sequences(wire) == list(range(1, last + 1))
+
+
+def test_a_failed_try_is_made_again_after_a_backoff_and_nothing_is_left_out(
+    wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = told()
+    with frozen_clock() as clock:
+        with monkeypatch.context() as patch:
+            patch.setitem(reporting.senders, "queue", fails_with(Undelivered("no such queue")))
+            patch.setattr("workers.backoff.random.uniform", lambda low, high: high)
+            reporting.report()
+        sink = sink_of(process)
+        assert (sink.tries, sink.last_error, sink.cursor) == (1, "no such queue", 0)
+        assert sink.next_try_at == clock.now + timedelta(seconds=10)
+
+        clock.advance(seconds=9)
+        assert reporting.report() == 0
+        clock.advance(seconds=1)
+        assert reporting.report() == 1
+
+    assert (sink_of(process).tries, sink_of(process).last_error) == (0, "")
+
+
+def test_a_receiver_s_own_time_counts_where_it_is_longer(
+    wire: Wire, secrets: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = told(webhook("https://acme.example/told"))
+    problem = Undelivered("answered 503", retry_after=900)
+    monkeypatch.setitem(reporting.senders, "webhook", fails_with(problem))
+    with frozen_clock() as clock:
+        reporting.report()
+        assert sink_of(process).next_try_at == clock.now + timedelta(seconds=900)
+
+
+@pytest.mark.fault("F32")
+def test_after_all_tries_it_is_undeliverable_with_one_alert_and_the_order_goes_on(
+    wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    processes = [told(subject=f"Toy {n}") for n in range(3)]
+    tries = []
+
+    def fails(letter: Letter) -> None:
+        tries.append(letter)
+        raise Undelivered("no such queue")
+
+    monkeypatch.setitem(reporting.senders, "queue", fails)
+    with frozen_clock() as clock:
+        wire.run_until_idle()
+        for _ in range(40):
+            clock.advance(seconds=14_400)
+            reporting.report()
+
+    assert set(Sink.objects.values_list("state", "tries")) == {("undeliverable", 20)}
+    assert len(tries) == 3 * 20
+    alert = Alert.objects.get()
+    assert (alert.code, alert.times) == ("sink_undeliverable", 3)
+    assert "client:acme" in alert.message
+    assert {Process.objects.get(pk=one.pk).state for one in processes} == {"processed"}
+
+
+def test_the_tries_take_about_a_day() -> None:
+    backoff = reporting.Backoff(10, 14_400)
+    mean = sum(backoff.ceiling(n) / 2 for n in range(1, 20))
+    assert 0.5 < mean / 86_400 < 1.5
+
+
+def test_one_that_is_gone_is_given_up_at_once(
+    wire: Wire, secrets: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = told(webhook("https://acme.example/told?key=private"))
+    problem = Undelivered("answered 410", is_gone=True)
+    monkeypatch.setitem(reporting.senders, "webhook", fails_with(problem))
+
+    reporting.report()
+
+    assert (sink_of(process).state, sink_of(process).tries) == ("undeliverable", 1)
+    assert "private" not in Alert.objects.get().message
+
+
+@pytest.mark.fault("F11")
+def test_a_broker_that_is_away_counts_no_try(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
+    process = told()
+    told(subject="Toy 2")
+    tries = []
+
+    def is_away(letter: Letter) -> None:
+        tries.append(letter)
+        raise NotSent("connection refused")
+
+    with frozen_clock() as clock:
+        with monkeypatch.context() as patch:
+            patch.setitem(reporting.senders, "queue", is_away)
+            reporting.report()
+        assert len(tries) == 1, "the second would have met the same"
+        assert (sink_of(process).tries, sink_of(process).state) == (0, "open")
+        clock.advance(seconds=reporting.NOT_SENT_SECONDS)
+        assert reporting.report() == 2
+
+
+def test_an_error_of_ours_is_a_failed_try_and_no_other_sink_s(
+    wire: Wire, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    bad, good = told(subject="Toy 1"), told(subject="Toy 2")
+    real = reporting.senders["queue"]
+
+    def stumbles(letter: Letter) -> None:
+        if b"Toy 1" in letter.body:
+            raise KeyError("x")
+        real(letter)
+
+    monkeypatch.setitem(reporting.senders, "queue", stumbles)
+    with caplog.at_level(logging.CRITICAL):
+        reporting.report()
+
+    assert (sink_of(bad).tries, sink_of(bad).last_error) == (1, "KeyError")
+    assert sink_of(good).cursor == 1
+
+
+def test_letters_that_cannot_be_written_hold_up_no_other(
+    wire: Wire, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    nameless = submit("toy_told", subject="Toy 1", input={}, sinks=(QUEUE,))
+    unknown, good = told(subject="Toy 2"), told(subject="Toy 3")
+    Process.objects.filter(pk=unknown.pk).update(version=9)
+
+    with caplog.at_level(logging.CRITICAL):
+        reporting.report()
+
+    assert sink_of(good).cursor == 1
+    for process in (nameless, unknown):
+        assert (sink_of(process).cursor, sink_of(process).tries) == (0, 0)
+
+
+def test_an_owner_that_does_not_answer_is_left_alone_for_a_while(
+    wire: Wire, secrets: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secrets["client:other"] = secrets["client:acme"]
+    for n in range(20):
+        told(webhook("https://acme.example/told"), subject=f"Toy {n}")
+    other = told(webhook("https://other.example/told", owner="client:other"), subject="Other")
+    tries = []
+
+    def hangs(letter: Letter) -> None:
+        tries.append(letter.address)
+        if "acme" in letter.address:
+            raise Undelivered("no answer in time", is_away=True)
+
+    monkeypatch.setitem(reporting.senders, "webhook", hangs)
+    relay("webhook").run()
+
+    assert tries.count("https://acme.example/told") == 4, "as many as may be under way at once"
+    assert sink_of(other).cursor == 1
+    assert Sink.objects.filter(tries=0, owner="client:acme").count() == 16
+
+
+def test_a_refusal_and_its_end_are_told_with_codes_only(wire: Wire) -> None:
+    process = told()
+    toy.script["toy.beta"] = lambda call: (_ for _ in ()).throw(
+        Permanent("card_lost", "Ada's card 4711 is lost")
+    )
+
+    wire.run_until_idle()
+    steering.undo(process.pk, outcome="cancelled", actor="operator:mallory", reason="fraud")
+    scheduler.advance()
+    wire.run_until_idle()
+
+    messages = read(wire.told)
+    assert [one["sequence"] for one in messages] == list(range(1, len(messages) + 1))
+    refused = next(one for one in messages if one["event"] == "refused")
+    assert refused["detail"] == {"code": "card_lost"}
+    stopped = next(one for one in messages if one["event"] == "error")
+    assert (stopped["state"], stopped["detail"]) == ("error", {"step": "two"})
+    assert messages[-1]["state"] == "cancelled"
+    text = repr([letter.body for letter in wire.told])
+    for secret in ("mallory", "fraud", "Ada", "4711", "scheduler", "agent", "@"):
+        assert secret not in text
+    assert sink_of(process).state == "ended"
+
+
+def test_a_step_that_fails_for_good_is_told_with_its_code(wire: Wire) -> None:
+    told()
+    toy.script["toy.beta"] = lambda call: (_ for _ in ()).throw(Transient("http_500", "oh no"))
+
+    wire.run_until_idle()
+
+    failed = next(one for one in read(wire.told) if one["event"] == "failed")
+    assert failed["detail"] == {"kind": "transient", "code": "http_500"}
+    assert failed["step"] == "two"
+
+
+def test_an_operator_s_doing_is_told_by_the_next_look(wire: Wire) -> None:
+    process = told()
+    reporting.report()
+    wire.drop_all()
+    steering.pause(process.pk, actor="operator:mallory", reason="wait")
+
+    scheduler.advance()
+
+    assert len(wire.of(dispatch.REPORT)) == 1
+    wire.deliver_all(dispatch.REPORT)
+    assert read(wire.told)[-1]["event"] == "paused"
+
+
+@pytest.mark.fault("F6")
+def test_a_lost_nudge_costs_a_poll(wire: Wire) -> None:
+    told()
+    scheduler.advance()
+    wire.messages = [one for one in wire.messages if one.task != dispatch.REPORT]
+
+    scheduler.advance()
+
+    assert wire.deliver_all(dispatch.REPORT) == 1
+    assert sequences(wire) == [1, 2]
+
+
+def test_a_settled_batch_asks_for_a_relay_only_where_somebody_is_told(wire: Wire) -> None:
+    submit("toy_line", subject="Quiet", input={})
+    wire.run_until_idle()
+    assert not wire.of(dispatch.REPORT)
+
+    told()
+    scheduler.advance()
+    reporting.report()
+    wire.deliver_all(dispatch.REPORT)
+    wire.deliver_all(dispatch.RUN_BUNDLE)
+    wire.deliver_all(dispatch.SETTLE)
+
+    assert len(wire.of(dispatch.REPORT)) == 1
+
+
+def test_a_process_that_nobody_is_told_of_costs_no_statement(wire: Wire) -> None:
+    def statements() -> list[str]:
+        scheduler.advance()
+        wire.deliver_all(dispatch.RUN_BUNDLE)
+        with CaptureQueriesContext(connection) as captured:
+            wire.deliver_all(dispatch.SETTLE)
+        return [one["sql"] for one in captured.captured_queries]
+
+    submit("toy_line", subject="Quiet", input={})
+    quiet = statements()
+    wire.run_until_idle()
+    told()
+    heard = statements()
+
+    assert not [one for one in quiet if "UPDATE workers_sink" in one]
+    assert len([one for one in heard if "UPDATE workers_sink" in one]) == 1
+
+
+def test_sinks_that_know_everything_are_not_due(wire: Wire) -> None:
+    told()
+    assert sinks.is_due()
+    reporting.report()
+    assert not sinks.is_due()
+    scheduler.advance()
+    assert sinks.is_due()
+
+
+def test_a_sink_is_told_again_from_where_it_stood_or_from_further_back(wire: Wire) -> None:
+    process = told()
+    wire.run_until_idle()
+    sink = sink_of(process)
+    assert sinks.redeliver(sink.pk) is False, "it was told everything"
+
+    assert sinks.redeliver(sink.pk, after=3) is True
+    wire.told.clear()
+    reporting.report()
+    assert sequences(wire) == [4, 5]
+    assert sink_of(process).state == "ended"
+
+    Sink.objects.update(state="undeliverable", cursor=2, tries=20)
+    wire.told.clear()
+    assert sinks.redeliver(sink.pk) is True
+    reporting.report()
+    assert sequences(wire) == [3, 4, 5]
+
+
+def test_without_a_secret_no_webhook_leaves(wire: Wire, secrets: Any) -> None:
+    secrets.clear()
+    process = told(webhook("https://acme.example/told"))
+
+    reporting.report()
+
+    assert wire.told == []
+    assert sink_of(process).state == "undeliverable"
+    assert registry.webhook_secrets("client:acme") == ()
+
+
+def test_the_invariant_finds_a_sink_that_was_forgotten(wire: Wire) -> None:
+    told()
+    wire.run_until_idle()
+    assert invariants.violations() == []
+
+    Sink.objects.update(last=4)
+
+    (found,) = invariants.violations()
+    assert found.invariant == "whoever_is_told_is_told_everything"

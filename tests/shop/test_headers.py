@@ -1,0 +1,205 @@
+"""What browsers are told they may do with every answer, and what goes into a cookie."""
+
+import os
+import re
+import secrets
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.test import Client
+
+from orders.models import Product
+from tests.shop.conftest import order_with
+
+ROOT = Path(__file__).resolve().parents[2]
+PRODUCTION = {
+    "DJANGO_DEBUG": "off",
+    "DJANGO_SECRET_KEY": secrets.token_urlsafe(60),
+    "DJANGO_ALLOWED_HOSTS": "shop.example.org",
+    "DJANGO_CSRF_TRUSTED_ORIGINS": "https://shop.example.org",
+    "DJANGO_BEHIND_PROXY": "on",
+    "BROKER_URL": "amqp://shop@mq.example.org/shop",
+}
+POLICY = {
+    "default-src": "'none'",
+    "script-src": "'self'",
+    "style-src": "'self'",
+    "img-src": "'self'",
+    "connect-src": "'self'",
+    "form-action": "'self'",
+    "base-uri": "'none'",
+    "frame-ancestors": "'none'",
+    "object-src": "'none'",
+}
+PAGES = {
+    "/": 200,
+    "/products/MUG/": 200,
+    "/basket/": 200,
+    "/my-orders/": 200,
+    "/no/such/page/": 404,
+    "/admin/login/": 200,
+    "/admin/": 302,
+    "/api/v1/openapi.json": 200,
+    "/api/v1/orders": 401,
+    "/livez": 200,
+    "/static/orders/lantern.svg": 200,
+    "/static/orders/no-such.svg": 404,
+}
+
+
+def policy_of(answer: Any) -> dict[str, str]:
+    parts = (part.strip().partition(" ") for part in answer["Content-Security-Policy"].split(";"))
+    return {name: sources for name, _, sources in parts}
+
+
+@pytest.mark.parametrize(("path", "status"), PAGES.items())
+def test_every_answer_says_what_may_be_done_with_it(
+    client: Client, product: Product, path: str, status: int
+) -> None:
+    answer = client.get(path)
+    assert answer.status_code == status
+    assert policy_of(answer) == POLICY
+    assert answer["X-Content-Type-Options"] == "nosniff"
+    assert answer["Referrer-Policy"] == "same-origin"
+    assert answer["Cross-Origin-Opener-Policy"] == "same-origin"
+    assert "camera=()" in answer["Permissions-Policy"]
+    assert "payment=()" in answer["Permissions-Policy"]
+
+
+@pytest.mark.django_db
+def test_pages_of_staff_say_the_same(admin_client: Client) -> None:
+    for path in ("/admin/", "/admin/orders/order/", "/admin/orders/apiclient/"):
+        answer = admin_client.get(path)
+        assert answer.status_code == 200
+        assert policy_of(answer) == POLICY
+        assert answer["X-Frame-Options"] == "DENY"
+
+
+@pytest.mark.django_db
+def test_the_page_of_the_api_is_for_staff_and_has_images_of_its_own(
+    client: Client, admin_client: Client
+) -> None:
+    answer = admin_client.get("/api/v1/docs")
+    assert answer.status_code == 200
+    assert policy_of(answer) == POLICY | {"img-src": "'self' data:"}
+    assert not re.findall(r"(?:src|href)=\"(?!/static/)", answer.content.decode())
+
+    get_user_model().objects.create_user("buyer", password="a-long-password")
+    client.force_login(get_user_model().objects.get(username="buyer"))
+    for stranger in (Client(), client):
+        assert stranger.get("/api/v1/docs").headers["Location"].startswith("/admin/login/")
+
+
+def test_no_template_of_ours_has_anything_inline() -> None:
+    inline = re.compile(
+        r"<style|<[^>]*\s(?:style|on\w+|hx-on\S*)=|javascript:|<script(?![^>]*\ssrc=)",
+        re.IGNORECASE,
+    )
+    tags = re.compile(r"{%.*?%}|{{.*?}}")
+    templates = [
+        path for app in ("orders", "workers") for path in (ROOT / app / "templates").rglob("*.html")
+    ]
+    assert len(templates) > 40
+    assert [
+        path.name for path in templates if inline.search(tags.sub("", path.read_text("utf-8")))
+    ] == []
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("path", ["/", "/admin/login/"])
+def test_pages_name_their_icon_and_the_icon_is_there(client: Client, path: str) -> None:
+    named = re.search(
+        r'<link rel="icon" href="([^"]+)" type="image/svg\+xml">', client.get(path).content.decode()
+    )
+    assert named is not None
+    answer = client.get(named[1])
+    assert (answer.status_code, answer["Content-Type"]) == (200, "image/svg+xml")
+
+
+def test_whoever_looks_for_the_icon_by_itself_finds_it(client: Client) -> None:
+    answer = client.get("/favicon.ico")
+    assert answer.status_code == 302
+    assert client.get(answer["Location"])["Content-Type"] == "image/svg+xml"
+    assert answer["Cache-Control"] == "public, max-age=86400"
+    assert not answer.cookies
+
+
+@pytest.mark.django_db
+def test_what_concerns_one_visitor_is_kept_in_no_cache(client: Client, buyer: Client) -> None:
+    order = order_with()
+    secret = order.get_absolute_url()
+    for path in ("/basket/", "/checkout/", "/my-orders/", secret, f"{secret}progress/"):
+        kept = buyer.get(path)["Cache-Control"]
+        assert {"no-store", "private"} <= set(kept.split(", ")), path
+
+
+@pytest.mark.django_db
+def test_no_page_is_told_the_address_of_an_order(client: Client) -> None:
+    secret = order_with().get_absolute_url()
+    for path in (secret, f"{secret}progress/"):
+        assert client.get(path)["Referrer-Policy"] == "no-referrer"
+
+
+@pytest.mark.django_db
+def test_cookies_are_out_of_reach_of_scripts_and_other_sites(buyer: Client) -> None:
+    kept = {name: cookie for name, cookie in buyer.cookies.items() if cookie.value}
+    assert set(kept) == {"sessionid", "csrftoken"}
+    for cookie in kept.values():
+        assert (cookie["httponly"], cookie["samesite"]) == (True, "Lax")
+
+
+def in_production(*words: str, **changes: str) -> subprocess.CompletedProcess[str]:
+    ours = ("DJANGO_", "SAS_", "DATABASE_URL", "BROKER_URL")
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    return subprocess.run(
+        [sys.executable, *words],
+        cwd=ROOT,
+        env={**inherited, **PRODUCTION, **changes},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_nothing_is_left_to_warn_of_in_production(tmp_path: Path) -> None:
+    words = ("manage.py", "check", "--deploy", "--fail-level", "WARNING")
+    done = in_production(*words, SAS_RUN_DIR=str(tmp_path))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "no issues (0 silenced)" in done.stdout
+
+    weak = in_production(*words, SAS_RUN_DIR=str(tmp_path), DJANGO_SECRET_KEY="short")
+    assert weak.returncode == 1
+    assert "security.W009" in weak.stderr
+
+
+ASK = """
+import django
+django.setup()
+from django.core.management import call_command
+from django.test import Client
+call_command("migrate", verbosity=0)
+https = {"HTTP_HOST": "shop.example.org", "HTTP_X_FORWARDED_PROTO": "https"}
+plain = Client().get("/", HTTP_HOST="shop.example.org")
+print(plain.status_code, plain["Location"])
+page = Client().get("/admin/login/", **https)
+print(page.status_code, page["Strict-Transport-Security"])
+print(all(one["secure"] and one["httponly"] for one in page.cookies.values()), len(page.cookies))
+print(Client().get("/", **{**https, "HTTP_HOST": "evil.example.org"}).status_code)
+print("default-src 'none'" in page["Content-Security-Policy"])
+"""
+
+
+def test_in_production_everything_goes_by_https(tmp_path: Path) -> None:
+    changes = {"SAS_RUN_DIR": str(tmp_path), "DJANGO_SETTINGS_MODULE": "sasproject.settings"}
+    done = in_production("-W", "ignore", "-c", ASK, SAS_LOG_LEVEL="CRITICAL", **changes)
+    assert done.stdout.splitlines() == [
+        "301 https://shop.example.org/",
+        "200 max-age=31536000; includeSubDomains; preload",
+        "True 1",
+        "400",
+        "True",
+    ], done.stderr

@@ -1,0 +1,165 @@
+"""Who is told of what: sinks, how far each has come, and having one told again."""
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.contrib.admin.views.main import ChangeList
+from django.core.exceptions import PermissionDenied
+from django.db.models import F, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
+from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as lazy
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_POST
+
+from workers import dispatch
+from workers.admin import marks, subjects
+from workers.admin.lists import LiveListAdmin, back_to
+from workers.admin.readonly import ReadOnlyAdmin
+from workers.admin.verbs.page import write_log
+from workers.models import Sink
+from workers.store import sinks, sql
+
+#: Sinks that are told again in one go.
+LIMIT = 1000
+PERMISSION = "workers.redeliver_sink"
+
+
+class SinkChangeList(ChangeList):
+    """A change list whose rows know the time, where to look, and whether one may act."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        now = sql.read_clock()
+        self.result_list = list(self.result_list)
+        found = subjects.pages(row.process_id for row in self.result_list)
+        for row in self.result_list:
+            row.now = now
+            row.subject_url = found.get(row.process_id)
+            row.may_redeliver = (
+                row.cursor < row.last
+                and (row.state == "undeliverable" or row.tries > 0)
+                and may(request)
+            )
+
+
+def may(request: HttpRequest) -> bool:
+    user: Any = request.user
+    return bool(user.has_perm(PERMISSION))
+
+
+@require_POST
+def redeliver_one(request: HttpRequest, pk: int) -> HttpResponse:
+    """Have one sink told again at once; the list it was clicked in is shown again."""
+    if not may(request):
+        raise PermissionDenied
+    sink = get_object_or_404(Sink, pk=pk)
+    if sinks.redeliver(sink.pk):
+        dispatch.report_later()
+        said = _("Told again: %(sink)s.") % {"sink": sink}
+        write_log(request, sink, said, "")
+        messages.success(request, said)
+    else:
+        messages.warning(request, _("There is nothing to tell it: it was told everything."))
+    return back_to(request, "admin:workers_sink_changelist")
+
+
+@admin.action(description=lazy("Tell selected ones again"), permissions=["redeliver"])
+def redeliver_selected(
+    model_admin: admin.ModelAdmin, request: HttpRequest, queryset: QuerySet[Sink]
+) -> None:
+    """Have the selected sinks told again that were not told everything."""
+    landed = [row for row in queryset.order_by("pk")[:LIMIT] if sinks.redeliver(row.pk)]
+    for row in landed:
+        write_log(request, row, _("Told again: %(sink)s.") % {"sink": row}, "")
+    if landed:
+        dispatch.report_later()
+    count = len(landed)
+    text = ngettext("%(n)d is told again.", "%(n)d are told again.", count) % {"n": count}
+    (messages.success if landed else messages.warning)(request, text)
+
+
+@admin.register(Sink)
+class SinkAdmin(ReadOnlyAdmin, LiveListAdmin):
+    """Who is told, those in trouble first."""
+
+    list_display = ("standing", "about", "kind", "place", "owner", "heard", "next_try", "again")
+    list_display_links = None
+    list_filter = ("state", "kind", "owner")
+    list_select_related = ("process",)
+    # What follows the question mark of an address may be a secret of the client's: it is
+    # neither shown nor looked for, or it could be guessed letter by letter.
+    search_fields = ("process__subject", "owner")
+    search_help_text = lazy("What the process is about, or owner")
+    fields = (
+        *("process", "kind", "place", "owner", "correlation_id", "state", "cursor", "last"),
+        *("tries", "next_try_at", "last_error"),
+    )
+    readonly_fields = ("place",)
+    ordering = (F("tries").desc(), "-pk")
+    actions = (redeliver_selected,)
+
+    def get_urls(self) -> list[URLPattern]:
+        wrap = self.admin_site.admin_view
+        return [
+            path("<int:pk>/redeliver/", wrap(redeliver_one), name="workers_sink_redeliver"),
+            *super().get_urls(),
+        ]
+
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
+        return "address" not in lookup and super().lookup_allowed(lookup, value, request)
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[SinkChangeList]:
+        return SinkChangeList
+
+    def has_redeliver_permission(self, request: HttpRequest) -> bool:
+        return may(request)
+
+    @admin.display(description=lazy("state"), ordering="state")
+    def standing(self, row: Sink) -> SafeString:
+        if row.state == "undeliverable":
+            return marks.label(_("undeliverable"), "alert", "alert")
+        if row.state == "ended":
+            return marks.label(_("told everything"), "processed", "processed")
+        if row.tries:
+            return marks.label(_("failing"), "pending", "skipped")
+        return marks.label(_("open"), "processing", "processing")
+
+    @admin.display(description=lazy("about"), ordering="process__subject")
+    def about(self, row: Any) -> SafeString:
+        url = row.subject_url or reverse("admin:workers_process_change", args=[row.process_id])
+        return format_html('<a href="{}">{}</a>', url, row.process.subject)
+
+    @admin.display(description=lazy("address"), ordering="address")
+    def place(self, row: Sink) -> SafeString:
+        shown = row.address.partition("?")[0]
+        return format_html('<span class="sas-message">{}</span>', shown)
+
+    @admin.display(description=lazy("told"))
+    def heard(self, row: Sink) -> str:
+        return _("%(told)d of %(all)d") % {"told": row.cursor, "all": row.last}
+
+    @admin.display(description=lazy("last failure"))
+    def next_try(self, row: Any) -> SafeString | str:
+        if not row.last_error:
+            return marks.NOTHING
+        text = ngettext("%(n)d try", "%(n)d tries", row.tries) % {"n": row.tries}
+        when: Any = ""
+        if row.state == "open":
+            when = marks.countdown(row.next_try_at, row.now, _("next in %s"), _("due %s ago"))
+        return format_html('{} <span class="sas-agent">{} {}</span>', row.last_error, text, when)
+
+    @admin.display(description=lazy("tell again"))
+    def again(self, row: Any) -> SafeString | str:
+        if not row.may_redeliver:
+            return marks.NOTHING
+        return format_html(
+            '<button type="submit" class="sas-button" formaction="{}" aria-label="{}">{}</button>',
+            reverse("admin:workers_sink_redeliver", args=[row.pk]),
+            _("Tell again of %(what)s") % {"what": row.process.subject},
+            _("Tell again"),
+        )

@@ -1,0 +1,143 @@
+"""Celery settings by which messages, and with them attempts, would be lost or doubled.
+
+They are read from the Celery app itself: whatever was set where, this is what holds.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from celery import current_app
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Warning
+
+from workers import registry
+from workers.conf import BadSetting, sas
+from workers.dispatch import HARD_LIMIT_MARGIN_SECONDS
+from workers.exceptions import WorkflowError
+
+#: By the beginning of the broker's URL.
+REDIS = ("redis", "rediss", "redis+socket", "sentinel")
+AMQP = ("amqp", "amqps", "pyamqp")
+EMBEDDED = ("filesystem", "memory")
+DATABASE_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"
+#: kombu's own, where none is set.
+DEFAULT_VISIBILITY_SECONDS = 3600
+
+
+def check_celery(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
+    """Refuse or warn of Celery settings that orders cannot rely on."""
+    conf = current_app.conf
+    return [
+        *_refused(conf),
+        *_warned_of(conf),
+        *_transport(_scheme(conf), conf.broker_transport_options or {}),
+    ]
+
+
+def _refused(conf: Any) -> Iterable[CheckMessage]:
+    formats = {conf.task_serializer, *conf.accept_content}
+    if formats - {"json", "application/json"}:
+        yield Error(
+            f"Celery reads or writes {', '.join(sorted(map(str, formats)))}.",
+            hint='Set task_serializer to "json" and accept_content to ["json"]: whoever can write '
+            "to the broker could otherwise run code here.",
+            id="workers.E015",
+        )
+    if conf.task_reject_on_worker_lost:
+        yield Error(
+            "Celery's task_reject_on_worker_lost is on.",
+            hint="Switch it off: a call that kills its process would be delivered again for ever. "
+            "The row brings it back, and counts.",
+            id="workers.E016",
+        )
+
+
+def _warned_of(conf: Any) -> Iterable[CheckMessage]:
+    if conf.task_always_eager:
+        yield Warning(
+            "Celery's task_always_eager is on.",
+            hint="Switch it off outside tests: agents would run inside whoever sends, without a "
+            "deadline. In tests use workers.testing.",
+            id="workers.W001",
+        )
+    if conf.result_backend:
+        yield Warning(
+            "Celery has a result backend.",
+            hint="Leave result_backend out unless tasks of your own need one: the engine stores "
+            "no result there, and a backend that is away fails tasks.",
+            id="workers.W002",
+        )
+    if not conf.task_acks_late:
+        yield Warning(
+            "Celery's task_acks_late is off.",
+            hint="Switch it on: a killed worker loses the tasks it had taken. The engine's own "
+            "are acknowledged late in any case.",
+            id="workers.W003",
+        )
+    if conf.worker_prefetch_multiplier != 1:
+        yield Warning(
+            f"Celery's worker_prefetch_multiplier is {conf.worker_prefetch_multiplier}.",
+            hint="Set it to 1: messages would wait behind slow calls of one worker while another "
+            "one is idle.",
+            id="workers.W004",
+        )
+    if _scheme(conf) in EMBEDDED and not settings.DEBUG:
+        yield Warning(
+            f"The broker is {_scheme(conf)}://, and DEBUG is off.",
+            hint="Set BROKER_URL: files reach no other machine, and a killed worker loses the "
+            "messages it had taken.",
+            id="workers.W005",
+        )
+    if conf.beat_scheduler != DATABASE_SCHEDULER:
+        yield Warning(
+            f"Celery Beat's schedule comes from {conf.beat_scheduler}.",
+            hint=f"Set beat_scheduler to {DATABASE_SCHEDULER!r}: the sweep and the poll are rows. "
+            "Without it every worker asks for them itself, late and with an alert.",
+            id="workers.W006",
+        )
+
+
+def _transport(scheme: str, options: dict[str, Any]) -> Iterable[CheckMessage]:
+    if scheme in AMQP and not options.get("confirm_publish"):
+        yield Warning(
+            "RabbitMQ is not asked to confirm messages.",
+            hint='Set broker_transport_options["confirm_publish"]: a message into a queue that '
+            "vanished is otherwise lost without a word, and found after its allowance.",
+            id="workers.W007",
+        )
+    if scheme not in REDIS:
+        return
+    if not options.get("socket_timeout"):
+        yield Warning(
+            "A command to Redis has no time limit.",
+            hint='Set broker_transport_options["socket_timeout"], 5 for example: a Redis that '
+            "hangs holds its callers for minutes.",
+            id="workers.W008",
+        )
+    visible = options.get("visibility_timeout", DEFAULT_VISIBILITY_SECONDS)
+    longest = longest_call_seconds()
+    if visible <= longest:
+        yield Error(
+            f"Redis delivers a message again after {visible:g} s, and a call may take "
+            f"{longest:g} s.",
+            hint='Set broker_transport_options["visibility_timeout"] to more than that, twice as '
+            "much for example; the shortest of all applications that share the database counts.",
+            id="workers.E017",
+        )
+
+
+def longest_call_seconds() -> float:
+    """Return the longest time the code's workflows give one call, to the end of its process."""
+    try:
+        declared = [
+            spec.timeout_seconds for workflow in registry.workflows() for spec in workflow.steps
+        ]
+        usual = sas.step_timeout_seconds
+    except (BadSetting, WorkflowError):
+        # workers.E001 or workers.E003 says so.
+        return 0
+    return max([usual, *(one for one in declared if one)]) + HARD_LIMIT_MARGIN_SECONDS
+
+
+def _scheme(conf: Any) -> str:
+    return str(conf.broker_url or "amqp://").partition(":")[0]

@@ -1,0 +1,77 @@
+"""Database settings under which the store's statements do not hold what they promise."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Warning
+from django.db import connection
+
+READ_COMMITTED = 2
+
+
+def check_databases(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
+    """Refuse or warn of database settings that orders cannot rely on; asks no server."""
+    config = connection.settings_dict
+    options = config.get("OPTIONS") or {}
+    found = list(_of_vendor(connection.vendor, options))
+    if not settings.USE_TZ:
+        found.append(
+            Error(
+                "USE_TZ is off.",
+                hint="Switch it on: deadlines are instants, and an hour of the clock change "
+                "happens twice.",
+                id="workers.E014",
+            )
+        )
+    return found
+
+
+def _of_vendor(vendor: str, options: dict[str, Any]) -> Iterable[CheckMessage]:
+    if vendor == "sqlite":
+        return _of_sqlite(options)
+    if vendor == "postgresql":
+        return _of_postgres(options)
+    return [
+        Error(
+            f"The database is {vendor}.",
+            hint="Use PostgreSQL, or SQLite for development: the store skips locked rows, which "
+            "no other one does in its way (docs/adr/0034-refused-features.md).",
+            id="workers.E012",
+        )
+    ]
+
+
+def _of_sqlite(options: dict[str, Any]) -> Iterable[CheckMessage]:
+    if str(options.get("transaction_mode", "")).upper() not in ("IMMEDIATE", "EXCLUSIVE"):
+        yield Error(
+            "SQLite's transactions do not begin with their lock.",
+            hint='Set OPTIONS["transaction_mode"] to "IMMEDIATE": two that read first and write '
+            'then meet "database is locked", however long they would wait.',
+            id="workers.E013",
+        )
+    if "wal" not in str(options.get("init_command", "")).lower():
+        yield Warning(
+            "SQLite's journal is not set to WAL.",
+            hint='Set OPTIONS["init_command"] to "PRAGMA journal_mode=WAL;": readers would hold '
+            "up writers.",
+            id="workers.W009",
+        )
+
+
+def _of_postgres(options: dict[str, Any]) -> Iterable[CheckMessage]:
+    level = options.get("isolation_level")
+    if level is not None and int(level) != READ_COMMITTED:
+        yield Error(
+            "PostgreSQL's isolation level is not READ COMMITTED.",
+            hint='Leave OPTIONS["isolation_level"] out: the store locks rows and reads them in a '
+            "later statement, which must see what was committed meanwhile.",
+            id="workers.E018",
+        )
+    if options.get("pool"):
+        yield Warning(
+            "Django's connection pool is on.",
+            hint='Leave OPTIONS["pool"] out: a worker closes it with every child, and each child '
+            "keeps its own connection anyway. For many processes there is PgBouncer.",
+            id="workers.W010",
+        )

@@ -1,0 +1,35 @@
+"""``SAS_*`` settings that are right one by one and wrong together."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from django.core.checks import CheckMessage, Warning
+
+from workers.conf import BadSetting, sas
+
+
+def check_fitting(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
+    """Warn of settings that contradict each other."""
+    try:
+        return [
+            Warning(f"{problem}.", hint=hint, id="workers.W011") for problem, hint in _problems()
+        ]
+    except BadSetting:
+        # workers.E001 says which.
+        return []
+
+
+def _problems() -> Iterable[tuple[str, str]]:
+    for low, high in (
+        ("backoff_base_seconds", "backoff_cap_seconds"),
+        ("report_backoff_base_seconds", "report_backoff_cap_seconds"),
+        ("dispatch_allowance_seconds", "dispatch_allowance_cap_seconds"),
+        ("sweep_seconds", "lease_seconds"),
+        ("breaker_seconds", "breaker_alert_seconds"),
+    ):
+        first, second = getattr(sas, low), getattr(sas, high)
+        if first > second:
+            yield (
+                f"SAS_{low.upper()} is {first:g}, more than SAS_{high.upper()}, {second:g}",
+                "Raise the second, or lower the first: it is meant to be the smaller one.",
+            )

@@ -1,0 +1,34 @@
+"""Looking over an installation: what is wrong, why it matters, what to do.
+
+A probe is a small function that looks at one thing and changes nothing.  An app adds its own
+by decorating them in a module ``doctor``; ``manage.py doctor`` runs them all.
+"""
+
+from workers.doctor import agents, alerts, backlog, database, duties, files, settings, tables
+from workers.doctor.examination import Told, examine, worst
+from workers.doctor.finding import Finding, Level, error, info, ok, warning
+from workers.doctor.registry import Need, Probe, probe, probes
+
+__all__ = [
+    "Finding",
+    "Level",
+    "Need",
+    "Probe",
+    "Told",
+    "agents",
+    "alerts",
+    "backlog",
+    "database",
+    "duties",
+    "error",
+    "examine",
+    "files",
+    "info",
+    "ok",
+    "probe",
+    "probes",
+    "settings",
+    "tables",
+    "warning",
+    "worst",
+]

@@ -1,0 +1,98 @@
+"""Agents: what an operator or a breaker keeps from being claimed."""
+
+from collections.abc import Iterable
+
+from django.db.models import Q
+
+from workers import registry
+from workers.conf import sas
+from workers.doctor.finding import Finding, error, info, ok, warning
+from workers.doctor.registry import probe
+from workers.effects import Effect
+from workers.models import Flow, Hold
+from workers.store import sql
+
+
+@probe("agents")
+def have_flow_rows() -> Iterable[Finding]:
+    """Look for agents without a row to count their claims on."""
+    known = set(Flow.objects.values_list("agent", flat=True))
+    missing = sorted({agent.name for agent in registry.agents()} - known)
+    if missing:
+        yield error(
+            f"agents without a flow row: {', '.join(missing)}",
+            "Nothing is claimed for them.",
+            "Run `manage.py migrate`, which makes it.",
+        )
+
+
+@probe("agents")
+def may_be_claimed() -> Iterable[Finding]:
+    """Look for open breakers, windows of 0 and holds."""
+    bad = [_stopped(flow) for flow in Flow.objects.filter(_STOPPED).order_by("agent")]
+    for hold in Hold.objects.filter(ended_at=None):
+        what = f"{hold.kind} {hold.name}".strip()
+        bad.append(
+            warning(
+                f"{what} is held, by {hold.began_by} since {hold.began_at:%Y-%m-%d %H:%M} UTC",
+                f"Nothing of it is claimed. The reason given: {hold.reason}",
+                f"`manage.py flow lift {what} --reason TEXT` when it may go on.",
+            )
+        )
+    yield from bad or [ok("no breaker is open and nothing is held")]
+
+
+_STOPPED = (
+    Q(forced="open") | Q(forced="closed") | Q(window=0) | Q(open_until__isnull=False, forced=None)
+)
+
+
+def _stopped(flow: Flow) -> Finding:
+    if flow.forced == "closed":
+        return warning(
+            f"the breaker of {flow.agent} is forced closed",
+            "A service that is away is called for all that, and every call waits for its timeout.",
+            f"`manage.py flow set {flow.agent} --breaker auto --reason TEXT`.",
+        )
+    if flow.forced == "open":
+        return warning(
+            f"the breaker of {flow.agent} is forced open",
+            "Nothing is claimed for it.",
+            f"`manage.py flow set {flow.agent} --breaker auto --reason TEXT` when it may go on.",
+        )
+    if flow.window == 0:
+        return warning(
+            f"the window of {flow.agent} is 0",
+            "Nothing is claimed for it.",
+            f"`manage.py flow set {flow.agent} --window N --reason TEXT` when it may go on.",
+        )
+    assert flow.opened_at is not None
+    minutes = (sql.read_clock() - flow.opened_at).total_seconds() / 60
+    return warning(
+        f"the breaker of {flow.agent} opened {minutes:.0f} min ago",
+        "Its service does not answer. Steps wait, and none fails.",
+        "Look after the service; its first answer closes the breaker.",
+    )
+
+
+@probe("agents")
+def end_before_a_stopped_worker() -> Iterable[Finding]:
+    """Compare the time a stopped worker waits with the calls that must not be cut off."""
+    unsafe = {agent.name for agent in registry.agents() if agent.effect == Effect.UNSAFE}
+    cut_off = sorted(
+        {
+            f"{spec.name} ({spec.timeout_seconds or sas.step_timeout_seconds:g} s)"
+            for workflow in registry.workflows()
+            for spec in workflow.steps
+            if spec.agent in unsafe
+            and (spec.timeout_seconds or sas.step_timeout_seconds) > sas.shutdown_seconds
+        }
+    )
+    if cut_off:
+        yield info(
+            f"calls of unsafe agents may take longer than a stopped worker waits: "
+            f"{', '.join(cut_off)}",
+            f"After SAS_SHUTDOWN_SECONDS ({sas.shutdown_seconds:g}) one is cut off, and nobody "
+            "knows what it did: an operator decides, or it is skipped. Others are handed back.",
+            "Raise SAS_SHUTDOWN_SECONDS, and the time the process manager gives, if that matters.",
+        )

@@ -1,0 +1,146 @@
+"""Work that waits: how much, for how long, and whether somebody is at it."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from workers.conf import sas
+from workers.doctor.finding import Finding, error, info, ok, warning
+from workers.doctor.registry import probe
+from workers.invariants import SLACK_SECONDS, TELLING_SECONDS
+from workers.store import sql
+
+#: A step that may be claimed and is not waits for room, a breaker or a hold.
+LONG_SECONDS = 300
+
+
+@probe("backlog")
+def pending_steps_are_claimed() -> Iterable[Finding]:
+    """Count the steps that may be claimed, by agent, with the oldest."""
+    moment, params = sql.clock(None)
+    found = sql.fetch(
+        "SELECT agent, count(*), min(not_before) FROM workers_step WHERE state = 'pending'"
+        f" AND not_before <= {moment} GROUP BY agent ORDER BY agent",
+        params,
+    )
+    now = sql.read_clock()
+    waiting = [(agent, count, _age(oldest, now)) for agent, count, oldest in found]
+    for agent, count, seconds in waiting:
+        if seconds > LONG_SECONDS:
+            yield warning(
+                f"{count} steps of {agent} wait to be claimed, the oldest for {seconds:.0f} s",
+                "They wait for room in its window, for its breaker, for a hold, or for a "
+                "scheduler.",
+                "See what this says of agents, duties and queues; then its window and the number "
+                "of its workers.",
+            )
+    total = sum(count for _, count, _ in waiting)
+    yield ok(f"{total} steps wait to be claimed")
+
+
+@probe("backlog")
+def started_steps_end() -> Iterable[Finding]:
+    """Count the claims that expired and that nobody has taken back."""
+    moment, params = sql.clock(None)
+    slack = sql.later("complete_by", str(sas.expiry_grace_seconds + SLACK_SECONDS))
+    count, oldest = sql.fetch(
+        "SELECT count(*), min(complete_by) FROM workers_step WHERE state = 'processing'"
+        f" AND reply IS NULL AND {slack} < {moment}",
+        params,
+    )[0]
+    if count:
+        yield error(
+            f"{count} started steps are past their deadline, the oldest since "
+            f"{_age(oldest, sql.read_clock()):.0f} s",
+            "No Supervisor takes them back: their orders stand still.",
+            "Start Celery Beat and a worker with -Q sas.supervisor.",
+        )
+
+
+@probe("backlog")
+def claims_are_started() -> Iterable[Finding]:
+    """Count the claims that are sent again because nobody starts them."""
+    found = sql.fetch(
+        "SELECT agent, count(*), max(lost_count) FROM workers_step WHERE state = 'processing'"
+        " AND complete_by IS NULL AND lost_count > 0 GROUP BY agent ORDER BY agent"
+    )
+    for agent, count, times in found:
+        yield warning(
+            f"{count} claims of {agent} were sent {times + 1} times and nobody has started them",
+            "The claims are still good; nothing has failed.",
+            "Start a worker for the queue of this agent, or more of them.",
+        )
+
+
+@probe("backlog")
+def filed_replies_are_settled() -> Iterable[Finding]:
+    """Count the replies on rows that no Scheduler has taken."""
+    moment, params = sql.clock(None)
+    count = sql.fetch(
+        "SELECT count(*) FROM workers_step WHERE reply IS NOT NULL AND state = 'processing'"
+        f" AND {sql.later('complete_by', str(SLACK_SECONDS))} < {moment}",
+        params,
+    )[0][0]
+    if count:
+        yield error(
+            f"{count} replies lie on their rows",
+            "The calls were made; their orders do not go on.",
+            "Start a worker with -Q sas.scheduler,sas.replies.",
+        )
+
+
+@probe("backlog")
+def processes_by_state() -> Iterable[Finding]:
+    """Count the processes that are not over, and the paused ones."""
+    counts = sql.fetch(
+        "SELECT state, count(*) FROM workers_process WHERE state IN"
+        " ('pending', 'processing', 'compensating') GROUP BY state ORDER BY state"
+    )
+    counts += sql.fetch(
+        "SELECT state, count(*) FROM workers_process WHERE state = 'error' GROUP BY state"
+    )
+    by_state = {state: int(count) for state, count in counts}
+    if by_state.get("error"):
+        yield warning(
+            f"{by_state['error']} processes are in error",
+            "Each waits for an operator.",
+            "Look at them in the admin; `Causes of errors` groups them.",
+        )
+    others = ", ".join(f"{count} {state}" for state, count in by_state.items() if state != "error")
+    yield ok(f"processes under way: {others or 'none'}")
+    paused = sql.fetch(
+        "SELECT count(*) FROM workers_process WHERE state IN"
+        " ('pending', 'processing', 'compensating') AND paused_at IS NOT NULL"
+    )[0][0]
+    if paused:
+        yield info(f"{paused} processes are paused", "Nothing of them is claimed.", "Resume them.")
+
+
+@probe("submitters")
+def are_told() -> Iterable[Finding]:
+    """Count the reply queues and webhooks that are not told."""
+    moment, params = sql.clock(None)
+    given_up = sql.fetch("SELECT count(*) FROM workers_sink WHERE state = 'undeliverable'")[0][0]
+    due = sql.fetch(
+        "SELECT count(*) FROM workers_sink s WHERE s.state = 'open' AND s.last > s.cursor"
+        f" AND {sql.later('s.next_try_at', str(TELLING_SECONDS))} < {moment}",
+        params,
+    )[0][0]
+    if given_up:
+        yield warning(
+            f"{given_up} reply queues and webhooks were given up",
+            "Their owners do not know how their orders stand; the orders are not touched by it.",
+            "`manage.py sinks list`, have them mended, then `manage.py sinks retry`.",
+        )
+    if due:
+        yield warning(
+            f"{due} reply queues and webhooks are due and nobody tells them",
+            "Submitters hear late, or one owner's slow receivers are in the way.",
+            "Start a worker with -Q sas.reports, or one more of them.",
+        )
+    if not given_up and not due:
+        yield ok("every submitter was told, or will be within the minute")
+
+
+def _age(since: object, now: datetime) -> float:
+    at = sql.instant(since)
+    return 0.0 if at is None else (now - at).total_seconds()

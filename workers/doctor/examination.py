@@ -1,0 +1,113 @@
+"""Running the probes: each within its time, whatever it meets."""
+
+import threading
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from django.db import connection, connections
+from django.db.migrations.executor import MigrationExecutor
+
+from workers.doctor.finding import Finding, Level, error
+from workers.doctor.registry import Look, Need, Probe
+from workers.doctor.secrets import masked
+
+#: Time one probe has; its thread is left behind then, and ends with the process.
+PROBE_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A finding, and the probe it comes from."""
+
+    group: str
+    probe: str
+    finding: Finding
+
+
+def examine(probes: Iterable[Probe], *, seconds: float = PROBE_SECONDS) -> Iterator[Told]:
+    """Yield what each probe finds, in order; one whose need is not met is left out."""
+    left_out: dict[str, int] = {}
+    missing: dict[Need, str] = {}
+    for probe in probes:
+        if lack := _lack(probe.needs, missing, seconds):
+            left_out[lack] = left_out.get(lack, 0) + 1
+            continue
+        found, problem = _run(probe.look, seconds)
+        if problem:
+            found = [
+                error(
+                    f"the probe {probe.name} {problem}",
+                    "What it looks at is unknown.",
+                    "Look at it by hand; if it is in order, report this as a fault of the doctor.",
+                )
+            ]
+        for one in found:
+            yield Told(probe.group, probe.name, _masked(one))
+    for lack, count in left_out.items():
+        yield Told(
+            "doctor",
+            "left_out",
+            error(
+                f"{count} probes were left out: {lack}",
+                "What they look at is unknown.",
+                "Mend that, and ask again.",
+            ),
+        )
+
+
+def _lack(needs: Need, missing: dict[Need, str], seconds: float) -> str:
+    """Return what is not there of what a probe needs; each is looked for once."""
+    for need, look, said in (
+        (Need.DATABASE, _touch_database, "the database does not answer"),
+        (Need.TABLES, _touch_tables, "migrations are not applied"),
+    ):
+        if needs < need:
+            return ""
+        if need not in missing:
+            missing[need] = said if _run(look, seconds)[1] else ""
+        if missing[need]:
+            return missing[need]
+    return ""
+
+
+def _touch_database() -> list[Finding]:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1")
+    return []
+
+
+def _touch_tables() -> list[Finding]:
+    executor = MigrationExecutor(connection)
+    if executor.migration_plan(executor.loader.graph.leaf_nodes()):
+        raise LookupError
+    return []
+
+
+def _masked(found: Finding) -> Finding:
+    return Finding(found.level, *(masked(text) for text in (found.what, found.why, found.remedy)))
+
+
+def _run(look: Look, seconds: float) -> tuple[list[Finding], str]:
+    """Run a look in a thread; return what it found, or in what way it failed."""
+    found: list[Finding] = []
+    problems: list[str] = []
+
+    def go() -> None:
+        try:
+            found.extend(look())
+        except (Exception, SystemExit) as failure:  # noqa: BLE001 (any failure is a finding)
+            problems.append(f"failed: {type(failure).__name__}: {str(failure)[:300]}")
+        finally:
+            connections.close_all()
+
+    thread = threading.Thread(target=go, name="probe", daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if thread.is_alive():
+        return [], f"has not ended within {seconds:g} s"
+    return found, problems[0] if problems else ""
+
+
+def worst(told: Iterable[Told]) -> Level:
+    """Return the worst level among what was told."""
+    return max((one.finding.level for one in told), key=lambda level: level.rank, default=Level.OK)

@@ -1,0 +1,68 @@
+"""The probes there are: every installed app names its own in a module ``doctor``."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import cache
+
+from django.utils.module_loading import autodiscover_modules
+
+from workers.doctor.finding import Finding
+
+Look = Callable[[], Iterable[Finding]]
+#: The order in which groups are looked at and told of; others come after them.
+GROUPS = (
+    *("database", "migrations", "settings", "broker", "queues", "workers", "duties"),
+    *("agents", "backlog", "alerts", "submitters", "tables", "files", "shop"),
+)
+
+
+class Need(IntEnum):
+    """What must be there before a probe can look; what needs more is left out without it."""
+
+    NOTHING = 0
+    DATABASE = 1
+    TABLES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """Looks at one thing."""
+
+    group: str
+    name: str
+    look: Look
+    needs: Need
+
+
+_probes: dict[tuple[str, str], Probe] = {}
+
+
+def probe(group: str, *, needs: Need = Need.TABLES) -> Callable[[Look], Look]:
+    """Make a function a probe of a group; a decorator.
+
+    The function takes nothing, changes nothing and returns findings.  It may raise and it
+    may hang: both are told of, and the other probes go on.
+    """
+
+    def register(look: Look) -> Look:
+        name: str = getattr(look, "__name__", "probe")
+        _probes[(group, name)] = Probe(group, name, look, needs)
+        return look
+
+    return register
+
+
+@cache
+def _discover() -> None:
+    autodiscover_modules("doctor")
+
+
+def probes() -> list[Probe]:
+    """Return every probe of every installed app, by group."""
+    _discover()
+    return sorted(_probes.values(), key=lambda one: _place(one.group))
+
+
+def _place(group: str) -> int:
+    return GROUPS.index(group) if group in GROUPS else len(GROUPS)

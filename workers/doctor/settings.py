@@ -1,0 +1,36 @@
+"""Settings: the system checks, asked here so that one command says everything."""
+
+from collections.abc import Iterable
+
+from django.conf import settings
+from django.core import checks
+
+from workers.checks.in_flight import find_missing
+from workers.doctor.finding import Finding, Level, info, ok
+from workers.doctor.registry import Need, probe
+
+
+@probe("settings", needs=Need.NOTHING)
+def system_checks() -> Iterable[Finding]:
+    """Run Django's checks and ours; outside DEBUG those for a deployment, too."""
+    found = checks.run_checks(include_deployment_checks=not settings.DEBUG)
+    bad = [_finding(message) for message in found if not message.is_silenced()]
+    yield from bad or [ok("the system checks find nothing")]
+    if settings.DEBUG:
+        yield info(
+            "DEBUG is on",
+            "Pages of errors show settings and code to whoever sees them, and the checks for a "
+            "deployment are left out.",
+            "Set DJANGO_DEBUG=off for everything but development.",
+        )
+
+
+@probe("settings")
+def code_has_what_orders_need() -> Iterable[Finding]:
+    """Look for workflow versions, steps and agents that orders in flight need and nobody has."""
+    yield from (_finding(message) for message in find_missing())
+
+
+def _finding(message: checks.CheckMessage) -> Finding:
+    level = Level.ERROR if message.level >= checks.ERROR else Level.WARNING
+    return Finding(level, f"{message.id}: {message.msg}", "A system check.", message.hint or "")

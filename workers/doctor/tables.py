@@ -1,0 +1,70 @@
+"""Tables: how large they are, and whether what is over goes."""
+
+from collections.abc import Iterable
+
+from workers.conf import sas
+from workers.doctor.finding import Finding, info, warning
+from workers.doctor.registry import probe
+from workers.store import pruning, sql
+
+#: Rows from which on a journal that is kept for good deserves a decision.
+MANY_ROWS = 10_000_000
+FOR_GOOD_DAYS = 36_500
+#: Rows that are dead and not yet vacuumed, in all and as a share of the table.
+MANY_DEAD, DEAD_SHARE = 100_000, 0.3
+MANY_HELD_BACK = 1000
+SHOWN = 5
+
+
+@probe("tables")
+def sizes() -> Iterable[Finding]:
+    """Say which tables are the largest."""
+    if not sql.is_postgres():
+        pages, size = (sql.fetch(f"PRAGMA {name}")[0][0] for name in ("page_count", "page_size"))
+        yield info(f"the database has {_bytes(pages * size)}")
+        return
+    found = sql.fetch(
+        "SELECT s.relname, pg_total_relation_size(s.relid), greatest(c.reltuples, 0)::bigint,"
+        " s.n_dead_tup FROM pg_stat_user_tables s JOIN pg_class c ON c.oid = s.relid"
+        " WHERE s.schemaname = current_schema() ORDER BY 2 DESC"
+    )
+    largest = ", ".join(f"{name} {_bytes(size)}" for name, size, *_ in found[:SHOWN])
+    yield info(f"the largest tables: {largest}")
+    yield from _journal({name: rows for name, _, rows, _ in found}.get("workers_journal", 0))
+    for name, _, rows, dead in found:
+        if dead > MANY_DEAD and dead > DEAD_SHARE * (rows + dead):
+            yield warning(
+                f"{name} has {dead} dead rows and {rows} live ones",
+                "Every scan reads them too.",
+                "See that autovacuum runs, and that no transaction stays open for hours.",
+            )
+
+
+def _journal(rows: int) -> Iterable[Finding]:
+    if rows > MANY_ROWS and sas.keep_journal_days >= FOR_GOOD_DAYS:
+        yield warning(
+            f"the journal has about {rows} rows and is kept for good",
+            "It grows by some twenty rows an order.",
+            "Set SAS_KEEP_JOURNAL_DAYS if nobody needs the oldest: docs/how-to/"
+            "look-after-an-installation.md.",
+        )
+
+
+@probe("tables")
+def nothing_holds_pruning_back() -> Iterable[Finding]:
+    """Count the old processes that stay whole for an alert or a submitter."""
+    count = pruning.held_back()
+    if count >= MANY_HELD_BACK:
+        yield warning(
+            f"{count} old processes keep their journal",
+            "Each has an open alert, or somebody was not told of it.",
+            "Acknowledge the alerts; `manage.py sinks list --state undeliverable`.",
+        )
+
+
+def _bytes(count: float) -> str:
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if count < 1024:
+            return f"{count:.0f} {unit}"
+        count /= 1024
+    return f"{count:.1f} TB"

@@ -1,0 +1,60 @@
+"""Prunes what is over for long, now."""
+
+import argparse
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from workers import retention
+
+#: One round; between two of them another process may take over.
+ROUND_SECONDS = 30.0
+
+
+class Command(BaseCommand):
+    help = (
+        "Deletes what is older than SAS_KEEP_JOURNAL_DAYS and SAS_KEEP_RESOLVED_DAYS, in small "
+        "transactions, until nothing is left. Celery Beat has the same done every ten minutes."
+    )
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("--dry-run", action="store_true", help="say how much would go")
+        parser.add_argument(
+            "--only",
+            action="append",
+            choices=[pruner.name for pruner in retention.pruners()],
+            help="prune only this; may be repeated",
+        )
+        parser.add_argument(
+            "--batch", type=int, default=retention.BATCH, help="rows or processes in a transaction"
+        )
+
+    def handle(self, *, dry_run: bool, only: list[str] | None, batch: int, **_: Any) -> None:
+        if not 1 <= batch <= 5000:
+            raise CommandError(f"--batch is {batch}. Give 1 to 5000.")
+        if dry_run:
+            self._count(only)
+            return
+        total: dict[str, int] = {}
+        while True:
+            done = retention.prune(
+                only, seconds=ROUND_SECONDS, batch=batch, progress=self._tell_progress
+            )
+            if done is None:
+                raise CommandError("Another process is pruning just now. Try again in a minute.")
+            total = {name: total.get(name, 0) + count for name, count in done.items()}
+            if not any(done.values()):
+                break
+        for name, count in total.items():
+            self.stdout.write(f"{name}: {count} pruned")
+
+    def _tell_progress(self, name: str, done: int) -> None:
+        if done:
+            self.stderr.write(f"{name}: {done}")
+
+    def _count(self, only: list[str] | None) -> None:
+        for pruner in retention.pruners():
+            if only is not None and pruner.name not in only:
+                continue
+            count = "not counted" if pruner.count is None else f"{pruner.count(None)} would go"
+            self.stdout.write(f"{pruner.name}: {count} ({pruner.says})")

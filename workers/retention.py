@@ -1,0 +1,118 @@
+"""What is kept for how long: the periodic pruning of what is over.
+
+An app names what it prunes in a module ``retention`` (``register``); the engine's own is
+here.  Everything is pruned in small transactions, and a round ends when its time is up: the
+next one goes on.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from uuid import uuid4
+
+from django.utils.module_loading import autodiscover_modules
+
+from workers.identity import me
+from workers.store import leases, pruning, webhooks
+
+log = logging.getLogger(__name__)
+
+PRUNE = "workers.prune"
+#: How often Celery Beat asks for a round, how long one may take, and how long nobody else may.
+INTERVAL_SECONDS = 600
+ROUND_SECONDS = 5.0
+LEASE_SECONDS = 60.0
+#: Rows, or processes, in one transaction.
+BATCH = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Pruner:
+    """Something that is pruned: its name, a word on it, how many may go, and how they go.
+
+    ``prune`` yields after each transaction how many that one pruned.
+    """
+
+    name: str
+    says: str
+    count: Callable[[datetime | None], int] | None
+    prune: Callable[[int, datetime | None], Iterator[int]]
+
+
+_pruners: dict[str, Pruner] = {}
+
+
+def register(pruner: Pruner) -> None:
+    """Make something known that is pruned with the rest; the same name replaces it."""
+    _pruners[pruner.name] = pruner
+
+
+@cache
+def _discover() -> None:
+    autodiscover_modules("retention")
+
+
+def pruners() -> list[Pruner]:
+    """Return everything that is pruned, of every installed app."""
+    _discover()
+    return list(_pruners.values())
+
+
+def prune(
+    names: Collection[str] | None = None,
+    *,
+    seconds: float | None = ROUND_SECONDS,
+    batch: int = BATCH,
+    progress: Callable[[str, int], None] = lambda name, done: None,
+    now: datetime | None = None,
+) -> dict[str, int] | None:
+    """Prune until nothing is left or the time is up; return how many went, by name.
+
+    None: somebody else is at it, and nothing was done.  Two at once would do no harm, and no
+    good either.  ``progress`` is told of every transaction.
+    """
+    end = None if seconds is None else time.monotonic() + seconds
+    with leases.held(pruning.JOURNALS, f"{me('prune')}:{uuid4().hex[:8]}", LEASE_SECONDS) as had:
+        if not had:
+            return None
+        done: dict[str, int] = {}
+        for pruner in pruners():
+            if names is not None and pruner.name not in names:
+                continue
+            done[pruner.name] = 0
+            for count in pruner.prune(batch, now):
+                done[pruner.name] += count
+                progress(pruner.name, done[pruner.name])
+                if end is not None and time.monotonic() >= end:
+                    break
+    if any(done.values()):
+        log.info("pruned", extra={"reason": ", ".join(f"{n} {k}" for k, n in done.items() if n)})
+    return done
+
+
+for _pruner in (
+    Pruner(
+        "journals",
+        "processes that ended long ago lose their journal and who was told",
+        pruning.prunable,
+        pruning.prune_journals,
+    ),
+    Pruner(
+        "flow journal",
+        "journal rows of holds, windows, rates and breakers",
+        None,
+        pruning.prune_flow_journal,
+    ),
+    Pruner("alerts", "alerts acknowledged long ago", pruning.old_alerts, pruning.prune_alerts),
+    Pruner(
+        "webhooks",
+        "ids of webhooks taken long ago, which are not sent again any more",
+        webhooks.forgettable,
+        webhooks.forget,
+    ),
+    Pruner("orphans", "journal rows whose process is gone", None, pruning.prune_orphans),
+):
+    register(_pruner)

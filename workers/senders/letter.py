@@ -1,0 +1,46 @@
+"""A status message on its way, and the ways in which it does not arrive."""
+
+from dataclasses import dataclass
+
+from workers.exceptions import SASError
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """One status message to one sink."""
+
+    address: str
+    body: bytes
+    #: The same at every try: what a receiver knows a repetition by.
+    id: str
+    type: str
+    sequence: int
+    #: Whether it is the last there will be.
+    is_final: bool
+    correlation_id: str = ""
+    #: What it is signed with; more than one while the secret is being changed.
+    secrets: tuple[str, ...] = ()
+
+
+class Undelivered(SASError):
+    """The receiver did not take it: a failed try.
+
+    ``is_gone``: it never will.  ``is_away``: it takes nothing else just now either.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        retry_after: float | None = None,
+        is_gone: bool = False,
+        is_away: bool = False,
+    ) -> None:
+        super().__init__(reason)
+        self.retry_after = retry_after
+        self.is_gone = is_gone
+        self.is_away = is_away
+
+
+class NotSent(SASError):
+    """It did not leave, for reasons of our own: no try is counted."""

@@ -1,0 +1,218 @@
+"""Who is told of a process, and how far that has come.
+
+A sink is due while it is open, there are journal rows beyond its cursor, and no claim and no
+backoff is on it.  Whoever appends such rows says so here, in the same transaction and under
+the process's lock, so that nothing to be told is ever forgotten.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime, timedelta
+from typing import Any
+
+from workers.failpoints import around, durable
+from workers.locked import LockedProcess
+from workers.models import Sink
+from workers.rows import NewSink
+from workers.store import sql
+
+#: SQL that says of the process row ``t`` whether anybody wants to be told of it.  With EXISTS
+#: PostgreSQL would read all sinks there are into a hash; a LIMIT has it look into the index.
+IS_TOLD = "(SELECT 1 FROM workers_sink k WHERE k.process_id = t.id LIMIT 1) IS NOT NULL"
+
+_DUE = "s.state = 'open' AND s.last > s.cursor AND s.next_try_at <= {now}"
+
+
+@dataclass(slots=True)
+class ClaimedSink:
+    """A sink that nobody else sends to until ``until``."""
+
+    id: int
+    process_id: int
+    kind: str
+    address: str
+    owner: str
+    correlation_id: str
+    cursor: int
+    last: int
+    tries: int
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """How far a sink was told, by whoever held it."""
+
+    sink: ClaimedSink
+    sequence: int
+    #: Whether that was the process's last row ever.
+    is_final: bool = False
+    #: Whether the claim ends with it.
+    is_over: bool = True
+
+
+_READ = [field.name for field in fields(ClaimedSink) if field.name != "until"]
+_SELECT = ", ".join(f"s.{name}" for name in _READ)
+
+
+def make(process_id: int, told: Sequence[NewSink], at: datetime) -> None:
+    """Write the sinks of a new process, in its transaction; its first row is there to tell."""
+    Sink.objects.bulk_create(
+        [
+            Sink(
+                process_id=process_id,
+                kind=sink.kind,
+                address=sink.address,
+                owner=sink.owner,
+                correlation_id=sink.correlation_id,
+                last=1,
+                next_try_at=at,
+            )
+            for sink in told
+        ]
+    )
+
+
+def announce(lockeds: Sequence[LockedProcess]) -> None:
+    """Note the rows that processes have got, in the transaction that holds their locks."""
+    if not lockeds:
+        return
+    rows = [{"id": locked.process.id, "last": locked.process.sequence} for locked in lockeds]
+    sql.execute(
+        "UPDATE workers_sink AS s SET last = v.last"
+        f" FROM {sql.rows_as('v', {'id': 'id', 'last': 'int'})} WHERE s.process_id = v.id",
+        [sql.encode(rows)],
+    )
+
+
+def is_due(now: datetime | None = None) -> bool:
+    """Say whether somebody is to be told of something now."""
+    moment, params = sql.clock(now)
+    return bool(
+        sql.fetch(
+            f"SELECT 1 FROM workers_sink s WHERE {_DUE.format(now=moment)}"
+            # As if in order: by its statistics alone PostgreSQL may prefer to read them all.
+            " ORDER BY s.next_try_at, s.id LIMIT 1",
+            params,
+        )
+    )
+
+
+def claim(
+    kind: str,
+    limit: int,
+    seconds: float,
+    *,
+    not_of: Collection[str] = (),
+    now: datetime | None = None,
+) -> list[ClaimedSink]:
+    """Take due sinks of one kind for a while, those that have waited longest first.
+
+    Sinks of the owners in ``not_of`` are left, and so is what another relay holds.
+    """
+    at = sql.read_clock(now)
+    until = at + timedelta(seconds=seconds)
+    with durable("sinks.claim"):
+        found = sql.fetch(
+            f"SELECT {_SELECT} FROM workers_sink s WHERE {_DUE.format(now='%s')} AND s.kind = %s"
+            f" AND NOT ({sql.among('s.owner')})"
+            f" ORDER BY s.next_try_at, s.id LIMIT %s {sql.lock_rows('s', skip_locked=True)}",
+            [sql.instant_text(at), kind, sql.id_list(sorted(not_of)), limit],
+        )
+        claimed = [ClaimedSink(**dict(zip(_READ, row, strict=True)), until=until) for row in found]
+        sql.execute(
+            f"UPDATE workers_sink SET next_try_at = %s WHERE {sql.among('id')}",
+            [sql.instant_text(until), sql.id_list([sink.id for sink in claimed])],
+        )
+    return claimed
+
+
+@around("sinks.told")
+def told(found: Sequence[Told], now: datetime | None = None) -> set[int]:
+    """Move the cursors of sinks on; return those that moved.
+
+    One whose cursor is not where it was found has been told by somebody else meanwhile: it
+    is left alone, and whoever finds it missing here stops.
+    """
+    if not found:
+        return set()
+    at = sql.read_clock(now)
+    columns = {"id": "id", "was": "int", "cursor": "int", "until": "instant"}
+    statement = sql.update_from(
+        "workers_sink",
+        columns | {"is_final": "bool", "is_over": "bool", "at": "instant"},
+        "cursor = v.cursor, tries = 0, last_error = '',"
+        " state = CASE WHEN v.is_final AND t.last <= v.cursor THEN 'ended' ELSE t.state END,"
+        " next_try_at = CASE WHEN v.is_over AND t.next_try_at = v.until THEN v.at"
+        " ELSE t.next_try_at END",
+        "t.cursor = v.was AND t.state = 'open'",
+    )
+    rows = [
+        {
+            "id": one.sink.id,
+            "was": one.sink.cursor,
+            "cursor": one.sequence,
+            "until": one.sink.until,
+            "is_final": one.is_final,
+            "is_over": one.is_over,
+            "at": at,
+        }
+        for one in found
+    ]
+    return {row[0] for row in sql.fetch(statement, [sql.encode(rows)])}
+
+
+def put_off(sink: ClaimedSink, seconds: float, now: datetime | None = None) -> None:
+    """Give a claim back without a try counted: the sink is due again after ``seconds``."""
+    _end_claim(sink, "next_try_at = %s", [_in(seconds, now)])
+
+
+def failed(sink: ClaimedSink, seconds: float, error: str, now: datetime | None = None) -> None:
+    """Count a failed try, and have the next one made after ``seconds``."""
+    _end_claim(
+        sink,
+        "next_try_at = %s, tries = tries + 1, last_error = %s",
+        [_in(seconds, now), error[:300]],
+    )
+
+
+def give_up(sink: ClaimedSink, error: str) -> bool:
+    """Send to a sink no more.  False: it was told, or taken over, by somebody else meanwhile."""
+    return _end_claim(
+        sink, "state = 'undeliverable', tries = tries + 1, last_error = %s", [error[:300]]
+    )
+
+
+def _in(seconds: float, now: datetime | None) -> str:
+    return sql.instant_text(sql.read_clock(now) + timedelta(seconds=seconds))
+
+
+@around("sinks.end_claim")
+def _end_claim(sink: ClaimedSink, assign: str, params: list[Any]) -> bool:
+    return (
+        sql.execute(
+            f"UPDATE workers_sink SET {assign} WHERE id = %s AND state = 'open' AND cursor = %s"
+            " AND next_try_at = %s",
+            [*params, sink.id, sink.cursor, sql.instant_text(sink.until)],
+        )
+        == 1
+    )
+
+
+@around("sinks.redeliver")
+def redeliver(sink_id: int, *, after: int | None = None, now: datetime | None = None) -> bool:
+    """Have a sink told again at once, from where it stands or from ``after`` a row on.
+
+    A claim that somebody holds on it counts no more.  False: there is nothing to tell it.
+    """
+    at = sql.instant_text(sql.read_clock(now))
+    begin = "cursor" if after is None else "CASE WHEN %s < last THEN %s ELSE last END"
+    params = [] if after is None else [after, after]
+    return (
+        sql.execute(
+            f"UPDATE workers_sink SET state = 'open', tries = 0, last_error = '',"
+            f" next_try_at = %s, cursor = {begin} WHERE id = %s AND last > {begin}",
+            [at, *params, sink_id, *params],
+        )
+        == 1
+    )

@@ -1,0 +1,250 @@
+"""Crashes: a process is killed at every point of a workflow, and the rest must heal.
+
+    def test_my_workflow_survives(transactional_db, tmp_path):
+        ledger = Ledger(tmp_path / "ledger")
+        survey = crash_everywhere(lambda: place("key-1"), check=lambda after: ...)
+
+The workflow runs once to its end to see which points it reaches (``workers.failpoints``).
+Then, for each of them, everything begins anew in a process that ends there by SIGKILL, and
+another process heals what it left: once with every message lost, once with those delivered
+again that nobody had acknowledged.
+
+Needs a database that two processes see, tests outside a transaction (``transactional_db``),
+and a system that forks.
+"""
+
+import os
+import signal
+import traceback
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from itertools import cycle
+from typing import Any
+
+from django.db import connection
+
+from workers import failpoints
+from workers.store import sql
+from workers.testing.aftermath import Aftermath, Crash, Story, Told, story
+from workers.testing.assertions import assert_invariants
+from workers.testing.clock import Clock, frozen_clock
+from workers.testing.emptying import flush
+from workers.testing.forks import Say, in_a_fork
+from workers.testing.wire import Sent, Wire, wired
+
+#: Failures that are told in full; the others are counted.
+MOST_TOLD = 5
+
+Begin = Callable[[], object]
+Run = Callable[[Wire, Clock], None]
+Check = Callable[[Aftermath], None]
+
+
+@dataclass
+class Survey:
+    """What was tried."""
+
+    crashes: list[Crash] = field(default_factory=list)
+
+    @property
+    def points(self) -> set[str]:
+        return {crash.point for crash in self.crashes}
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """A run without a crash: how often it reached each point, and its journal."""
+
+    hits: dict[str, int]
+    calm: Story
+
+
+class _Counting:
+    """A witness that counts how often each point is reached."""
+
+    def __init__(self) -> None:
+        self.hits: Counter[str] = Counter()
+
+    def enter(self, name: str) -> None: ...
+
+    def reach(self, point: str) -> None:
+        self.hits[point] += 1
+
+    def leave(self, name: str) -> None: ...
+
+
+class _Killing(_Counting):
+    """A witness that ends its process at one point, and leaves word of the wire and the time."""
+
+    def __init__(self, crash: Crash, wire: Wire, say: Say) -> None:
+        super().__init__()
+        self._crash, self._wire, self._say = crash, wire, say
+
+    def reach(self, point: str) -> None:
+        super().reach(point)
+        if point == self._crash.point and self.hits[point] == self._crash.hit:
+            self._say(_left(self._wire))
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def settle(wire: Wire, clock: Clock) -> None:
+    """Run the whole system until nothing is due any more."""
+    wire.run_until_settled(clock)
+
+
+def crash_everywhere(
+    begin: Begin,
+    check: Check,
+    *,
+    prepare: Callable[[], object] | None = None,
+    run: Run = settle,
+    reset: Callable[[], object] = flush,
+    points: Collection[str] | None = None,
+    most_hits: int = 1000,
+    both_fates: bool = True,
+    progress: Callable[[int, int], object] = lambda done, all_of_them: None,
+) -> Survey:
+    """Kill a process at every point that a scenario reaches; assert that the rest heals.
+
+    ``prepare`` makes what must be there before.  ``begin`` starts the work, as a client that
+    repeats itself after a crash: it is called again in the process that heals, and must
+    bring no second one about.  ``run`` then carries on, in both.  ``check`` asserts what must
+    hold in the end; the invariants of the state store are asserted before it.
+
+    ``points`` names those to kill at, without the stop (``claims.start``); None: all.
+    ``most_hits`` bounds how often each point is tried, from its first time on.  Without
+    ``both_fates`` the messages are lost after one crash and come again after the next, in
+    turn.  ``progress`` is told of every crash.  Raises ``AssertionError`` that tells every
+    crash which did not heal.
+    """
+    rehearsal = rehearse(begin, check, prepare=prepare, run=run, reset=reset)
+    survey, failures = Survey(), []
+    hits = {
+        point: count
+        for point, count in rehearsal.hits.items()
+        if points is None or point.rpartition(":")[0] in points
+    }
+    planned = _plan(hits, most_hits, both_fates)
+    for crash in planned:
+        survey.crashes.append(crash)
+        _begin_anew(reset, prepare)
+        found = _try(crash, begin, run, check, rehearsal.calm)
+        failures += [f"{crash}:\n{text}" for text in found]
+        progress(len(survey.crashes), len(planned))
+    if failures:
+        rest = f"\n... and {len(failures) - MOST_TOLD} more" if len(failures) > MOST_TOLD else ""
+        told = "\n\n".join(failures[:MOST_TOLD])
+        raise AssertionError(
+            f"{len(failures)} of {len(survey.crashes)} crashes did not heal.\n\n{told}{rest}"
+        )
+    return survey
+
+
+def rehearse(
+    begin: Begin,
+    check: Check,
+    *,
+    prepare: Callable[[], object] | None = None,
+    run: Run = settle,
+    reset: Callable[[], object] = flush,
+) -> Rehearsal:
+    """Run a scenario once without a crash; raise ``AssertionError`` where that goes wrong."""
+    _refuse_unless_possible()
+    _begin_anew(reset, prepare)
+
+    def act(say: Say) -> None:
+        with wired() as wire, frozen_clock() as clock:
+            with witnessed(_Counting()) as counting:
+                begin()
+                run(wire, clock)
+            assert_invariants()
+            check(Aftermath(None, wire, [Told.of(letter) for letter in wire.told], None))
+            say({"hits": counting.hits, "calm": list(story().items())})
+
+    ended = in_a_fork(act)
+    if ended.error:
+        raise AssertionError(f"It does not even run without a crash:\n{ended.error}")
+    calm: Story = Counter({tuple(what): count for what, count in ended.said["calm"]})
+    return Rehearsal(dict(ended.said["hits"]), calm)
+
+
+def _refuse_unless_possible() -> None:
+    if not hasattr(os, "fork"):
+        raise RuntimeError("Crashes need a system that forks, as Linux and macOS do.")
+    if connection.in_atomic_block:
+        raise RuntimeError(
+            "The test runs in a transaction, which no other process can see. "
+            "Use transactional_db, or TransactionTestCase."
+        )
+    name = str(connection.settings_dict["NAME"])
+    if connection.vendor == "sqlite" and (name == ":memory:" or "mode=memory" in name):
+        raise RuntimeError(
+            "The test database is in this process's memory, which no other process can see. "
+            'Give it a file: DATABASES["default"]["TEST"] = {"NAME": ...}.'
+        )
+
+
+def _begin_anew(reset: Callable[[], object], prepare: Callable[[], object] | None) -> None:
+    reset()
+    if prepare is not None:
+        prepare()
+
+
+def _plan(hits: dict[str, int], most_hits: int, both_fates: bool) -> list[Crash]:
+    turns = cycle([(False,), (True,)])
+    return [
+        Crash(point, hit, redelivers)
+        for point, count in hits.items()
+        for hit in range(1, min(count, most_hits) + 1)
+        for redelivers in ((False, True) if both_fates else next(turns))
+    ]
+
+
+def _try(crash: Crash, begin: Begin, run: Run, check: Check, calm: Story) -> Iterator[str]:
+    """Yield what is wrong after a crash, if anything."""
+
+    def act(say: Say) -> None:
+        with wired() as wire, frozen_clock() as clock, witnessed(_Killing(crash, wire, say)):
+            begin()
+            run(wire, clock)
+
+    ended = in_a_fork(act)
+    left = ended.said
+    if not ended.is_killed or "now" not in left:
+        yield f"the point was not reached: {ended.error or 'it ran to its end'}"
+        return
+    with wired() as wire, frozen_clock(datetime.fromisoformat(left["now"])) as clock:
+        if crash.redelivers:
+            wire.messages += [Sent(**message) for message in left["messages"]]
+        try:
+            begin()
+            run(wire, clock)
+            assert_invariants()
+            told = [Told(**one) for one in left["told"]]
+            told += [Told.of(letter) for letter in wire.told]
+            check(Aftermath(crash, wire, told, calm))
+        except Exception:  # noqa: BLE001 (whatever it is, it is told)
+            yield traceback.format_exc()
+
+
+@contextmanager
+def witnessed(witness: Any) -> Iterator[Any]:
+    """Have a witness told of every point that this process reaches in a block."""
+    before, failpoints.witness = failpoints.witness, witness
+    try:
+        yield witness
+    finally:
+        failpoints.witness = before
+
+
+def _left(wire: Wire) -> dict[str, Any]:
+    """Return what outlives a process: the time, and what it had not acknowledged or had sent."""
+    messages = [*wire.unacknowledged, *wire.messages, *(sent for _, sent in wire.delayed)]
+    return {
+        "now": sql.read_clock().isoformat(),
+        "messages": [asdict(message) for message in messages],
+        "told": [asdict(Told.of(letter)) for letter in wire.told],
+    }
