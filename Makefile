@@ -1,11 +1,12 @@
 # `make help` lists the targets. Needs Python 3.11 or newer and nothing else.
 PYTHON ?= python3
 VENV := .venv
+BENCH := .venv-bench
 BIN := $(VENV)/bin
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo stack test test-fast chaos crashes mutants faults lint audit licences fmt pins clean
+.PHONY: help setup demo stack test test-fast bench chaos crashes mutants faults lint audit licences fmt pins clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,6 +34,14 @@ test: $(VENV)/ready-dev ## Run every test this machine can run (ARGS are pytest'
 
 test-fast: $(VENV)/ready-dev ## Run the tests without processes and browsers, on SQLite
 	@$(BIN)/python -m pytest -m "not slow and not browser" -n 2 $(ARGS)
+
+$(BENCH)/ready: requirements-bench.txt
+	$(PYTHON) -m venv $(BENCH)
+	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-bench.txt
+	@touch $@
+
+bench: $(BENCH)/ready ## Measure this engine beside what people use instead (ARGS="--quick --json FILE", "--list")
+	@$(BENCH)/bin/python -m benchmarks $(ARGS)
 
 crashes: $(VENV)/ready-dev ## Kill a process at every named point, each time it is reached, on both databases
 	@$(BIN)/python -m tests.crashes $(ARGS)
@@ -69,6 +78,7 @@ pins: $(VENV)/ready-dev ## Compile the exact versions of requirements*.in
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-emit-index-url --no-emit-find-links --no-header requirements.in -o requirements.txt
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-emit-index-url --no-emit-find-links --no-header -c requirements.txt requirements-dev.in -o requirements-dev.txt
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-emit-index-url --no-emit-find-links --no-header -c requirements.txt requirements-bench.in -o requirements-bench.txt
 
-clean: ## Remove .venv and the run folder
-	rm -rf $(VENV) .run
+clean: ## Remove .venv, .venv-bench and the run folder
+	rm -rf $(VENV) $(BENCH) .run

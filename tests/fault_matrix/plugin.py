@@ -34,7 +34,9 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo) -> Any:
                 "test": item.nodeid,
                 "outcome": report.outcome,
                 "seconds": round(report.duration, 3),
-                "database": named(item.name, DATABASES) or DATABASES[connection.vendor],
+                "database": mark.kwargs.get("database")
+                or named(item.name, DATABASES)
+                or DATABASES[connection.vendor],
                 "broker": mark.kwargs.get("broker") or named(item.name, BROKERS) or "in memory",
             }
             for mark in marks

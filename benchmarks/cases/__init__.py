@@ -1,0 +1,1 @@
+"""The cases: each measures round by round and returns its part of the JSON."""

@@ -1,0 +1,30 @@
+"""Every case by name: what it measures, and whether the short form has it."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    #: Where its figures go in the JSON.
+    key: str
+    says: str
+    is_quick: bool = False
+
+
+CASES = {
+    "throughput": Case(
+        "throughput", "orders a second of four steps that do nothing: ours and others", True
+    ),
+    "latency": Case("idle_latency_ms", "one order at a time on idle workers: p50, p95, p99", True),
+    "apply": Case("apply", "one process applies replies, 100 at a time", True),
+    "submission": Case("submission", "orders taken a second: singly, in bulk, over HTTP", True),
+    "slow": Case("slow_agents", "agents that take 50 ms each"),
+    "fan": Case("fan_out", "ten steps at once between a first and a last"),
+    "sweep": Case("sweep", "finding and resetting expired steps, and claiming, by table size"),
+    "recovery": Case("recovery", "time from a step's deadline until it is pending and claimed"),
+    "costs": Case("costs", "what the journal, the start fence and publisher confirms cost"),
+    "growth": Case("growth", "throughput with 1, 10 and 100 times as many open orders"),
+    "idle": Case("idle_cpu_percent", "CPU of all our processes with nothing to do, for 60 s"),
+    "embedded": Case("embedded", "SQLite: transitions a second, and locked errors"),
+    "redis": Case("redis", "throughput with Redis as the broker"),
+}

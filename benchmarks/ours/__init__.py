@@ -1,0 +1,1 @@
+"""What is measured of this engine, each in a process of its own."""

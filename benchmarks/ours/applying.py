@@ -1,0 +1,48 @@
+"""How fast one process applies replies: no broker, no workers, no agents."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+from django.db import connection
+
+from benchmarks.exceptions import Wrong
+from benchmarks.ours import running
+from workers.messages import Reply
+from workers.models import Flow
+from workers.store import claims, settling
+
+AGENTS = {"bench.first", "bench.second", "bench.third", "bench.fourth"}
+
+
+def apply(folder: Path, orders: str, batch: str = "100") -> dict[str, Any]:
+    """Return steps a second: a reply taken, its step settled, the next one claimed."""
+    running.prepare()
+    Flow.objects.update(window=100_000)
+    running.fill("bench_line", int(orders))
+    running.analyze()
+    taken: list[claims.Claim] = []
+    while found := claims.claim_due(AGENTS, "bench"):
+        taken += found
+    steps, began, cpu = 0, time.perf_counter(), time.process_time()
+    while taken:
+        following: list[claims.Claim] = []
+        for begin in range(0, len(taken), int(batch)):
+            replies = [
+                Reply(one.step_id, one.claim_id, one.attempt, result={})
+                for one in taken[begin : begin + int(batch)]
+            ]
+            settled = settling.settle(replies, "bench")
+            if settled.applied != len(replies):
+                raise Wrong(f"{settled.applied} of {len(replies)} replies were applied")
+            following += settled.claims
+            steps += len(replies)
+        taken = following
+    seconds, cpu = time.perf_counter() - began, time.process_time() - cpu
+    running.check(int(orders))
+    connection.close()
+    return {
+        "steps_per_second": steps / seconds,
+        "ms_per_batch": 1000 * seconds * int(batch) / steps,
+        "cpu_us_per_step": 1e6 * cpu / steps,
+    }

@@ -1,0 +1,122 @@
+"""What every measurement of ours does: tables, orders, workers, and the proof at the end."""
+
+import time
+from collections.abc import Callable
+
+from django.core.management import call_command
+from django.db import connection, transaction
+
+from benchmarks import ready
+from benchmarks.exceptions import Wrong
+from benchmarks.processes import Fleet, free_port
+from benchmarks.shape import LIMIT_SECONDS, PREFETCH, PROCESSES
+from sasproject.stack import probes
+from sasproject.stack.roles import SCHEDULER_QUEUES
+from workers import dispatch
+from workers.invariants import violations
+from workers.models import Journal, Process, Step
+from workers.submission import submit
+
+#: Orders of one transaction where many are submitted together.
+BULK = 100
+
+
+def prepare() -> None:
+    """Make the tables, unless the database is a copy of one that has them."""
+    if "workers_process" not in connection.introspection.table_names():
+        call_command("migrate", verbosity=0)
+
+
+def fill(workflow: str, orders: int) -> float:
+    """Submit orders with nobody there to be nudged; return how many a second."""
+    dispatch.nudge_later = lambda: None
+    began = time.perf_counter()
+    for begin in range(0, orders, BULK):
+        with transaction.atomic():
+            for number in range(begin, min(begin + BULK, orders)):
+                submit(workflow, subject=f"order {number}", input={})
+    return orders / (time.perf_counter() - began)
+
+
+def analyze() -> None:
+    """Do what autovacuum does within a minute of such a filling."""
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")
+
+
+def start(fleet: Fleet) -> None:
+    """Start the agents, then Beat, then the scheduler, whose first claim starts the clock."""
+    start_agents(fleet)
+    start_scheduler(fleet)
+
+
+def start_agents(fleet: Fleet) -> None:
+    fleet.start("agents", *_worker("agents", "sas.agents", PROCESSES))
+    fleet.wait_for("agents", ready.LINE)
+
+
+def start_scheduler(fleet: Fleet) -> None:
+    """Start Beat, whose first poll waits in the queue, and then who reads it."""
+    beat = ("-m", "celery", "-A", "sasproject", "beat", "-l", "WARNING", "--pidfile=")
+    fleet.start("beat", *beat)
+    # Printed right before it reads the schedule, whatever the log level.
+    fleet.wait_for("beat", "LocalTime ->")
+    fleet.start("scheduler", *_worker("scheduler", SCHEDULER_QUEUES, 1))
+
+
+def start_web(fleet: Fleet) -> int:
+    """Start the web server as the stack does; return its port."""
+    port = free_port()
+    fleet.start(
+        "web",
+        *("-m", "gunicorn", "sasproject.wsgi:application", "--no-control-socket"),
+        *("--bind", f"127.0.0.1:{port}", "--workers", "1", "--worker-class", "gthread"),
+        *("--threads", "8", "--log-level", "warning"),
+    )
+    wait_until(lambda: probes.answers(port, "/livez", "/readyz"), "the web server answers")
+    return port
+
+
+def _worker(name: str, queues: str, processes: int) -> tuple[str, ...]:
+    return (
+        *("-m", "celery", "-A", "sasproject", "worker", "-l", "WARNING"),
+        *("-n", f"{name}@%h", "-c", str(processes), "-Q", queues),
+        *("--prefetch-multiplier", str(PREFETCH), "--include", "benchmarks.ready"),
+        *("--without-gossip", "--without-mingle"),
+    )
+
+
+def wait_until(is_so: Callable[[], bool], what: str, every: float = 0.2) -> None:
+    end = time.monotonic() + LIMIT_SECONDS
+    while not is_so():
+        if time.monotonic() > end:
+            raise Wrong(f"{what}: not so after {LIMIT_SECONDS} s")
+        time.sleep(every)
+
+
+def wait_for(orders: int) -> None:
+    wait_until(lambda: processed() >= orders, f"{orders} orders processed")
+
+
+def processed() -> int:
+    return Process.objects.filter(finished_at__isnull=False).count()
+
+
+def check(orders: int, *, is_journal_whole: bool = True) -> None:
+    """Raise ``Wrong`` unless all was done, and done right."""
+    done = Process.objects.filter(state="processed").count()
+    if done != orders:
+        raise Wrong(f"{done} of {orders} orders are processed")
+    if not is_journal_whole:
+        return
+    steps = Step.objects.count()
+    for event, wanted, rows in (
+        ("submitted", orders, Journal.objects.filter(step__isnull=True)),
+        ("processed", orders, Journal.objects.filter(step__isnull=True)),
+        ("processed", steps, Journal.objects.filter(step__isnull=False)),
+    ):
+        found = rows.filter(event=event).count()
+        if found != wanted:
+            raise Wrong(f"the journal has {found} rows {event!r}, it should have {wanted}")
+    if broken := violations():
+        raise Wrong(f"{len(broken)} invariants are broken, the first: {broken[0]}")

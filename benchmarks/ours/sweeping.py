@@ -1,0 +1,123 @@
+"""Finding and resetting 1,000 expired steps, and claiming, in tables of some size."""
+
+import time
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from django.db import connection, transaction
+
+from benchmarks import figures
+from benchmarks.exceptions import Unavailable, Wrong
+from benchmarks.ours import copying, plans, running
+from benchmarks.ours.applying import AGENTS
+from workers.conf import sas
+from workers.messages import Reply
+from workers.models import Flow, Process, Step
+from workers.store import claims, expiry, settling, sql
+
+EXPIRED = 1000
+#: From this size on the plan must use the partial indexes; a small table is rightly scanned.
+LARGE = 100_000
+#: Started steps beside them that have time left.
+UNEXPIRED = 400
+
+
+class _Undone(Exception):
+    """Takes back what was done only to see how."""
+
+
+def sweep(folder: Path, steps: str) -> dict[str, Any]:
+    """Return milliseconds; SAS_SWEEP_BATCH is 1,000, so that one batch is all of them."""
+    if connection.vendor != "postgresql":
+        raise Unavailable("plans are read on PostgreSQL")
+    if int(sas.sweep_batch) != EXPIRED:
+        raise Wrong(f"SAS_SWEEP_BATCH is {sas.sweep_batch:g}, not {EXPIRED}")
+    running.prepare()
+    Flow.objects.update(window=100_000)
+    is_large = int(steps) >= LARGE
+    # Measured so often, each time with other rows; of a small table they would be half.
+    times = 3 if is_large else 1
+    claimable = times * int(sas.claim_batch)
+    living = times * EXPIRED + UNEXPIRED + claimable
+    copying.copy(_ended(), int(steps) - living - 1)
+    running.fill("bench_single", living)
+    _claim_all_but(claimable, times * EXPIRED)
+    with connection.cursor() as cursor:
+        cursor.execute("SET statement_timeout = 0")
+        cursor.execute("VACUUM ANALYZE")
+        cursor.execute("RESET statement_timeout")
+    return {**_expire(times, is_large), **_claim(times, is_large), "steps": Step.objects.count()}
+
+
+def _ended() -> int:
+    """Return an order that went all the way."""
+    running.fill("bench_single", 1)
+    taken = claims.claim_due(AGENTS, "bench")
+    while taken:
+        replies = [Reply(one.step_id, one.claim_id, one.attempt, result={}) for one in taken]
+        taken = settling.settle(replies, "bench").claims
+    return Process.objects.get(state="processed").pk
+
+
+def _claim_all_but(left: int, expired: int) -> None:
+    """Claim and start steps: the first ones have expired, the others have not."""
+    taken: list[claims.Claim] = []
+    wanted = Process.objects.filter(state="pending").count() - left
+    while len(taken) < wanted:
+        taken += claims.claim_due(AGENTS, "bench")
+    past = sql.read_clock() - timedelta(minutes=5)
+    for begin in range(0, len(taken), 200):
+        part = [(one.step_id, one.claim_id) for one in taken[begin : begin + 200]]
+        now = past if begin < expired else None
+        claims.start(part, timeout_seconds=600 if now is None else 30, worker="bench",
+                     delivery=uuid4(), now=now)  # fmt: skip
+
+
+def _expire(times: int, is_large: bool) -> dict[str, Any]:
+    with plans.listening() as sent:
+        try:
+            with transaction.atomic():
+                expiry.expire("bench")
+                raise _Undone
+        except _Undone:
+            pass
+    find = plans.the_one(sent, "SELECT", "complete_by <")
+    index = plans.index_of(find, "workers_step", is_required=is_large)
+    found, whole, in_sql = [], [], []
+    for _ in range(times):
+        with plans.listening() as sent:
+            began = time.perf_counter()
+            expired = expiry.expire("bench")
+            whole.append(1000 * (time.perf_counter() - began))
+        if expired != expiry.Expired(reset=EXPIRED):
+            raise Wrong(f"of {EXPIRED} expired steps this came: {expired}")
+        found.append(plans.the_one(sent, "SELECT", "complete_by <").ms)
+        in_sql.append(sum(one.ms for one in sent))
+    return {
+        "find_ms": figures.median(found),
+        "reset_ms": figures.median(whole),
+        "reset_sql_ms": figures.median(in_sql),
+        "index": index,
+    }
+
+
+def _claim(times: int, is_large: bool) -> dict[str, Any]:
+    batch = int(sas.claim_batch)
+    found, whole = [], []
+    for _ in range(times):
+        with plans.listening() as sent:
+            began = time.perf_counter()
+            taken = claims.claim_due({"bench.first"}, "bench")
+            whole.append(1000 * (time.perf_counter() - began))
+        if len(taken) != batch:
+            raise Wrong(f"{len(taken)} of {batch} steps were claimed")
+        due = plans.the_one(sent, "SELECT", "state = 'pending'", "not_before")
+        found.append(due.ms)
+    return {
+        "claim_batch": batch,
+        "claim_find_ms": figures.median(found),
+        "claim_ms": figures.median(whole),
+        "claim_index": plans.index_of(due, "workers_step", is_required=is_large),
+    }

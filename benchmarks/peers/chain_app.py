@@ -1,0 +1,47 @@
+"""A raw Celery chain: as fast as Celery is, and nothing is kept.
+
+Acknowledged early and without results or publisher confirms, as Celery comes.
+"""
+
+import os
+import time
+
+from celery import Celery, chain
+
+from benchmarks.peers.marks import BEGUN, ENDED, mark, ring
+
+SECONDS = float(os.environ.get("BENCH_STEP_SECONDS", "0"))
+
+app = Celery("chain", broker=os.environ["BROKER_URL"])
+app.conf.update(
+    task_ignore_result=True,
+    task_default_queue="chain",
+    broker_connection_retry_on_startup=True,
+)
+
+
+@app.task(name="chain.first")
+def first(order: int) -> None:
+    mark(BEGUN, order)
+    _work()
+
+
+@app.task(name="chain.step")
+def step(order: int) -> None:
+    _work()
+
+
+@app.task(name="chain.last")
+def last(order: int) -> None:
+    _work()
+    mark(ENDED, order)
+    ring(order)
+
+
+def _work() -> None:
+    if SECONDS:
+        time.sleep(SECONDS)
+
+
+def submit(order: int) -> None:
+    chain(first.si(order), step.si(order), step.si(order), last.si(order)).apply_async()

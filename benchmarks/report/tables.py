@@ -1,0 +1,244 @@
+"""What a report shows, as tables of text; the terminal, the page and the docs draw them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from benchmarks.contenders import CONTENDERS
+
+NONE = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    title: str
+    head: tuple[str, ...]
+    rows: list[tuple[str, ...]]
+    note: str = ""
+
+
+def every(found: Mapping[str, Any]) -> list[Table]:
+    """Return the tables of all cases that were measured, the bars first."""
+    makers = (
+        _bars, _throughput, _cpu, _latency, _slow, _fan, _submission, _apply, _sweep, _recovery,
+        _costs, _growth, _idle, _embedded, _redis, _memory, _missing,
+    )  # fmt: skip
+    return [table for make in makers if (table := make(found)) is not None and table.rows]
+
+
+def number(value: Any) -> str:
+    """Return a figure for people; a dash where there is none."""
+    if value is None:
+        return NONE
+    if isinstance(value, float) and abs(value) < 1000:
+        return f"{value:.3g}"
+    return f"{value:,.0f}" if isinstance(value, int | float) else str(value)
+
+
+def _bars(found: Mapping[str, Any]) -> Table:
+    rows = [
+        (
+            one["case"],
+            one["says"],
+            number(one["figure"]),
+            one["unit"],
+            one["wanted"],
+            one["verdict"],
+        )
+        for one in found["bars"]
+    ]
+    return Table("Bars", ("case", "figure", "here", "unit", "bar", "verdict"), rows)
+
+
+def _throughput(found: Mapping[str, Any]) -> Table | None:
+    return _beside(
+        found, "throughput", "Throughput: orders/s of four steps that do nothing", "orders/s"
+    )
+
+
+def _redis(found: Mapping[str, Any]) -> Table | None:
+    return _beside(found, "redis", "The same with Redis as the broker", "orders/s")
+
+
+def _beside(found: Mapping[str, Any], key: str, title: str, unit: str) -> Table | None:
+    if not found[key]:
+        return None
+    rows = [
+        (
+            CONTENDERS[name].title,
+            number(rate),
+            number(found["ratios"].get(f"{key}/{name}")),
+            CONTENDERS[name].keeps,
+        )
+        for name, rate in found[key].items()
+    ]
+    note = "A ratio is ours divided by it, the median of the ratios of the rounds."
+    return Table(title, ("", unit, "ratio", "keeps"), rows, note)
+
+
+def _cpu(found: Mapping[str, Any]) -> Table | None:
+    costs = found["cpu_ms_per_order"] or {}
+    whole = sum(costs.values())
+    rows = [(role, number(ms), f"{100 * ms / whole:.0f} %") for role, ms in costs.items() if ms]
+    note = "While the queue was drained; of the servers, whatever they did on this machine."
+    return Table("Where the CPU time of one order goes", ("", "ms", "share"), rows, note)
+
+
+def _latency(found: Mapping[str, Any]) -> Table | None:
+    if not found["idle_latency_ms"]:
+        return None
+    rows = [
+        (CONTENDERS[name].title, *(number((spread or {}).get(p)) for p in ("p50", "p95", "p99")),
+         number(found["ratios"].get(f"latency/{name}")))
+        for name, spread in found["idle_latency_ms"].items()
+    ]  # fmt: skip
+    note = "From before the submission until its end is seen; a ratio is ours divided by it, p50."
+    return Table("One order at idle", ("", "p50 ms", "p95 ms", "p99 ms", "ratio"), rows, note)
+
+
+def _slow(found: Mapping[str, Any]) -> Table | None:
+    if not found["slow_agents"]:
+        return None
+    ideal = found["slow_agents"]["ideal"]
+    rows = [
+        (
+            CONTENDERS[name].title,
+            number(rate),
+            NONE if rate is None else f"{100 * rate / ideal:.0f} %",
+        )
+        for name, rate in found["slow_agents"].items()
+        if name != "ideal"
+    ]
+    note = (
+        f"Nobody can surpass {number(ideal)}: slots divided by time. Celery runs them in threads."
+    )
+    return Table("Agents that take 50 ms", ("", "orders/s", "of the ideal"), rows, note)
+
+
+def _fan(found: Mapping[str, Any]) -> Table | None:
+    if not found["fan_out"]:
+        return None
+    row = (number(found["fan_out"]["ours"]), number(found["fan_out"]["steps_per_second"]))
+    return Table("Ten steps at once between a first and a last", ("orders/s", "steps/s"), [row])
+
+
+def _submission(found: Mapping[str, Any]) -> Table | None:
+    if not found["submission"]:
+        return None
+    says = {
+        "singly": "submit, a transaction each",
+        "placed": "place_order, the shop's",
+        "bulk": "submit, 100 in a transaction",
+        "http": "HTTP, 4 clients, one gunicorn worker",
+    }
+    rows = [(says[way], number(rate)) for way, rate in found["submission"].items()]
+    return Table("Submission", ("", "orders/s"), rows)
+
+
+def _apply(found: Mapping[str, Any]) -> Table | None:
+    if not found["apply"]:
+        return None
+    row = tuple(number(value) for value in found["apply"].values())
+    head = ("steps/s", "ms for 100 replies", "µs of CPU for a step")
+    return Table("One process applies replies, 100 at a time", head, [row])
+
+
+def _sweep(found: Mapping[str, Any]) -> Table | None:
+    if not found["sweep"]:
+        return None
+    keys = (
+        "find_ms",
+        "reset_ms",
+        "reset_sql_ms",
+        "index",
+        "claim_find_ms",
+        "claim_ms",
+        "claim_index",
+    )
+    rows = [
+        (f"{int(size):,}", *(number((row or {}).get(key)) for key in keys))
+        for size, row in found["sweep"].items()
+    ]
+    head = (
+        "steps", "find 1,000 ms", "reset 1,000 ms", "of it SQL", "index", "find 200 to claim ms",
+        "claim 200 ms", "index",
+    )  # fmt: skip
+    note = "Reset is all of it: find, lock, decide, write, journal, commit. 10 million: --large."
+    return Table("Sweep and claim by table size", head, rows, note)
+
+
+def _recovery(found: Mapping[str, Any]) -> Table | None:
+    if not found["recovery"]:
+        return None
+    one = found["recovery"]
+    says = {
+        "deadline_to_pending_ms": "from complete_by until pending",
+        "expiry_to_pending_ms": "from expiry (after the grace) until pending",
+        "due_to_claimed_ms": "from the end of its backoff until claimed",
+    }
+    rows = [
+        (text, *(number(one[key][p]) for p in ("p50", "p95", "p99"))) for key, text in says.items()
+    ]
+    note = (
+        f"Sweep every {number(one['sweep_seconds'])} s, grace {number(one['grace_seconds'])} s,"
+        f" poll every {number(one['poll_seconds'])} s."
+    )
+    return Table("Recovery", ("", "p50 ms", "p95 ms", "p99 ms"), rows, note)
+
+
+def _costs(found: Mapping[str, Any]) -> Table | None:
+    if not found["costs"]:
+        return None
+    says = {"journal": "journal", "fence": "start fence", "confirms": "publisher confirms"}
+    rows = [("everything", number(found["costs"]["everything"]), NONE)]
+    for name, text in says.items():
+        one = found["costs"][name] or {}
+        percent = one.get("percent")
+        share = NONE if percent is None else f"{number(percent)} %"
+        rows.append((f"without {text}", number(one.get("without")), share))
+    return Table("What guarantees cost", ("", "orders/s", "it costs"), rows)
+
+
+def _growth(found: Mapping[str, Any]) -> Table | None:
+    if not found["growth"]:
+        return None
+    base = found["growth"]["open"]
+    rows = [
+        (f"{base * int(name[:-1]):,}", number(rate))
+        for name, rate in found["growth"].items()
+        if name != "open"
+    ]
+    return Table("Open orders already in the tables", ("open orders", "orders/s"), rows)
+
+
+def _idle(found: Mapping[str, Any]) -> Table | None:
+    if found["idle_cpu_percent"] is None:
+        return None
+    by_role = found.get("idle_cpu_percent_by_role") or {}
+    rows = [(role, number(percent)) for role, percent in by_role.items()]
+    rows.append(("together", number(found["idle_cpu_percent"])))
+    return Table("CPU with nothing to do", ("role", "% of a core"), rows)
+
+
+def _embedded(found: Mapping[str, Any]) -> Table | None:
+    if not found["embedded"]:
+        return None
+    row = tuple(number(value) for value in found["embedded"].values())
+    head = ("orders/s", "transitions/s", "'database is locked'")
+    return Table("Embedded default: SQLite, a private Valkey", head, [row])
+
+
+def _memory(found: Mapping[str, Any]) -> Table | None:
+    rows = [
+        (CONTENDERS[name].title, role, ", ".join(number(one) for one in sizes))
+        for name, roles in (found["memory_mb"] or {}).items()
+        for role, sizes in (roles or {}).items()
+    ]
+    note = "Proportional share of every process, the parent first, at the end of the last round."
+    return Table("Memory", ("", "role", "MB"), rows, note)
+
+
+def _missing(found: Mapping[str, Any]) -> Table:
+    rows = [(name, why) for name, why in found["missing"].items()]
+    rows += [("note", note) for note in found["notes"]]
+    return Table("Not measured", ("", "why"), rows)

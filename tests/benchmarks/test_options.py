@@ -1,0 +1,114 @@
+"""What the command line takes, and what it says of the rest."""
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks import options
+from benchmarks.catalogue import CASES
+from benchmarks.options import Options
+
+
+def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    with pytest.raises(SystemExit) as ended:
+        options.parse(words)
+    assert ended.value.code == 2
+    return capsys.readouterr().err
+
+
+def test_without_words_every_case_is_measured_three_times() -> None:
+    assert options.parse([]) == Options(
+        cases=tuple(CASES), database="postgresql", broker="rabbitmq", rounds=3
+    )
+
+
+def test_the_short_form_has_four_cases() -> None:
+    assert options.parse(["--quick"]).cases == ("throughput", "latency", "apply", "submission")
+
+
+def test_all_words(tmp_path: Path) -> None:
+    words = [
+        "--cases",
+        "apply, slow,apply",
+        "--rounds",
+        "5",
+        "--orders",
+        "70",
+        "--on",
+        "sqlite+redis",
+    ]
+    words += ["--large", "--json", str(tmp_path / "a.json"), "--report", str(tmp_path / "new")]
+
+    assert options.parse(words) == Options(
+        cases=("apply", "slow"),
+        database="sqlite",
+        broker="redis",
+        rounds=5,
+        orders=70,
+        is_large=True,
+        json=tmp_path / "a.json",
+        report=tmp_path / "new",
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--cases", "apply,fast,furious"], "No case is called fast or furious. There are through"),
+        (["--cases", ","], "No case is named. There are throughput, latency"),
+        (
+            ["--on", "oracle+redis"],
+            "'oracle+redis' is no pair. Give postgresql or sqlite, a +, and",
+        ),
+        (["--on", "sqlite"], "'sqlite' is no pair."),
+        (["--rounds", "0"], "'0' is no number. Give a whole number from 1."),
+        (["--orders", "many"], "'many' is no number. Give a whole number from 1."),
+        (["--json", "/nowhere/at/all.json"], "/nowhere/at/all.json cannot be written."),
+        (["--write-docs", "/nowhere.json"], "/nowhere.json is not there."),
+        (["--large", "--quick"], "--large takes minutes: leave out --quick."),
+        (["--fast"], "unrecognized arguments: --fast"),
+    ],
+)
+def test_what_is_wrong_is_said(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert said in refused(capsys, *words)
+
+
+def test_a_report_cannot_go_into_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    taken = tmp_path / "taken"
+    taken.touch()
+
+    assert f"{taken} is a file. Name a folder" in refused(capsys, "--report", str(taken))
+
+
+def test_the_list_names_every_case(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        options.parse(["--list"])
+
+    assert ended.value.code == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == list(CASES)
+
+
+def test_peers_are_left_out_where_others_are_named() -> None:
+    chosen = [options.parse(["--peers", said]).peers for said in ("none", "dbos, dbos")]
+
+    assert chosen == [(), ("dbos",)]
+
+
+def test_sizes_follow_the_form_unless_orders_are_given() -> None:
+    sizes = [
+        options.parse(words).size(6000, 2000) for words in ([], ["--quick"], ["--orders", "40"])
+    ]
+
+    assert sizes == [6000, 2000, 40]
+
+
+def test_the_short_form_repeats_throughput_only() -> None:
+    asked = [options.parse(words) for words in ([], ["--quick"])]
+
+    assert [[one.rounds_of(case) for case in ("throughput", "apply")] for one in asked] == [
+        [3, 3],
+        [3, 1],
+    ]

@@ -1,0 +1,44 @@
+"""A tiny run of ours and of the raw chain, as `make bench` would start it."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks.processes import ROOT
+from tests.services import POSTGRES, RABBITMQ, answers, missing
+
+pytestmark = pytest.mark.slow
+
+
+def test_forty_orders(tmp_path: Path) -> None:
+    if not (answers(POSTGRES) and answers(RABBITMQ)):
+        missing("PostgreSQL and RabbitMQ are needed")
+    output = tmp_path / "run.json"
+
+    words = ["--quick", "--rounds", "1", "--orders", "40", "--cases", "throughput"]
+    words += ["--peers", "celery_chain", "--json", str(output), "--report", str(tmp_path / "page")]
+    bench = subprocess.Popen(
+        [sys.executable, "-m", "benchmarks", *words],
+        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        said, progress = bench.communicate(timeout=240)
+    finally:
+        # Not killed: it drops the database and the virtual host that it has made.
+        bench.terminate()
+        bench.wait(60)
+
+    assert bench.returncode == 0, progress
+    found = json.loads(output.read_text())
+    assert list(found["throughput"]) == ["ours", "celery_chain"]
+    assert all(rate > 0 for rate in found["throughput"].values())
+    assert [(one["name"], one["orders"]) for one in found["rounds"]] == [
+        ("ours", 40),
+        ("celery_chain", 40),
+    ]
+    assert (found["missing"], found["wrong"]) == ({}, [])
+    assert "raw Celery chain" in said
+    assert (tmp_path / "page" / "report.html").exists()
