@@ -8,12 +8,13 @@ import os
 import queue
 import threading
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any
 
 from celery import current_app
+from kombu import Producer
 from kombu.exceptions import OperationalError
 
 from workers import registry
@@ -49,20 +50,37 @@ def _refusals() -> tuple[type[BaseException], ...]:
 def _publish(name: str, body: list[Any], to: str, **options: Any) -> None:
     """Publish one Celery task; raise ``BrokerRefused`` when the broker did not take it."""
     try:
-        current_app.send_task(
-            name,
-            args=body,
-            queue=to,
-            # Repeated for people only, these would carry the payload into headers and logs.
-            argsrepr="",
-            kwargsrepr="",
-            # A queue that vanished answers instead of swallowing the message.
-            mandatory=True,
-            confirm_timeout=sas.reply_seconds,
-            **options,
-        )
+        with current_app.producer_or_acquire() as producer, _dropped_when_refused(producer):
+            current_app.send_task(
+                name,
+                args=body,
+                queue=to,
+                # Repeated for people only, these would carry the payload into headers and logs.
+                argsrepr="",
+                kwargsrepr="",
+                # A queue that vanished answers instead of swallowing the message.
+                mandatory=True,
+                confirm_timeout=sas.reply_seconds,
+                producer=producer,
+                **options,
+            )
     except _refusals() as error:
         raise BrokerRefused(f"{type(error).__name__}: {error}") from error
+
+
+@contextmanager
+def _dropped_when_refused(producer: Producer) -> Iterator[None]:
+    """Drop a connection over which a message did not leave, without a word.
+
+    The pool would take its leave of the broker and wait for the answer, 10 s for the channel
+    and 10 s for the connection, of a broker in alarm that reads nothing.
+    """
+    try:
+        yield
+    except BaseException:
+        if producer.connection is not None:
+            producer.connection.collect()
+        raise
 
 
 #: How messages leave; ``workers.testing`` puts its own wire here.

@@ -45,7 +45,7 @@ class Broker:
         self.process.wait(10)
 
 
-@pytest.mark.fault("F11")
+@pytest.mark.fault("F11", database="SQLite", broker="Redis")
 def test_a_worker_survives_a_broker_that_dies_under_load(broker: Broker, tmp_path: Path) -> None:
     database = f"sqlite:///{tmp_path / 'db.sqlite3'}"
     with System(tmp_path, DATABASE_URL=database, BROKER_URL=broker.private.url) as system:

@@ -18,7 +18,10 @@ from tests.chaos.instances.rabbitmq import RabbitMQ
 from tests.chaos.instances.server import NotHere
 from tests.services import missing, own_postgres_database
 
-pytestmark = [pytest.mark.slow, pytest.mark.fault("F10")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.fault("F10", database="PostgreSQL", broker="RabbitMQ"),
+]
 ORDERS = 1000
 QUEUE = "replies.acme.statuses"
 

@@ -15,7 +15,7 @@ from tests.admin.hostile import ATTACK, LINK, Reader, evil, fill, root
 from workers.models import Alert, Process
 from workers.testing import Wire
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.fault("F31")]
 
 #: What every one of these holds must have been seen somewhere: a page that hides it proves nothing.
 SHOWN = (

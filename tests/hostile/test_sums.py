@@ -26,6 +26,7 @@ def test_the_column_holds_the_largest_total() -> None:
     assert (field.max_digits, field.decimal_places) == (12, 2)
 
 
+@pytest.mark.fault("F29")
 def test_it_is_refused_over_http(acme: Caller, dear: dict[str, Any]) -> None:
     (only,) = refused(acme.post("/orders", dear, key="k"), 422)["errors"]
     assert only["field"] == "lines"
@@ -36,6 +37,7 @@ def test_it_is_refused_over_http(acme: Caller, dear: dict[str, Any]) -> None:
     assert acme.get("/orders").json()["orders"][0]["total"] == "9999999999.00"
 
 
+@pytest.mark.fault("F29")
 def test_it_is_refused_by_the_queue(acme: Caller, dear: dict[str, Any]) -> None:
     headers = {"client": "acme", "token": acme.token}
     letter = handle(Message(corpus.text(dear), {"message_id": "k"}, headers)).letter

@@ -42,6 +42,8 @@ def cases() -> list[tuple[dict[str, Any], str, str]]:
     return found
 
 
+@pytest.mark.fault("F29")
+@pytest.mark.fault("F30")
 @pytest.mark.parametrize("door", ["postgresql+rabbitmq"], indirect=True)
 def test_a_running_consumer_outlives_the_corpus(door: Door) -> None:
     door.start()

@@ -89,6 +89,7 @@ def post(waiting: str) -> Callable[..., Any]:
     return posted
 
 
+@pytest.mark.fault("F26")
 @pytest.mark.parametrize("name", corpus.UNREADABLE)
 def test_a_body_that_is_no_json_of_ours(post: Callable[..., Any], name: str) -> None:
     body, word = corpus.UNREADABLE[name]
@@ -97,30 +98,36 @@ def test_a_body_that_is_no_json_of_ours(post: Callable[..., Any], name: str) -> 
     assert word in said["detail"]
 
 
+@pytest.mark.fault("F26")
 @pytest.mark.parametrize("name", corpus.OVERSIZED)
 def test_a_body_that_is_too_large(post: Callable[..., Any], name: str) -> None:
     assert post(corpus.OVERSIZED[name])["status"] == 413
 
 
+@pytest.mark.fault("F26")
 @pytest.mark.parametrize("name", WRONG)
 def test_an_answer_that_is_none(post: Callable[..., Any], name: str) -> None:
     assert post(WRONG[name])["status"] == 422
 
 
+@pytest.mark.fault("F41")
 @pytest.mark.parametrize("name", TOKENS)
 def test_a_token_that_is_none(post: Callable[..., Any], name: str) -> None:
     assert post({"result": {}}, TOKENS[name])["status"] == 404
 
 
+@pytest.mark.fault("F26")
 @pytest.mark.parametrize("key", ["1e999", "-1e999", "NaN"])
 def test_a_result_with_a_number_that_is_none(post: Callable[..., Any], key: str) -> None:
     assert post(f'{{"result": {{"a": [{key}]}}}}'.encode())["status"] == 400
 
 
+@pytest.mark.fault("F26")
 def test_a_result_that_would_have_to_be_unpacked(post: Callable[..., Any]) -> None:
     assert post({"result": {}}, **{"Content-Encoding": "gzip"})["status"] == 415
 
 
+@pytest.mark.fault("F31")
 @pytest.mark.parametrize("name", corpus.LEGAL)
 def test_a_text_in_a_result_is_a_text(waiting: str, wire: Wire, name: str) -> None:
     text = corpus.LEGAL[name]

@@ -44,6 +44,7 @@ def nothing_stored(acme: Caller, rows: Rows, quiet: Quiet) -> Any:
     return check
 
 
+@pytest.mark.fault("F29")
 @pytest.mark.parametrize("name", corpus.UNREADABLE)
 def test_a_body_that_is_no_json_of_ours(acme: Caller, nothing_stored: Any, name: str) -> None:
     body, word = corpus.UNREADABLE[name]
@@ -55,12 +56,14 @@ def test_a_body_that_is_no_json_of_ours(acme: Caller, nothing_stored: Any, name:
     assert send(acme, corpus.ORDER).status_code == 201
 
 
+@pytest.mark.fault("F29")
 def test_no_body_at_all(acme: Caller, nothing_stored: Any) -> None:
     answer = send(acme, b"")
     assert refused(answer, 422)["errors"] == [{"field": "body", "problem": "field required"}]
     nothing_stored(answer)
 
 
+@pytest.mark.fault("F30")
 @pytest.mark.parametrize("name", corpus.OVERSIZED)
 def test_a_body_that_is_too_large(acme: Caller, nothing_stored: Any, name: str) -> None:
     answer = send(acme, corpus.OVERSIZED[name])
@@ -68,6 +71,7 @@ def test_a_body_that_is_too_large(acme: Caller, nothing_stored: Any, name: str) 
     nothing_stored(answer)
 
 
+@pytest.mark.fault("F29")
 @pytest.mark.parametrize("name", corpus.WRONG)
 def test_an_order_with_one_thing_wrong(acme: Caller, nothing_stored: Any, name: str) -> None:
     body, field, word = corpus.WRONG[name]
@@ -78,6 +82,7 @@ def test_an_order_with_one_thing_wrong(acme: Caller, nothing_stored: Any, name: 
     nothing_stored(answer)
 
 
+@pytest.mark.fault("F31")
 @pytest.mark.parametrize("name", corpus.LEGAL)
 def test_a_text_that_looks_dangerous_is_a_text(acme: Caller, quiet: Quiet, name: str) -> None:
     text = corpus.LEGAL[name]
@@ -95,6 +100,7 @@ def test_a_text_that_looks_dangerous_is_a_text(acme: Caller, quiet: Quiet, name:
 
 
 class TestEnvelope:
+    @pytest.mark.fault("F29")
     @pytest.mark.parametrize("name", envelopes.KEYS)
     def test_a_key_that_is_none(self, acme: Caller, nothing_stored: Any, name: str) -> None:
         answer = acme.post("/orders", corpus.ORDER, key=envelopes.KEYS[name])
@@ -102,12 +108,14 @@ class TestEnvelope:
         assert first["field"] == "header.Idempotency-Key"
         nothing_stored(answer)
 
+    @pytest.mark.fault("F41")
     @pytest.mark.parametrize("name", envelopes.AUTHORIZATIONS)
     def test_a_token_that_is_none(self, acme: Caller, nothing_stored: Any, name: str) -> None:
         answer = send(acme, corpus.ORDER, headers={"Authorization": envelopes.AUTHORIZATIONS[name]})
         refused(answer, 401)
         nothing_stored(answer)
 
+    @pytest.mark.fault("F32")
     @pytest.mark.parametrize("name", envelopes.REPLY_TOS)
     def test_a_queue_of_somebody_else(self, acme: Caller, nothing_stored: Any, name: str) -> None:
         answer = send(acme, corpus.order(reply_to=envelopes.REPLY_TOS[name]))
@@ -123,6 +131,7 @@ class TestEnvelope:
         assert envelopes.CALLBACK_URLS[url] in only["problem"]
         nothing_stored(answer)
 
+    @pytest.mark.fault("F30")
     @pytest.mark.parametrize("encoding", ["gzip", "deflate", "br", "x-unknown", "gzip, identity"])
     def test_a_body_that_would_have_to_be_unpacked(
         self, acme: Caller, nothing_stored: Any, encoding: str
@@ -134,6 +143,7 @@ class TestEnvelope:
             assert "Content-Encoding" in refused(answer, 415)["detail"]
             nothing_stored(answer)
 
+    @pytest.mark.fault("F30")
     def test_a_body_in_chunks(self, acme: Caller, nothing_stored: Any) -> None:
         answer = send(
             acme, corpus.ORDER, headers={"Transfer-Encoding": "chunked"}, CONTENT_LENGTH=""
@@ -141,6 +151,7 @@ class TestEnvelope:
         assert "Content-Length" in refused(answer, 411)["detail"]
         nothing_stored(answer)
 
+    @pytest.mark.fault("F30")
     @pytest.mark.parametrize(
         ("length", "status"),
         [("9" * 5000, 413), ("99999999", 413), ("-1", 400), ("\u00b2", 400), ("x", 400)],
@@ -152,6 +163,7 @@ class TestEnvelope:
         refused(answer, status)
         nothing_stored(answer)
 
+    @pytest.mark.fault("F29")
     @pytest.mark.parametrize(
         "label",
         [
@@ -176,6 +188,7 @@ class TestEnvelope:
 
 
 class TestQueries:
+    @pytest.mark.fault("F31")
     @pytest.mark.parametrize("name", envelopes.IN_A_QUERY)
     @pytest.mark.parametrize("parameter", ["state", "reference", "after", "limit", "nobody's"])
     def test_a_list(self, acme: Caller, nothing_stored: Any, parameter: str, name: str) -> None:

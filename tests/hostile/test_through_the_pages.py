@@ -33,6 +33,7 @@ def unchanged(buyer: Client, rows: Rows, quiet: Callable[..., None]) -> Callable
     return check
 
 
+@pytest.mark.fault("F31")
 @pytest.mark.parametrize("name", corpus.LEGAL)
 def test_a_text_that_looks_dangerous_is_shown_as_it_is(buyer: Client, name: str) -> None:
     text = corpus.LEGAL[name]
@@ -66,6 +67,7 @@ def test_every_control_character_is_refused(
         unchanged(answer)
 
 
+@pytest.mark.fault("F30")
 @pytest.mark.parametrize("field", ["name", "email", "address"])
 @pytest.mark.parametrize("length", [1_000, 60_000, 2_000_000])
 def test_a_text_of_any_length(
@@ -76,6 +78,7 @@ def test_a_text_of_any_length(
     unchanged(answer)
 
 
+@pytest.mark.fault("F30")
 def test_a_form_of_10_mb_is_not_read(buyer: Client, unchanged: Callable[[Any], None]) -> None:
     answer = buyer.post(
         "/checkout/",
@@ -86,6 +89,7 @@ def test_a_form_of_10_mb_is_not_read(buyer: Client, unchanged: Callable[[Any], N
     unchanged(answer)
 
 
+@pytest.mark.fault("F30")
 def test_a_form_of_1_001_fields_is_not_read(
     buyer: Client, unchanged: Callable[[Any], None]
 ) -> None:
@@ -94,6 +98,7 @@ def test_a_form_of_1_001_fields_is_not_read(
     unchanged(answer)
 
 
+@pytest.mark.fault("F31")
 @pytest.mark.parametrize("name", TEXTS)
 def test_a_key_of_ones_own_making(
     buyer: Client, unchanged: Callable[[Any], None], name: str
@@ -104,6 +109,7 @@ def test_a_key_of_ones_own_making(
     unchanged(answer)
 
 
+@pytest.mark.fault("F29")
 @pytest.mark.parametrize(
     ("label", "status"),
     [
@@ -123,6 +129,7 @@ def test_a_form_of_another_make(
         unchanged(answer)
 
 
+@pytest.mark.fault("F31")
 @pytest.mark.parametrize("name", TEXTS)
 def test_a_basket_holds_what_is_sold_and_no_more_than_it_may(
     buyer: Client, unchanged: Callable[[Any], None], name: str
@@ -152,6 +159,7 @@ def test_an_address_of_mail_that_is_none(
     assert mailoutbox == []
 
 
+@pytest.mark.fault("F31")
 @pytest.mark.parametrize("name", TEXTS)
 def test_whatever_is_asked_of_a_page(
     buyer: Client, rows: Rows, quiet: Callable[..., None], name: str

@@ -39,6 +39,7 @@ def send(acme: Caller, rows: Callable[[], dict[str, int]], quiet: Callable[..., 
     return sent
 
 
+@pytest.mark.fault("F29")
 @pytest.mark.parametrize("name", corpus.UNREADABLE)
 def test_a_body_that_is_no_json_of_ours(send: Send, name: str) -> None:
     body, word = corpus.UNREADABLE[name]
@@ -47,6 +48,7 @@ def test_a_body_that_is_no_json_of_ours(send: Send, name: str) -> None:
     assert word in only["problem"]
 
 
+@pytest.mark.fault("F30")
 @pytest.mark.parametrize("name", corpus.OVERSIZED)
 def test_a_body_that_is_too_large(send: Send, name: str) -> None:
     first = send(corpus.OVERSIZED[name])[0]
@@ -54,6 +56,7 @@ def test_a_body_that_is_too_large(send: Send, name: str) -> None:
     assert "65536 may be" in first["problem"]
 
 
+@pytest.mark.fault("F29")
 @pytest.mark.parametrize("name", corpus.WRONG)
 def test_an_order_with_one_thing_wrong(send: Send, name: str) -> None:
     body, field, word = corpus.WRONG[name]
@@ -62,6 +65,7 @@ def test_an_order_with_one_thing_wrong(send: Send, name: str) -> None:
     assert word in first["problem"]
 
 
+@pytest.mark.fault("F31")
 @pytest.mark.parametrize("name", corpus.LEGAL)
 def test_a_text_that_looks_dangerous_is_a_text(
     acme: Caller, quiet: Callable[..., None], name: str
@@ -78,6 +82,7 @@ def test_a_text_that_looks_dangerous_is_a_text(
     quiet(secrets=(acme.token,))
 
 
+@pytest.mark.fault("F29")
 @pytest.mark.parametrize("name", envelopes.KEYS)
 def test_a_key_that_is_none(send: Send, name: str) -> None:
     assert [one["field"] for one in send(corpus.ORDER, message_id=envelopes.KEYS[name])] == [
@@ -85,17 +90,20 @@ def test_a_key_that_is_none(send: Send, name: str) -> None:
     ]
 
 
+@pytest.mark.fault("F29")
 @pytest.mark.parametrize("key", [7, 1.5, True, b"key", ["key"], {"key": 1}, "a\ud800b", "a\x00b"])
 def test_a_key_that_is_no_text(send: Send, key: Any) -> None:
     assert [one["field"] for one in send(corpus.ORDER, message_id=key)] == ["message_id"]
 
 
+@pytest.mark.fault("F41")
 @pytest.mark.parametrize("name", envelopes.AUTHORIZATIONS)
 def test_a_token_that_is_none(send: Send, name: str) -> None:
     token = envelopes.AUTHORIZATIONS[name].removeprefix("Bearer ")
     assert [one["field"] for one in send(corpus.ORDER, token=token)] == ["headers.token"]
 
 
+@pytest.mark.fault("F41")
 def test_a_good_token_with_half_a_character_after_it(acme: Caller, send: Send) -> None:
     assert send(corpus.ORDER, token=acme.token + "\ud800") == [
         {
@@ -105,6 +113,7 @@ def test_a_good_token_with_half_a_character_after_it(acme: Caller, send: Send) -
     ]
 
 
+@pytest.mark.fault("F32")
 @pytest.mark.parametrize("name", envelopes.REPLY_TOS)
 def test_a_queue_of_somebody_else(send: Send, name: str) -> None:
     for_it = envelopes.REPLY_TOS[name]
@@ -120,18 +129,21 @@ def test_an_address_not_to_be_called(send: Send, url: str) -> None:
     assert envelopes.CALLBACK_URLS[url] in only["problem"]
 
 
+@pytest.mark.fault("F29")
 @pytest.mark.parametrize("encoding", ["gzip", "deflate", "bzip2", "base64", "utf-16", "rot13", 7])
 def test_a_body_that_would_have_to_be_unpacked(send: Send, encoding: Any) -> None:
     (only,) = send(corpus.ORDER, content_encoding=encoding)
     assert only["field"] == "content_encoding"
 
 
+@pytest.mark.fault("F29")
 @pytest.mark.parametrize("given", ["a\nb", "\u00fc", "x" * 201, "a\x00", "\ud800", 7, b"x"])
 def test_a_correlation_id_that_cannot_be_repeated(send: Send, given: Any) -> None:
     (only,) = send(corpus.ORDER, correlation_id=given)
     assert only["field"] == "correlation_id"
 
 
+@pytest.mark.fault("F41")
 @pytest.mark.parametrize(
     "client", ["other", "acme\x00", "", " acme", "\ud800", "x" * 10_000, 7, None, ["acme"], {}]
 )

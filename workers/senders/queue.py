@@ -105,6 +105,8 @@ class QueueSender:
         connection, self._producer = self._connection, None
         if connection is not None:
             with suppress(Exception):
+                # A broker in alarm reads nothing, and a farewell would wait for its answer.
+                connection.collect()
                 connection.release()
 
 

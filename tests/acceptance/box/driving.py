@@ -47,7 +47,7 @@ class BoxSystem(System):
         return [event for step_id, event in json.loads(lines[1]) if step_id in ids]
 
     def calls(self) -> list[list[str]]:
-        """Return agent, attempt and time of every call that was begun, in order."""
+        """Return agent, attempt, time, key and process id of every call begun, in order."""
         log = self.folder / "calls.log"
         return [line.split() for line in log.read_text().splitlines()] if log.exists() else []
 

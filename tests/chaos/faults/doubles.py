@@ -15,7 +15,7 @@ ELSEWHERE = "version=9999"
 
 def second_beat(scene: Scene, strike: Strike) -> None:
     name = "second-beat"
-    scene.system.add(name, *celery("beat", "--pidfile="))
+    scene.system.add(name, *celery("beat", "--pidfile=", "-l", "INFO"))
     try:
         with scene.chronicle.during(strike.fault, name, "two Beats"):
             scene.wait(strike.lasts)

@@ -1,0 +1,145 @@
+"""The database is migrated first: until code of before is replaced, it writes what it knows.
+
+Django keeps the models as they were at each migration; what is written with them has the
+columns of that time and no others, as code of that time would write it.
+"""
+
+from functools import partial
+
+import pytest
+from django.apps import apps as present
+from django.apps.registry import Apps
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.loader import MigrationLoader
+from django.db.models import NOT_PROVIDED
+
+from orders.invariants import Ledgers
+from orders.invariants import violations as shop_violations
+from orders.models import Order, OrderLine, Product, Reservation
+from orders.sandbox.server import Sandbox
+from orders.submission import Customer, Line, place_order, submission
+from workers import schedule, scheduler
+from workers.invariants import violations
+from workers.models import Journal, Process, Step
+from workers.testing import Wire, assert_processed, frozen_clock
+
+pytestmark = pytest.mark.fault("F36")
+DISK = MigrationLoader(None)
+LAST = {app: name for app, name in DISK.graph.leaf_nodes() if app in ("orders", "workers")}
+#: Where code of before may stand: at every migration but the last of its app.
+BEFORE = sorted(node for node in DISK.disk_migrations if LAST.get(node[0], node[1]) != node[1])
+#: While a version is rolled out, code of before cannot register a client; orders go on.
+OF_CLIENTS = {"orders.ApiClient.old_webhook_secret", "orders.ApiClient.webhook_secret"}
+#: How many messages arrive before code of before has the order.
+UNDER_WAY = (0, 1, 4)
+
+
+def models_at(app: str, name: str) -> Apps:
+    """Return the models as they were at a migration, those of the other app as they are."""
+    return DISK.project_state(
+        [*(node for node in LAST.items() if node[0] != app), (app, name)]
+    ).apps
+
+
+@pytest.fixture
+def order(monkeypatch: pytest.MonkeyPatch) -> Order:
+    """An order of the workflow's first version, which is all that the oldest code knows."""
+    schedule.ensure_flow()
+    monkeypatch.setattr(submission, "submit", partial(submission.submit, version=1))
+    Product.objects.create(sku="LAMP", name="Lamp", price="9.50", stock=10)
+    return place_order(
+        Customer("Ann", "ann@example.org", "Street 1"),
+        [Line("LAMP", 2)],
+        submission_key="key-1",
+        source="shop",
+    )[0]
+
+
+def rows_of_the_order() -> list[tuple[str, list[dict[str, object]]]]:
+    """Return every row of the only order, in an order in which they can be written."""
+    models = (Process, Step, Journal, Order, OrderLine, Reservation)
+    return [(model._meta.label, list(model._default_manager.values())) for model in models]
+
+
+def clear() -> None:
+    Order.objects.all().delete()
+    Process.objects.all().delete()
+
+
+def write(rows: list[tuple[str, list[dict[str, object]]]], apps: Apps) -> None:
+    """Write rows by these models: columns that they do not know are the database's to fill."""
+    for label, found in rows:
+        model = apps.get_model(label)
+        known = {field.attname for field in model._meta.concrete_fields}
+        model._default_manager.bulk_create(
+            [model(**{name: row[name] for name in row if name in known}) for row in found]
+        )
+
+
+def run_to(deliveries: int, wire: Wire) -> None:
+    """Let an order go on until so many messages have arrived; all others are lost."""
+    scheduler.advance()
+    for _ in range(deliveries):
+        wire.deliver(wire.messages[0])
+    wire.messages.clear()
+
+
+def expect_processed(wire: Wire, sandbox: Sandbox) -> None:
+    with frozen_clock() as clock:
+        wire.run_until_settled(clock)
+    process = Process.objects.get()
+    assert_processed(process)
+    assert violations() == []
+    assert shop_violations(Ledgers.read(sandbox.url)) == []
+    assert Product.objects.get().stock == 8
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("deliveries", UNDER_WAY)
+@pytest.mark.parametrize(("app", "name"), BEFORE)
+def test_orders_that_code_of_before_writes_are_carried_on(
+    order: Order, wire: Wire, sandbox: Sandbox, app: str, name: str, deliveries: int
+) -> None:
+    run_to(deliveries, wire)
+    rows = rows_of_the_order()
+    clear()
+
+    write(rows, models_at(app, name))
+
+    expect_processed(wire, sandbox)
+
+
+@pytest.mark.parametrize(("app", "name"), BEFORE)
+def test_nothing_goes_and_what_comes_may_be_left_out(app: str, name: str) -> None:
+    gone, needed = set(), set()
+    for before in models_at(app, name).get_app_config(app).get_models():
+        now = present.get_model(before._meta.label)
+        columns = {field.column: field for field in now._meta.concrete_fields}
+        known = {field.column for field in before._meta.concrete_fields}
+        gone |= {f"{now._meta.label}.{column}" for column in known - set(columns)}
+        needed |= {
+            f"{now._meta.label}.{column}"
+            for column in set(columns) - known
+            if not columns[column].null and columns[column].db_default is NOT_PROVIDED
+        }
+    assert gone == set()
+    assert needed <= OF_CLIENTS
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("deliveries", UNDER_WAY)
+def test_orders_under_way_go_through_every_migration(
+    order: Order, wire: Wire, sandbox: Sandbox, deliveries: int
+) -> None:
+    run_to(deliveries, wire)
+    rows = rows_of_the_order()
+    clear()
+    first = [(app, "0001_initial") for app in LAST]
+    try:
+        MigrationExecutor(connection).migrate(first)
+        write(rows, DISK.project_state(first).apps)
+    finally:
+        MigrationExecutor(connection).migrate(list(LAST.items()))
+
+    expect_processed(wire, sandbox)
