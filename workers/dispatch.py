@@ -14,9 +14,8 @@ from functools import cache
 from typing import Any
 
 from celery import current_app
-from kombu.exceptions import OperationalError
 
-from workers import registry
+from workers import publishing, registry
 from workers.conf import sas
 from workers.exceptions import BrokerRefused
 from workers.failpoints import around
@@ -39,38 +38,39 @@ HARD_LIMIT_MARGIN_SECONDS = 10
 log = logging.getLogger(__name__)
 
 
-@cache
-def _refusals() -> tuple[type[BaseException], ...]:
-    """Return the exceptions by which this transport says that it did not take a message."""
-    connection = current_app.connection_for_write()
-    return (OperationalError, OSError, *connection.connection_errors, *connection.channel_errors)
+def _publish(name: str, body: list[Any], to: str, **options: Any) -> str | None:
+    """Publish one Celery task; raise ``BrokerRefused`` when the broker did not take it.
 
-
-def _publish(name: str, body: list[Any], to: str, **options: Any) -> None:
-    """Publish one Celery task; raise ``BrokerRefused`` when the broker did not take it."""
+    In a batch it returns the id by which the batch tells of it.
+    """
+    batch = publishing.current()
+    # Repeated for people only, these would carry the payload into headers and logs.
+    options |= {"argsrepr": "", "kwargsrepr": ""}
     try:
+        # A queue that vanished answers instead of swallowing the message.
+        if batch is not None:
+            return batch.publish(name, body, to, mandatory=True, **options)
         current_app.send_task(
             name,
             args=body,
             queue=to,
-            # Repeated for people only, these would carry the payload into headers and logs.
-            argsrepr="",
-            kwargsrepr="",
-            # A queue that vanished answers instead of swallowing the message.
             mandatory=True,
             confirm_timeout=sas.reply_seconds,
             **options,
         )
-    except _refusals() as error:
+    except publishing.refusals() as error:
         raise BrokerRefused(f"{type(error).__name__}: {error}") from error
+    return None
 
 
 #: How messages leave; ``workers.testing`` puts its own wire here.
-_send = _publish
+_send: Callable[..., str | None] = _publish
 
 
-def send_bundle(bundle: Bundle) -> None:
+def send_bundle(bundle: Bundle) -> str | None:
     """Send claims to their agent; raise ``BrokerRefused`` when the broker did not take them.
+
+    In a ``publishing.batch`` it returns the id by which that says so at its end.
 
     The soft limit is the timeout: Celery counts it from acceptance, which is before the
     start, so it never ends later than complete-by.  Local agents run one after another and
@@ -79,7 +79,7 @@ def send_bundle(bundle: Bundle) -> None:
     agent = registry.agent(bundle.agent)
     limit = bundle.timeout_seconds * (len(bundle.requests) if agent.is_local else 1)
     with around("dispatch.send_bundle"):
-        _send(
+        return _send(
             RUN_BUNDLE,
             [bundle.to_wire()],
             agent.queue,

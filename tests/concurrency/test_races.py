@@ -20,7 +20,7 @@ from workers import registry, schedule
 from workers.agent import Call, Deadline
 from workers.messages import Reply
 from workers.models import Journal, Process, Step
-from workers.store import claims, expiry, rows, settling, sql
+from workers.store import claims, expiry, settling, sql, writing
 from workers.submission import submit
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -64,11 +64,13 @@ def claim_until_none(worker: str) -> list[claims.Claim]:
 def without_where(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take away the locks and the conditions of the writes."""
     monkeypatch.setattr(sql, "lock_rows", lambda *args, **kwargs: "")
-    real = sql.update_from
+    real = sql.update
     monkeypatch.setattr(
         sql,
-        "update_from",
-        lambda table, columns, assign, where: real(table, columns, assign, "true"),
+        "update",
+        lambda table, columns, rows, assign, where, **options: real(
+            table, columns, rows, assign, "true", **options
+        ),
     )
 
 
@@ -175,7 +177,7 @@ def test_without_the_process_lock_the_join_would_be_lost(monkeypatch: pytest.Mon
     process, (left, right) = two_branches_about_to_finish()
     monkeypatch.setattr(sql, "lock_rows", lambda *args, **kwargs: "")
     # The process row's own sequence would be written by both, too.
-    monkeypatch.setattr(rows, "_write_processes", lambda lockeds: None)
+    monkeypatch.setattr(writing, "processes", lambda lockeds: None)
     monkeypatch.setattr("workers.store.journal.write", lambda entries, at: None)
 
     with meeting_before_the_write(monkeypatch, 2):

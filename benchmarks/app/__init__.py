@@ -1,0 +1,1 @@
+"""Agents that do nothing, or take 50 ms, and the graphs that are measured."""
