@@ -8,17 +8,11 @@ import os
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cache
-from typing import Any
 
-from celery import current_app
-from kombu import Producer
-from kombu.exceptions import OperationalError
-
-from workers import registry
-from workers.conf import sas
+from workers import publishing, registry
 from workers.exceptions import BrokerRefused
 from workers.failpoints import around
 from workers.messages import Bundle, Reply, replies_to_wire
@@ -40,55 +34,14 @@ HARD_LIMIT_MARGIN_SECONDS = 10
 log = logging.getLogger(__name__)
 
 
-@cache
-def _refusals() -> tuple[type[BaseException], ...]:
-    """Return the exceptions by which this transport says that it did not take a message."""
-    connection = current_app.connection_for_write()
-    return (OperationalError, OSError, *connection.connection_errors, *connection.channel_errors)
-
-
-def _publish(name: str, body: list[Any], to: str, **options: Any) -> None:
-    """Publish one Celery task; raise ``BrokerRefused`` when the broker did not take it."""
-    try:
-        with current_app.producer_or_acquire() as producer, _dropped_when_refused(producer):
-            current_app.send_task(
-                name,
-                args=body,
-                queue=to,
-                # Repeated for people only, these would carry the payload into headers and logs.
-                argsrepr="",
-                kwargsrepr="",
-                # A queue that vanished answers instead of swallowing the message.
-                mandatory=True,
-                confirm_timeout=sas.reply_seconds,
-                producer=producer,
-                **options,
-            )
-    except _refusals() as error:
-        raise BrokerRefused(f"{type(error).__name__}: {error}") from error
-
-
-@contextmanager
-def _dropped_when_refused(producer: Producer) -> Iterator[None]:
-    """Drop a connection over which a message did not leave, without a word.
-
-    The pool would take its leave of the broker and wait for the answer, 10 s for the channel
-    and 10 s for the connection, of a broker in alarm that reads nothing.
-    """
-    try:
-        yield
-    except BaseException:
-        if producer.connection is not None:
-            producer.connection.collect()
-        raise
-
-
 #: How messages leave; ``workers.testing`` puts its own wire here.
-_send = _publish
+_send: Callable[..., str | None] = publishing.publish
 
 
-def send_bundle(bundle: Bundle) -> None:
+def send_bundle(bundle: Bundle) -> str | None:
     """Send claims to their agent; raise ``BrokerRefused`` when the broker did not take them.
+
+    In a ``publishing.batch`` it returns the id by which that says so at its end.
 
     The soft limit is the timeout: Celery counts it from acceptance, which is before the
     start, so it never ends later than complete-by.  Local agents run one after another and
@@ -97,7 +50,7 @@ def send_bundle(bundle: Bundle) -> None:
     agent = registry.agent(bundle.agent)
     limit = bundle.timeout_seconds * (len(bundle.requests) if agent.is_local else 1)
     with around("dispatch.send_bundle"):
-        _send(
+        return _send(
             RUN_BUNDLE,
             [bundle.to_wire()],
             agent.queue,

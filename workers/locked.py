@@ -5,6 +5,7 @@ decisions move its rows, and the store writes the rows that moved with the journ
 and alerts that the moves left behind, in one transaction.
 """
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from random import Random
 from typing import Any
@@ -40,6 +41,9 @@ class LockedProcess:
         #: Undo steps that the store is to make before anything goes on.
         self.planned: list[PlannedUndo] = []
         self.process_origin: str | None = None
+        #: The values of what may be written, as they were read: the store writes what differs.
+        self.process_as_read: Sequence[Any] = ()
+        self.steps_as_read: dict[int, Sequence[Any]] = {}
 
     def step(self, step_id: int) -> StepRow | None:
         return next((step for step in self.steps if step.id == step_id), None)

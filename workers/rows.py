@@ -1,5 +1,6 @@
 """Rows of the state store in memory, and what is to be written beside them.  Pure values."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -165,6 +166,20 @@ class NewSink:
     #: Whose it is: names the secret that webhooks are signed with.
     owner: str = ""
     correlation_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NewProcess:
+    """One run of a workflow that is asked for."""
+
+    #: What it is about, in the words of the app that submits it.
+    subject: str
+    #: JSON: the snapshot that agents work from.
+    input: dict[str, Any]
+    lane: str = ""
+    priority: int = 0
+    deadline_at: datetime | None = None
+    told: Sequence[NewSink] = ()
 
 
 @dataclass(slots=True)

@@ -14,7 +14,7 @@ from typing import Any
 
 from django.db import InterfaceError, OperationalError
 
-from workers import decisions, dispatch, registry
+from workers import decisions, dispatch, publishing, registry
 from workers.alerts import raise_alert
 from workers.conf import sas
 from workers.exceptions import BrokerRefused, UnknownAgent, UnknownWorkflow
@@ -149,21 +149,28 @@ def send(taken: Sequence[claims.Claim]) -> int:
     took nothing at all, claiming pauses.  Claims that this code cannot serve are handed
     back for newer code to take.  One agent's trouble is no other agent's.
     """
-    sent = 0
+    handed: list[tuple[str | None, list[claims.Claim]]] = []
     refused: list[claims.Claim] = []
     refusing: set[str] = set()
-    for group in _groups(taken):
-        for bundle_claims, bundle in _bundles(group):
-            if bundle.agent in refusing:
-                refused += bundle_claims
-                continue
-            try:
-                dispatch.send_bundle(bundle)
-                sent += len(bundle_claims)
-            except BrokerRefused as error:
-                log.warning("bundle_refused", extra={"agent": bundle.agent, "reason": str(error)})
-                refused += bundle_claims
-                refusing.add(bundle.agent)
+    with publishing.batch() as unconfirmed:
+        for group in _groups(taken):
+            for bundle_claims, bundle in _bundles(group):
+                if bundle.agent in refusing:
+                    refused += bundle_claims
+                    continue
+                try:
+                    handed.append((dispatch.send_bundle(bundle), bundle_claims))
+                except BrokerRefused as error:
+                    _note_refusal(bundle.agent, str(error))
+                    refused += bundle_claims
+                    refusing.add(bundle.agent)
+    sent = 0
+    for message_id, bundle_claims in handed:
+        if message_id in unconfirmed:
+            _note_refusal(bundle_claims[0].agent, unconfirmed[message_id])
+            refused += bundle_claims
+        else:
+            sent += len(bundle_claims)
     if sent:
         _pause.end()
     elif refused:
@@ -176,6 +183,10 @@ def send(taken: Sequence[claims.Claim]) -> int:
             delay_seconds=REFUSED_SECONDS if sent else 0,
         )
     return sent
+
+
+def _note_refusal(agent: str, reason: str) -> None:
+    log.warning("bundle_refused", extra={"agent": agent, "reason": reason})
 
 
 def _groups(taken: Sequence[claims.Claim]) -> list[list[claims.Claim]]:

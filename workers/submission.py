@@ -12,7 +12,7 @@ from workers.conf import sas
 from workers.effects import Effect
 from workers.failpoints import durable
 from workers.models import Process
-from workers.rows import NewSink
+from workers.rows import NewProcess, NewSink
 from workers.store import submitting
 from workers.workflow import Fallback, StepSpec, Workflow
 
@@ -42,23 +42,33 @@ def submit(
     ``deadline_at`` overrides the workflow's own deadline.  ``sinks`` are told of whatever
     happens to it; their addresses are taken as they are, so check whose they are.
     """
-    if priority < 0:
-        raise ValueError(f"priority is {priority}. Give 0 or more: the others come after it.")
+    one = NewProcess(subject, input, lane, priority, deadline_at, sinks)
+    return submit_many(workflow, [one], actor=actor, version=version, now=now)[0]
+
+
+def submit_many(
+    workflow: str,
+    wanted: Sequence[NewProcess],
+    *,
+    actor: str = "submitter",
+    version: int | None = None,
+    now: datetime | None = None,
+) -> list[Process]:
+    """Accept many runs of a workflow at once: all of them or none; return them in their order.
+
+    As ``submit``, with a handful of statements for all: some hundreds at a time are many
+    times as fast.
+    """
+    for one in wanted:
+        if one.priority < 0:
+            raise ValueError(
+                f"priority is {one.priority}. Give 0 or more: the others come after it."
+            )
     definition = registry.workflow(workflow, version)
     with durable("submission.submit"):
-        process = submitting.submit(
-            _completed(definition),
-            subject,
-            input,
-            actor=actor,
-            lane=lane,
-            priority=priority,
-            deadline_at=deadline_at,
-            told=sinks,
-            now=now,
-        )
+        made = submitting.submit(_completed(definition), wanted, actor=actor, now=now)
         transaction.on_commit(dispatch.nudge_later, robust=True)
-    return process
+    return made
 
 
 def _completed(workflow: Workflow) -> Workflow:

@@ -20,7 +20,7 @@ from workers import registry, schedule
 from workers.agent import Call, Deadline
 from workers.messages import Reply
 from workers.models import Journal, Process, Step
-from workers.store import claims, expiry, rows, settling, sql
+from workers.store import claims, expiry, replies, rows, settling, sql, writing
 from workers.submission import submit
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -64,11 +64,13 @@ def claim_until_none(worker: str) -> list[claims.Claim]:
 def without_where(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take away the locks and the conditions of the writes."""
     monkeypatch.setattr(sql, "lock_rows", lambda *args, **kwargs: "")
-    real = sql.update_from
+    real = sql.update
     monkeypatch.setattr(
         sql,
-        "update_from",
-        lambda table, columns, assign, where: real(table, columns, assign, "true"),
+        "update",
+        lambda table, columns, found, assign, where, **options: real(
+            table, columns, found, assign, "true", **options
+        ),
     )
 
 
@@ -175,7 +177,7 @@ def test_without_the_process_lock_the_join_would_be_lost(monkeypatch: pytest.Mon
     process, (left, right) = two_branches_about_to_finish()
     monkeypatch.setattr(sql, "lock_rows", lambda *args, **kwargs: "")
     # The process row's own sequence would be written by both, too.
-    monkeypatch.setattr(rows, "_write_processes", lambda lockeds: None)
+    monkeypatch.setattr(writing, "processes", lambda lockeds: None)
     monkeypatch.setattr("workers.store.journal.write", lambda entries, at: None)
 
     with meeting_before_the_write(monkeypatch, 2):
@@ -209,6 +211,31 @@ def test_a_late_reply_and_an_expiry_have_one_winner(monkeypatch: pytest.MonkeyPa
     step = only(process, "one")
     assert step.state == ("processed" if settled.applied else "pending")
     assert step.failure_count == expired.reset
+
+
+@on_postgres
+def test_a_reply_that_is_filed_in_the_middle_of_a_sweep_is_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (process,) = submit_some(1)
+    (work,) = claims.claim_due(TOY, "scheduler", NOW)
+    start([work])
+    reply = Reply(work.step_id, work.claim_id, 1, result={"n": 1})
+    filed: list[bool] = []
+    real = rows.write
+
+    def file_first(*args: Any) -> None:
+        if not filed:
+            filed.extend(race([lambda: replies.file(reply, "agent", NOW + timedelta(seconds=29))]))
+        real(*args)
+
+    monkeypatch.setattr(rows, "write", file_first)
+    expired = expiry.expire("supervisor", NOW + timedelta(seconds=40))
+
+    step = only(process, "one")
+    assert (filed, expired.reset, expired.errors) == ([True], 0, 0)
+    assert (step.state, step.failure_count, step.claim_id) == ("processing", 0, work.claim_id)
+    assert step.reply == reply.to_wire()
 
 
 def test_a_start_and_a_hand_back_have_one_winner(monkeypatch: pytest.MonkeyPatch) -> None:

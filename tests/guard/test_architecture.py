@@ -101,7 +101,7 @@ def test_only_the_store_assigns_state_columns() -> None:
     assert found == []
 
 
-def test_only_dispatch_sends() -> None:
+def test_only_publishing_sends() -> None:
     senders = {"send_task", "apply_async", "delay", "delay_on_commit"}
     found = []
     for path in sources():
@@ -112,7 +112,7 @@ def test_only_dispatch_sends() -> None:
                 and isinstance(node.func, ast.Attribute)
                 and node.func.attr in senders
             )
-            if is_sending and name != "workers/dispatch.py":
+            if is_sending and name != "workers/publishing.py":
                 found.append(f"{name}:{node.lineno}")
 
     assert found == []

@@ -165,8 +165,8 @@ MUTANTS = (
     Mutant(
         "the state machine finds a doubled start",
         "workers/store/claims.py",
-        "AND (t.started_at IS NULL OR t.delivery = %s)",
-        "AND (true OR t.delivery = %s)",
+        "AND (t.started_at IS NULL OR t.delivery = v.delivery)",
+        "AND (true OR t.delivery = v.delivery)",
         "The examples drawn at random would not see a call made twice.",
         ("tests/statemachine",),
     ),

@@ -116,16 +116,17 @@ def test_a_start_without_its_guard_is_caught(
     def attempt() -> None:
         crash_everywhere(begin, check, prepare=ledger.clear, points=["runtime.run"])
 
-    guard = " AND (t.started_at IS NULL OR t.delivery = %s)"
-    update_from = sql.update_from
+    guard = " AND (t.started_at IS NULL OR t.delivery = v.delivery)"
+    update = sql.update
 
-    def unguarded(table: str, columns: Any, assign: str, where: str) -> str:
-        where = where.replace(guard, " AND (t.delivery <> %s OR true)")
-        return update_from(table, columns, assign, where)
+    def unguarded(
+        table: str, columns: Any, rows: Any, assign: str, where: str, **options: Any
+    ) -> set[int]:
+        return update(table, columns, rows, assign, where.replace(guard, ""), **options)
 
     toy.script["toy.alpha"] = toy.script["toy.beta"] = call
     attempt()
-    monkeypatch.setattr(claims.sql, "update_from", unguarded)
+    monkeypatch.setattr(claims.sql, "update", unguarded)
     with pytest.raises(AssertionError, match="messages come again"):
         attempt()
 

@@ -55,10 +55,22 @@ def claim_due(agents: set[str], worker: str, now: datetime | None = None) -> lis
 
 
 def claim_due_in_transaction(
-    agents: set[str], worker: str, now: datetime | None = None
+    agents: set[str],
+    worker: str,
+    now: datetime | None = None,
+    locked_flow: flow.LockedFlow | None = None,
 ) -> list[Claim]:
-    candidates = _due(agents, sql.instant_text(sql.read_clock(now)))
-    lockeds = rows.lock((process_id for _, process_id in candidates), now, skip_locked=True)
+    """As ``claim_due``; ``locked_flow`` are the agents' flow rows where they are locked already.
+
+    Processes are locked after the flow rows here, the other way round than elsewhere: it
+    waits for none of them, so nobody waits for it in a circle.
+    """
+    at = sql.read_clock(now)
+    if locked_flow is None:
+        locked_flow = flow.LockedFlow(agents, at)
+    room = locked_flow.room({})
+    candidates = _due(agents, room, sql.instant_text(at))
+    lockeds = rows.lock((process_id for _, process_id in candidates), at, skip_locked=True)
     if not lockeds:
         return []
     turn = {step_id: place for place, (step_id, _) in enumerate(candidates)}
@@ -72,14 +84,17 @@ def claim_due_in_transaction(
         and not give_up_doubtful(locked, step, worker)
     ]
     ready.sort(key=lambda pair: turn[pair[1].id])
-    locked_flow = flow.LockedFlow({step.agent for _, step in ready}, lockeds[0].now)
-    claims = take(ready, locked_flow, {}, worker)
+    claims = take(ready, locked_flow, room, worker)
     rows.write(lockeds)
     return claims
 
 
-def _due(agents: set[str], at: str) -> list[tuple[int, int]]:
-    """Return (step, process) ids that look claimable; the lock decides."""
+def _due(agents: set[str], room: Mapping[str, int], at: str) -> list[tuple[int, int]]:
+    """Return (step, process) ids that look claimable; the lock decides.
+
+    No more of each agent than it has room for, and one where there is none: a call that must
+    not be repeated is given up without room.
+    """
     found: list[tuple[int, int]] = []
     for agent in sorted(agents):
         found += sql.fetch(
@@ -91,7 +106,7 @@ def _due(agents: set[str], at: str) -> list[tuple[int, int]]:
             " AND NOT EXISTS (SELECT 1 FROM workers_hold h WHERE h.ended_at IS NULL"
             " AND h.kind = 'step' AND h.name = s.name)"
             " ORDER BY s.turn, s.id LIMIT %s " + sql.lock_rows("p", skip_locked=True),
-            [agent, at, int(sas.claim_batch)],
+            [agent, at, max(1, min(room.get(agent, 0), int(sas.claim_batch)))],
         )
     return found
 
@@ -99,18 +114,18 @@ def _due(agents: set[str], at: str) -> list[tuple[int, int]]:
 def take(
     ready: Sequence[tuple[LockedProcess, StepRow]],
     locked_flow: flow.LockedFlow,
-    freed: Mapping[str, int],
+    room: Mapping[str, int],
     worker: str,
     leave: Collection[str] = (),
 ) -> list[Claim]:
     """Claim ready steps in memory while their agents have room, but for agents to ``leave``."""
-    room = locked_flow.room(freed)
+    left = dict(room)
     claims: list[Claim] = []
     for locked, step in ready:
         if step.agent in leave or locked.is_paused or step.name in locked_flow.held_steps:
             continue
-        if room.get(step.agent, 0) > 0:
-            room[step.agent] -= 1
+        if left.get(step.agent, 0) > 0:
+            left[step.agent] -= 1
             locked.claim(step, worker, sas.dispatch_allowance_seconds)
             claims.append(Claim.of(step))
     locked_flow.spend(Counter(claim.agent for claim in claims))
@@ -129,7 +144,7 @@ def take_or_queue(
     agents = {step.agent for _, step in ready}
     waiting = flow.backlogged(agents & locked_flow.agents, sql.instant_text(ready[0][0].now))
     prompt = [pair for pair in ready if not pair[1].delay_seconds]
-    claims = take(prompt, locked_flow, freed, worker, leave=waiting)
+    claims = take(prompt, locked_flow, locked_flow.room(freed), worker, leave=waiting)
     for locked, step in ready:
         if step.state == StepState.WAITING:
             make_pending(locked, step, worker)
@@ -152,23 +167,20 @@ def start(
     whose answer was lost can be repeated; the clock does not move then.
     """
     moment, moment_params = sql.clock(now)
-    statement = sql.update_from(
+    return sql.update(
         "workers_step",
         {"id": "id", "claim_id": "uuid"},
+        [{"id": step_id, "claim_id": claim_id} for step_id, claim_id in claims],
         f"started_at = COALESCE(t.started_at, {moment}),"
         f" complete_by = COALESCE(t.complete_by, {sql.later(moment, '%s')}),"
-        " locked_by = %s, delivery = %s, may_have_effect = (t.effect <> 'none'),"
+        " locked_by = %s, delivery = v.delivery, may_have_effect = (t.effect <> 'none'),"
         f" began_at = COALESCE(t.began_at, {moment}),"
         f" key_used_at = COALESCE(t.key_used_at, {moment})",
-        "t.state = 'processing' AND t.claim_id = v.claim_id"
-        " AND (t.started_at IS NULL OR t.delivery = %s)",
+        "t.state = v.state AND t.claim_id = v.claim_id"
+        " AND (t.started_at IS NULL OR t.delivery = v.delivery)",
+        params=[*moment_params * 2, timeout_seconds, worker, *moment_params * 2],
+        same={"state": ("text", StepState.PROCESSING), "delivery": ("uuid", delivery)},
     )
-    wanted = sql.encode({"id": step_id, "claim_id": claim_id} for step_id, claim_id in claims)
-    mark = delivery if sql.is_postgres() else delivery.hex
-    assigned = [*moment_params, *moment_params, timeout_seconds, worker, mark]
-    assigned += [*moment_params, *moment_params]
-    params = [wanted, *assigned, mark] if sql.is_postgres() else [*assigned, wanted, mark]
-    return {row[0] for row in sql.fetch(statement, params)}
 
 
 @rows.again_when_lost
@@ -230,10 +242,14 @@ def lost(worker: str, now: datetime | None = None) -> list[Claim]:
             for row in found
         ]
         if again:
-            columns = {"id": "id", "lost_count": "int", "dispatch_by": "instant"}
-            assign = "lost_count = v.lost_count, dispatch_by = v.dispatch_by"
-            statement = sql.update_from("workers_step", columns, assign, "true")
-            sql.fetch(statement, [sql.encode(again)])
+            sql.update(
+                "workers_step",
+                {"id": "id", "lost_count": "int", "dispatch_by": "instant"},
+                again,
+                "lost_count = v.lost_count, dispatch_by = v.dispatch_by",
+                "true",
+                are_locked=True,
+            )
         _tell_of_lost(claims, [row[-1] + 1 for row in found], worker, at)
     return claims
 

@@ -154,15 +154,15 @@ def alert_long_open(now: datetime) -> int:
 
 def backlogged(agents: set[str], at: str) -> set[str]:
     """Return the agents for which a pending step is due at ``at``."""
-    return {
-        agent
-        for agent in sorted(agents)
-        if sql.fetch(
-            "SELECT 1 FROM workers_step WHERE state = 'pending' AND agent = %s"
-            " AND not_before <= %s LIMIT 1",
-            [agent, at],
-        )
-    }
+    if not agents:
+        return set()
+    found = sql.fetch(
+        f"SELECT f.agent FROM workers_flow f WHERE {sql.among('f.agent')} AND EXISTS ("
+        "SELECT 1 FROM workers_step s WHERE s.state = 'pending' AND s.agent = f.agent"
+        " AND s.not_before <= %s)",
+        [sql.id_list(sorted(agents)), at],
+    )
+    return {agent for (agent,) in found}
 
 
 def seconds_to_next(now: datetime | None = None) -> float | None:

@@ -145,7 +145,7 @@ def go_on(
         decisions.finish(locked, worker)
     rows.write(lockeds)
     if waited_for and claim:
-        taken += claim_due_in_transaction(waited_for, worker, now)
+        taken += claim_due_in_transaction(waited_for, worker, now, locked_flow)
     return taken
 
 

@@ -55,8 +55,10 @@ _READ = [field.name for field in fields(ClaimedSink) if field.name != "until"]
 _SELECT = ", ".join(f"s.{name}" for name in _READ)
 
 
-def make(process_id: int, told: Sequence[NewSink], at: datetime) -> None:
-    """Write the sinks of a new process, in its transaction; its first row is there to tell."""
+def make(told: Sequence[tuple[int, NewSink]], at: datetime) -> None:
+    """Write the sinks of new processes, in their transaction: the first rows are to be told."""
+    if not told:
+        return
     Sink.objects.bulk_create(
         [
             Sink(
@@ -68,7 +70,7 @@ def make(process_id: int, told: Sequence[NewSink], at: datetime) -> None:
                 last=1,
                 next_try_at=at,
             )
-            for sink in told
+            for process_id, sink in told
         ]
     )
 
@@ -137,16 +139,6 @@ def told(found: Sequence[Told], now: datetime | None = None) -> set[int]:
     if not found:
         return set()
     at = sql.read_clock(now)
-    columns = {"id": "id", "was": "int", "cursor": "int", "until": "instant"}
-    statement = sql.update_from(
-        "workers_sink",
-        columns | {"is_final": "bool", "is_over": "bool", "at": "instant"},
-        "cursor = v.cursor, tries = 0, last_error = '',"
-        " state = CASE WHEN v.is_final AND t.last <= v.cursor THEN 'ended' ELSE t.state END,"
-        " next_try_at = CASE WHEN v.is_over AND t.next_try_at = v.until THEN v.at"
-        " ELSE t.next_try_at END",
-        "t.cursor = v.was AND t.state = 'open'",
-    )
     rows = [
         {
             "id": one.sink.id,
@@ -159,7 +151,17 @@ def told(found: Sequence[Told], now: datetime | None = None) -> set[int]:
         }
         for one in found
     ]
-    return {row[0] for row in sql.fetch(statement, [sql.encode(rows)])}
+    columns = {"id": "id", "was": "int", "cursor": "int", "until": "instant"}
+    return sql.update(
+        "workers_sink",
+        columns | {"is_final": "bool", "is_over": "bool", "at": "instant"},
+        rows,
+        "cursor = v.cursor, tries = 0, last_error = '',"
+        " state = CASE WHEN v.is_final AND t.last <= v.cursor THEN 'ended' ELSE t.state END,"
+        " next_try_at = CASE WHEN v.is_over AND t.next_try_at = v.until THEN v.at"
+        " ELSE t.next_try_at END",
+        "t.cursor = v.was AND t.state = 'open'",
+    )
 
 
 def put_off(sink: ClaimedSink, seconds: float, now: datetime | None = None) -> None:

@@ -10,6 +10,7 @@ from tests.concurrency.matrix import scenes
 from tests.concurrency.matrix.scenes import AGENTS, DEFERRAL, FAULT, NOW, OPERATOR, Scene
 from workers import submission
 from workers.decisions import carry_out_policies
+from workers.rows import NewProcess
 from workers.store import (
     alerts,
     answering,
@@ -63,6 +64,11 @@ def _start(scene: Scene) -> Any:
 
 def _submit(scene: Scene) -> None:
     submission.submit("race", subject="Order 2", input={"gift": False}, lane="acme")
+
+
+def _submit_many(scene: Scene) -> None:
+    more = [NewProcess(f"Order {n}", {"gift": False}, lane="acme") for n in (2, 3)]
+    submission.submit_many("race", more)
 
 
 def _answer(scene: Scene) -> Any:
@@ -119,6 +125,7 @@ CALLS: tuple[Call, ...] = (
     Call("flow.alert_long_open", lambda s: flow.alert_long_open(NOW), (scenes.submitted,)),
     # Scheduler
     Call("submission.submit", _submit, (scenes.submitted,)),
+    Call("submission.submit_many", _submit_many, (scenes.submitted,)),
     Call(
         "claims.claim_due",
         lambda s: claims.claim_due(AGENTS, "scheduler"),

@@ -1,0 +1,147 @@
+"""Messages that are confirmed together, on a real RabbitMQ."""
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from kombu import Connection
+
+from sasproject.celery import app
+from tests.services import own_rabbitmq_vhost
+from workers import dispatch, publishing, scheduler
+from workers.exceptions import BrokerRefused
+from workers.models import Step
+from workers.store import claims
+from workers.submission import submit
+from workers.testing import Wire
+
+
+@pytest.fixture(scope="module")
+def vhost() -> Iterator[str]:
+    with own_rabbitmq_vhost() as url:
+        yield url
+
+
+@pytest.fixture
+def broker(vhost: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Connection]:
+    made = app.connection_for_write
+
+    def connect(*args: Any, **options: Any) -> Connection:
+        return made(vhost, **options)
+
+    monkeypatch.setattr(app, "connection_for_write", connect)
+    monkeypatch.setattr(publishing, "_confirming", publishing._Confirming())
+    monkeypatch.setattr(publishing, "_has_confirms", lambda: True)
+    publishing.refusals.cache_clear()
+    with Connection(vhost) as connection:
+        yield connection
+    publishing._confirming._drop("")
+    publishing.refusals.cache_clear()
+
+
+def publish(*queues: str) -> tuple[list[str | None], dict[str, str]]:
+    with publishing.batch() as refused:
+        ids = [publishing.publish("toy", [n], queue) for n, queue in enumerate(queues)]
+    return ids, dict(refused)
+
+
+def publish_until_it_breaks(queue: str) -> None:
+    """The first write on a dead connection may still go through."""
+    for _ in range(9):
+        publishing.publish("toy", [], queue)
+
+
+def waiting(broker: Connection, queue: str) -> int:
+    channel = broker.channel()
+    return channel.queue_declare(queue, passive=True).message_count
+
+
+def test_all_of_a_batch_arrive_and_none_is_refused(broker: Connection) -> None:
+    ids, refused = publish("sas.one", "sas.one", "sas.two")
+
+    assert (len(set(ids)), refused) == (3, {})
+    assert (waiting(broker, "sas.one"), waiting(broker, "sas.two")) == (2, 1)
+    assert publishing.current() is None
+
+
+def test_what_has_no_queue_is_told_and_the_others_arrive(broker: Connection) -> None:
+    publish("sas.three", "sas.four")
+    broker.channel().queue_delete("sas.four")
+
+    ids, refused = publish("sas.three", "sas.four", "sas.three")
+
+    assert refused == {ids[1]: "there is no queue sas.four"}
+    assert waiting(broker, "sas.three") == 3
+
+
+def test_what_was_not_confirmed_when_the_connection_broke_is_refused(broker: Connection) -> None:
+    with publishing.batch() as refused:
+        first = publishing.publish("toy", [], "sas.five")
+        publishing._confirming._connection.connection.transport.sock.shutdown(socket.SHUT_RDWR)
+        with pytest.raises(BrokerRefused):
+            publish_until_it_breaks("sas.five")
+        # Nothing more is tried in this batch.
+        with pytest.raises(BrokerRefused, match="the connection broke"):
+            publishing.publish("toy", [], "sas.five")
+
+    assert first in refused
+    ids, refused = publish("sas.five")
+    assert (len(ids), refused) == (1, {})
+
+
+def test_a_broker_that_does_not_answer_is_waited_for_no_longer_than_set(
+    broker: Connection, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    publish("sas.six")
+    settings.SAS_REPLY_SECONDS = 0.5
+
+    def silence(*args: Any, timeout: float, **options: Any) -> None:
+        assert timeout <= 0.5
+        raise TimeoutError("nothing came")
+
+    monkeypatch.setattr(publishing._confirming._connection, "drain_events", silence)
+    ids, refused = publish("sas.six")
+
+    assert refused == {ids[0]: "TimeoutError: nothing came"}
+    assert publishing._confirming._producer is None
+
+
+def test_a_connection_that_nobody_used_for_long_is_not_trusted(
+    broker: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish("sas.seven")
+    first = publishing._confirming._connection
+    publish("sas.seven")
+    assert publishing._confirming._connection is first
+
+    monkeypatch.setattr(publishing, "FRESH_SECONDS", -1.0)
+    publish("sas.seven")
+
+    assert publishing._confirming._connection is not first
+    assert waiting(broker, "sas.seven") == 3
+
+
+@pytest.mark.django_db
+def test_claims_of_a_refused_message_are_handed_back_and_count_nothing(
+    wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for n in range(3):
+        submit("toy_line", subject=f"Toy {n}", input={})
+    taken = claims.claim_due({"toy.alpha"}, "scheduler")
+    ids = iter(["first", "second", "third"])
+
+    @contextmanager
+    def batch() -> Iterator[dict[str, str]]:
+        refused: dict[str, str] = {}
+        yield refused
+        refused["second"] = "there is no queue sas.agents"
+
+    monkeypatch.setattr(publishing, "batch", batch)
+    monkeypatch.setattr(dispatch, "_send", lambda *args, **options: next(ids))
+
+    assert (len(taken), scheduler.send(taken)) == (3, 2)
+
+    states = Step.objects.filter(name="one").order_by("id").values_list("state", "failure_count")
+    assert list(states) == [("processing", 0), ("pending", 0), ("processing", 0)]

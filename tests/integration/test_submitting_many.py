@@ -1,0 +1,95 @@
+"""Many processes at once: the same rows as one by one, in a handful of statements."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from workers.models import Journal, Process, Sink, Step
+from workers.rows import NewProcess, NewSink
+from workers.submission import submit, submit_many
+
+pytestmark = pytest.mark.django_db
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+#: What no two processes share.
+OWN = {"id", "uid", "process_id", "step_id", "subject", "idempotency_key", "turn"}
+
+
+def rows(subject: str) -> list[list[dict[str, Any]]]:
+    process = Process.objects.get(subject=subject)
+    found = [
+        Process.objects.filter(pk=process.pk),
+        Step.objects.filter(process=process).order_by("position"),
+        Journal.objects.filter(process=process).order_by("id"),
+        Sink.objects.filter(process=process),
+    ]
+    return [
+        [{k: v for k, v in row.items() if k not in OWN} for row in query.values()]
+        for query in found
+    ]
+
+
+def test_each_has_the_rows_that_it_has_alone() -> None:
+    sink = NewSink("queue", "replies.acme.1", "acme")
+    deadline = NOW + timedelta(hours=2)
+    given: dict[str, Any] = {"lane": "acme", "priority": 1, "deadline_at": deadline}
+    submit("toy_line", subject="Alone", input={"a": [1, None, "ü"]}, sinks=[sink], now=NOW, **given)
+
+    made = submit_many(
+        "toy_line",
+        [NewProcess(f"Toy {n}", {"a": [1, None, "ü"]}, told=[sink], **given) for n in range(3)],
+        now=NOW,
+    )
+
+    assert [process.subject for process in made] == ["Toy 0", "Toy 1", "Toy 2"]
+    assert [rows(process.subject) for process in made] == [rows("Alone")] * 3
+    assert [process.pk for process in made] == sorted(process.pk for process in made)
+    stored = Process.objects.get(pk=made[1].pk)
+    assert (stored.uid, stored.turn, stored.input) == (made[1].uid, made[1].turn, made[1].input)
+    keys = list(Step.objects.filter(process=stored).values_list("idempotency_key", flat=True))
+    assert keys == [f"{stored.uid.hex}:{place}:1" for place in range(len(keys))]
+
+
+def test_those_of_one_lane_stand_one_behind_the_other(settings: Any) -> None:
+    settings.SAS_FAIR_SECONDS = 1
+    submit("toy_line", subject="First", input={}, lane="acme", now=NOW)
+
+    made = submit_many(
+        "toy_line",
+        [NewProcess(f"Toy {n}", {}, lane) for n, lane in enumerate(["acme", "acme", "", "other"])],
+        now=NOW,
+    )
+
+    places = [(process.turn - NOW).total_seconds() for process in made]
+    assert places == [1.0, 2.0, 0.0, 0.0]
+
+
+def test_however_many_they_are_the_statements_are_the_same() -> None:
+    counts = []
+    for many in (1, 50):
+        with CaptureQueriesContext(
+            connection,
+        ) as queries:
+            submit_many("toy_line", [NewProcess(f"Toy {n}", {}) for n in range(many)], now=NOW)
+        counts.append(len(queries))
+
+    assert counts[0] == counts[1]
+    assert Process.objects.count() == 51
+
+
+def test_one_that_is_wrong_leaves_none() -> None:
+    for wrong, error in (
+        (NewProcess("Toy", {}, priority=-1), ValueError),
+        (NewProcess("Toy", {"at": NOW}), TypeError),
+        (NewProcess("Toy", {"n": float("nan")}), ValueError),
+    ):
+        with pytest.raises(error):
+            submit_many("toy_line", [NewProcess("Good", {}), wrong], now=NOW)
+
+    assert (Process.objects.count(), Step.objects.count(), Journal.objects.count()) == (0, 0, 0)
+
+
+def test_none_are_none() -> None:
+    assert submit_many("toy_line", []) == []

@@ -1,0 +1,209 @@
+"""Publishing tasks, and awaiting the broker's confirms of several together.
+
+A confirm awaited for each message costs a round trip each: eleven times the time of the
+publishing itself.  Transports without confirms publish as ever.
+"""
+
+import logging
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from time import monotonic
+from typing import Any
+from uuid import uuid4
+
+from celery import current_app
+from kombu import Producer
+from kombu.exceptions import OperationalError
+
+from workers.conf import sas
+from workers.exceptions import BrokerRefused
+from workers.failpoints import around
+
+#: The broker closes connections that say nothing for long: an older one is not trusted.
+FRESH_SECONDS = 30.0
+
+log = logging.getLogger(__name__)
+
+
+@cache
+def refusals() -> tuple[type[BaseException], ...]:
+    """Return the exceptions by which this transport says that it did not take a message."""
+    connection = current_app.connection_for_write()
+    return (OperationalError, OSError, *connection.connection_errors, *connection.channel_errors)
+
+
+def publish(name: str, body: list[Any], to: str, **options: Any) -> str | None:
+    """Publish one Celery task; raise ``BrokerRefused`` when the broker did not take it.
+
+    Outside a batch it returns once the broker has confirmed it, where it does; in a batch,
+    at once and with the id by which the batch tells of it.
+    """
+    batch = current()
+    # Repeated for people only, these would carry the payload into headers and logs.
+    options |= {"argsrepr": "", "kwargsrepr": ""}
+    # A queue that vanished answers instead of swallowing the message.
+    options |= {"args": body, "queue": to, "mandatory": True}
+    try:
+        if batch is not None:
+            return batch.publish(name, **options)
+        with current_app.producer_or_acquire() as producer, _dropped_when_refused(producer):
+            timeout = sas.reply_seconds
+            current_app.send_task(name, producer=producer, confirm_timeout=timeout, **options)
+    except refusals() as error:
+        raise BrokerRefused(f"{type(error).__name__}: {error}") from error
+    return None
+
+
+@contextmanager
+def _dropped_when_refused(producer: Producer) -> Iterator[None]:
+    """Drop a connection over which a message did not leave, without a word.
+
+    The pool would take its leave of the broker and wait for the answer, 10 s for the channel
+    and 10 s for the connection, of a broker in alarm that reads nothing.
+    """
+    try:
+        yield
+    except BaseException:
+        if producer.connection is not None:
+            producer.connection.collect()
+        raise
+
+
+class _Confirming:
+    """A connection of this process whose messages are confirmed in batches."""
+
+    def __init__(self) -> None:
+        self._pid = 0
+        self._used_at = 0.0
+        self._connection: Any = None
+        self._producer: Any = None
+        self._published = 0
+        #: Delivery tag -> task id of what the broker has not answered for yet.
+        self._awaited: dict[int, str] = {}
+        #: Task id -> why the broker did not take it.
+        self.refused: dict[str, str] = {}
+
+    def begin(self) -> None:
+        self.refused.clear()
+        if self._pid != os.getpid() or monotonic() - self._used_at > FRESH_SECONDS:
+            self._drop("")
+
+    def publish(self, name: str, **options: Any) -> str:
+        """Publish one task and return its id; raise what this transport raises."""
+        task_id = str(uuid4())
+        if self._producer is None:
+            if self.refused:
+                # One that broke in this batch is not opened again for the rest of it.
+                raise BrokerRefused("the connection broke")
+            self._open()
+        try:
+            current_app.send_task(
+                name,
+                task_id=task_id,
+                producer=self._producer,
+                # Again on another connection, the order of tags would be lost.
+                retry=False,
+                **options,
+            )
+        except BaseException as error:
+            self.refused[task_id] = str(error)
+            self._drop(f"{type(error).__name__}: {error}")
+            raise
+        self._published += 1
+        self._awaited[self._published] = task_id
+        return task_id
+
+    def confirm(self) -> None:
+        """Wait until the broker has answered for every message, or the time for that is over."""
+        until = monotonic() + sas.reply_seconds
+        try:
+            while self._awaited:
+                self._connection.drain_events(timeout=max(0.01, until - monotonic()))
+        except refusals() as error:
+            self._drop(f"{type(error).__name__}: {error}")
+        self._used_at = monotonic()
+
+    def _open(self) -> None:
+        options = {**current_app.conf.broker_transport_options, "confirm_publish": False}
+        self._pid, self._used_at = os.getpid(), monotonic()
+        self._connection = current_app.connection_for_write(transport_options=options)
+        try:
+            self._connection.ensure_connection(max_retries=1, timeout=sas.reply_seconds)
+            channel = self._connection.default_channel
+            channel.confirm_select()
+        except BaseException:
+            self._drop("")
+            raise
+        channel.events["basic_ack"].add(self._acknowledged)
+        channel.events["basic_nack"].add(self._not_taken)
+        channel.events["basic_return"].add(self._returned)
+        self._producer = Producer(channel, auto_declare=False)
+        self._published = 0
+
+    def _acknowledged(self, tag: int, multiple: bool) -> None:
+        for one in self._tags(tag, multiple):
+            del self._awaited[one]
+
+    def _not_taken(self, tag: int, multiple: bool) -> None:
+        for one in self._tags(tag, multiple):
+            self.refused[self._awaited.pop(one)] = "the broker refused it: is the queue full?"
+
+    def _tags(self, tag: int, multiple: bool) -> list[int]:
+        return [one for one in self._awaited if one == tag or (multiple and one < tag)]
+
+    def _returned(self, error: Exception, exchange: str, queue: str, message: Any) -> None:
+        # It comes before the confirm of the same message.
+        self.refused[message.properties["correlation_id"]] = f"there is no queue {queue}"
+
+    def _drop(self, reason: str) -> None:
+        """Forget the connection; whether what it had not answered for arrived is unknown."""
+        self.refused |= dict.fromkeys(self._awaited.values(), reason)
+        self._awaited.clear()
+        connection, self._connection, self._producer = self._connection, None, None
+        if connection is not None and self._pid == os.getpid():
+            with suppress(Exception):
+                # A broker in alarm reads nothing, and a farewell would wait for its answer.
+                connection.collect()
+                connection.release()
+
+
+_confirming = _Confirming()
+_lock = threading.Lock()
+_thread = threading.local()
+
+
+def current() -> _Confirming | None:
+    """Return the batch that this thread is in, if it is in one."""
+    return getattr(_thread, "batch", None)
+
+
+@contextmanager
+def batch() -> Iterator[dict[str, str]]:
+    """Publish what is published in this block without waiting, and wait at its end.
+
+    Yields what was refused, and why, by the ids that publishing returned: complete once the
+    block has ended.  A refused message may have arrived all the same.  Without confirms, and
+    inside another batch, every message is published as it would be outside.
+    """
+    if not _has_confirms() or current() is not None:
+        yield {}
+        return
+    with _lock:
+        _confirming.begin()
+        _thread.batch = _confirming
+        try:
+            yield _confirming.refused
+        finally:
+            _thread.batch = None
+            with around("publishing.confirm"):
+                _confirming.confirm()
+
+
+@cache
+def _has_confirms() -> bool:
+    options = current_app.conf.broker_transport_options or {}
+    is_amqp = current_app.connection_for_write().transport.driver_type == "amqp"
+    return is_amqp and bool(options.get("confirm_publish"))

@@ -1,0 +1,232 @@
+"""Writing back what moved: of each row only the columns that changed, as few statements as can be.
+
+Rows that changed alike are one statement.  What is the same for all of them is said once,
+and only what differs travels as a set of rows.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import fields
+from operator import attrgetter
+from typing import Any
+
+from workers.exceptions import SASError
+from workers.locked import LockedProcess
+from workers.rows import Origin, ProcessRow, StepRow
+from workers.store import sql
+
+PROCESS_COLUMNS = {
+    "state": "text",
+    "outcome": "text",
+    "sequence": "int",
+    "needs_decision": "bool",
+    "paused_at": "instant",
+    "deadline_at": "instant",
+    "renews": "json",
+    "started_at": "instant",
+    "finished_at": "instant",
+}
+STEP_COLUMNS = {
+    "state": "text",
+    "agent": "text",
+    "fallbacks": "json",
+    "undo": "json",
+    "claim_id": "uuid",
+    "locked_by": "text",
+    "claimed_at": "instant",
+    "dispatch_by": "instant",
+    "started_at": "instant",
+    "complete_by": "instant",
+    "delivery": "uuid",
+    "deferral": "json",
+    "escalate_at": "instant",
+    "early": "json",
+    "effect": "text",
+    "key_retention_seconds": "int",
+    "timeout_seconds": "int",
+    "attempt": "int",
+    "failure_count": "int",
+    "failure_threshold": "int",
+    "unavailable_count": "int",
+    "lost_count": "int",
+    "not_before": "instant",
+    "began_at": "instant",
+    "key_used_at": "instant",
+    "idempotency_key": "text",
+    "may_have_effect": "bool",
+    "is_in_doubt": "bool",
+    "fault": "json",
+    "finished_at": "instant",
+}
+_WITH_RESULT = ("processed", "compensated")
+_all_values = attrgetter(*(field.name for field in fields(StepRow)))
+
+
+def _places(row: type, columns: Iterable[str]) -> tuple[tuple[str, int], ...]:
+    """Return the columns that may be written, with their places among what was read."""
+    names = [field.name for field in fields(row)]
+    return tuple((name, names.index(name)) for name in columns)
+
+
+_PROCESS_PLACES = _places(ProcessRow, PROCESS_COLUMNS)
+_STEP_PLACES = _places(StepRow, STEP_COLUMNS)
+
+#: Column -> its new value.
+Change = dict[str, Any]
+
+
+class LostRow(SASError):
+    """A row changed under its lock: a bug, or a database that was tampered with."""
+
+
+def values_of(step: StepRow) -> list[Any]:
+    """Return a step's values in the order of its fields, as the store reads them."""
+    return list(_all_values(step))
+
+
+def processes(lockeds: Sequence[LockedProcess]) -> None:
+    """Write processes that moved; raise ``LostRow`` where one is not as it was read."""
+    changes = [
+        (
+            locked.process.id,
+            _changed(_PROCESS_PLACES, locked.process_as_read, locked.process),
+            {"state": locked.process_origin},
+        )
+        for locked in lockeds
+    ]
+    _write("workers_process", PROCESS_COLUMNS | {"was_state": "text"}, changes)
+
+
+def steps(lockeds: Sequence[LockedProcess]) -> None:
+    """Write steps that moved; raise ``LostRow`` where one is not as it was read.
+
+    Agents start claims and file replies without the process lock: the claim, whether it was
+    started, and whether a reply is filed are conditions of every write.
+    """
+    changes = []
+    for locked in lockeds:
+        for step in locked.steps:
+            origin = locked.step_origins.get(step.id)
+            if origin is not None:
+                change = _changed(_STEP_PLACES, locked.steps_as_read[step.id], step)
+                if step.complete_by is not None:
+                    # After an outage it is extended without the process lock: what was decided
+                    # here had the one that was read.
+                    change["complete_by"] = step.complete_by
+                _add_documents(change, step, origin)
+                was = {
+                    "state": origin.state,
+                    "claim": origin.claim_id,
+                    "started": origin.is_started,
+                    "filed": origin.is_filed,
+                }
+                changes.append((step.id, change, was))
+    kinds = STEP_COLUMNS | {"result": "json", "reply": "json"}
+    kinds |= {"was_state": "text", "was_claim": "uuid", "was_started": "bool", "was_filed": "bool"}
+    if len(changes) > 1:
+        _lock("workers_step", [row_id for row_id, _, _ in changes])
+    _write("workers_step", kinds, changes)
+
+
+def _add_documents(change: Change, step: StepRow, origin: Origin) -> None:
+    """Add what becomes of the columns that were not read.
+
+    A filed reply belongs to its claim and goes with it; a result stays as long as its step
+    is processed.
+    """
+    if origin.is_filed and (step.claim_id is None or step.deferral is not None):
+        change["reply"] = None
+    if step.state in _WITH_RESULT:
+        if step.result is not None:
+            change["result"] = step.result
+    elif origin.state in _WITH_RESULT:
+        change["result"] = None
+
+
+def _changed(
+    places: tuple[tuple[str, int], ...], before: Sequence[Any], row: ProcessRow | StepRow
+) -> Change:
+    """Return the columns that are not as they were read."""
+    changed: Change = {}
+    for name, place in places:
+        new, old = getattr(row, name), before[place]
+        if new is not old and new != old:
+            changed[name] = new
+    return changed
+
+
+#: SQL by which a row of the database is as it was read, by the name of what was read.
+_AS_READ = {
+    "state": "t.state = {}",
+    "started": "(t.started_at IS NOT NULL) = {}",
+    "filed": "(t.reply IS NOT NULL) = {}",
+}
+
+
+def _same(name: str) -> str:
+    if name == "claim":
+        return f"t.claim_id {'IS NOT DISTINCT FROM' if sql.is_postgres() else 'IS'} {{}}"
+    return _AS_READ[name]
+
+
+def _write(
+    table: str, kinds: dict[str, str], changes: Sequence[tuple[int, Change, dict[str, Any]]]
+) -> None:
+    alike: dict[tuple[str, ...], list[dict[str, Any]]] = defaultdict(list)
+    for row_id, change, was in changes:
+        row = {"id": row_id, **change, **{f"was_{name}": value for name, value in was.items()}}
+        alike[tuple(change)].append(row)
+    for names, rows in alike.items():
+        _update(table, kinds, names, rows)
+
+
+def _update(
+    table: str, kinds: dict[str, str], names: tuple[str, ...], rows: list[dict[str, Any]]
+) -> None:
+    """Write rows that changed in the same columns."""
+    first = rows[0]
+    same = {name for name in first if name != "id" and _is_same(name, rows)}
+    varying = {"id": "id"} | {name: kinds[name] for name in first if name not in same | {"id"}}
+    params: list[Any] = []
+
+    def value(name: str) -> str:
+        expression, param = sql.typed(kinds[name], first[name])
+        params.extend(param)
+        return expression
+
+    assign = ", ".join(
+        f'"{name}" = {value(name)}' if name in same else f'"{name}" = v."{name}"' for name in names
+    )
+    conditions = [name for name in first if name.startswith("was_")]
+    where = " AND ".join(
+        _same(name.removeprefix("was_")).format(f'v."{name}"') for name in conditions
+    )
+    landed = sql.update(
+        table,
+        varying,
+        [{name: row[name] for name in varying} for row in rows],
+        # A row may have been touched and be as it was: its conditions are looked at all the same.
+        assign or '"state" = t."state"',
+        where,
+        params=params,
+        same={name: (kinds[name], first[name]) for name in conditions if name in same},
+        are_locked=True,
+    )
+    if len(landed) != len(rows):
+        missing = {row["id"] for row in rows} - landed
+        raise LostRow(f"Rows {sorted(missing)} are not as they were read under their lock.")
+
+
+def _is_same(name: str, rows: list[dict[str, Any]]) -> bool:
+    value = rows[0][name]
+    return all(row[name] is value or row[name] == value for row in rows)
+
+
+def _lock(table: str, ids: list[int]) -> None:
+    """Lock rows in primary-key order before any is written, so that no two sessions deadlock."""
+    if sql.is_postgres():
+        sql.fetch(
+            f"SELECT 1 FROM {table} t WHERE {sql.among('t.id')} ORDER BY t.id "
+            + sql.lock_rows("t"),
+            [sql.id_list(ids)],
+        )
