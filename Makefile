@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo stack test test-fast bench chaos crashes mutants faults lint audit licences fmt pins clean
+.PHONY: help setup demo stack test test-all test-fast bench chaos crashes mutants faults lint audit licences fmt pins clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,8 +29,11 @@ demo: $(VENV)/ready ## See orders heal: the whole system with faults on (ARGS="-
 stack: $(VENV)/ready ## Run the whole system in the foreground (ARGS="--web-port 8000")
 	@$(BIN)/python manage.py stack $(ARGS)
 
-test: $(VENV)/ready-dev ## Run every test this machine can run (ARGS are pytest's)
+test: $(VENV)/ready-dev ## Run the tests, with a handful of those that start the whole system (ARGS are pytest's)
 	@$(BIN)/python -m tests.everywhere $(ARGS)
+
+test-all: $(VENV)/ready-dev ## Run every test this machine can run, on every database that answers: half an hour
+	@$(BIN)/python -m tests.everywhere --all $(ARGS)
 
 test-fast: $(VENV)/ready-dev ## Run the tests without processes and browsers, on SQLite
 	@$(BIN)/python -m pytest -m "not slow and not browser" -n 2 $(ARGS)

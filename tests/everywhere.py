@@ -1,7 +1,9 @@
-"""`make test`: every test this machine can run, and word of those it cannot.
+"""`make test` and `make test-all`: what this machine can run, and word of what it cannot.
 
-With ``DATABASE_URL`` set, the suite runs against that database.  Otherwise it runs on
-SQLite, and once more on PostgreSQL, for the tests that use the database, where one answers.
+`make test` runs every test once on SQLite but for those that start the whole system, of which
+it runs a handful (marked ``smoke``); and those of the engine once more on PostgreSQL.
+`make test-all` runs everything, and all to which the database makes a difference on both.
+With ``DATABASE_URL`` set, the suite runs against that database.
 """
 
 import os
@@ -13,19 +15,27 @@ from tests.services import POSTGRES, answers
 
 #: Two at once; who has nothing left takes over what the other has not begun.
 SHARED = ["-n", "2", "--dist", "worksteal"]
-#: The tests to which the database makes a difference.
-OF_THE_DATABASE = [
-    *("tests/integration", "tests/concurrency", "tests/shop", "tests/admin"),
-    *("tests/api", "tests/testing_kit", "tests/statemachine"),
-    *("tests/queue_door", "tests/reporting", "tests/receiving"),
+#: The tests in which every statement and lock of the engine is seen.
+OF_THE_ENGINE = [
+    *("tests/integration", "tests/concurrency", "tests/statemachine"),
     "tests/guard/test_query_plans.py",
 ]
+#: The tests to which the database makes a difference.
+OF_THE_DATABASE = [
+    *OF_THE_ENGINE,
+    *("tests/shop", "tests/admin", "tests/api", "tests/testing_kit"),
+    *("tests/queue_door", "tests/reporting", "tests/receiving"),
+]
+ALL = "--all"
 
 
 def main(words: list[str]) -> int:
+    is_all = ALL in words
+    words = [word for word in words if word != ALL]
+    whole = "slow" if is_all else "slow and smoke"
     passes = [
         ("every test but the slow ones", ["-m", "not slow and not postgresql", *SHARED], {}),
-        ("the slow ones: the whole system as processes", ["-m", "slow"], {}),
+        ("the whole system as processes", ["-m", whole], {}),
     ]
     in_ci = os.environ.get("CI") == "true"
     if "DATABASE_URL" not in os.environ:
@@ -34,7 +44,10 @@ def main(words: list[str]) -> int:
                 1,
                 (
                     "the tests of the database, on PostgreSQL",
-                    [*OF_THE_DATABASE, "-m", "not slow and not browser and not sqlite", *SHARED],
+                    [
+                        *(OF_THE_DATABASE if is_all else OF_THE_ENGINE),
+                        *("-m", "not slow and not browser and not sqlite", *SHARED),
+                    ],
                     {"DATABASE_URL": POSTGRES},
                 ),
             )
@@ -47,6 +60,8 @@ def main(words: list[str]) -> int:
         print(f"{'passed' if code == 0 else 'FAILED':7} {seconds:6.0f} s  {title}")
     if len(passes) == 2 and "DATABASE_URL" not in os.environ:
         print("not run: the tests of the database on PostgreSQL; none answers (TEST_POSTGRES_URL)")
+    if not is_all:
+        print("left to `make test-all`: the other tests that start the whole system")
     print(f"{time.monotonic() - began:.0f} s in all")
     return max(code for *_, code in results)
 

@@ -19,7 +19,10 @@ ORDERS = 30
 
 
 @pytest.fixture(
-    params=["sqlite+filesystem", "sqlite+redis", "postgresql+redis", "postgresql+rabbitmq"]
+    params=[
+        *("sqlite+filesystem", "sqlite+redis", "postgresql+redis"),
+        pytest.param("postgresql+rabbitmq", marks=pytest.mark.smoke),
+    ]
 )
 def system(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[System]:
     database, broker = request.param.split("+")

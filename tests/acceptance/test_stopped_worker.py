@@ -53,7 +53,7 @@ def stop(system: BoxSystem, name: str, *signals: signal.Signals) -> float:
 @pytest.mark.parametrize(
     ("pair", "signals"),
     [
-        ("postgresql+rabbitmq", (signal.SIGTERM,)),
+        pytest.param("postgresql+rabbitmq", (signal.SIGTERM,), marks=pytest.mark.smoke),
         ("postgresql+rabbitmq", (signal.SIGQUIT,)),
         ("sqlite+redis", (signal.SIGTERM, signal.SIGTERM)),
         ("sqlite+filesystem", (signal.SIGTERM,)),

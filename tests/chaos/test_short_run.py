@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[2]
 SEED = 7
 FAULTS = ("kill", "kill-child", "freeze", "broker-stop", "database-crash")
-SECONDS, LONGEST_SECONDS = 60, 600
+SECONDS, LONGEST_SECONDS = 40, 600
 
 
 def chaos(*words: str, seconds: float) -> subprocess.CompletedProcess[str]:
@@ -44,6 +44,7 @@ def _programs() -> None:
         missing(str(error))
 
 
+@pytest.mark.smoke
 def test_a_short_run_holds_everything(tmp_path: Path) -> None:
     done = chaos(
         *("--seed", str(SEED), "--seconds", str(SECONDS), "--faults", ",".join(FAULTS)),
@@ -55,7 +56,7 @@ def test_a_short_run_holds_everything(tmp_path: Path) -> None:
     found = json.loads(done.stdout.splitlines()[-1])
     assert found["holds"] is True
     assert (found["lost"], found["duplicate_effects"], found["violations"]) == (0, 0, 0)
-    assert found["accepted"] >= 100
+    assert found["accepted"] >= 60
     assert set(found["strikes"]) == set(FAULTS)
     assert all(found["strikes"].values()), found["strikes"]
     assert found["left_out"] == []

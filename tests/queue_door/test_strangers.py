@@ -122,6 +122,7 @@ def test_a_consumer_that_may_only_read_takes_orders_without_the_exchange(
     assert "broker_lost" not in door.log()
 
 
+@pytest.mark.smoke
 @sqlite_is_enough
 def test_the_client_of_the_how_to_works(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
     page = (ROOT / "docs" / "how-to" / "submit-by-queue.md").read_text()

@@ -19,6 +19,7 @@ ROLES = {"scheduler", "agents", "beat", "web", "sandbox"}
 
 
 @pytest.mark.slow
+@pytest.mark.smoke
 def test_the_stack_comes_up_heals_and_goes_without_a_trace(tmp_path: Path) -> None:
     env = {
         name: value
