@@ -152,9 +152,11 @@ def send(taken: Sequence[claims.Claim]) -> int:
     handed: list[tuple[str | None, list[claims.Claim]]] = []
     refused: list[claims.Claim] = []
     refusing: set[str] = set()
+    # One claim is one message, however busy its agent is.
+    busy = flow.in_flight() if len(taken) > 1 else {}
     with publishing.batch() as unconfirmed:
         for group in _groups(taken):
-            for bundle_claims, bundle in _bundles(group):
+            for bundle_claims, bundle in _bundles(group, busy.get(group[0].agent, 0)):
                 if bundle.agent in refusing:
                     refused += bundle_claims
                     continue
@@ -197,8 +199,14 @@ def _groups(taken: Sequence[claims.Claim]) -> list[list[claims.Claim]]:
     return list(groups.values())
 
 
-def _bundles(group: list[claims.Claim]) -> Iterable[tuple[list[claims.Claim], Bundle]]:
-    """Yield bundles: spread over the agent's slots first, then deeper, up to its limit."""
+def _bundles(
+    group: list[claims.Claim], in_flight: int = 0
+) -> Iterable[tuple[list[claims.Claim], Bundle]]:
+    """Yield bundles: spread over the agent's slots first, then deeper, up to its limit.
+
+    ``in_flight`` counts what the agent has under way, this group included: where all slots are
+    busy, to spread a group would only make its bundles small, and those that follow from them.
+    """
     name, timeout = group[0].agent, group[0].timeout_seconds
     try:
         agent = registry.agent(name)
@@ -211,7 +219,8 @@ def _bundles(group: list[claims.Claim]) -> Iterable[tuple[list[claims.Claim], Bu
     elif agent.is_local:
         # They run one after another, and no message may be worked on for longer than this.
         limit = max(1, min(limit, LONGEST_BUNDLE_SECONDS // timeout))
-    depth = max(1, min(limit, -(-len(group) // int(sas.agent_slots))))
+    waiting = max(len(group), in_flight)
+    depth = max(1, min(limit, -(-waiting // int(sas.agent_slots))))
     contexts = requests.contexts([claim.process_id for claim in group])
     for part in _parts(group, depth):
         built = [(claim, _request(claim, contexts[claim.process_id])) for claim in part]

@@ -136,6 +136,21 @@ def test_a_backlog_leaves_in_bundles_spread_over_the_slots(wire: Wire) -> None:
     assert [len(sent.requests) for sent in wire.of(dispatch.RUN_BUNDLE)] == [3, 3, 3, 3]
 
 
+@override_settings(SAS_AGENT_SLOTS=2)
+def test_what_becomes_ready_while_all_slots_are_busy_stays_together(wire: Wire) -> None:
+    def submit_and_look(numbers: range) -> None:
+        for number in numbers:
+            submit("toy_line", subject=f"Toy {number}", input={})
+        wire.messages = [one for one in wire.messages if one.task != dispatch.ADVANCE]
+        scheduler.advance()
+
+    submit_and_look(range(10))
+    submit_and_look(range(10, 14))
+
+    # Ten had two idle slots; behind them, four are no reason for two messages.
+    assert [len(sent.requests) for sent in wire.of(dispatch.RUN_BUNDLE)] == [5, 5, 4]
+
+
 @override_settings(SAS_AGENT_SLOTS=1)
 def test_what_has_failed_before_travels_alone(wire: Wire) -> None:
     """A call that kills its worker must not take the same others with it again and again."""

@@ -73,15 +73,10 @@ class LockedFlow:
         """
         if not self._windows or self._is_held:
             return {}
-        in_flight = dict(
-            sql.fetch(
-                "SELECT agent, count(*) FROM workers_step WHERE state = 'processing'"
-                " AND deferral IS NULL GROUP BY agent"
-            )
-        )
+        busy = in_flight()
         room = {
             agent: self._breakers[agent].room(
-                self._now, window, in_flight.get(agent, 0) - freed.get(agent, 0)
+                self._now, window, busy.get(agent, 0) - freed.get(agent, 0)
             )
             for agent, window in self._windows.items()
             if agent not in self._held_agents
@@ -150,6 +145,16 @@ def alert_long_open(now: datetime) -> int:
         now,
     )
     return len(found)
+
+
+def in_flight() -> dict[str, int]:
+    """Count each agent's claims; those that wait for a callback take up no room."""
+    return dict(
+        sql.fetch(
+            "SELECT agent, count(*) FROM workers_step WHERE state = 'processing'"
+            " AND deferral IS NULL GROUP BY agent"
+        )
+    )
 
 
 def backlogged(agents: set[str], at: str) -> set[str]:

@@ -69,8 +69,9 @@ def _read(rows: list[tuple[Any, ...]], fixes: tuple[_Fix, ...]) -> list[list[Any
     found = [list(row) for row in rows]
     for place, how in fixes:
         for values in found:
-            if values[place] is not None:
-                values[place] = how(values[place])
+            value = values[place]
+            if value is not None:
+                values[place] = how(value)
     return found
 
 

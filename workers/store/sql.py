@@ -41,7 +41,17 @@ def rows_as(alias: str, columns: Mapping[str, str]) -> str:
 
 def encode(rows: Iterable[Mapping[str, Any]]) -> str:
     """Return rows as the JSON parameter that ``rows_as`` reads."""
-    return json.dumps(list(rows), default=_encode_value, allow_nan=False)
+    return _encoder(is_postgres()).encode(list(rows))
+
+
+@cache
+def _encoder(for_postgres: bool) -> json.JSONEncoder:
+    def value(given: Any) -> Any:
+        if isinstance(given, datetime) and for_postgres:
+            return given.isoformat()
+        return _encode_value(given)
+
+    return json.JSONEncoder(default=value, allow_nan=False)
 
 
 def encode_document(value: Any) -> str:

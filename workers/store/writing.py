@@ -5,9 +5,9 @@ and only what differs travels as a set of rows.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from workers.exceptions import SASError
@@ -62,14 +62,17 @@ _WITH_RESULT = ("processed", "compensated")
 _all_values = attrgetter(*(field.name for field in fields(StepRow)))
 
 
-def _places(row: type, columns: Iterable[str]) -> tuple[tuple[str, int], ...]:
-    """Return the columns that may be written, with their places among what was read."""
+_Values = Callable[[Any], tuple[Any, ...]]
+
+
+def _values(row: type, columns: Iterable[str]) -> tuple[_Values, _Values]:
+    """Return how to take the columns that may be written from a row, and from what was read."""
     names = [field.name for field in fields(row)]
-    return tuple((name, names.index(name)) for name in columns)
+    return attrgetter(*columns), itemgetter(*(names.index(name) for name in columns))
 
 
-_PROCESS_PLACES = _places(ProcessRow, PROCESS_COLUMNS)
-_STEP_PLACES = _places(StepRow, STEP_COLUMNS)
+_of_process, _of_process_as_read = _values(ProcessRow, PROCESS_COLUMNS)
+_of_step, _of_step_as_read = _values(StepRow, STEP_COLUMNS)
 
 #: Column -> its new value.
 Change = dict[str, Any]
@@ -89,7 +92,11 @@ def processes(lockeds: Sequence[LockedProcess]) -> None:
     changes = [
         (
             locked.process.id,
-            _changed(_PROCESS_PLACES, locked.process_as_read, locked.process),
+            _changed(
+                PROCESS_COLUMNS,
+                _of_process_as_read(locked.process_as_read),
+                _of_process(locked.process),
+            ),
             {"state": locked.process_origin},
         )
         for locked in lockeds
@@ -108,7 +115,8 @@ def steps(lockeds: Sequence[LockedProcess]) -> None:
         for step in locked.steps:
             origin = locked.step_origins.get(step.id)
             if origin is not None:
-                change = _changed(_STEP_PLACES, locked.steps_as_read[step.id], step)
+                as_read = _of_step_as_read(locked.steps_as_read[step.id])
+                change = _changed(STEP_COLUMNS, as_read, _of_step(step))
                 if step.complete_by is not None:
                     # After an outage it is extended without the process lock: what was decided
                     # here had the one that was read.
@@ -143,16 +151,13 @@ def _add_documents(change: Change, step: StepRow, origin: Origin) -> None:
         change["result"] = None
 
 
-def _changed(
-    places: tuple[tuple[str, int], ...], before: Sequence[Any], row: ProcessRow | StepRow
-) -> Change:
+def _changed(columns: Iterable[str], before: tuple[Any, ...], after: tuple[Any, ...]) -> Change:
     """Return the columns that are not as they were read."""
-    changed: Change = {}
-    for name, place in places:
-        new, old = getattr(row, name), before[place]
-        if new is not old and new != old:
-            changed[name] = new
-    return changed
+    return {
+        name: new
+        for name, old, new in zip(columns, before, after, strict=True)
+        if new is not old and new != old
+    }
 
 
 #: SQL by which a row of the database is as it was read, by the name of what was read.

@@ -1,0 +1,108 @@
+"""`python -m tests.chaos.figures FILE...`: what runs came to, as a page of the docs.
+
+Each file is what a run printed; its last line is its verdict.  Runs of one scenario, pair and
+size are one row each; nothing is left out, a missed bound least of all.
+"""
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+from tests.chaos.scenarios import SCENARIOS
+from tests.chaos.system import ROOT
+
+PATH = ROOT / "docs/explanation/chaos-figures.md"
+
+_HEAD = """\
+# Chaos in figures
+
+Written by `python -m tests.chaos.figures` from what [chaos runs](../how-to/run-chaos.md) \
+printed; do not edit it.
+
+Runs of {first} to {last}, on two cores that did other work beside them at times.
+*Lost*, *twice* and *violations* are promises: any number but 0 is a fault.
+A bound is a time or a share, as [the scenarios](../how-to/run-chaos.md#the-scenarios) have it.
+
+{runs} runs, {accepted} orders accepted, {strikes} strikes: {lost} lost, {twice} effects twice, \
+{violations} violations; {missed} bounds missed.
+
+| scenario | on | seed | orders | strikes | lost | twice | violations | bound |
+|---|---|---|---|---|---|---|---|---|
+"""
+
+Verdict = Mapping[str, Any]
+
+
+def text(verdicts: Sequence[Verdict], first: date, last: date) -> str:
+    """Return the page."""
+    total: Counter[str] = Counter()
+    for one in verdicts:
+        total["accepted"] += one.get("accepted", 0)
+        total["strikes"] += sum(one.get("strikes", {}).values())
+        total["lost"] += one.get("lost", 0)
+        total["twice"] += one.get("duplicate_effects", 0)
+        total["violations"] += one.get("violations", 0)
+        total["missed"] += sum(not bound.startswith("held") for bound in one["bounds"])
+    names = ("accepted", "strikes", "lost", "twice", "violations", "missed")
+    head = _HEAD.format(
+        first=first, last=last, runs=len(verdicts), **{name: total[name] for name in names}
+    )
+    order = list(SCENARIOS)
+    ordered = sorted(
+        verdicts, key=lambda one: (order.index(one["scenario"]), one["pair"], one["seed"])
+    )
+    return head + "\n".join(_row(one) for one in ordered) + "\n"
+
+
+def _row(one: Verdict) -> str:
+    # A scenario without orders of its own has a bound alone.
+    counts = [one.get(name, "") for name in ("lost", "duplicate_effects", "violations")]
+    strikes = sum(one["strikes"].values()) if "strikes" in one else ""
+    others = [failing for failing in one["failings"] if failing not in one["bounds"]]
+    told = "<br>".join(_cell(line) for line in (*one["bounds"], *others, *one["gaps"]))
+    cells = [one["scenario"], _pair(one["pair"]), one["seed"], one.get("accepted", ""), strikes]
+    return "| " + " | ".join(str(cell) for cell in (*cells, *counts, told)) + " |"
+
+
+def _pair(pair: str) -> str:
+    names = {"postgresql": "PostgreSQL", "sqlite": "SQLite", "rabbitmq": "RabbitMQ"}
+    names |= {"redis": "Redis", "filesystem": "files"}
+    return ", ".join(names[part] for part in pair.split("+"))
+
+
+def _cell(line: str) -> str:
+    word, _, rest = line.partition(": ")
+    said = f"**{word}**: {rest}" if word == "MISSED" else rest or line
+    return said.replace("|", "\\|")
+
+
+def read(paths: Iterable[Path]) -> list[Verdict]:
+    """Return the verdicts of runs that came to one."""
+    found = []
+    for path in paths:
+        lines = path.read_text(encoding="utf-8").splitlines()
+        if lines and lines[-1].startswith("{"):
+            found.append(json.loads(lines[-1]))
+        else:
+            print(f"{path}: no verdict", file=sys.stderr)
+    return found
+
+
+def main(words: Sequence[str]) -> int:
+    paths = [Path(word) for word in words]
+    verdicts = read(paths)
+    if not verdicts:
+        print("Give the files that chaos runs printed into.", file=sys.stderr)
+        return 2
+    days = [datetime.fromtimestamp(path.stat().st_mtime, UTC).date() for path in paths]
+    PATH.write_text(text(verdicts, min(days), max(days)), encoding="utf-8")
+    print(f"{len(verdicts)} runs in {PATH.relative_to(ROOT)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
