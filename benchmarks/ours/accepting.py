@@ -20,7 +20,8 @@ from orders.models import ApiClient, Order, Product
 from orders.submission import Customer, Line, place_order
 from workers.invariants import violations
 from workers.models import Process
-from workers.submission import submit
+from workers.rows import NewProcess
+from workers.submission import submit, submit_many
 
 #: Clients that send at once; each waits for its answer before it sends again.
 CLIENTS = 4
@@ -68,9 +69,8 @@ def _singly(orders: int) -> None:
 
 def _bulk(orders: int) -> None:
     for begin in range(0, orders, running.BULK):
-        with transaction.atomic():
-            for number in range(begin, min(begin + running.BULK, orders)):
-                submit("bench_line", subject=f"order {number}", input={"number": number})
+        numbers = range(begin, min(begin + running.BULK, orders))
+        submit_many("bench_line", [NewProcess(f"order {n}", {"number": n}) for n in numbers])
 
 
 def _placed(orders: int) -> None:
