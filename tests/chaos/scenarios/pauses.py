@@ -1,5 +1,7 @@
 """N5 and N11: workers that freeze past their deadlines, workers that are restarted all the time."""
 
+from tests.chaos.faults.services import SERVICES
+from tests.chaos.run import Run
 from tests.chaos.scenarios.bound import Bound
 from tests.chaos.scenarios.scenario import Scenario, orders
 from tests.chaos.stage import Stage, rhythm
@@ -18,7 +20,13 @@ def n5(stage: Stage) -> list[Bound]:
     seconds = pauses * (8.5 + EVERY_SECONDS) + 10
     plan = stage.plan(("freeze",), count, seconds, rhythms=rhythms, doors=("direct",),
                       rate=count / seconds / 0.9, heal_seconds=300)  # fmt: skip
-    outcome = stage.run("under-faults", plan)
+
+    def act(run: Run) -> None:
+        for service in SERVICES:
+            run.system.set_faults(service, latency_seconds=SLOW_SECONDS)
+        run.strike_and_wait()
+
+    outcome = stage.run("under-faults", plan, act)
     verdict = outcome.verdict
     late = outcome.events.get("expired", 0) + outcome.events.get("stale_reply", 0)
     wanted = 5 if count >= 600 else 1
