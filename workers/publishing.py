@@ -188,9 +188,14 @@ def batch() -> Iterator[dict[str, str]]:
     block has ended.  A refused message may have arrived all the same.  Without confirms, and
     inside another batch, every message is published as it would be outside.
     """
-    if not _has_confirms() or current() is not None:
+    if current() is not None:
         yield {}
         return
+    if not _has_confirms():
+        yield {}
+        with around("publishing.confirm"):
+            # Nothing to wait for, but all has been sent: here, too, a process may die.
+            return
     with _lock:
         _confirming.begin()
         _thread.batch = _confirming
