@@ -193,9 +193,8 @@ def batch() -> Iterator[dict[str, str]]:
         return
     if not _has_confirms():
         yield {}
-        with around("publishing.confirm"):
-            # Nothing to wait for, but all has been sent: here, too, a process may die.
-            return
+        _confirm(None)
+        return
     with _lock:
         _confirming.begin()
         _thread.batch = _confirming
@@ -203,8 +202,14 @@ def batch() -> Iterator[dict[str, str]]:
             yield _confirming.refused
         finally:
             _thread.batch = None
-            with around("publishing.confirm"):
-                _confirming.confirm()
+            _confirm(_confirming)
+
+
+@around("publishing.confirm")
+def _confirm(confirming: _Confirming | None) -> None:
+    """Wait for what is to be confirmed; without, all has been sent, and a process may die here."""
+    if confirming is not None:
+        confirming.confirm()
 
 
 @cache
