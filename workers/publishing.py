@@ -4,7 +4,6 @@ A confirm awaited for each message costs a round trip each: eleven times the tim
 publishing itself.  Transports without confirms publish as ever.
 """
 
-import logging
 import os
 import threading
 from collections.abc import Iterator
@@ -24,8 +23,6 @@ from workers.failpoints import around
 
 #: The broker closes connections that say nothing for long: an older one is not trusted.
 FRESH_SECONDS = 30.0
-
-log = logging.getLogger(__name__)
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Inserting processes with their steps: three statements, however many they are."""
+"""Inserting processes with their steps: two statements, however many they are."""
 
 import json
 from collections.abc import Mapping, Sequence
