@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -211,3 +212,23 @@ def test_claims_that_nobody_starts_raise_one_alert_per_agent(toy: Toy) -> None:
             claims.lost("scheduler", NOW + timedelta(hours=hours))
 
     assert list(Alert.objects.values_list("code", "times")) == [("claims_unstarted", 3)]
+
+
+def test_no_more_processes_are_locked_than_there_is_room_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for number in range(5):
+        submit("toy_line", subject=f"Toy {number}", input={}, now=NOW)
+    Flow.objects.filter(agent="toy.alpha").update(window=2)
+    locked: list[int] = []
+    real = claims.rows.lock
+
+    def lock(process_ids: Any, *args: Any, **options: Any) -> Any:
+        ids = list(process_ids)
+        locked.append(len(ids))
+        return real(ids, *args, **options)
+
+    monkeypatch.setattr(claims.rows, "lock", lock)
+
+    assert len(claims.claim_due({"toy.alpha"}, "scheduler", NOW)) == 2
+    assert locked == [2]

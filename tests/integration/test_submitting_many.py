@@ -91,5 +91,17 @@ def test_one_that_is_wrong_leaves_none() -> None:
     assert (Process.objects.count(), Step.objects.count(), Journal.objects.count()) == (0, 0, 0)
 
 
+def test_what_fails_after_the_first_rows_leaves_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*args: Any) -> None:
+        assert Step.objects.exists()
+        raise RuntimeError("the disk is full")
+
+    monkeypatch.setattr("workers.store.journal.write", fail)
+    with pytest.raises(RuntimeError, match="the disk is full"):
+        submit_many("toy_line", [NewProcess("Toy", {})], now=NOW)
+
+    assert (Process.objects.count(), Step.objects.count()) == (0, 0)
+
+
 def test_none_are_none() -> None:
     assert submit_many("toy_line", []) == []
