@@ -6,9 +6,10 @@ from typing import Any
 from celery import Celery
 from celery.signals import beat_init, celeryd_after_setup, celeryd_init
 
-from sasproject import redis_transport
+from sasproject import filesystem_transport, redis_transport
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "sasproject.settings")
+filesystem_transport.install()
 redis_transport.install()
 
 app = Celery("sasproject", amqp="sasproject.queues:AMQP")

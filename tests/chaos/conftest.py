@@ -22,8 +22,10 @@ SEED = 7
 def stage(request: pytest.FixtureRequest) -> Iterator[Stage]:
     """Yield a stage; what is told while it plays is shown with a test that fails."""
     try:
-        postgresql.programs()
-        rabbitmq.programs()
+        if "postgresql" in request.param:
+            postgresql.programs()
+        if "rabbitmq" in request.param:
+            rabbitmq.programs()
     except NotHere as error:
         missing(str(error))
     # Not pytest's own folder: the unprivileged user of PostgreSQL does not get there.

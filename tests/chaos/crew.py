@@ -89,6 +89,11 @@ class Member:
         process.send_signal(number)
         return True
 
+    def crash(self) -> bool:
+        """Kill it and its children at once.  False: nothing of it runs."""
+        process = self._process
+        return process is not None and signal_family(process, signal.SIGKILL)
+
     def freeze(self) -> bool:
         """Stop it and its children where they are.  False: it is down."""
         process = self._process

@@ -32,6 +32,8 @@ MOVING = (
 #: An order in error whose other branch is still at work is not at rest, either.
 CLAIMED = "SELECT count(*) FROM workers_step WHERE state = 'processing'"
 EVENTS = "SELECT event, count(*) FROM workers_journal GROUP BY event"
+#: Answers with "ok" alone, or with what is wrong.
+INTEGRITY = "PRAGMA integrity_check"
 CONNECTIONS = "SELECT count(*) FROM pg_stat_activity WHERE usename = 'shop'"
 
 
@@ -70,6 +72,19 @@ class Observer:
             return all(int(row[0]) == 0 for sql in (MOVING, CLAIMED) for row in self._rows(sql))
         except Away:
             return False
+
+    def damages(self) -> list[str]:
+        """Return what SQLite finds wrong with its file, or why it cannot be read.
+
+        PostgreSQL looks after its own files, and is not asked.
+        """
+        if self._system.backend.database != "sqlite":
+            return []
+        try:
+            found = [str(row[0]) for row in self._rows(INTEGRITY)]
+        except Away as error:
+            return [str(error)]
+        return [] if found == ["ok"] else found
 
     def rows(self, sql: str) -> list[Any]:
         """Ask something else; raise ``Away``."""

@@ -113,7 +113,7 @@ class Run:
             for name in self.plan.doors:
                 self.doors[name] = DOORS[name](self.system, self.register)
                 stack.callback(self.doors[name].close)
-            self.scene = Scene(self.system, self.chronicle, threading.Event())
+            self.scene = Scene(self.system, self.chronicle, threading.Event(), self.doors)
             stack.callback(self.scene.ending.set)
             return self._play(act or Run.strike_and_wait)
 
@@ -200,7 +200,7 @@ class Run:
 
     def _judge(self, is_healed: bool, ended: float, at_rest: float | None) -> Outcome:
         checked = self._check()
-        seen = witness.ask(self.system.sandbox_url, self.folder / "run" / "mail")
+        seen = witness.ask(self.system.sandbox_url, self.system.run_dir / "mail")
         wanted = self.plan.orders + LATE_ORDERS * len(self.doors)
         strikes = self.chronicle.strikes()
         facts = verdict.Facts(
@@ -214,6 +214,7 @@ class Run:
             is_healed=is_healed,
             strikes={fault.name: strikes.get(fault.name, 0) for fault in self.plan.faults},
             untold=self._untold(),
+            damages=self.observer.damages(),
             missed=self._troubles,
         )
         try:

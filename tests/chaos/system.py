@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from sasproject import brokers
 from tests.chaos.backend import Backend
 from tests.chaos.chronicle import Chronicle
 from tests.chaos.crew import Crew, Member
@@ -61,13 +62,13 @@ class System:
         self.crew = Crew(chronicle)
         self.web_port, self.sandbox_port = free_port(), free_port()
         self.token = ""
-        run_dir = self.folder / "run"
-        run_dir.mkdir(exist_ok=True)
+        self.run_dir = self.folder / "run"
+        self.run_dir.mkdir(exist_ok=True)
         self._common = {
             **{name: text for name, text in os.environ.items() if not name.startswith("SAS_")},
             **SETTINGS,
             **(settings or {}),
-            "SAS_RUN_DIR": str(run_dir),
+            "SAS_RUN_DIR": str(self.run_dir),
             "SANDBOX_URL": self.sandbox_url,
             "DJANGO_SETTINGS_MODULE": "sasproject.settings",
             "PYTHONUNBUFFERED": "1",
@@ -80,6 +81,12 @@ class System:
     @property
     def sandbox_url(self) -> str:
         return f"http://{HOST}:{self.sandbox_port}"
+
+    @property
+    def messages(self) -> Path:
+        """Return the folder in which messages wait where the broker is the filesystem."""
+        _, options = brokers.configure("", self.run_dir)
+        return Path(options["data_folder_in"])
 
     def env(self, *, past_proxies: bool = False) -> dict[str, str]:
         """Return the environment of the system's processes, or of a bystander of theirs."""

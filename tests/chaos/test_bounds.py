@@ -1,12 +1,24 @@
 """Bounds, and what scenarios compute from a run."""
 
+from io import StringIO
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
+from tests.chaos.__main__ import _play
 from tests.chaos.chronicle import Chronicle, Sample
+from tests.chaos.options import parse
+from tests.chaos.progress import Progress
+from tests.chaos.run import Plan
 from tests.chaos.scenarios import SCENARIOS
 from tests.chaos.scenarios.bound import Bound
 from tests.chaos.scenarios.load import _steadiness
-from tests.chaos.scenarios.scenario import share
+from tests.chaos.scenarios.scenario import SHORTEST_SECONDS, share
+from tests.chaos.stage import Stage
+
+SCENARIOS_SAY = {name: scenario.says for name, scenario in SCENARIOS.items()}
 
 
 @pytest.mark.parametrize(
@@ -54,3 +66,39 @@ def test_a_chronicle_begins_with_what_is_up() -> None:
     chronicle.strike("kill", "beat", "kill -9")
     chronicle.strike("kill", "beat", "kill -9")
     assert chronicle.strikes() == {"kill": 2}
+
+
+class Told(Stage):
+    """Plays nothing, and remembers the plans."""
+
+    def __init__(self, words: list[str], folder: Path) -> None:
+        super().__init__(parse(words, SCENARIOS_SAY), folder, Progress(StringIO()))
+        self.plans: list[Plan] = []
+
+    def run(self, title: str, plan: Plan, act: Any = None) -> Any:
+        self.plans.append(plan)
+        return SimpleNamespace(faults_ended=20.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "pair", "fault", "every"),
+    [
+        ("n3", "postgresql+rabbitmq", "database-crash", 10),
+        ("n3", "postgresql+redis", "database-crash", 10),
+        ("n3", "sqlite+filesystem", "crash-all", 10),
+        ("n4", "postgresql+rabbitmq", "broker-wipe", 15),
+        ("n4", "postgresql+redis", "broker-wipe", 15),
+        ("n4", "sqlite+filesystem", "broker-wipe", 15),
+    ],
+)
+def test_a_crash_and_a_wipe_are_what_they_are_on_the_pair(
+    tmp_path: Path, name: str, pair: str, fault: str, every: float
+) -> None:
+    stage = Told(["--scenario", name, "--on", pair, "--orders", "9"], tmp_path)
+    (bound,) = _play(stage, stage.options)
+    without, under_faults = stage.plans
+    assert without.faults == ()
+    assert [one.name for one in under_faults.faults] == ["kill", "kill-child", fault]
+    assert under_faults.rhythms[fault].every == (every * 0.8, every * 1.2)
+    assert (stage.left_out, bound.holds) == ([], True)
+    assert bound.limit == {"n3": 6.8, "n4": 5.5}[name] * SHORTEST_SECONDS

@@ -13,6 +13,13 @@ from tests.acceptance.system import until
 from tests.chaos.chronicle import Chronicle
 from tests.chaos.crew import Crew, Member
 
+#: Two processes, each of which says which it is.
+FORKS = """
+import os, time
+os.fork()
+print(os.getpid(), flush=True)
+time.sleep(600)
+"""
 #: Counts, a line a moment, for as long as it runs.
 COUNTS = """
 import itertools, time
@@ -51,6 +58,29 @@ def test_whoever_is_killed_is_started_again(
     assert member.send(signal.SIGKILL)
     until(lambda: member.starts == 2, 10)
     assert states(chronicle) == ["up", "down", "up"]
+
+
+@pytest.mark.parametrize("is_parent_dead", [False, True])
+def test_a_crash_ends_the_children_too_and_those_whose_parent_is_dead(
+    crew: Crew, tmp_path: Path, is_parent_dead: bool
+) -> None:
+    member = add(crew, tmp_path, source=FORKS)
+    assert member.crash() is False
+    member.look()
+    until(lambda: len((tmp_path / "agents-1").read_text().split()) == 2, 10)
+    pids = [int(pid) for pid in (tmp_path / "agents-1").read_text().split()]
+    if is_parent_dead:
+        assert member.send(signal.SIGKILL)
+        until(lambda: member.pid is None, 10)
+    assert member.crash() is True
+    until(lambda: not any(runs(pid) for pid in pids), 10)
+
+
+def runs(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().split(")")[1].split()[0] not in "ZX"
+    except OSError:
+        return False
 
 
 def test_whoever_is_held_stays_down(crew: Crew, tmp_path: Path) -> None:

@@ -1,6 +1,9 @@
 """The doors: a client that gives up on nothing but a no, and remembers every yes."""
 
 import json
+import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -13,6 +16,7 @@ import pytest
 from tests.acceptance.system import until
 from tests.chaos.accepted import Register
 from tests.chaos.chronicle import Chronicle
+from tests.chaos.doors.direct import DirectDoor
 from tests.chaos.doors.http import HttpDoor
 from tests.chaos.doors.purchases import purchase
 from tests.chaos.doors.queue import QueueDoor, Waiting
@@ -93,6 +97,17 @@ def test_a_no_is_remembered_as_a_no(register: Register) -> None:
     assert len(register.refused) == 1
     assert "422" in register.refused[0]
     assert "sold out" in register.refused[0]
+
+
+def test_only_the_direct_door_has_a_process_that_can_crash(register: Register) -> None:
+    door = DirectDoor(system_of(1), register)
+    assert (HttpDoor(system_of(1), register).crash(), door.crash()) == (False, False)
+    waits = [sys.executable, "-c", "input()"]
+    with subprocess.Popen(waits, stdin=subprocess.PIPE, text=True) as process:
+        door._process = process
+        assert door.crash() is True
+        assert process.wait(10) == -signal.SIGKILL
+        assert door.crash() is False
 
 
 def test_orders_are_drawn_from_the_seed() -> None:

@@ -26,6 +26,9 @@ def test_names_are_known() -> None:
     ("name", "pair", "said"),
     [
         ("kill", "sqlite+filesystem", ""),
+        ("crash-all", "sqlite+filesystem", ""),
+        ("crash-all", "postgresql+rabbitmq", ""),
+        ("broker-wipe", "sqlite+filesystem", ""),
         ("database-crash", "sqlite+redis", "database-crash needs postgresql"),
         ("broker-alarm", "postgresql+redis", "broker-alarm needs rabbitmq"),
         ("broker-stop", "postgresql+redis", ""),

@@ -70,6 +70,7 @@ def test_an_accepted_order_that_is_nobodys_is_lost(found: tuple[str, bool] | Non
         ({"unanswered": 1}, "1 orders were never answered"),
         ({"refused": ["http: a: 422"]}, "orders that a door refused"),
         ({"untold": ["order 2 has statuses [1, 3]"]}, "statuses that never came"),
+        ({"damages": ["row 7 missing from index i"]}, "damages to the database's file: row 7"),
         ({"missed": ["the fault kill went wrong"]}, "the fault kill went wrong"),
     ],
 )

@@ -33,6 +33,8 @@ class Facts:
     strikes: Mapping[str, int]
     #: Statuses that never came, where none may be missing.
     untold: Collection[str] = ()
+    #: What the database finds wrong with its own files.
+    damages: Collection[str] = ()
     #: Bounds of a scenario that were not held.
     missed: Collection[str] = ()
 
@@ -100,6 +102,7 @@ def _failings(facts: Facts, lost: list[int]) -> list[str]:
         ("rows that break an invariant", facts.violations),
         ("orders that a door refused", facts.refused),
         ("statuses that never came", facts.untold),
+        ("damages to the database's file", facts.damages),
     ):
         if rows:
             found.append(f"{len(rows)} {what}: {'; '.join(list(rows)[:MOST_NAMED])}")

@@ -30,6 +30,13 @@ class DirectDoor(Door):
                 self.accept(purchase, int(found["number"]), since)
             return
 
+    def crash(self) -> bool:
+        process = self._process
+        if process is None or process.poll() is not None:
+            return False
+        process.kill()
+        return True
+
     def close(self) -> None:
         self.ended.set()
         self._end()

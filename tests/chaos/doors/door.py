@@ -42,6 +42,10 @@ class Door(ABC):
     def is_done(self) -> bool:
         return self._placed >= self._wanted
 
+    def crash(self) -> bool:
+        """Kill what of the system runs in the door's own process.  False: nothing does."""
+        return False
+
     def close(self) -> None:
         """Stop asking."""
         self.ended.set()

@@ -2,6 +2,7 @@
 
 import signal
 from contextlib import suppress
+from pathlib import Path
 
 import amqp
 import redis
@@ -57,6 +58,9 @@ def alarm(scene: Scene, strike: Strike) -> None:
 
 def wipe(scene: Scene, strike: Strike) -> None:
     """Delete everything the broker has: queues and what waits in them."""
+    if scene.backend.broker == "filesystem":
+        _wipe_files(scene, strike)
+        return
     server = broker_of(scene)
     with scene.alone_at(server, strike):
         if server.name == "redis":
@@ -75,6 +79,26 @@ def wipe(scene: Scene, strike: Strike) -> None:
             scene.chronicle.strike(strike.fault, server.name, f"{deleted} queues deleted")
 
 
+def _wipe_files(scene: Scene, strike: Strike) -> None:
+    for _ in scene.looks():
+        if deleted := delete_waiting(scene.system.messages):
+            scene.chronicle.strike(strike.fault, "filesystem", f"{deleted} messages deleted")
+            return
+
+
+def delete_waiting(folder: Path) -> int:
+    """Delete every message that waits in a folder; return how many there were.
+
+    What a consumer has taken lies elsewhere, and what it takes meanwhile is its own.
+    """
+    deleted = 0
+    for message in folder.glob("*.msg"):
+        with suppress(FileNotFoundError):
+            message.unlink()
+            deleted += 1
+    return deleted
+
+
 SERVERS = ("rabbitmq", "redis")
 FAULTS = (
     Fault("broker-stop", "the broker is stopped for a while", stop, (20, 40), (3, 10), SERVERS),
@@ -83,6 +107,6 @@ FAULTS = (
           hang, (20, 40), (4, 12), SERVERS),
     Fault("broker-alarm", "RabbitMQ's memory alarm: it takes no message",
           alarm, (25, 50), (5, 12), ("rabbitmq",)),
-    Fault("broker-wipe", "every queue of the broker deleted; FLUSHALL", wipe, (12, 25),
-          needs=SERVERS),
+    Fault("broker-wipe", "every queue of the broker deleted; FLUSHALL; every message file",
+          wipe, (12, 25)),
 )  # fmt: skip

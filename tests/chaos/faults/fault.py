@@ -1,16 +1,20 @@
 """What a fault is: a name, a rhythm, and a function that strikes, waits and heals."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tests.chaos.backend import Backend
 from tests.chaos.chronicle import Chronicle
 from tests.chaos.crew import Crew
+from tests.chaos.doors import Door
 from tests.chaos.instances.server import Server
 from tests.chaos.schedule import Rhythm, Strike
 from tests.chaos.system import System
+
+#: What waits at a broker waits for a moment: look again and again until there is something.
+LOOKS, LOOK_SECONDS = 200, 0.02
 
 
 class TooLate(Exception):
@@ -25,6 +29,8 @@ class Scene:
     chronicle: Chronicle
     #: Set when the faults are to end: whatever is broken is healed at once then.
     ending: threading.Event
+    #: Where orders come in, by name.
+    doors: Mapping[str, Door] = field(default_factory=dict)
 
     @property
     def backend(self) -> Backend:
@@ -50,6 +56,13 @@ class Scene:
         """Do the same, and note it as a fault that lasts as long as the block."""
         with self.alone_at(server, strike), self.chronicle.during(strike.fault, server.name, says):
             yield
+
+    def looks(self) -> Iterator[None]:
+        """Yield before each look at what may be empty, for some seconds or until the faults end."""
+        for _ in range(LOOKS):
+            yield
+            if self.ending.wait(LOOK_SECONDS):
+                return
 
     def wait(self, seconds: float) -> None:
         """Let a fault last; shorter when the faults are to end."""

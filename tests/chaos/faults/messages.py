@@ -13,8 +13,6 @@ from tests.chaos.schedule import Strike
 
 QUEUES = ("sas.agents", "sas.replies", "sas.scheduler", "sas.supervisor", "orders.submissions")
 MOST = 20
-#: Nothing waits in an idle queue: look again and again until there is something to take.
-LOOKS, LOOK_SECONDS = 200, 0.02
 
 #: Takes what was taken from a queue, returns what is put back.
 Change = Callable[[list[Any], Random], list[Any]]
@@ -36,7 +34,7 @@ def _strike(change: Change, says: str) -> Callable[[Scene, Strike], None]:
     def strike_with(scene: Scene, strike: Strike) -> None:
         random = strike.random()
         tamper = _tamper_redis if scene.backend.broker == "redis" else _tamper_rabbitmq
-        for _ in range(LOOKS):
+        for _ in scene.looks():
             queue = random.choice(QUEUES)
             taken = 0
             with suppress(OSError, amqp.exceptions.AMQPError, redis.RedisError):
@@ -44,8 +42,6 @@ def _strike(change: Change, says: str) -> Callable[[Scene, Strike], None]:
             if taken:
                 lane = scene.backend.broker
                 scene.chronicle.strike(strike.fault, lane, f"{taken} of {queue} {says}")
-                return
-            if scene.ending.wait(LOOK_SECONDS):
                 return
 
     return strike_with
