@@ -115,9 +115,6 @@ def advance(now: datetime | None = None) -> int:
 def _carry_on(worker: str, now: datetime | None) -> int:
     limit = int(sas.settle_batch)
     sent = 0
-    if leases.is_due(leases.POLL, sas.poll_seconds, now):
-        still = finding.standing_still(int(sas.claim_batch))
-        sent += send(settling.advance(still, worker, now))
     while filed := replies.filed(limit):
         if not settle(filed, now, filed=True).applied:
             break
@@ -127,18 +124,29 @@ def _carry_on(worker: str, now: datetime | None) -> int:
                 flagged, worker, now, lambda locked: decisions.carry_out_policies(locked, worker)
             )
         )
+    if not _pause.is_on():
+        sent += _claim(worker, now)
+    # What is rarely found comes last: a nudge tells of none of it.
+    if leases.is_due(leases.POLL, sas.poll_seconds, now):
+        still = finding.standing_still(int(sas.claim_batch))
+        sent += send(settling.advance(still, worker, now))
     if _pause.is_on():
         return sent
     sent += send(claims.lost(worker, now))
+    wait = flow.seconds_to_next(now)
+    if wait is not None and wait < sas.poll_seconds:
+        dispatch.nudge_after(wait)
+    return sent
+
+
+def _claim(worker: str, now: datetime | None) -> int:
     agents = {agent.name for agent in registry.agents()}
+    sent = 0
     for _ in range(MOST_BATCHES):
         taken = claims.claim_due(agents, worker, now)
         sent += send(taken)
         if not taken or _pause.is_on():
             break
-    wait = flow.seconds_to_next(now)
-    if wait is not None and wait < sas.poll_seconds:
-        dispatch.nudge_after(wait)
     return sent
 
 

@@ -91,7 +91,7 @@ def plans_of(verb: Any) -> str:
 
 def room() -> None:
     with transaction.atomic():
-        flow.LockedFlow({"toy.alpha"}, timezone.now()).room({})
+        flow.LockedFlow({"toy.alpha"}, timezone.now()).room()
 
 
 def _lock_one() -> None:

@@ -51,25 +51,21 @@ def claim_due(agents: set[str], worker: str, now: datetime | None = None) -> lis
     and a step that is no longer pending under the lock is left alone.
     """
     with durable("claims.claim_due"):
-        return claim_due_in_transaction(agents, worker, now)
+        at = sql.read_clock(now)
+        # Most agents have nothing waiting: their rows are not locked, nor their room counted.
+        agents = flow.backlogged(agents, at)
+        return claim_due_in_transaction(flow.LockedFlow(agents, at), agents, worker, at)
 
 
 def claim_due_in_transaction(
-    agents: set[str],
-    worker: str,
-    now: datetime | None = None,
-    locked_flow: flow.LockedFlow | None = None,
+    locked_flow: flow.LockedFlow, agents: set[str], worker: str, at: datetime
 ) -> list[Claim]:
-    """As ``claim_due``; ``locked_flow`` are the agents' flow rows where they are locked already.
+    """As ``claim_due``, for agents whose flow rows are locked already.
 
     Processes are locked after the flow rows here, the other way round than elsewhere: it
     waits for none of them, so nobody waits for it in a circle.
     """
-    at = sql.read_clock(now)
-    if locked_flow is None:
-        locked_flow = flow.LockedFlow(agents, at)
-    room = locked_flow.room({})
-    candidates = _due(agents, room, sql.instant_text(at))
+    candidates = _due(agents, locked_flow.room(), sql.instant_text(at))
     lockeds = rows.lock((process_id for _, process_id in candidates), at, skip_locked=True)
     if not lockeds:
         return []
@@ -84,7 +80,7 @@ def claim_due_in_transaction(
         and not give_up_doubtful(locked, step, worker)
     ]
     ready.sort(key=lambda pair: turn[pair[1].id])
-    claims = take(ready, locked_flow, room, worker)
+    claims = take(ready, locked_flow, worker)
     rows.write(lockeds)
     return claims
 
@@ -114,12 +110,11 @@ def _due(agents: set[str], room: Mapping[str, int], at: str) -> list[tuple[int, 
 def take(
     ready: Sequence[tuple[LockedProcess, StepRow]],
     locked_flow: flow.LockedFlow,
-    room: Mapping[str, int],
     worker: str,
     leave: Collection[str] = (),
 ) -> list[Claim]:
     """Claim ready steps in memory while their agents have room, but for agents to ``leave``."""
-    left = dict(room)
+    left = locked_flow.room()
     claims: list[Claim] = []
     for locked, step in ready:
         if step.agent in leave or locked.is_paused or step.name in locked_flow.held_steps:
@@ -133,18 +128,11 @@ def take(
 
 
 def take_or_queue(
-    ready: Sequence[tuple[LockedProcess, StepRow]],
-    locked_flow: flow.LockedFlow,
-    freed: Mapping[str, int],
-    worker: str,
+    ready: Sequence[tuple[LockedProcess, StepRow]], locked_flow: flow.LockedFlow, worker: str
 ) -> list[Claim]:
     """Claim steps that just became ready, or queue them behind those that wait already."""
-    if not ready:
-        return []
-    agents = {step.agent for _, step in ready}
-    waiting = flow.backlogged(agents & locked_flow.agents, sql.instant_text(ready[0][0].now))
     prompt = [pair for pair in ready if not pair[1].delay_seconds]
-    claims = take(prompt, locked_flow, locked_flow.room(freed), worker, leave=waiting)
+    claims = take(prompt, locked_flow, worker, leave=locked_flow.backlogged)
     for locked, step in ready:
         if step.state == StepState.WAITING:
             make_pending(locked, step, worker)
