@@ -230,8 +230,12 @@ def _bundles(
     waiting = max(len(group), in_flight)
     depth = max(1, min(limit, -(-waiting // int(sas.agent_slots))))
     contexts = requests.contexts([claim.process_id for claim in group])
+    undone = requests.undone([claim.undoes_id for claim in group if claim.undoes_id is not None])
     for part in _parts(group, depth):
-        built = [(claim, _request(claim, contexts[claim.process_id])) for claim in part]
+        built = [
+            (claim, _request(claim, contexts[claim.process_id], undone.get(claim.undoes_id or 0)))
+            for claim in part
+        ]
         kept = [(claim, request) for claim, request in built if request is not None]
         if kept:
             bundle = Bundle(name, timeout, tuple(request for _, request in kept))
@@ -256,21 +260,24 @@ def _leave(group: Sequence[claims.Claim], reason: str) -> None:
     claims.hand_back(group, me("scheduler"), reason, delay_seconds=UNKNOWN_SECONDS)
 
 
-def _payload(claim: claims.Claim, context: requests.Context) -> dict[str, Any]:
+def _payload(
+    claim: claims.Claim, context: requests.Context, undone: requests.Undone | None
+) -> dict[str, Any]:
     """Build a step's payload; an undo's is that of the step it undoes, and what came of it."""
-    forward = context.undoes.get(claim.step_id)
-    name = claim.step if forward is None else context.names[forward]
+    name = claim.step if undone is None else undone.name
     spec = registry.workflow(context.workflow, context.version).by_name[name]
     payload = spec.request(context.input, context.results)
-    if forward is None:
+    if undone is None:
         return payload
-    return {**payload, "undoes": context.keys[forward], "result": context.results.get(name)}
+    return {**payload, "undoes": undone.key, "result": context.results.get(name)}
 
 
-def _request(claim: claims.Claim, context: requests.Context) -> Request | None:
+def _request(
+    claim: claims.Claim, context: requests.Context, undone: requests.Undone | None
+) -> Request | None:
     """Build one request; None, and the step refused for good, when its builder fails."""
     try:
-        payload = _payload(claim, context)
+        payload = _payload(claim, context, undone)
         storable(payload)
     except UnknownWorkflow as error:
         _leave([claim], str(error))
@@ -291,7 +298,7 @@ def _request(claim: claims.Claim, context: requests.Context) -> Request | None:
         attempt=claim.attempt,
         step=claim.step,
         subject=context.subject,
-        key=context.keys[claim.step_id],
+        key=claim.key,
         payload=payload,
-        in_doubt=claim.step_id in context.in_doubt,
+        in_doubt=claim.in_doubt,
     )

@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from workers.backoff import dispatch_allowance
@@ -27,7 +28,13 @@ class Claim:
     step: str
     agent: str
     timeout_seconds: int
+    #: The idempotency key for the remote service.
+    key: str
     failure_count: int = 0
+    #: Of an undo step: which step it undoes.
+    undoes_id: int | None = None
+    #: An earlier claim ended without telling whether it had its effect.
+    in_doubt: bool = False
 
     @classmethod
     def of(cls, step: StepRow) -> "Claim":
@@ -40,8 +47,18 @@ class Claim:
             step=step.name,
             agent=step.agent,
             timeout_seconds=step.timeout_seconds,
+            key=step.idempotency_key,
             failure_count=step.failure_count,
+            undoes_id=step.undoes_id,
+            in_doubt=step.is_in_doubt,
         )
+
+    @classmethod
+    def of_row(cls, row: Sequence[Any]) -> "Claim":
+        """Return the claim in a row whose columns stand as the fields do; what follows is left."""
+        values = dict(zip((field.name for field in fields(cls)), row, strict=False))
+        values["claim_id"] = UUID(str(values["claim_id"]))
+        return cls(**values | {"in_doubt": bool(values["in_doubt"])})
 
 
 def claim_due(agents: set[str], worker: str, now: datetime | None = None) -> list[Claim]:
@@ -217,14 +234,15 @@ def lost(worker: str, now: datetime | None = None) -> list[Claim]:
         at = sql.read_clock(now)
         found = sql.fetch(
             "SELECT t.id, t.process_id, t.claim_id, t.attempt, t.name, t.agent,"
-            " t.timeout_seconds, t.failure_count, t.lost_count FROM workers_step t"
+            " t.timeout_seconds, t.idempotency_key, t.failure_count, t.undoes_id, t.is_in_doubt,"
+            " t.lost_count FROM workers_step t"
             " JOIN workers_process p ON p.id = t.process_id"
             " WHERE t.state = 'processing' AND t.complete_by IS NULL AND t.dispatch_by < %s"
             # The process, too: whoever holds it writes back what it read of the claim.
             " ORDER BY t.id LIMIT %s " + sql.lock_rows("p, t", skip_locked=True),
             [sql.instant_text(at), int(sas.claim_batch)],
         )
-        claims = [Claim(row[0], row[1], UUID(str(row[2])), *row[3:8]) for row in found]
+        claims = [Claim.of_row(row) for row in found]
         again = [
             {"id": row[0], "lost_count": row[-1] + 1, "dispatch_by": at + _allowance(row[-1] + 1)}
             for row in found
