@@ -162,9 +162,10 @@ def send(taken: Sequence[claims.Claim]) -> int:
     refusing: set[str] = set()
     # One claim is one message, however busy its agent is.
     busy = flow.in_flight() if len(taken) > 1 else {}
+    material = requests.material(taken)
     with publishing.batch() as unconfirmed:
         for group in _groups(taken):
-            for bundle_claims, bundle in _bundles(group, busy.get(group[0].agent, 0)):
+            for bundle_claims, bundle in _bundles(group, material, busy.get(group[0].agent, 0)):
                 if bundle.agent in refusing:
                     refused += bundle_claims
                     continue
@@ -208,7 +209,7 @@ def _groups(taken: Sequence[claims.Claim]) -> list[list[claims.Claim]]:
 
 
 def _bundles(
-    group: list[claims.Claim], in_flight: int = 0
+    group: list[claims.Claim], material: requests.Material, in_flight: int = 0
 ) -> Iterable[tuple[list[claims.Claim], Bundle]]:
     """Yield bundles: spread over the agent's slots first, then deeper, up to its limit.
 
@@ -229,13 +230,8 @@ def _bundles(
         limit = max(1, min(limit, LONGEST_BUNDLE_SECONDS // timeout))
     waiting = max(len(group), in_flight)
     depth = max(1, min(limit, -(-waiting // int(sas.agent_slots))))
-    contexts = requests.contexts([claim.process_id for claim in group])
-    undone = requests.undone([claim.undoes_id for claim in group if claim.undoes_id is not None])
     for part in _parts(group, depth):
-        built = [
-            (claim, _request(claim, contexts[claim.process_id], undone.get(claim.undoes_id or 0)))
-            for claim in part
-        ]
+        built = [(claim, _request(claim, material)) for claim in part]
         kept = [(claim, request) for claim, request in built if request is not None]
         if kept:
             bundle = Bundle(name, timeout, tuple(request for _, request in kept))
@@ -272,10 +268,10 @@ def _payload(
     return {**payload, "undoes": undone.key, "result": context.results.get(name)}
 
 
-def _request(
-    claim: claims.Claim, context: requests.Context, undone: requests.Undone | None
-) -> Request | None:
+def _request(claim: claims.Claim, material: requests.Material) -> Request | None:
     """Build one request; None, and the step refused for good, when its builder fails."""
+    context = material.contexts[claim.process_id]
+    undone = None if claim.undoes_id is None else material.undone[claim.undoes_id]
     try:
         payload = _payload(claim, context, undone)
         storable(payload)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from workers.store import sql
+from workers.store.claims import Claim
 
 
 @dataclass(slots=True)
@@ -27,8 +28,28 @@ class Undone:
     key: str
 
 
+@dataclass(frozen=True, slots=True)
+class Material:
+    """What the requests of some claims are built from."""
+
+    #: By process.
+    contexts: dict[int, Context]
+    #: By the step that is undone.
+    undone: dict[int, Undone]
+
+
+def material(claims: Sequence[Claim]) -> Material:
+    """Return what the requests of claims are built from; without a lock, like ``contexts``."""
+    return Material(
+        contexts([claim.process_id for claim in claims]),
+        _undone([claim.undoes_id for claim in claims if claim.undoes_id is not None]),
+    )
+
+
 def contexts(process_ids: Sequence[int]) -> dict[int, Context]:
     """Return the contexts of processes by id; without a lock, for what they hold only grows."""
+    if not process_ids:
+        return {}
     ids = sql.id_list(sorted(set(process_ids)))
     found = {
         row[0]: Context(row[1], row[2], row[3], sql.document(row[4]))
@@ -47,8 +68,8 @@ def contexts(process_ids: Sequence[int]) -> dict[int, Context]:
     return found
 
 
-def undone(step_ids: Sequence[int]) -> dict[int, Undone]:
-    """Return steps that are undone, by id; neither name nor key changes meanwhile."""
+def _undone(step_ids: Sequence[int]) -> dict[int, Undone]:
+    # Neither name nor key changes while the undo step is claimed.
     if not step_ids:
         return {}
     return {
