@@ -5,7 +5,7 @@ holds before doing anything.
 """
 
 import json
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any
 from uuid import UUID
 
@@ -31,6 +31,18 @@ class Request:
     #: An earlier claim ended without telling whether it had its effect.
     in_doubt: bool = False
 
+    def to_wire(self) -> dict[str, Any]:
+        return {
+            "step_id": self.step_id,
+            "claim_id": self.claim_id.hex,
+            "attempt": self.attempt,
+            "step": self.step,
+            "subject": self.subject,
+            "key": self.key,
+            "payload": self.payload,
+            "in_doubt": self.in_doubt,
+        }
+
 
 #: What a request holds; newer code may say more, which older code leaves unread.
 _REQUEST_FIELDS = frozenset(field.name for field in fields(Request))
@@ -49,9 +61,7 @@ class Bundle:
             "version": VERSION,
             "agent": self.agent,
             "timeout_seconds": self.timeout_seconds,
-            "requests": [
-                {**asdict(request), "claim_id": request.claim_id.hex} for request in self.requests
-            ],
+            "requests": [request.to_wire() for request in self.requests],
         }
 
     @classmethod
@@ -202,11 +212,20 @@ def storable(result: Any) -> None:
     _check_text(result, 0)
 
 
+def _is_whole(text: str) -> bool:
+    """Say whether a text can be written as UTF-8, which has no half characters."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _check_text(value: Any, depth: int) -> None:
     if depth > MAX_DEPTH:
         raise MessageError(f"An agent's result is nested deeper than {MAX_DEPTH}.")
     if isinstance(value, str):
-        if "\x00" in value or any("\ud800" <= char <= "\udfff" for char in value):
+        if "\x00" in value or not _is_whole(value):
             raise MessageError("An agent's result contains a NUL or half a character.")
     elif isinstance(value, dict):
         if "__type__" in value:

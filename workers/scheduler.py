@@ -115,9 +115,6 @@ def advance(now: datetime | None = None) -> int:
 def _carry_on(worker: str, now: datetime | None) -> int:
     limit = int(sas.settle_batch)
     sent = 0
-    if leases.is_due(leases.POLL, sas.poll_seconds, now):
-        still = finding.standing_still(int(sas.claim_batch))
-        sent += send(settling.advance(still, worker, now))
     while filed := replies.filed(limit):
         if not settle(filed, now, filed=True).applied:
             break
@@ -127,18 +124,29 @@ def _carry_on(worker: str, now: datetime | None) -> int:
                 flagged, worker, now, lambda locked: decisions.carry_out_policies(locked, worker)
             )
         )
+    if not _pause.is_on():
+        sent += _claim(worker, now)
+    # What is rarely found comes last: a nudge tells of none of it.
+    if leases.is_due(leases.POLL, sas.poll_seconds, now):
+        still = finding.standing_still(int(sas.claim_batch))
+        sent += send(settling.advance(still, worker, now))
     if _pause.is_on():
         return sent
     sent += send(claims.lost(worker, now))
+    wait = flow.seconds_to_next(now)
+    if wait is not None and wait < sas.poll_seconds:
+        dispatch.nudge_after(wait)
+    return sent
+
+
+def _claim(worker: str, now: datetime | None) -> int:
     agents = {agent.name for agent in registry.agents()}
+    sent = 0
     for _ in range(MOST_BATCHES):
         taken = claims.claim_due(agents, worker, now)
         sent += send(taken)
         if not taken or _pause.is_on():
             break
-    wait = flow.seconds_to_next(now)
-    if wait is not None and wait < sas.poll_seconds:
-        dispatch.nudge_after(wait)
     return sent
 
 
@@ -154,9 +162,10 @@ def send(taken: Sequence[claims.Claim]) -> int:
     refusing: set[str] = set()
     # One claim is one message, however busy its agent is.
     busy = flow.in_flight() if len(taken) > 1 else {}
+    material = requests.material(taken)
     with publishing.batch() as unconfirmed:
         for group in _groups(taken):
-            for bundle_claims, bundle in _bundles(group, busy.get(group[0].agent, 0)):
+            for bundle_claims, bundle in _bundles(group, material, busy.get(group[0].agent, 0)):
                 if bundle.agent in refusing:
                     refused += bundle_claims
                     continue
@@ -200,7 +209,7 @@ def _groups(taken: Sequence[claims.Claim]) -> list[list[claims.Claim]]:
 
 
 def _bundles(
-    group: list[claims.Claim], in_flight: int = 0
+    group: list[claims.Claim], material: requests.Material, in_flight: int = 0
 ) -> Iterable[tuple[list[claims.Claim], Bundle]]:
     """Yield bundles: spread over the agent's slots first, then deeper, up to its limit.
 
@@ -221,9 +230,8 @@ def _bundles(
         limit = max(1, min(limit, LONGEST_BUNDLE_SECONDS // timeout))
     waiting = max(len(group), in_flight)
     depth = max(1, min(limit, -(-waiting // int(sas.agent_slots))))
-    contexts = requests.contexts([claim.process_id for claim in group])
     for part in _parts(group, depth):
-        built = [(claim, _request(claim, contexts[claim.process_id])) for claim in part]
+        built = [(claim, _request(claim, material)) for claim in part]
         kept = [(claim, request) for claim, request in built if request is not None]
         if kept:
             bundle = Bundle(name, timeout, tuple(request for _, request in kept))
@@ -248,21 +256,24 @@ def _leave(group: Sequence[claims.Claim], reason: str) -> None:
     claims.hand_back(group, me("scheduler"), reason, delay_seconds=UNKNOWN_SECONDS)
 
 
-def _payload(claim: claims.Claim, context: requests.Context) -> dict[str, Any]:
+def _payload(
+    claim: claims.Claim, context: requests.Context, undone: requests.Undone | None
+) -> dict[str, Any]:
     """Build a step's payload; an undo's is that of the step it undoes, and what came of it."""
-    forward = context.undoes.get(claim.step_id)
-    name = claim.step if forward is None else context.names[forward]
+    name = claim.step if undone is None else undone.name
     spec = registry.workflow(context.workflow, context.version).by_name[name]
     payload = spec.request(context.input, context.results)
-    if forward is None:
+    if undone is None:
         return payload
-    return {**payload, "undoes": context.keys[forward], "result": context.results.get(name)}
+    return {**payload, "undoes": undone.key, "result": context.results.get(name)}
 
 
-def _request(claim: claims.Claim, context: requests.Context) -> Request | None:
+def _request(claim: claims.Claim, material: requests.Material) -> Request | None:
     """Build one request; None, and the step refused for good, when its builder fails."""
+    context = material.contexts[claim.process_id]
+    undone = None if claim.undoes_id is None else material.undone[claim.undoes_id]
     try:
-        payload = _payload(claim, context)
+        payload = _payload(claim, context, undone)
         storable(payload)
     except UnknownWorkflow as error:
         _leave([claim], str(error))
@@ -283,7 +294,7 @@ def _request(claim: claims.Claim, context: requests.Context) -> Request | None:
         attempt=claim.attempt,
         step=claim.step,
         subject=context.subject,
-        key=context.keys[claim.step_id],
+        key=claim.key,
         payload=payload,
-        in_doubt=claim.step_id in context.in_doubt,
+        in_doubt=claim.in_doubt,
     )

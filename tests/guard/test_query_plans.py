@@ -91,7 +91,7 @@ def plans_of(verb: Any) -> str:
 
 def room() -> None:
     with transaction.atomic():
-        flow.LockedFlow({"toy.alpha"}, timezone.now()).room({})
+        flow.LockedFlow({"toy.alpha"}, timezone.now()).room()
 
 
 def _lock_one() -> None:
@@ -116,6 +116,8 @@ def _prune_one() -> None:
         (lambda: finding.flagged(10), "process_decision_idx"),
         (lambda: finding.standing_still(10), "process_open_idx"),
         (room, "step_in_flight_idx"),
+        (room, "step_claimable_idx"),
+        (lambda: flow.backlogged({"toy.alpha"}, timezone.now()), "step_claimable_idx"),
         (lambda: expiry.escalate("supervisor"), "step_escalation_idx"),
         (expiry.flag_overdue, "process_deadline_idx"),
         (lambda: submit("toy_line", subject="Next", input={}, lane="many"), "process_lane_idx"),
@@ -128,7 +130,8 @@ def _prune_one() -> None:
         (lambda: next(pruning.prune_alerts(200)), "alert_acknowledged_idx"),
     ],
     ids=[
-        *("claim", "expire", "lost", "filed", "flagged", "standing still", "room"),
+        *("claim", "expire", "lost", "filed", "flagged", "standing still"),
+        *("room", "backlog of locked rows", "backlog"),
         *("escalate", "overdue", "lane", "told", "tell", "lock"),
         *("prunable", "prune", "flow journal", "alerts"),
     ],

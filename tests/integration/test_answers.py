@@ -61,7 +61,7 @@ def test_a_deferred_step_waits_and_holds_no_room(waiting: Process) -> None:
 def waiting_room(agent: str) -> int:
 
     with transaction.atomic():
-        return flow.LockedFlow({agent}, sql.read_clock()).room({})[agent]
+        return flow.LockedFlow({agent}, sql.read_clock()).room()[agent]
 
 
 def test_the_callback_ends_the_step_and_the_process_goes_on(waiting: Process, wire: Wire) -> None:

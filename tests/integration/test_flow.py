@@ -3,13 +3,17 @@
 from typing import Any
 
 import pytest
+from django.db import connection, transaction
 from django.test import override_settings
+from django.test.utils import CaptureQueriesContext
 
+from tests.integration.conftest import NOW
 from tests.toyflow import agents as toy
-from workers import scheduler, supervisor
+from workers import registry, scheduler, supervisor
 from workers.agent import Call
 from workers.exceptions import Unavailable
 from workers.models import Alert, Flow, Process, Step
+from workers.store import claims, flow
 from workers.submission import submit
 from workers.testing import Wire, pass_time
 
@@ -113,10 +117,30 @@ def test_a_breaker_open_for_long_is_one_alert(wire: Wire) -> None:
     assert list(Alert.objects.values_list("code", "times")) == [("breaker_open", 1)]
 
 
+def test_a_look_that_finds_nothing_asks_once_and_not_for_each_agent() -> None:
+    agents = {agent.name for agent in registry.agents()}
+
+    with CaptureQueriesContext(connection) as captured:
+        assert claims.claim_due(agents, "scheduler", NOW) == []
+
+    asked = [query["sql"] for query in captured.captured_queries if "SELECT" in query["sql"]]
+    assert len(agents) > 1
+    assert len(asked) == 1
+
+
+def test_a_step_that_ends_while_nobody_waits_has_nobody_looked_for(wire: Wire) -> None:
+    submit("toy_line", subject="Toy 1", input={})
+
+    with CaptureQueriesContext(connection) as captured:
+        wire.run_until_idle()
+
+    looks = [query["sql"] for query in captured.captured_queries if "s.turn, s.id" in query["sql"]]
+    # The first step is looked for; the second is claimed as the first one ends.
+    assert len(looks) == 1
+
+
 def test_a_healthy_service_s_row_is_never_written(wire: Wire) -> None:
     submit("toy_line", subject="Toy 1", input={})
-    from django.db import connection
-    from django.test.utils import CaptureQueriesContext
 
     with CaptureQueriesContext(connection) as captured:
         wire.run_until_idle()
@@ -142,3 +166,17 @@ def test_a_code_that_knows_no_such_agent_or_version_leaves_the_step_alone(wire: 
     ]
     assert one.not_before is not None
     assert Alert.objects.filter(code="unknown_definition").exists()
+
+
+def test_what_a_transaction_claims_and_ends_counts_before_it_is_written() -> None:
+    Flow.objects.filter(agent="toy.alpha").update(window=10)
+    with transaction.atomic():
+        locked = flow.LockedFlow({"toy.alpha"}, NOW)
+        rooms = [locked.room()["toy.alpha"]]
+        locked.spend({"toy.alpha": 4})
+        rooms.append(locked.room()["toy.alpha"])
+        locked.free({"toy.alpha": 1, "toy.beta": 5})
+        rooms.append(locked.room()["toy.alpha"])
+
+    assert rooms == [10, 6, 7]
+    assert "toy.beta" not in locked.room()

@@ -20,7 +20,7 @@ from workers.failpoints import durable
 from workers.messages import Reply, Request
 from workers.models import Flow, Process, Sink, Step
 from workers.rows import NewSink
-from workers.store import claims, expiry, holds, leases, regulating, settling, sinks
+from workers.store import claims, expiry, holds, leases, regulating, requests, settling, sinks
 from workers.submission import submit
 
 pytestmark = pytest.mark.django_db
@@ -125,7 +125,8 @@ class TestBundles:
             line(number, "toy_local")
         Step.objects.update(timeout_seconds=250)
 
-        bundles = list(scheduler._bundles(claims.claim_due({"toy.writer"}, "scheduler", NOW)))
+        taken = claims.claim_due({"toy.writer"}, "scheduler", NOW)
+        bundles = list(scheduler._bundles(taken, requests.material(taken)))
 
         assert {len(bundle.requests) for _, bundle in bundles} == {2}
 
@@ -134,7 +135,8 @@ class TestBundles:
             line(number)
         Step.objects.filter(name="one").update(failure_count=1)
 
-        bundles = list(scheduler._bundles(claim()))
+        taken = claim()
+        bundles = list(scheduler._bundles(taken, requests.material(taken)))
 
         assert [len(bundle.requests) for _, bundle in bundles] == [1] * 4
 

@@ -124,7 +124,7 @@ def _claims(process: Process) -> list[Any]:
     from workers.store.claims import Claim
 
     row = only(process, "one")
-    return [Claim(row.pk, process.pk, row.claim_id, 1, "one", row.agent, 30)]
+    return [Claim(row.pk, process.pk, row.claim_id, 1, "one", row.agent, 30, row.idempotency_key)]
 
 
 @pytest.mark.parametrize(

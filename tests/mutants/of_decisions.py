@@ -55,8 +55,8 @@ MUTANTS = (
     Mutant(
         "hold of everything",
         "workers/store/flow.py",
-        "if not self._windows or self._is_held:",
-        "if not self._windows:",
+        "        if self._is_held:",
+        "        if False:",
         "Claims leave while an operator holds everything.",
         (_REGULATING,),
     ),

@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from workers.backoff import dispatch_allowance
@@ -27,7 +28,13 @@ class Claim:
     step: str
     agent: str
     timeout_seconds: int
+    #: The idempotency key for the remote service.
+    key: str
     failure_count: int = 0
+    #: Of an undo step: which step it undoes.
+    undoes_id: int | None = None
+    #: An earlier claim ended without telling whether it had its effect.
+    in_doubt: bool = False
 
     @classmethod
     def of(cls, step: StepRow) -> "Claim":
@@ -40,8 +47,18 @@ class Claim:
             step=step.name,
             agent=step.agent,
             timeout_seconds=step.timeout_seconds,
+            key=step.idempotency_key,
             failure_count=step.failure_count,
+            undoes_id=step.undoes_id,
+            in_doubt=step.is_in_doubt,
         )
+
+    @classmethod
+    def of_row(cls, row: Sequence[Any]) -> "Claim":
+        """Return the claim in a row whose columns stand as the fields do; what follows is left."""
+        values = dict(zip((field.name for field in fields(cls)), row, strict=False))
+        values["claim_id"] = UUID(str(values["claim_id"]))
+        return cls(**values | {"in_doubt": bool(values["in_doubt"])})
 
 
 def claim_due(agents: set[str], worker: str, now: datetime | None = None) -> list[Claim]:
@@ -51,25 +68,21 @@ def claim_due(agents: set[str], worker: str, now: datetime | None = None) -> lis
     and a step that is no longer pending under the lock is left alone.
     """
     with durable("claims.claim_due"):
-        return claim_due_in_transaction(agents, worker, now)
+        at = sql.read_clock(now)
+        # Most agents have nothing waiting: their rows are not locked, nor their room counted.
+        agents = flow.backlogged(agents, at)
+        return claim_due_in_transaction(flow.LockedFlow(agents, at), agents, worker, at)
 
 
 def claim_due_in_transaction(
-    agents: set[str],
-    worker: str,
-    now: datetime | None = None,
-    locked_flow: flow.LockedFlow | None = None,
+    locked_flow: flow.LockedFlow, agents: set[str], worker: str, at: datetime
 ) -> list[Claim]:
-    """As ``claim_due``; ``locked_flow`` are the agents' flow rows where they are locked already.
+    """As ``claim_due``, for agents whose flow rows are locked already.
 
     Processes are locked after the flow rows here, the other way round than elsewhere: it
     waits for none of them, so nobody waits for it in a circle.
     """
-    at = sql.read_clock(now)
-    if locked_flow is None:
-        locked_flow = flow.LockedFlow(agents, at)
-    room = locked_flow.room({})
-    candidates = _due(agents, room, sql.instant_text(at))
+    candidates = _due(agents, locked_flow.room(), sql.instant_text(at))
     lockeds = rows.lock((process_id for _, process_id in candidates), at, skip_locked=True)
     if not lockeds:
         return []
@@ -84,7 +97,7 @@ def claim_due_in_transaction(
         and not give_up_doubtful(locked, step, worker)
     ]
     ready.sort(key=lambda pair: turn[pair[1].id])
-    claims = take(ready, locked_flow, room, worker)
+    claims = take(ready, locked_flow, worker)
     rows.write(lockeds)
     return claims
 
@@ -114,12 +127,11 @@ def _due(agents: set[str], room: Mapping[str, int], at: str) -> list[tuple[int, 
 def take(
     ready: Sequence[tuple[LockedProcess, StepRow]],
     locked_flow: flow.LockedFlow,
-    room: Mapping[str, int],
     worker: str,
     leave: Collection[str] = (),
 ) -> list[Claim]:
     """Claim ready steps in memory while their agents have room, but for agents to ``leave``."""
-    left = dict(room)
+    left = locked_flow.room()
     claims: list[Claim] = []
     for locked, step in ready:
         if step.agent in leave or locked.is_paused or step.name in locked_flow.held_steps:
@@ -133,18 +145,11 @@ def take(
 
 
 def take_or_queue(
-    ready: Sequence[tuple[LockedProcess, StepRow]],
-    locked_flow: flow.LockedFlow,
-    freed: Mapping[str, int],
-    worker: str,
+    ready: Sequence[tuple[LockedProcess, StepRow]], locked_flow: flow.LockedFlow, worker: str
 ) -> list[Claim]:
     """Claim steps that just became ready, or queue them behind those that wait already."""
-    if not ready:
-        return []
-    agents = {step.agent for _, step in ready}
-    waiting = flow.backlogged(agents & locked_flow.agents, sql.instant_text(ready[0][0].now))
     prompt = [pair for pair in ready if not pair[1].delay_seconds]
-    claims = take(prompt, locked_flow, locked_flow.room(freed), worker, leave=waiting)
+    claims = take(prompt, locked_flow, worker, leave=locked_flow.backlogged)
     for locked, step in ready:
         if step.state == StepState.WAITING:
             make_pending(locked, step, worker)
@@ -229,14 +234,15 @@ def lost(worker: str, now: datetime | None = None) -> list[Claim]:
         at = sql.read_clock(now)
         found = sql.fetch(
             "SELECT t.id, t.process_id, t.claim_id, t.attempt, t.name, t.agent,"
-            " t.timeout_seconds, t.failure_count, t.lost_count FROM workers_step t"
+            " t.timeout_seconds, t.idempotency_key, t.failure_count, t.undoes_id, t.is_in_doubt,"
+            " t.lost_count FROM workers_step t"
             " JOIN workers_process p ON p.id = t.process_id"
             " WHERE t.state = 'processing' AND t.complete_by IS NULL AND t.dispatch_by < %s"
             # The process, too: whoever holds it writes back what it read of the claim.
             " ORDER BY t.id LIMIT %s " + sql.lock_rows("p, t", skip_locked=True),
             [sql.instant_text(at), int(sas.claim_batch)],
         )
-        claims = [Claim(row[0], row[1], UUID(str(row[2])), *row[3:8]) for row in found]
+        claims = [Claim.of_row(row) for row in found]
         again = [
             {"id": row[0], "lost_count": row[-1] + 1, "dispatch_by": at + _allowance(row[-1] + 1)}
             for row in found

@@ -23,6 +23,14 @@ def ensure(windows: Mapping[str, int]) -> None:
         )
 
 
+#: In the order of its index: where the planner takes pending steps for many, EXISTS alone has it
+#: read the table from its beginning, in the hope to meet one soon.
+_IS_BACKLOGGED = (
+    "((SELECT s.id FROM workers_step s WHERE s.state = 'pending' AND s.agent = f.agent"
+    " AND s.not_before <= %s ORDER BY s.turn LIMIT 1) IS NOT NULL)"
+)
+
+
 class LockedFlow:
     """The flow rows of some agents, locked in one go, by name: room, and breakers.
 
@@ -53,7 +61,15 @@ class LockedFlow:
             for row in found
             if row[6] is not None
         }
-        held = holds.current() if agents else frozenset()
+        #: Claims of each agent that take up room, with what this transaction has changed of it.
+        self._in_flight: dict[str, int] = {}
+        #: The agents for which a pending step was due when the rows were locked.
+        self.backlogged: set[str] = set()
+        for agent, in_flight, is_backlogged in _look([row[0] for row in found], now):
+            self._in_flight[agent] = in_flight
+            if is_backlogged:
+                self.backlogged.add(agent)
+        held = holds.current() if found else frozenset()
         #: Names of steps of which nothing is to be claimed.
         self.held_steps = {name for kind, name in held if kind == "step"}
         self._is_held = ("everything", "") in held
@@ -64,20 +80,21 @@ class LockedFlow:
         """Return the agents whose rows are locked."""
         return set(self._windows)
 
-    def room(self, freed: Mapping[str, int]) -> dict[str, int]:
+    def free(self, freed: Mapping[str, int]) -> None:
+        """Give room back for claims that this transaction ends, whether written yet or not."""
+        for agent in set(freed) & set(self._in_flight):
+            self._in_flight[agent] -= freed[agent]
+
+    def room(self) -> dict[str, int]:
         """Return how many claims each agent may still take.
 
-        ``freed`` counts claims that this transaction ends but has not written yet.  An agent
-        without a row has no room: its row is made when its code is deployed.  Steps that
-        wait for a callback take up none.
+        An agent without a row has no room: its row is made when its code is deployed.  Steps
+        that wait for a callback take up none.
         """
-        if not self._windows or self._is_held:
+        if self._is_held:
             return {}
-        busy = in_flight()
         room = {
-            agent: self._breakers[agent].room(
-                self._now, window, busy.get(agent, 0) - freed.get(agent, 0)
-            )
+            agent: self._breakers[agent].room(self._now, window, self._in_flight[agent])
             for agent, window in self._windows.items()
             if agent not in self._held_agents
         }
@@ -87,7 +104,9 @@ class LockedFlow:
         return room
 
     def spend(self, claims: Mapping[str, int]) -> None:
-        """Take claims off the rates of their agents; agents without a rate cost nothing."""
+        """Take claims off the room of their agents, and off their rates where they have one."""
+        for agent in set(claims) & set(self._in_flight):
+            self._in_flight[agent] += claims[agent]
         for agent in sorted(set(claims) & set(self._buckets)):
             bucket = self._buckets[agent] = self._buckets[agent].spent(claims[agent])
             assert bucket.at is not None
@@ -157,17 +176,31 @@ def in_flight() -> dict[str, int]:
     )
 
 
-def backlogged(agents: set[str], at: str) -> set[str]:
-    """Return the agents for which a pending step is due at ``at``."""
+def backlogged(agents: set[str], at: datetime) -> set[str]:
+    """Return the agents for which a pending step is due; without a lock, so only just now."""
     if not agents:
         return set()
     found = sql.fetch(
-        f"SELECT f.agent FROM workers_flow f WHERE {sql.among('f.agent')} AND EXISTS ("
-        "SELECT 1 FROM workers_step s WHERE s.state = 'pending' AND s.agent = f.agent"
-        " AND s.not_before <= %s)",
-        [sql.id_list(sorted(agents)), at],
+        f"SELECT f.agent FROM workers_flow f WHERE {sql.among('f.agent')} AND {_IS_BACKLOGGED}",
+        [sql.id_list(sorted(agents)), sql.instant_text(at)],
     )
     return {agent for (agent,) in found}
+
+
+def _look(agents: Sequence[str], at: datetime) -> list[tuple[str, int, bool]]:
+    """Return each agent with its claims that take up room, and whether steps wait for more.
+
+    By a later statement than the lock: one whose snapshot is older than the wait for the lock
+    would miss what the other session has just claimed.
+    """
+    if not agents:
+        return []
+    return sql.fetch(
+        "SELECT f.agent, (SELECT count(*) FROM workers_step s WHERE s.state = 'processing'"
+        f" AND s.deferral IS NULL AND s.agent = f.agent), {_IS_BACKLOGGED}"
+        f" FROM workers_flow f WHERE {sql.among('f.agent')}",
+        [sql.instant_text(at), sql.id_list(agents)],
+    )
 
 
 def seconds_to_next(now: datetime | None = None) -> float | None:

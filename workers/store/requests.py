@@ -1,31 +1,55 @@
-"""Reading what requests are built from: inputs, results and idempotency keys."""
+"""Reading what requests are built from: inputs, and the results so far."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from workers.store import sql
+from workers.store.claims import Claim
 
 
 @dataclass(slots=True)
 class Context:
-    """One process as its request builders see it."""
+    """One process as its definitions see it."""
 
     workflow: str
     version: int
     subject: str
     input: dict[str, Any]
+    #: Step name -> what it came to, of those that have a result.
     results: dict[str, dict[str, Any]] = field(default_factory=dict)
-    keys: dict[int, str] = field(default_factory=dict)
-    #: Undo step -> the step it undoes, by id.
-    undoes: dict[int, int] = field(default_factory=dict)
-    names: dict[int, str] = field(default_factory=dict)
-    #: Steps of which an earlier claim ended without telling whether it had its effect.
-    in_doubt: set[int] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """The step that an undo step undoes."""
+
+    name: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """What the requests of some claims are built from."""
+
+    #: By process.
+    contexts: dict[int, Context]
+    #: By the step that is undone.
+    undone: dict[int, Undone]
+
+
+def material(claims: Sequence[Claim]) -> Material:
+    """Return what the requests of claims are built from; without a lock, like ``contexts``."""
+    return Material(
+        contexts([claim.process_id for claim in claims]),
+        _undone([claim.undoes_id for claim in claims if claim.undoes_id is not None]),
+    )
 
 
 def contexts(process_ids: Sequence[int]) -> dict[int, Context]:
     """Return the contexts of processes by id; without a lock, for what they hold only grows."""
+    if not process_ids:
+        return {}
     ids = sql.id_list(sorted(set(process_ids)))
     found = {
         row[0]: Context(row[1], row[2], row[3], sql.document(row[4]))
@@ -35,19 +59,23 @@ def contexts(process_ids: Sequence[int]) -> dict[int, Context]:
             [ids],
         )
     }
-    for process_id, step_id, name, key, result, undoes, is_in_doubt in sql.fetch(
-        "SELECT process_id, id, name, idempotency_key, result, undoes_id, is_in_doubt"
-        " FROM workers_step"
-        f" WHERE {sql.among('process_id')}",
+    for process_id, name, result in sql.fetch(
+        "SELECT process_id, name, result FROM workers_step"
+        f" WHERE {sql.among('process_id')} AND result IS NOT NULL",
         [ids],
     ):
-        context = found[process_id]
-        context.keys[step_id] = key
-        context.names[step_id] = name
-        if is_in_doubt:
-            context.in_doubt.add(step_id)
-        if undoes is not None:
-            context.undoes[step_id] = undoes
-        if result is not None:
-            context.results[name] = sql.document(result)
+        found[process_id].results[name] = sql.document(result)
     return found
+
+
+def _undone(step_ids: Sequence[int]) -> dict[int, Undone]:
+    # Neither name nor key changes while the undo step is claimed.
+    if not step_ids:
+        return {}
+    return {
+        step_id: Undone(name, key)
+        for step_id, name, key in sql.fetch(
+            f"SELECT id, name, idempotency_key FROM workers_step WHERE {sql.among('id')}",
+            [sql.id_list(sorted(set(step_ids)))],
+        )
+    }

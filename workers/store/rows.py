@@ -85,13 +85,29 @@ def lock(
     is older than the wait for the lock would miss what the other session just committed.
     """
     ids = sorted(set(process_ids))
+    return _lock(sql.among("t.id"), ids, now, skip_locked)
+
+
+def lock_of(
+    step_ids: Sequence[int], now: datetime | None, *, skip_locked: bool = False
+) -> list[LockedProcess]:
+    """As ``lock``, for the processes of these steps; a step never changes its process."""
+    owners = f"t.id IN (SELECT s.process_id FROM workers_step s WHERE {sql.among('s.id')})"
+    return _lock(owners, step_ids, now, skip_locked)
+
+
+def _lock(
+    which: str, ids: Sequence[int], now: datetime | None, skip_locked: bool
+) -> list[LockedProcess]:
     if not ids:
         return []
     found = sql.fetch(
-        f"SELECT {_PROCESS_SELECT} FROM workers_process t"
-        f" WHERE {sql.among('t.id')} ORDER BY t.id " + sql.lock_rows("t", skip_locked=skip_locked),
+        f"SELECT {_PROCESS_SELECT} FROM workers_process t WHERE {which} ORDER BY t.id "
+        + sql.lock_rows("t", skip_locked=skip_locked),
         [sql.id_list(ids)],
     )
+    if not found:
+        return []
     is_postgres = sql.is_postgres()
     at = sql.read_clock(now)
     lockeds = {}

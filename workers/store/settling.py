@@ -42,21 +42,13 @@ def settle(
     just now is skipped.
     """
     with durable("settling.settle"):
-        owners = dict(
-            sql.fetch(
-                f"SELECT id, process_id FROM workers_step WHERE {sql.among('id')}",
-                [sql.id_list([reply.step_id for reply in replies])],
-            )
-        )
-        lockeds = {
-            locked.process.id: locked
-            for locked in rows.lock(owners.values(), now, skip_locked=filed)
-        }
+        lockeds = rows.lock_of([reply.step_id for reply in replies], now, skip_locked=filed)
+        owners = {step.id: locked for locked in lockeds for step in locked.steps}
         settled = Settled()
         stale: list[Entry] = []
         answers: dict[str, list[bool]] = {}
         for reply in replies:
-            locked = lockeds.get(owners.get(reply.step_id, 0))
+            locked = owners.get(reply.step_id)
             step = locked.step(reply.step_id) if locked else None
             agent = step.agent if step else ""
             if locked is not None and decisions.apply_reply(locked, reply, worker):
@@ -67,8 +59,8 @@ def settle(
                 settled.stale += 1
                 if locked is not None:
                     stale.append(_stale(locked, reply, worker))
-        settled.claims = go_on(list(lockeds.values()), worker, now, answers)
-        settled.has_news = any(locked.has_news for locked in lockeds.values())
+        settled.claims = go_on(lockeds, worker, now, answers)
+        settled.has_news = any(locked.has_news for locked in lockeds)
         if stale:
             journal.write_once(stale, sql.read_clock(now))
     return settled
@@ -132,20 +124,21 @@ def go_on(
         for step in decisions.ready_steps(locked, worker)
         if step.id not in unknown and not decisions.give_up_doubtful(locked, step, worker)
     ]
-    freed = _freed(lockeds)
-    answers = answers or {}
-    # Room that came free goes to the steps that wait for it, and a step that was queued
-    # just now to its agent's room, without waiting for a poll.
-    waited_for = set(freed) | _queued(lockeds)
-    agents = {step.agent for _, step in ready} | waited_for | set(answers)
+    freed, answers = _freed(lockeds), answers or {}
+    queued = _queued(lockeds)
+    agents = {step.agent for _, step in ready} | set(freed) | queued | set(answers)
     locked_flow = flow.LockedFlow(agents if claim else set(), lockeds[0].now)
     locked_flow.note_answers(answers)
-    taken = take_or_queue(ready, locked_flow, freed, worker)
+    locked_flow.free(freed)
+    taken = take_or_queue(ready, locked_flow, worker)
     for locked in lockeds:
         decisions.finish(locked, worker)
     rows.write(lockeds)
+    # Room that came free goes to the steps that wait for it, and a step that was queued
+    # just now to its agent's room, without waiting for a poll.
+    waited_for = queued | (set(freed) & locked_flow.backlogged)
     if waited_for and claim:
-        taken += claim_due_in_transaction(waited_for, worker, now, locked_flow)
+        taken += claim_due_in_transaction(locked_flow, waited_for, worker, lockeds[0].now)
     return taken
 
 

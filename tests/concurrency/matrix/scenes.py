@@ -95,7 +95,9 @@ class Scene:
         if name in self.taken:
             return self.taken[name]
         row = self.steps[name]
-        return claims.Claim(row.pk, self.process_id, uuid4(), 9, name, row.agent, 30)
+        return claims.Claim(
+            row.pk, self.process_id, uuid4(), 9, name, row.agent, 30, row.idempotency_key
+        )
 
     def reply(self, name: str = "", **kind: Any) -> Reply:
         """Return a reply to the claim of a step; to one that never was, where nobody began.
