@@ -1,14 +1,15 @@
 """`python -m tests.chaos.figures FILE...`: what runs came to, as a page of the docs.
 
-Each file is what a run printed; its last line is its verdict.  Runs of one scenario, pair and
-size are one row each; nothing is left out, a missed bound least of all.
+Each file is what a run printed; its last line is its verdict.  Verdicts are added to the record
+beside the page, and the page is written from the record: every run is a row, and nothing is
+left out, a missed bound least of all.
 """
 
 import json
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,12 @@ from tests.chaos.scenarios import SCENARIOS
 from tests.chaos.system import ROOT
 
 PATH = ROOT / "docs/explanation/chaos-figures.md"
+RECORD = PATH.with_suffix(".jsonl")
+#: What is kept of a verdict, beside the day of its run.
+KEPT = (
+    *("scenario", "pair", "seed", "accepted", "strikes", "lost", "duplicate_effects"),
+    *("violations", "bounds", "failings", "gaps"),
+)
 
 _HEAD = """\
 # Chaos in figures
@@ -37,8 +44,9 @@ A bound is a time or a share, as [the scenarios](../how-to/run-chaos.md#the-scen
 Verdict = Mapping[str, Any]
 
 
-def text(verdicts: Sequence[Verdict], first: date, last: date) -> str:
+def text(verdicts: Sequence[Verdict]) -> str:
     """Return the page."""
+    days = sorted(one["day"] for one in verdicts)
     total: Counter[str] = Counter()
     for one in verdicts:
         total["accepted"] += one.get("accepted", 0)
@@ -49,7 +57,7 @@ def text(verdicts: Sequence[Verdict], first: date, last: date) -> str:
         total["missed"] += sum(not bound.startswith("held") for bound in one["bounds"])
     names = ("accepted", "strikes", "lost", "twice", "violations", "missed")
     head = _HEAD.format(
-        first=first, last=last, runs=len(verdicts), **{name: total[name] for name in names}
+        first=days[0], last=days[-1], runs=len(verdicts), **{name: total[name] for name in names}
     )
     order = list(SCENARIOS)
     ordered = sorted(
@@ -81,26 +89,43 @@ def _cell(line: str) -> str:
 
 
 def read(paths: Iterable[Path]) -> list[Verdict]:
-    """Return the verdicts of runs that came to one."""
+    """Return the verdicts of runs that came to one, each with the day of its end."""
     found = []
     for path in paths:
         lines = path.read_text(encoding="utf-8").splitlines()
         if lines and lines[-1].startswith("{"):
-            found.append(json.loads(lines[-1]))
+            verdict = json.loads(lines[-1])
+            day = datetime.fromtimestamp(path.stat().st_mtime, UTC).date()
+            found.append(
+                {
+                    "day": day.isoformat(),
+                    **{name: verdict[name] for name in KEPT if name in verdict},
+                }
+            )
         else:
             print(f"{path}: no verdict", file=sys.stderr)
     return found
 
 
-def main(words: Sequence[str]) -> int:
-    paths = [Path(word) for word in words]
-    verdicts = read(paths)
-    if not verdicts:
+def recorded(record: Path) -> list[Verdict]:
+    """Return the verdicts of a record; none where there is no record yet."""
+    if not record.exists():
+        return []
+    return [json.loads(line) for line in record.read_text(encoding="utf-8").splitlines()]
+
+
+def main(words: Sequence[str], record: Path = RECORD, page: Path = PATH) -> int:
+    found = read([Path(word) for word in words])
+    known = recorded(record)
+    new = [one for one in found if one not in known]
+    if not known and not new:
         print("Give the files that chaos runs printed into.", file=sys.stderr)
         return 2
-    days = [datetime.fromtimestamp(path.stat().st_mtime, UTC).date() for path in paths]
-    PATH.write_text(text(verdicts, min(days), max(days)), encoding="utf-8")
-    print(f"{len(verdicts)} runs in {PATH.relative_to(ROOT)}")
+    verdicts = known + new
+    lines = "".join(json.dumps(one) + "\n" for one in verdicts)
+    record.write_text(lines, encoding="utf-8")
+    page.write_text(text(verdicts), encoding="utf-8")
+    print(f"{len(new)} new runs, {len(verdicts)} in all, in {page.name}")
     return 0
 
 

@@ -1,7 +1,7 @@
 """The page of figures says all that the runs said."""
 
 import json
-from datetime import date
+import os
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,8 @@ import pytest
 from tests.chaos import figures
 
 GOOD: dict[str, Any] = {
-    "scenario": "n1", "pair": "postgresql+rabbitmq", "seed": 2, "accepted": 100, "lost": 0,
+    "day": "2026-01-03", "scenario": "n1",
+    "pair": "postgresql+rabbitmq", "seed": 2, "accepted": 100, "lost": 0,
     "duplicate_effects": 0, "violations": 0, "strikes": {"kill": 3, "kill-child": 4},
     "bounds": ["held: all ended: 60 s, bound <= 90 s"], "failings": [], "gaps": [],
 }  # fmt: skip
@@ -19,14 +20,14 @@ BAD = {
     "failings": ["MISSED: all ended: 99 s, bound <= 90 s", "run: an order | is lost"],
 }  # fmt: skip
 SWEEP = {
-    "scenario": "n14", "pair": "sqlite+filesystem", "seed": 3, "failings": [], "gaps": [],
+    "day": "2026-01-02", "scenario": "n14",
+    "pair": "sqlite+filesystem", "seed": 3, "failings": [], "gaps": [],
     "bounds": ["held: a sweep: 1 s, bound <= 2 s"],
 }  # fmt: skip
-DAY = date(2026, 1, 2)
 
 
 def test_every_run_is_a_row_and_what_was_missed_stands_out() -> None:
-    page = figures.text([SWEEP, GOOD, BAD], DAY, DAY)
+    page = figures.text([SWEEP, GOOD, BAD])
 
     assert (
         "3 runs, 200 orders accepted, 14 strikes: 1 lost, 0 effects twice, 0 violations; "
@@ -45,9 +46,29 @@ def test_a_run_without_a_verdict_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     good, bad = tmp_path / "good", tmp_path / "bad"
-    good.write_text(f"some words\n{json.dumps(GOOD)}\n")
+    good.write_text(f"some words\n{json.dumps({**GOOD, 'holds': True})}\n")
     bad.write_text("cannot run\n")
+    third_of_january = 1_767_400_000
+    os.utime(good, (third_of_january, third_of_january))
 
     assert figures.read([good, bad]) == [GOOD]
     assert "bad: no verdict" in capsys.readouterr().err
-    assert figures.main([str(bad)]) == 2
+    assert figures.main([str(bad)], tmp_path / "record", tmp_path / "page") == 2
+    assert not (tmp_path / "record").exists()
+
+
+def test_runs_are_added_to_those_before_and_none_twice(tmp_path: Path) -> None:
+    record, page = tmp_path / "record", tmp_path / "page"
+    record.write_text(json.dumps(SWEEP) + "\n")
+    good = tmp_path / "good"
+    good.write_text(json.dumps(GOOD))
+
+    for _ in range(2):
+        assert figures.main([str(good)], record, page) == 0
+
+    assert [one["scenario"] for one in figures.recorded(record)] == ["n14", "n1"]
+    assert "\n2 runs, 100 orders accepted" in page.read_text()
+
+
+def test_the_page_is_what_the_record_says() -> None:
+    assert figures.PATH.read_text() == figures.text(figures.recorded(figures.RECORD))
