@@ -251,6 +251,45 @@ def test_a_start_and_a_hand_back_have_one_winner(monkeypatch: pytest.MonkeyPatch
     assert only(process, "one").state == ("processing" if started else "pending")
 
 
+@on_postgres
+def test_a_verb_looks_again_when_an_agent_starts_between_its_look_and_its_write(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (process,) = submit_some(1)
+    found = claims.claim_due(TOY, "scheduler", NOW)
+    read, looks = rows.lock, []
+
+    def look_then_start(*args: Any, **kwargs: Any) -> Any:
+        lockeds = read(*args, **kwargs)
+        if not looks:
+            # Elsewhere, and committed: agents start claims without the process lock.
+            looks.append(race([lambda: start(found)]))
+        else:
+            looks.append(None)
+        return lockeds
+
+    monkeypatch.setattr(rows, "lock", look_then_start)
+
+    assert claims.hand_back(found, "scheduler", "refused", NOW) == 0
+    assert looks == [[{found[0].step_id}], None]
+    assert only(process, "one").state == "processing"
+
+
+@on_postgres
+def test_a_claim_whose_process_somebody_works_on_is_not_sent_again() -> None:
+    submit_some(1)
+    (claimed,) = claims.claim_due(TOY, "scheduler", NOW)
+    later = NOW + timedelta(hours=1)
+
+    with transaction.atomic():
+        # Its reply is being applied, say: the claim is about to end.
+        rows.lock([claimed.process_id], later)
+        meanwhile = race([lambda: claims.lost("another", later)])
+
+    assert meanwhile == [[]]
+    assert claims.lost("another", later) == [claimed]
+
+
 @pytest.mark.fault("F5")
 def test_twins_of_one_submission_key_are_one_order() -> None:
     Product.objects.create(sku="SKU-1", name="Lamp", price="9.50", stock=100)

@@ -55,8 +55,8 @@ MUTANTS = (
         "workers/store/claims.py",
         'sql.lock_rows("p, t", skip_locked=True)',
         'sql.lock_rows("t", skip_locked=True)',
-        "An answer that comes meanwhile takes back that a claim was sent again.",
-        (f"{_MATRIX}::test_a_verb_meets_every_other[answering.answer (lost)]",),
+        "A claim is sent again while its reply is being applied.",
+        (f"{_RACES}::test_a_claim_whose_process_somebody_works_on_is_not_sent_again",),
         POSTGRESQL,
     ),
     Mutant(
@@ -104,7 +104,7 @@ MUTANTS = (
         "            except LostRow:\n                continue",
         "            except LostRow:\n                raise",
         "A start or a reply in between makes a verb fail instead of looking again.",
-        (f"{_MATRIX}::test_a_verb_meets_every_other[surrender.surrender (at_work)]",),
+        (f"{_RACES}::test_a_verb_looks_again_when_an_agent_starts_between_its_look_and_its_write",),
         POSTGRESQL,
     ),
     Mutant(

@@ -238,7 +238,7 @@ def lost(worker: str, now: datetime | None = None) -> list[Claim]:
             " t.lost_count FROM workers_step t"
             " JOIN workers_process p ON p.id = t.process_id"
             " WHERE t.state = 'processing' AND t.complete_by IS NULL AND t.dispatch_by < %s"
-            # The process, too: whoever holds it writes back what it read of the claim.
+            # The process, too: whoever holds it may just be ending the claim.
             " ORDER BY t.id LIMIT %s " + sql.lock_rows("p, t", skip_locked=True),
             [sql.instant_text(at), int(sas.claim_batch)],
         )
