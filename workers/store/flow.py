@@ -212,10 +212,8 @@ def seconds_to_next(now: datetime | None = None) -> float | None:
     waits = [
         Bucket(rate, tokens, sql.instant(refilled_at)).refilled(at).seconds_to_next()
         for rate, tokens, refilled_at in sql.fetch(
-            "SELECT rate_per_second, tokens, refilled_at FROM workers_flow"
-            " WHERE rate_per_second IS NOT NULL AND EXISTS (SELECT 1 FROM workers_step s"
-            " WHERE s.state = 'pending' AND s.agent = workers_flow.agent"
-            " AND s.not_before <= %s)",
+            "SELECT f.rate_per_second, f.tokens, f.refilled_at FROM workers_flow f"
+            f" WHERE f.rate_per_second IS NOT NULL AND {_IS_BACKLOGGED}",
             [sql.instant_text(at)],
         )
     ]
