@@ -12,7 +12,7 @@ from django.conf import settings
 from tests.toyflow import agents as toy
 from workers.agent import Call
 from workers.exceptions import Fault
-from workers.models import Process, Step
+from workers.models import Journal, Process, Step
 from workers.submission import submit
 from workers.testing import Aftermath, Clock, Ledger, Wire, wired
 from workers.testing.crashes import Rehearsal, Survey, crash_everywhere, rehearse, settle
@@ -110,6 +110,11 @@ def submit_once(workflow: str, **options: Any) -> Callable[[], object]:
             submit(workflow, **options)
 
     return begin
+
+
+def was_in_doubt(step: str) -> bool:
+    """Return whether a call of a step was cut off: what it did, no later refusal can tell."""
+    return Journal.objects.filter(step__name=step, event="expired").exists()
 
 
 def assert_ended(after: Aftermath, state: str, effects: dict[str, int], **steps: str) -> None:

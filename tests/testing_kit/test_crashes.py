@@ -282,6 +282,22 @@ def test_the_journal_may_show_one_attempt_more_and_nothing_else(
         after.assert_same_journal()
 
 
+def test_steps_that_are_left_out_are_not_compared(wire: Wire) -> None:
+    from workers.testing.aftermath import story
+
+    process = submit("toy_line", subject="Toy 1", input={})
+    wire.run_until_idle()
+    after = Aftermath(Crash("a:before", 1, True), wire, [], story())
+    for step in Step.objects.all():
+        Journal.objects.create(
+            process=process, step=step, event="failed", at=process.created_at, actor="a", attempt=9
+        )
+
+    after.assert_same_journal(but_for={"one", "two"})
+    with pytest.raises(AssertionError, match=r"^The journal is another one:\n[^\n]+two failed$"):
+        after.assert_same_journal(but_for={"one"})
+
+
 def test_a_test_in_a_transaction_is_refused(ledger: Ledger) -> None:
     from django.db import transaction
 
