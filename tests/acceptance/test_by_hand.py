@@ -65,7 +65,7 @@ def test_every_order_ends_once_although_services_fail_and_a_worker_is_killed(
         found = system.states()
     # With faults at random a step may use up its attempts; then an operator was told.
     assert sum(found["states"].values()) == ORDERS, system.log("worker")
-    assert set(found["states"]) <= {"processed", "error"}, system.log("worker")
+    assert set(found["states"]) <= {"processed", "error"}, (found, system.log("worker"))
     assert found["states"].get("error", 0) <= found["alerts"]
     assert found["states"]["processed"] >= ORDERS - 3
     checked = json.loads(system.manage("check_invariants", "--json"))
