@@ -31,6 +31,14 @@ CONTENDERS = {
         "everything",
         {"SAS_AGENT_SLOTS": str(PROCESSES)},
     ),
+    # As is recommended, so that one may die: it has a process more than everybody else.
+    "ours_two_schedulers": Contender(
+        "ours, a second scheduler process",
+        "benchmarks.ours",
+        1,
+        "everything",
+        {"SAS_AGENT_SLOTS": str(PROCESSES), "BENCH_SCHEDULERS": "2"},
+    ),
     "celery_chain": Contender("Celery chain", "benchmarks.peers.celery_chain", 0.2, "nothing"),
     "naive": Contender(
         "hand-written chain, connection kept",

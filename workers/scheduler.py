@@ -18,6 +18,7 @@ from workers import decisions, dispatch, publishing, registry
 from workers.alerts import raise_alert
 from workers.conf import sas
 from workers.exceptions import BrokerRefused, UnknownAgent, UnknownWorkflow
+from workers.garbage import collected_later
 from workers.identity import me
 from workers.messages import Bundle, Reply, Request, storable
 from workers.store import claims, finding, flow, leases, replies, requests, settling, sinks
@@ -150,6 +151,7 @@ def _claim(worker: str, now: datetime | None) -> int:
     return sent
 
 
+@collected_later
 def send(taken: Sequence[claims.Claim]) -> int:
     """Send claims to their agents in bundles; return how many the broker took.
 

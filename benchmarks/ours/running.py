@@ -1,5 +1,6 @@
 """What every measurement of ours does: tables, orders, workers, and the proof at the end."""
 
+import os
 import time
 from collections.abc import Callable
 
@@ -61,7 +62,8 @@ def start_scheduler(fleet: Fleet) -> None:
     fleet.start("beat", *beat)
     # Printed right before it reads the schedule, whatever the log level.
     fleet.wait_for("beat", "LocalTime ->")
-    fleet.start("scheduler", *_worker("scheduler", SCHEDULER_QUEUES, 1))
+    processes = int(os.environ.get("BENCH_SCHEDULERS", "1"))
+    fleet.start("scheduler", *_worker("scheduler", SCHEDULER_QUEUES, processes))
 
 
 def start_web(fleet: Fleet) -> int:

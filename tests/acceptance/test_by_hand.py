@@ -16,6 +16,7 @@ from tests.services import own_postgres_database, own_rabbitmq_vhost, own_redis_
 
 pytestmark = pytest.mark.slow
 ORDERS = 30
+ENDS = {"processed", "error", "compensated"}
 
 
 @pytest.fixture(
@@ -60,12 +61,13 @@ def test_every_order_ends_once_although_services_fail_and_a_worker_is_killed(
 
     end = time.monotonic() + 90
     found = system.states()
-    while set(found["states"]) - {"processed", "error"} and time.monotonic() < end:
+    while set(found["states"]) - ENDS and time.monotonic() < end:
         time.sleep(1)
         found = system.states()
-    # With faults at random a step may use up its attempts; then an operator was told.
+    # With faults at random a step may use up its attempts; then an operator was told, or a
+    # parcel that nobody books has its order undone.
     assert sum(found["states"].values()) == ORDERS, system.log("worker")
-    assert set(found["states"]) <= {"processed", "error"}, system.log("worker")
+    assert set(found["states"]) <= ENDS, (found, system.log("worker"))
     assert found["states"].get("error", 0) <= found["alerts"]
     assert found["states"]["processed"] >= ORDERS - 3
     checked = json.loads(system.manage("check_invariants", "--json"))

@@ -62,6 +62,7 @@ def test_a_peer_that_cannot_run_is_null_and_named_and_the_rest_goes_on(
 
     assert found["throughput"] == {
         "ours": 2000.0,
+        "ours_two_schedulers": 2000.0,
         "celery_chain": 400.0,
         "naive": 160.0,
         "naive_as_installed": 160.0,
@@ -69,6 +70,7 @@ def test_a_peer_that_cannot_run_is_null_and_named_and_the_rest_goes_on(
         "procrastinate": 100.0,
     }
     assert found["ratios"] == {
+        "throughput/ours_two_schedulers": 1.0,
         "throughput/celery_chain": 5.0,
         "throughput/naive": 12.5,
         "throughput/naive_as_installed": 12.5,
@@ -80,6 +82,7 @@ def test_a_peer_that_cannot_run_is_null_and_named_and_the_rest_goes_on(
     # Interleaved, each with its share of the orders; who could not run is not asked again.
     first = [
         ("benchmarks.ours", "throughput", "1000"),
+        ("benchmarks.ours", "throughput", "1000"),
         ("benchmarks.peers.celery_chain", "throughput", "200"),
         ("benchmarks.peers.naive", "throughput", "100"),
         ("benchmarks.peers.naive", "throughput", "40"),
@@ -90,13 +93,17 @@ def test_a_peer_that_cannot_run_is_null_and_named_and_the_rest_goes_on(
     assert "dbos: none. dbos is not installed" in capsys.readouterr().err
 
 
+#: Ours, with one scheduler process and with two.
+OURS = ["throughput: ours", "throughput: ours_two_schedulers"]
+
+
 @pytest.mark.parametrize(
     ("module", "error", "wrong"),
     [
         ("benchmarks.peers.celery_chain", Wrong("9 of 10"), ["throughput: celery_chain: 9 of 10"]),
         ("benchmarks.peers.celery_chain", Failed("exit code 1"), []),
-        ("benchmarks.ours", Wrong("9 of 10"), ["throughput: ours: 9 of 10"]),
-        ("benchmarks.ours", Failed("exit code 1"), ["throughput: ours: exit code 1"]),
+        ("benchmarks.ours", Wrong("9 of 10"), [f"{one}: 9 of 10" for one in OURS]),
+        ("benchmarks.ours", Failed("exit code 1"), [f"{one}: exit code 1" for one in OURS]),
         ("benchmarks.ours", Unavailable("no PostgreSQL"), []),
     ],
 )

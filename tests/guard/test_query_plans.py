@@ -12,7 +12,7 @@ from django.utils import timezone
 from tests.concurrency.test_races import on_postgres
 from workers import schedule
 from workers.models import Alert, Journal, Process, Sink, Step
-from workers.store import claims, expiry, finding, flow, pruning, replies, rows, sinks
+from workers.store import claims, expiry, finding, flow, pruning, replies, requests, rows, sinks
 from workers.submission import submit
 
 pytestmark = pytest.mark.django_db
@@ -98,6 +98,19 @@ def _lock_one() -> None:
     rows.lock([Process.objects.latest("pk").pk], None)
 
 
+def _many() -> list[int]:
+    return list(Process.objects.order_by("pk").values_list("pk", flat=True)[:300])
+
+
+def _lock_many() -> None:
+    # A tenth of the table: a planner left alone reads all of it.
+    rows.lock(_many(), None)
+
+
+def _read_many_contexts() -> None:
+    requests.contexts(_many())
+
+
 def _prune_one() -> None:
     aged = Process.objects.latest("pk")
     Process.objects.filter(pk=aged.pk).update(finished_at=datetime(2000, 1, 1, tzinfo=UTC))
@@ -124,6 +137,8 @@ def _prune_one() -> None:
         (sinks.is_due, "sink_due_idx"),
         (lambda: sinks.claim("queue", 10, 60), "sink_due_idx"),
         (_lock_one, "workers_sink_process_id"),
+        (_lock_many, "step_name_unique"),
+        (_read_many_contexts, "step_name_unique"),
         (_prune_one, "process_prunable_idx"),
         (_prune_one, "journal_process_idx"),
         (lambda: next(pruning.prune_flow_journal(200)), "journal_process_idx"),
@@ -132,7 +147,7 @@ def _prune_one() -> None:
     ids=[
         *("claim", "expire", "lost", "filed", "flagged", "standing still"),
         *("room", "backlog of locked rows", "backlog"),
-        *("escalate", "overdue", "lane", "told", "tell", "lock"),
+        *("escalate", "overdue", "lane", "told", "tell", "lock", "lock many", "contexts"),
         *("prunable", "prune", "flow journal", "alerts"),
     ],
 )

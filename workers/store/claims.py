@@ -11,6 +11,7 @@ from workers.backoff import dispatch_allowance
 from workers.conf import sas
 from workers.decisions import give_up_doubtful, make_pending
 from workers.failpoints import around, durable
+from workers.garbage import collected_later
 from workers.locked import LockedProcess
 from workers.rows import AlertCall, Entry, StepRow
 from workers.states import StepState
@@ -61,6 +62,7 @@ class Claim:
         return cls(**values | {"in_doubt": bool(values["in_doubt"])})
 
 
+@collected_later
 def claim_due(agents: set[str], worker: str, now: datetime | None = None) -> list[Claim]:
     """Take due pending steps in their turn, as many as each agent has room for.
 

@@ -50,22 +50,19 @@ def contexts(process_ids: Sequence[int]) -> dict[int, Context]:
     """Return the contexts of processes by id; without a lock, for what they hold only grows."""
     if not process_ids:
         return {}
-    ids = sql.id_list(sorted(set(process_ids)))
-    found = {
-        row[0]: Context(row[1], row[2], row[3], sql.document(row[4]))
+    results = sql.object_of("s.name", "s.result")
+    return {
+        row[0]: Context(
+            row[1], row[2], row[3], sql.document(row[4]), sql.document(row[5]) if row[5] else {}
+        )
         for row in sql.fetch(
-            "SELECT id, workflow, version, subject, input FROM workers_process"
-            f" WHERE {sql.among('id')}",
-            [ids],
+            "SELECT p.id, p.workflow, p.version, p.subject, p.input,"
+            f" (SELECT {results} FROM workers_step s"
+            " WHERE s.process_id = p.id AND s.result IS NOT NULL)"
+            f" FROM workers_process p WHERE {sql.among('p.id')}",
+            [sql.id_list(sorted(set(process_ids)))],
         )
     }
-    for process_id, name, result in sql.fetch(
-        "SELECT process_id, name, result FROM workers_step"
-        f" WHERE {sql.among('process_id')} AND result IS NOT NULL",
-        [ids],
-    ):
-        found[process_id].results[name] = sql.document(result)
-    return found
 
 
 def _undone(step_ids: Sequence[int]) -> dict[int, Undone]:

@@ -116,7 +116,7 @@ def _lock(
         lockeds[process.id] = locked = LockedProcess(process, [], at)
         locked.process_as_read = values
     read = sql.fetch(
-        f"SELECT {_STEP_SELECT} FROM workers_step t WHERE {sql.among('t.process_id')}"
+        f"SELECT {_STEP_SELECT} FROM {sql.of_each('workers_step', 'process_id')}"
         " ORDER BY t.process_id, t.position",
         [sql.id_list(list(lockeds))],
     )

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from workers import decisions, renewal
 from workers.failpoints import durable
+from workers.garbage import collected_later
 from workers.locked import LockedProcess
 from workers.messages import Reply
 from workers.rows import Entry
@@ -26,6 +27,7 @@ class Settled:
     has_news: bool = False
 
 
+@collected_later
 @rows.again_when_lost
 def settle(
     replies: Sequence[Reply],
@@ -77,6 +79,7 @@ def _stale(locked: LockedProcess, reply: Reply, worker: str) -> Entry:
     )
 
 
+@collected_later
 @rows.again_when_lost
 def advance(
     process_ids: Sequence[int],

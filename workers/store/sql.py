@@ -150,12 +150,33 @@ def among(column: str) -> str:
     return f"{column} IN (SELECT value FROM json_each(%s))"
 
 
+def of_each(table: str, column: str) -> str:
+    """Return the FROM clause for the rows t whose ``column`` is one of a parameter's ids.
+
+    They are looked up by the column's index for one id after another, however small the
+    table looks: ``among`` has the planner read all of it where the ids seem many.
+    """
+    if is_postgres():
+        found = f"SELECT * FROM {table} o WHERE o.{column} = i.id OFFSET 0"
+        return f"unnest(%s::bigint[]) AS i(id) CROSS JOIN LATERAL ({found}) t"
+    # CROSS JOIN has SQLite take the ids first.
+    return f"json_each(%s) AS i CROSS JOIN {table} t ON t.{column} = i.value"
+
+
 def id_list(ids: Sequence[int] | Sequence[str]) -> Any:
     """Return the parameter for ``among``."""
     if not is_postgres():
         return json.dumps(list(ids))
     # An array as text is read by the server at once; psycopg would look at each number.
     return "{" + ",".join(map(str, ids)) + "}" if ids and isinstance(ids[0], int) else list(ids)
+
+
+def object_of(name: str, document: str) -> str:
+    """Return SQL that gathers rows into one JSON object; null where there is none."""
+    if is_postgres():
+        return f"jsonb_object_agg({name}, {document})"
+    # SQLite makes an empty object of no rows; json() has it take a document for one.
+    return f"json_group_object({name}, json({document}))"
 
 
 def typed(kind: str, value: Any) -> tuple[str, list[Any]]:

@@ -13,6 +13,7 @@ from typing import Any
 from workers.exceptions import SASError
 from workers.locked import LockedProcess
 from workers.rows import Origin, ProcessRow, StepRow
+from workers.states import StepState
 from workers.store import sql
 
 PROCESS_COLUMNS = {
@@ -131,8 +132,10 @@ def steps(lockeds: Sequence[LockedProcess]) -> None:
                 changes.append((step.id, change, was))
     kinds = STEP_COLUMNS | {"result": "json", "reply": "json"}
     kinds |= {"was_state": "text", "was_claim": "uuid", "was_started": "bool", "was_filed": "bool"}
-    if len(changes) > 1:
-        _lock("workers_step", [row_id for row_id, _, _ in changes])
+    # Nobody else writes the others without the process lock, which is held.
+    at_work = [row_id for row_id, _, was in changes if was["state"] == StepState.PROCESSING]
+    if len(at_work) > 1:
+        _lock("workers_step", at_work)
     _write("workers_step", kinds, changes)
 
 

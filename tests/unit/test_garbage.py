@@ -1,0 +1,52 @@
+"""Cyclic garbage is collected after a batch, and collecting goes on whatever happens in it."""
+
+import gc
+from collections.abc import Iterator
+
+import pytest
+
+from workers.garbage import collected_later
+
+
+@pytest.fixture(autouse=True)
+def collecting() -> Iterator[None]:
+    gc.enable()
+    yield
+    gc.enable()
+
+
+@collected_later
+def _look() -> bool:
+    return gc.isenabled()
+
+
+@collected_later
+def _fail() -> None:
+    raise LookupError
+
+
+@collected_later
+def _look_twice() -> tuple[bool, bool]:
+    return _look(), gc.isenabled()
+
+
+def test_nothing_is_collected_meanwhile() -> None:
+    assert _look() is False
+    assert gc.isenabled()
+
+
+def test_collecting_goes_on_after_a_failure() -> None:
+    with pytest.raises(LookupError):
+        _fail()
+    assert gc.isenabled()
+
+
+def test_the_outermost_has_collecting_go_on() -> None:
+    assert _look_twice() == (False, False)
+    assert gc.isenabled()
+
+
+def test_who_collects_nothing_is_left_alone() -> None:
+    gc.disable()
+    assert _look() is False
+    assert not gc.isenabled()
