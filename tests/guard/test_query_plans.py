@@ -12,8 +12,9 @@ from django.utils import timezone
 from tests.concurrency.test_races import on_postgres
 from workers import schedule
 from workers.models import Alert, Journal, Process, Sink, Step
+from workers.rows import NewProcess
 from workers.store import claims, expiry, finding, flow, pruning, replies, requests, rows, sinks
-from workers.submission import submit
+from workers.submission import submit, submit_many
 
 pytestmark = pytest.mark.django_db
 
@@ -77,6 +78,10 @@ def many_settled_steps() -> None:
 
 
 def plans_of(verb: Any) -> str:
+    return "\n".join(each_plan_of(verb))
+
+
+def each_plan_of(verb: Any) -> list[str]:
     """Return the plans of the queries that a store verb runs."""
     with CaptureQueriesContext(connection) as captured:
         verb()
@@ -86,7 +91,7 @@ def plans_of(verb: Any) -> str:
             if query["sql"].startswith(("SELECT", "UPDATE", "DELETE")):
                 cursor.execute("EXPLAIN " + query["sql"])
                 plans.append("\n".join(row[0] for row in cursor.fetchall()))
-    return "\n".join(plans)
+    return plans
 
 
 def room() -> None:
@@ -116,6 +121,26 @@ def _prune_one() -> None:
     Process.objects.filter(pk=aged.pk).update(finished_at=datetime(2000, 1, 1, tzinfo=UTC))
     with override_settings(SAS_KEEP_JOURNAL_DAYS=3650):
         assert next(pruning.prune_journals(200)) == 1
+
+
+def _have_waiting(count: int) -> None:
+    """Have many orders wait for one agent, all submitted at once."""
+    submit_many("toy_line", [NewProcess(f"Waiting {n}", {}) for n in range(count)])
+
+
+@on_postgres
+@pytest.mark.parametrize("is_analyzed", [True, False], ids=["analyzed", "not yet analyzed"])
+def test_a_claim_reads_no_more_of_a_long_backlog_than_it_takes(is_analyzed: bool) -> None:
+    _have_waiting(4000)
+    if is_analyzed:
+        with connection.cursor() as cursor:
+            cursor.execute("ANALYZE workers_process")
+            cursor.execute("ANALYZE workers_step")
+
+    plans = each_plan_of(lambda: claims.claim_due({"toy.alpha"}, "scheduler"))
+
+    (plan,) = (one for one in plans if "step_claimable_idx" in one and "LockRows" in one)
+    assert "Sort" not in plan, plan
 
 
 @on_postgres

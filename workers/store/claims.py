@@ -108,7 +108,8 @@ def _due(agents: set[str], room: Mapping[str, int], at: str) -> list[tuple[int, 
     """Return (step, process) ids that look claimable; the lock decides.
 
     No more of each agent than it has room for, and one where there is none: a call that must
-    not be repeated is given up without room.
+    not be repeated is given up without room.  The order is that of the index, to the last
+    column: any other has the database read and sort all that wait, however few are taken.
     """
     found: list[tuple[int, int]] = []
     for agent in sorted(agents):
@@ -120,7 +121,7 @@ def _due(agents: set[str], room: Mapping[str, int], at: str) -> list[tuple[int, 
             " OR p.state = 'compensating' AND s.undoes_id IS NOT NULL)"
             " AND NOT EXISTS (SELECT 1 FROM workers_hold h WHERE h.ended_at IS NULL"
             " AND h.kind = 'step' AND h.name = s.name)"
-            " ORDER BY s.turn, s.id LIMIT %s " + sql.lock_rows("p", skip_locked=True),
+            " ORDER BY s.turn, s.not_before, s.id LIMIT %s " + sql.lock_rows("p", skip_locked=True),
             [agent, at, max(1, min(room.get(agent, 0), int(sas.claim_batch)))],
         )
     return found
