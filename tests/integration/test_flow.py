@@ -134,7 +134,11 @@ def test_a_step_that_ends_while_nobody_waits_has_nobody_looked_for(wire: Wire) -
     with CaptureQueriesContext(connection) as captured:
         wire.run_until_idle()
 
-    looks = [query["sql"] for query in captured.captured_queries if "s.turn, s.id" in query["sql"]]
+    looks = [
+        query["sql"]
+        for query in captured.captured_queries
+        if "ORDER BY s.turn, s.not_before" in query["sql"]
+    ]
     # The first step is looked for; the second is claimed as the first one ends.
     assert len(looks) == 1
 
