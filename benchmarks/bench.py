@@ -63,10 +63,11 @@ class Bench:
         if label in self.missing:
             return None
         who = CONTENDERS[contender or name]
+        is_ours = who.module == "benchmarks.ours"
         try:
             with self._servers(
                 database or self.options.database, broker or self.options.broker,
-                is_ours=who.module == "benchmarks.ours",
+                is_ours=is_ours,
             ) as (environment, folder):  # fmt: skip
                 everything = {**environment, **who.environment, **(variables or {})}
                 result = measure([who.module, *words], everything, folder)
@@ -74,7 +75,6 @@ class Bench:
             self.missing[label] = str(error)
             say(f"  {name}: none. {error}")
             # Others may be missing or break; what we say we did must be true of everybody.
-            is_ours = who.module == CONTENDERS["ours"].module
             if isinstance(error, Wrong) or (is_ours and isinstance(error, Failed)):
                 self.wrong.append(f"{label}: {error}")
             return None
