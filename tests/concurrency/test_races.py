@@ -64,10 +64,10 @@ def claim_until_none(worker: str) -> list[claims.Claim]:
 def without_where(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take away the locks and the conditions of the writes."""
     monkeypatch.setattr(sql, "lock_rows", lambda *args, **kwargs: "")
-    real = sql.update
+    real = sql.send_update
     monkeypatch.setattr(
         sql,
-        "update",
+        "send_update",
         lambda table, columns, found, assign, where, **options: real(
             table, columns, found, assign, "true", **options
         ),

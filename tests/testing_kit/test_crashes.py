@@ -117,16 +117,16 @@ def test_a_start_without_its_guard_is_caught(
         crash_everywhere(begin, check, prepare=ledger.clear, points=["runtime.run"])
 
     guard = " AND (t.started_at IS NULL OR t.delivery = v.delivery)"
-    update = sql.update
+    update = sql.send_update
 
     def unguarded(
         table: str, columns: Any, rows: Any, assign: str, where: str, **options: Any
-    ) -> set[int]:
+    ) -> Any:
         return update(table, columns, rows, assign, where.replace(guard, ""), **options)
 
     toy.script["toy.alpha"] = toy.script["toy.beta"] = call
     attempt()
-    monkeypatch.setattr(claims.sql, "update", unguarded)
+    monkeypatch.setattr(claims.sql, "send_update", unguarded)
     with pytest.raises(AssertionError, match="messages come again"):
         attempt()
 

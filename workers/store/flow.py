@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 from workers.breaker import Breaker
 from workers.conf import sas
@@ -40,17 +41,14 @@ class LockedFlow:
 
     def __init__(self, agents: set[str], now: datetime) -> None:
         self._now = now
-        found = (
-            sql.fetch(
-                'SELECT t.agent, t."window", t.unavailable_streak, t.opened_at, t.open_until,'
-                " t.forced, t.rate_per_second, t.tokens, t.refilled_at"
-                f" FROM workers_flow t WHERE {sql.among('t.agent')} ORDER BY t.agent "
-                + sql.lock_rows("t"),
-                [sql.id_list(sorted(agents))],
-            )
-            if agents
-            else []
-        )
+        names = sorted(agents)
+        found: list[tuple[Any, ...]] = []
+        looked: list[tuple[Any, ...]] = []
+        held: frozenset[tuple[str, str]] = frozenset()
+        if names:
+            with sql.pipelined():
+                locked, look, holding = _lock(names), _look(names, now), holds.send_current()
+                found, looked, held = locked(), look(), holding()
         self._windows = {row[0]: row[1] for row in found}
         self._breakers = {
             row[0]: Breaker(row[2], sql.instant(row[3]), sql.instant(row[4]), row[5])
@@ -65,11 +63,10 @@ class LockedFlow:
         self._in_flight: dict[str, int] = {}
         #: The agents for which a pending step was due when the rows were locked.
         self.backlogged: set[str] = set()
-        for agent, in_flight, is_backlogged in _look([row[0] for row in found], now):
+        for agent, in_flight, is_backlogged in looked:
             self._in_flight[agent] = in_flight
             if is_backlogged:
                 self.backlogged.add(agent)
-        held = holds.current() if found else frozenset()
         #: Names of steps of which nothing is to be claimed.
         self.held_steps = {name for kind, name in held if kind == "step"}
         self._is_held = ("everything", "") in held
@@ -187,15 +184,22 @@ def backlogged(agents: set[str], at: datetime) -> set[str]:
     return {agent for (agent,) in found}
 
 
-def _look(agents: Sequence[str], at: datetime) -> list[tuple[str, int, bool]]:
-    """Return each agent with its claims that take up room, and whether steps wait for more.
+def _lock(agents: Sequence[str]) -> sql.Answer:
+    return sql.send(
+        'SELECT t.agent, t."window", t.unavailable_streak, t.opened_at, t.open_until,'
+        " t.forced, t.rate_per_second, t.tokens, t.refilled_at"
+        f" FROM workers_flow t WHERE {sql.among('t.agent')} ORDER BY t.agent " + sql.lock_rows("t"),
+        [sql.id_list(agents)],
+    )
+
+
+def _look(agents: Sequence[str], at: datetime) -> sql.Answer:
+    """Ask of each agent how many claims take up room, and whether steps wait for more.
 
     By a later statement than the lock: one whose snapshot is older than the wait for the lock
     would miss what the other session has just claimed.
     """
-    if not agents:
-        return []
-    return sql.fetch(
+    return sql.send(
         "SELECT f.agent, (SELECT count(*) FROM workers_step s WHERE s.state = 'processing'"
         f" AND s.deferral IS NULL AND s.agent = f.agent), {_IS_BACKLOGGED}"
         f" FROM workers_flow f WHERE {sql.among('f.agent')}",

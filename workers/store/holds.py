@@ -1,5 +1,6 @@
 """Operators' holds: nothing of an agent, of a step's name, or nothing at all is claimed."""
 
+from collections.abc import Callable
 from datetime import datetime
 
 from workers.exceptions import StateError
@@ -12,10 +13,13 @@ KINDS = ("everything", "agent", "step")
 
 def current() -> frozenset[tuple[str, str]]:
     """Return what is held now, as (kind, name)."""
-    return frozenset(
-        (kind, name)
-        for kind, name in sql.fetch("SELECT kind, name FROM workers_hold WHERE ended_at IS NULL")
-    )
+    return send_current()()
+
+
+def send_current() -> Callable[[], frozenset[tuple[str, str]]]:
+    """As ``current``, and return how to read it: in a ``pipelined`` block it is sent along."""
+    answer = sql.send("SELECT kind, name FROM workers_hold WHERE ended_at IS NULL")
+    return lambda: frozenset((kind, name) for kind, name in answer())
 
 
 def hold(

@@ -85,46 +85,48 @@ def lock(
     is older than the wait for the lock would miss what the other session just committed.
     """
     ids = sorted(set(process_ids))
-    return _lock(sql.among("t.id"), ids, now, skip_locked)
+    steps = sql.of_each("workers_step", "process_id")
+    return _lock(sql.among("t.id"), steps, ids, now, skip_locked)
 
 
 def lock_of(
     step_ids: Sequence[int], now: datetime | None, *, skip_locked: bool = False
 ) -> list[LockedProcess]:
     """As ``lock``, for the processes of these steps; a step never changes its process."""
-    owners = f"t.id IN (SELECT s.process_id FROM workers_step s WHERE {sql.among('s.id')})"
-    return _lock(owners, step_ids, now, skip_locked)
+    owners = f"SELECT DISTINCT s.process_id AS id FROM workers_step s WHERE {sql.among('s.id')}"
+    steps = sql.of_each("workers_step", "process_id", of=owners)
+    return _lock(f"t.id IN ({owners})", steps, step_ids, now, skip_locked)
 
 
 def _lock(
-    which: str, ids: Sequence[int], now: datetime | None, skip_locked: bool
+    which: str, steps: str, ids: Sequence[int], now: datetime | None, skip_locked: bool
 ) -> list[LockedProcess]:
     if not ids:
         return []
-    found = sql.fetch(
-        f"SELECT {_PROCESS_SELECT} FROM workers_process t WHERE {which} ORDER BY t.id "
-        + sql.lock_rows("t", skip_locked=skip_locked),
-        [sql.id_list(ids)],
-    )
-    if not found:
-        return []
+    with sql.pipelined():
+        found = sql.send(
+            f"SELECT {_PROCESS_SELECT} FROM workers_process t WHERE {which} ORDER BY t.id "
+            + sql.lock_rows("t", skip_locked=skip_locked),
+            [sql.id_list(ids)],
+        )
+        moment = sql.send_clock(now)
+        read = sql.send(
+            f"SELECT {_STEP_SELECT} FROM {steps} ORDER BY t.process_id, t.position",
+            [sql.id_list(ids)],
+        )
+        processes, at, step_rows = found(), moment(), read()
     is_postgres = sql.is_postgres()
-    at = sql.read_clock(now)
     lockeds = {}
-    for values in _read(found, _fixes(ProcessRow, is_postgres)):
+    for values in _read(processes, _fixes(ProcessRow, is_postgres)):
         process = ProcessRow(*values)
         lockeds[process.id] = locked = LockedProcess(process, [], at)
         locked.process_as_read = values
-    read = sql.fetch(
-        f"SELECT {_STEP_SELECT} FROM {sql.of_each('workers_step', 'process_id')}"
-        " ORDER BY t.process_id, t.position",
-        [sql.id_list(list(lockeds))],
-    )
-    for values in _read(read, _fixes(StepRow, is_postgres)):
+    for values in _read(step_rows, _fixes(StepRow, is_postgres)):
         step = StepRow(*values)
-        locked = lockeds[step.process_id]
-        locked.steps.append(step)
-        locked.steps_as_read[step.id] = values
+        # Of a process that another session holds, they are nobody's here.
+        if (owner := lockeds.get(step.process_id)) is not None:
+            owner.steps.append(step)
+            owner.steps_as_read[step.id] = values
     return list(lockeds.values())
 
 
@@ -135,12 +137,16 @@ def write(lockeds: Sequence[LockedProcess]) -> None:
     transaction rolls back, when a row is not as it was read: agents start claims and file
     replies without the process lock.
     """
-    writing.processes([locked for locked in lockeds if locked.process_origin is not None])
-    writing.steps([locked for locked in lockeds if locked.step_origins])
-    if lockeds:
+    if not lockeds:
+        return
+    with sql.pipelined():
+        checks = writing.processes([one for one in lockeds if one.process_origin is not None])
+        checks += writing.steps([one for one in lockeds if one.step_origins])
         journal.write([entry for locked in lockeds for entry in locked.entries], lockeds[0].now)
         alerts.write([call for locked in lockeds for call in locked.alerts], lockeds[0].now)
         sinks.announce([locked for locked in lockeds if locked.has_news])
+        for check in checks:
+            check()
 
 
 def make_planned(lockeds: Sequence[LockedProcess]) -> None:

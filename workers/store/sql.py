@@ -5,7 +5,8 @@ batch of any size is one statement with one plan on PostgreSQL and on SQLite ali
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
@@ -125,14 +126,23 @@ def later(moment: str, seconds: str) -> str:
 
 def read_clock(now: datetime | None = None) -> datetime:
     """Return the database's present instant, or ``now`` when given."""
-    if now is not None:
-        return now
-    if frozen_at is not None:
-        return frozen_at
+    return send_clock(now)()
+
+
+def send_clock(now: datetime | None = None) -> Callable[[], datetime]:
+    """As ``read_clock``, and return how to read it: in a ``pipelined`` block it is sent along."""
+    known = now or frozen_at
+    if known is not None:
+        return lambda: known
     expression, params = clock(None)
-    moment = instant(fetch(f"SELECT {expression}", params)[0][0])
-    assert moment is not None
-    return moment
+    answer = send(f"SELECT {expression}", params)
+
+    def read() -> datetime:
+        moment = instant(answer()[0][0])
+        assert moment is not None
+        return moment
+
+    return read
 
 
 def lock_rows(of: str, *, skip_locked: bool = False) -> str:
@@ -150,17 +160,20 @@ def among(column: str) -> str:
     return f"{column} IN (SELECT value FROM json_each(%s))"
 
 
-def of_each(table: str, column: str) -> str:
+def of_each(table: str, column: str, of: str = "") -> str:
     """Return the FROM clause for the rows t whose ``column`` is one of a parameter's ids.
 
-    They are looked up by the column's index for one id after another, however small the
-    table looks: ``among`` has the planner read all of it where the ids seem many.
+    ``of`` is a query for them as ``id``, where the parameter has those of something else.  The rows
+    are looked up by the column's index for one id after another, however small the table
+    looks: ``among`` has the planner read all of it where the ids seem many.
     """
     if is_postgres():
         found = f"SELECT * FROM {table} o WHERE o.{column} = i.id OFFSET 0"
-        return f"unnest(%s::bigint[]) AS i(id) CROSS JOIN LATERAL ({found}) t"
+        given = "SELECT unnest(%s::bigint[])"
+        return f"({of or given}) AS i(id) CROSS JOIN LATERAL ({found}) t"
     # CROSS JOIN has SQLite take the ids first.
-    return f"json_each(%s) AS i CROSS JOIN {table} t ON t.{column} = i.value"
+    given = "SELECT value AS id FROM json_each(%s)"
+    return f"({of or given}) AS i CROSS JOIN {table} t ON t.{column} = i.id"
 
 
 def id_list(ids: Sequence[int] | Sequence[str]) -> Any:
@@ -199,24 +212,74 @@ def _instants() -> Any:
     )
 
 
+#: How to read the rows of a statement that was sent.
+Answer = Callable[[], list[tuple[Any, ...]]]
+
+
+@contextmanager
+def pipelined() -> Iterator[None]:
+    """Send the statements of a block without waiting for what each comes to.
+
+    A transaction's statements that need nothing of one another take one round trip then, and
+    the server works on one while the next is put together.  They run in their order.  What
+    went wrong is raised where an answer is read, or at the end of the block: read answers in
+    the order in which the statements were sent.  Where the database or its library has no
+    such mode, each statement is waited for.
+    """
+    if not (is_postgres() and _has_pipelines()):
+        yield
+        return
+    connection.ensure_connection()
+    with connection.wrap_database_errors, connection.connection.pipeline():
+        yield
+
+
+@cache
+def _has_pipelines() -> bool:
+    import psycopg
+
+    return psycopg.capabilities.has_pipeline()
+
+
+def _is_pipelined() -> bool:
+    return is_postgres() and connection.connection.pgconn.pipeline_status != 0
+
+
+def send(statement: str, params: Sequence[Any] = ()) -> Answer:
+    """Run a statement that answers with rows; return how to read them.
+
+    In a ``pipelined`` block it is only sent, and waited for when they are read.
+    """
+    cursor = connection.cursor()
+    if is_postgres():
+        # Django reads instants by a function in Python, eight times as slow.
+        cursor.adapters.register_loader("timestamptz", _instants())
+    cursor.execute(statement, list(params))
+    if _is_pipelined():
+        answer: Answer = cursor.fetchall
+        return answer
+    found: list[tuple[Any, ...]] = cursor.fetchall()
+    cursor.close()
+    return lambda: found
+
+
 def fetch(statement: str, params: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-    with connection.cursor() as cursor:
-        if is_postgres():
-            # Django reads instants by a function in Python, eight times as slow.
-            cursor.adapters.register_loader("timestamptz", _instants())
-        cursor.execute(statement, list(params))
-        found: list[tuple[Any, ...]] = cursor.fetchall()
-        return found
+    return send(statement, params)()
 
 
 def execute(statement: str, params: Sequence[Any] = ()) -> int:
-    """Run a statement; return how many rows it changed."""
+    """Run a statement; return how many rows it changed, -1 in a ``pipelined`` block."""
     with connection.cursor() as cursor:
         cursor.execute(statement, list(params))
         return int(cursor.rowcount)
 
 
-def update(
+def update(table: str, *args: Any, **options: Any) -> set[int]:
+    """Update rows as ``send_update`` does; return the ids that landed."""
+    return send_update(table, *args, **options)()
+
+
+def send_update(
     table: str,
     columns: Mapping[str, str],
     rows: Sequence[Mapping[str, Any]],
@@ -226,8 +289,8 @@ def update(
     params: Sequence[Any] = (),
     same: Mapping[str, tuple[str, Any]] | None = None,
     are_locked: bool = False,
-) -> set[int]:
-    """Update rows of ``table`` (t) by id from a row set (v); return the ids that landed.
+) -> Callable[[], set[int]]:
+    """Update rows of ``table`` (t) by id from a row set (v); return how to read which landed.
 
     v has ``columns`` of ``rows``, and ``same``: columns of one (kind, value) for all.
     ``params`` are those of ``assign``.  Unless the caller has locked them, rows are locked in
@@ -250,7 +313,7 @@ def update(
             f"UPDATE {table} AS t SET {assign} FROM ({source}) AS v"
             f" WHERE t.id = v.id AND {where} RETURNING id"
         )
-        return {row[0] for row in fetch(statement, [*params, *rowset])}
+        return _ids(send(statement, [*params, *rowset]))
     ids = id_list([row["id"] for row in rows])
     among_ids = "t.id = ANY(%s::bigint[])"
     if are_locked:
@@ -258,11 +321,15 @@ def update(
             f"UPDATE {table} AS t SET {assign} FROM ({source} OFFSET 0) AS v"
             f" WHERE t.id = v.id AND {among_ids} AND {where} RETURNING t.id"
         )
-        return {row[0] for row in fetch(statement, [*params, *rowset, ids])}
+        return _ids(send(statement, [*params, *rowset, ids]))
     statement = (
         f"WITH v AS MATERIALIZED ({source}), held AS MATERIALIZED ("
         f"SELECT t.id FROM {table} t WHERE {among_ids} ORDER BY t.id FOR NO KEY UPDATE OF t) "
         f"UPDATE {table} AS t SET {assign} FROM v JOIN held ON held.id = v.id "
         f"WHERE t.id = v.id AND {among_ids} AND {where} RETURNING t.id"
     )
-    return {row[0] for row in fetch(statement, [*rowset, ids, *params, ids])}
+    return _ids(send(statement, [*rowset, ids, *params, ids]))
+
+
+def _ids(answer: Answer) -> Callable[[], set[int]]:
+    return lambda: {row_id for (row_id,) in answer()}

@@ -77,6 +77,8 @@ _of_step, _of_step_as_read = _values(StepRow, STEP_COLUMNS)
 
 #: Column -> its new value.
 Change = dict[str, Any]
+#: Raises ``LostRow`` where a row was not as it was read; to be called once all was sent.
+Check = Callable[[], None]
 
 
 class LostRow(SASError):
@@ -88,8 +90,8 @@ def values_of(step: StepRow) -> list[Any]:
     return list(_all_values(step))
 
 
-def processes(lockeds: Sequence[LockedProcess]) -> None:
-    """Write processes that moved; raise ``LostRow`` where one is not as it was read."""
+def processes(lockeds: Sequence[LockedProcess]) -> list[Check]:
+    """Write processes that moved; return what makes sure that each was as it was read."""
     changes = [
         (
             locked.process.id,
@@ -102,11 +104,11 @@ def processes(lockeds: Sequence[LockedProcess]) -> None:
         )
         for locked in lockeds
     ]
-    _write("workers_process", PROCESS_COLUMNS | {"was_state": "text"}, changes)
+    return _write("workers_process", PROCESS_COLUMNS | {"was_state": "text"}, changes)
 
 
-def steps(lockeds: Sequence[LockedProcess]) -> None:
-    """Write steps that moved; raise ``LostRow`` where one is not as it was read.
+def steps(lockeds: Sequence[LockedProcess]) -> list[Check]:
+    """Write steps that moved; return what makes sure that each was as it was read.
 
     Agents start claims and file replies without the process lock: the claim, whether it was
     started, and whether a reply is filed are conditions of every write.
@@ -136,7 +138,7 @@ def steps(lockeds: Sequence[LockedProcess]) -> None:
     at_work = [row_id for row_id, _, was in changes if was["state"] == StepState.PROCESSING]
     if len(at_work) > 1:
         _lock("workers_step", at_work)
-    _write("workers_step", kinds, changes)
+    return _write("workers_step", kinds, changes)
 
 
 def _add_documents(change: Change, step: StepRow, origin: Origin) -> None:
@@ -179,18 +181,17 @@ def _same(name: str) -> str:
 
 def _write(
     table: str, kinds: dict[str, str], changes: Sequence[tuple[int, Change, dict[str, Any]]]
-) -> None:
+) -> list[Check]:
     alike: dict[tuple[str, ...], list[dict[str, Any]]] = defaultdict(list)
     for row_id, change, was in changes:
         row = {"id": row_id, **change, **{f"was_{name}": value for name, value in was.items()}}
         alike[tuple(change)].append(row)
-    for names, rows in alike.items():
-        _update(table, kinds, names, rows)
+    return [_update(table, kinds, names, rows) for names, rows in alike.items()]
 
 
 def _update(
     table: str, kinds: dict[str, str], names: tuple[str, ...], rows: list[dict[str, Any]]
-) -> None:
+) -> Check:
     """Write rows that changed in the same columns."""
     first = rows[0]
     same = {name for name in first if name != "id" and _is_same(name, rows)}
@@ -209,7 +210,7 @@ def _update(
     where = " AND ".join(
         _same(name.removeprefix("was_")).format(f'v."{name}"') for name in conditions
     )
-    landed = sql.update(
+    landed = sql.send_update(
         table,
         varying,
         [{name: row[name] for name in varying} for row in rows],
@@ -220,9 +221,12 @@ def _update(
         same={name: (kinds[name], first[name]) for name in conditions if name in same},
         are_locked=True,
     )
-    if len(landed) != len(rows):
-        missing = {row["id"] for row in rows} - landed
-        raise LostRow(f"Rows {sorted(missing)} are not as they were read under their lock.")
+
+    def check() -> None:
+        if missing := {row["id"] for row in rows} - landed():
+            raise LostRow(f"Rows {sorted(missing)} are not as they were read under their lock.")
+
+    return check
 
 
 def _is_same(name: str, rows: list[dict[str, Any]]) -> bool:
@@ -233,7 +237,7 @@ def _is_same(name: str, rows: list[dict[str, Any]]) -> bool:
 def _lock(table: str, ids: list[int]) -> None:
     """Lock rows in primary-key order before any is written, so that no two sessions deadlock."""
     if sql.is_postgres():
-        sql.fetch(
+        sql.send(
             f"SELECT 1 FROM {table} t WHERE {sql.among('t.id')} ORDER BY t.id "
             + sql.lock_rows("t"),
             [sql.id_list(ids)],

@@ -1,0 +1,84 @@
+"""Statements that leave together: their order, their answers, and what goes wrong among them."""
+
+from typing import Any
+
+import pytest
+from django.db import IntegrityError, connection, transaction
+
+from tests.concurrency.test_races import on_postgres
+from tests.integration.test_store_settling import NOW, Toy, a_result, started
+from workers.store import settling, sql
+
+pytestmark = pytest.mark.django_db
+_HOLD = (
+    "INSERT INTO workers_hold (kind, name, reason, began_at, began_by, ended_by)"
+    " VALUES ('agent', %s, 'test', %s, 'somebody', '')"
+)
+
+
+def _hold(name: str) -> None:
+    sql.execute(_HOLD, [name, sql.instant_text(NOW)])
+
+
+def _held() -> list[str]:
+    return [name for (name,) in sql.fetch("SELECT name FROM workers_hold ORDER BY name")]
+
+
+def test_each_answer_is_of_its_moment() -> None:
+    count = "SELECT count(*) FROM workers_hold"
+
+    with sql.pipelined():
+        before = sql.send(count)
+        _hold("a")
+        after = sql.send(count)
+
+    assert (before(), after()) == ([(0,)], [(1,)])
+
+
+def test_what_goes_wrong_is_raised_and_takes_the_transaction_with_it() -> None:
+    with pytest.raises(IntegrityError), transaction.atomic():
+        _hold("a")
+        with sql.pipelined():
+            _hold("b")
+            _hold("b")
+            _hold("c")
+
+    assert _held() == []
+
+
+@on_postgres
+def test_an_exception_of_ours_is_not_covered_by_the_database_s() -> None:
+    class Ours(Exception):
+        pass
+
+    with pytest.raises(Ours), transaction.atomic(), sql.pipelined():
+        _hold("a")
+        _hold("a")
+        raise Ours
+
+    assert _held() == []
+
+
+def test_the_clock_can_be_asked_along() -> None:
+    with sql.pipelined():
+        clock, known = sql.send_clock(), sql.send_clock(NOW)
+
+    assert (clock() > NOW, known()) == (True, NOW)
+
+
+@on_postgres
+def test_a_settlement_waits_for_its_reads_and_once_for_all_its_writes(toy: Toy) -> None:
+    toy()
+    reply = a_result(started())
+    waited_for: list[str] = []
+
+    def look(execute: Any, statement: str, params: Any, many: bool, context: Any) -> Any:
+        if connection.connection.pgconn.pipeline_status == 0:
+            waited_for.append(statement.split()[0])
+        return execute(statement, params, many, context)
+
+    with connection.execute_wrapper(look):
+        assert settling.settle([reply], "scheduler", NOW).applied == 1
+
+    # Those of the test's own transaction; locks, reads and writes went along with one another.
+    assert waited_for == ["SAVEPOINT", "RELEASE"]
