@@ -118,7 +118,7 @@ class _Nudger:
 @cache
 def _nudger(pid: int) -> _Nudger:
     """Return the nudger of this process: a forked one has its parent's object and no thread."""
-    return _Nudger(nudge, 0.005)
+    return _Nudger(nudge, 0.02)
 
 
 @cache

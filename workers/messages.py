@@ -5,7 +5,8 @@ holds before doing anything.
 """
 
 import json
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, fields
 from typing import Any
 from uuid import UUID
 
@@ -45,7 +46,7 @@ class Request:
 
 
 #: What a request holds; newer code may say more, which older code leaves unread.
-_REQUEST_FIELDS = frozenset(field.name for field in fields(Request))
+_REQUEST_FIELDS = frozenset(one.name for one in fields(Request))
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,14 +97,16 @@ class Reply:
     fault: dict[str, Any] | None = None
     #: {"seconds", "question", "permission", "escalate_seconds", "is_asked_once"}.
     deferral: dict[str, Any] | None = None
+    #: Bytes of the result, where its sender knows them; they do not travel.
+    size: int = field(default=0, compare=False)
 
     @classmethod
     def of_deferral(cls, request: Request, deferral: dict[str, Any]) -> "Reply":
         return cls(request.step_id, request.claim_id, request.attempt, deferral=deferral)
 
     @classmethod
-    def of(cls, request: Request, result: dict[str, Any]) -> "Reply":
-        return cls(request.step_id, request.claim_id, request.attempt, result=result)
+    def of(cls, request: Request, result: dict[str, Any], size: int = 0) -> "Reply":
+        return cls(request.step_id, request.claim_id, request.attempt, result=result, size=size)
 
     @classmethod
     def of_fault(cls, request: Request, fault: Fault) -> "Reply":
@@ -197,10 +200,24 @@ def _check_version(body: Any) -> None:
 #: What an agent may answer at most, as JSON text.
 MAX_RESULT_BYTES = 262_144
 MAX_DEPTH = 32
+#: What payloads or results travel together at most, beyond the first: RabbitMQ 4 takes 16 MiB.
+MESSAGE_BYTES = 1_048_576
 
 
-def storable(result: Any) -> None:
-    """Raise ``MessageError`` unless a result can be stored in every database we run on."""
+def loads(sizes: Sequence[int]) -> Iterator[slice]:
+    """Yield which things of these sizes (bytes) go into one message, in their order."""
+    begin = total = 0
+    for place, size in enumerate(sizes):
+        if place > begin and total + size > MESSAGE_BYTES:
+            yield slice(begin, place)
+            begin, total = place, 0
+        total += size
+    if begin < len(sizes):
+        yield slice(begin, len(sizes))
+
+
+def storable(result: Any) -> int:
+    """Return a result's bytes as JSON; raise ``MessageError`` where a database cannot store it."""
     if not isinstance(result, dict):
         raise MessageError(f"An agent's result is a dict, not {type(result).__name__}.")
     try:
@@ -210,6 +227,7 @@ def storable(result: Any) -> None:
     if len(text) > MAX_RESULT_BYTES:
         raise MessageError(f"An agent's result has {len(text)} bytes; {MAX_RESULT_BYTES} may be.")
     _check_text(result, 0)
+    return len(text)
 
 
 def _is_whole(text: str) -> bool:

@@ -3,8 +3,10 @@
 import logging
 import os
 from collections.abc import Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
 from time import monotonic, sleep
 from uuid import uuid4
 
@@ -13,16 +15,18 @@ from django.db import InterfaceError, OperationalError, connection
 
 from workers import dispatch, registry
 from workers.agent import Agent, Call, Deadline, Deferred
+from workers.calls import Calls
+from workers.conf import sas
 from workers.effects import Effect
 from workers.exceptions import BrokerRefused, DeadlinePassed, Fault, Transient, Unavailable
 from workers.failpoints import around, durable
 from workers.identity import me
-from workers.messages import Bundle, Reply, Request, storable
+from workers.messages import Bundle, Reply, Request, loads, storable
 from workers.signals import block_soft_limit, soft_limit_masked
 from workers.store import claims, replies
 
-#: Calls that end within this time of each other leave in one message.
-GATHER_SECONDS = 0.005
+#: Time in which the first calls of a deep bundle must end for those behind them to begin here.
+QUICK_SECONDS = 0.025
 #: Time between two tries to file a reply.
 FILE_AGAIN_SECONDS = 0.5
 
@@ -48,11 +52,7 @@ def perform(bundle: Bundle) -> int:
         return sum(
             _perform_here(agent, request, bundle.timeout_seconds) for request in bundle.requests
         )
-    began = monotonic()
-    started = _start(bundle.requests, bundle.timeout_seconds)
-    if not started:
-        return 0
-    return _perform_side_by_side(agent, started, Deadline(bundle.timeout_seconds, began))
+    return _perform_side_by_side(agent, bundle)
 
 
 def _start(requests: Sequence[Request], timeout_seconds: float) -> list[Request]:
@@ -90,25 +90,55 @@ class _Threads:
 _threads = _Threads()
 
 
-def _perform_side_by_side(agent: Agent, requests: Sequence[Request], deadline: Deadline) -> int:
-    pool = _threads.get(len(requests))
-    running = {pool.submit(_call, agent, request, deadline): request for request in requests}
+def _perform_side_by_side(agent: Agent, bundle: Bundle) -> int:
+    """Run calls in threads: as many as go side by side, and those behind them where it is quick.
+
+    A call's time begins with its start, and none is to be used up by waiting for a thread.
+    """
+    width = agent.bundle_limit or int(sas.bundle_limit)
+    first, rest = bundle.requests[:width], bundle.requests[width:]
+    deadline = Deadline(bundle.timeout_seconds)
+    calls = _begin(agent, first, bundle.timeout_seconds, deadline, width)
     replied = 0
     try:
-        while running and deadline.remaining() > 0:
-            done, _ = wait(running, timeout=deadline.remaining(), return_when=FIRST_COMPLETED)
-            if done and len(done) < len(running):
-                done, _ = wait(running, timeout=min(GATHER_SECONDS, max(0, deadline.remaining())))
-            found = [future.result() for future in done]
-            for future in done:
-                del running[future]
-            replied += _reply(agent, [reply for reply in found if reply is not None], deadline)
+        if rest:
+            is_quick = calls.end_within(QUICK_SECONDS)
+            found = calls.take(0)
+            replied += _reply(agent, found, deadline)
+            if is_quick and all(reply.kind == "result" for reply in found):
+                calls = _begin(agent, rest, bundle.timeout_seconds, deadline, width)
+                if not calls.end_within(QUICK_SECONDS):
+                    # Not quick any more: from now on each has a thread of its own.
+                    calls.widen()
+            else:
+                _pass_on(bundle, rest, width)
+        while not calls.is_over and deadline.remaining() > 0:
+            replied += _reply(agent, calls.take(deadline.remaining()), deadline)
     except SoftTimeLimitExceeded:
-        log.warning("soft_limit_reached", extra={"agent": agent.name, "silent": len(running)})
-    if running:
+        log.warning("soft_limit_reached", extra={"agent": agent.name, "silent": calls.left})
+    if calls.left:
         _threads.drop()
-        _outstay(running, agent)
+        _outstay(calls, agent)
     return replied
+
+
+def _begin(
+    agent: Agent, requests: Sequence[Request], timeout_seconds: int, deadline: Deadline, width: int
+) -> Calls:
+    """Start claims, and the calls of those that still hold."""
+    started = _start(requests, timeout_seconds)
+    call = partial(_call, agent, deadline=deadline)
+    return Calls(_threads.get(len(started)), width, call, started)
+
+
+def _pass_on(bundle: Bundle, rest: Sequence[Request], width: int) -> None:
+    """Send what was not begun to whoever is free.  Refused, it is sent again like what is lost."""
+    with soft_limit_masked():
+        try:
+            for begin in range(0, len(rest), width):
+                dispatch.send_bundle(replace(bundle, requests=tuple(rest[begin : begin + width])))
+        except BrokerRefused as error:
+            log.warning("rest_refused", extra={"agent": bundle.agent, "reason": str(error)})
 
 
 def _perform_here(agent: Agent, request: Request, timeout_seconds: float) -> int:
@@ -118,28 +148,29 @@ def _perform_here(agent: Agent, request: Request, timeout_seconds: float) -> int
         return 0
     deadline = Deadline(timeout_seconds, began)
     try:
-        reply = _call(agent, request, deadline)
+        reply = _call(agent, request, deadline=deadline)
     except SoftTimeLimitExceeded:
         log.warning("soft_limit_reached", extra={"agent": agent.name, "silent": 1})
         return 0
     return _reply(agent, [reply] if reply is not None else [], deadline)
 
 
-def _outstay(running: dict[Future[Reply | None], Request], agent: Agent) -> None:
+def _outstay(calls: Calls, agent: Agent) -> None:
     """Keep the task's slot while calls run on past their deadline; say nothing for them.
 
     A client with a total deadline ends them at once.  One that has none keeps this child
     busy until the hard limit ends it, and with it the call.
     """
-    log.warning("deadline_passed", extra={"agent": agent.name, "calls": len(running)})
-    while any(not future.done() for future in running):
+    log.warning("deadline_passed", extra={"agent": agent.name, "calls": calls.left})
+    calls.give_up()
+    while calls.left:
         try:
-            wait(running, timeout=1)
+            calls.end_within(1)
         except SoftTimeLimitExceeded:
             sleep(0.05)
 
 
-def _call(agent: Agent, request: Request, deadline: Deadline) -> Reply | None:
+def _call(agent: Agent, request: Request, *, deadline: Deadline) -> Reply | None:
     """Call the agent once, in a thread; None: the deadline passed, be silent."""
     call = Call(
         request.subject, request.step, request.key, request.attempt, request.payload, deadline
@@ -172,8 +203,7 @@ def _ask(agent: Agent, request: Request, call: Call) -> Reply:
             found = agent.run(call) or {}
     if isinstance(found, Deferred):
         return Reply.of_deferral(request, found.to_wire())
-    storable(found)
-    return Reply.of(request, found)
+    return Reply.of(request, found, storable(found))
 
 
 def _file(reply: Reply, deadline: Deadline) -> bool:
@@ -191,18 +221,29 @@ def _file(reply: Reply, deadline: Deadline) -> bool:
 
 def _reply(agent: Agent, found: list[Reply], deadline: Deadline) -> int:
     """Hand replies to the Scheduler: as a message, or on their rows where that is not enough."""
+    count = len(found)
     if not found:
         return 0
     with soft_limit_masked():
         if agent.effect != Effect.UNSAFE:
-            try:
-                dispatch.send_replies(found)
-                return len(found)
-            except BrokerRefused as error:
-                log.warning("reply_refused", extra={"agent": agent.name, "reason": str(error)})
+            found = _unsent(agent, found)
+        if not found:
+            return count
         filed = sum(_file(reply, deadline) for reply in found)
         dispatch.nudge()
-    return filed
+    return count - len(found) + filed
+
+
+def _unsent(agent: Agent, found: list[Reply]) -> list[Reply]:
+    """Send replies as messages; return those that the broker did not take."""
+    sent = 0
+    try:
+        for part in loads([reply.size for reply in found]):
+            dispatch.send_replies(found[part])
+            sent = part.stop
+    except BrokerRefused as error:
+        log.warning("reply_refused", extra={"agent": agent.name, "reason": str(error)})
+    return found[sent:]
 
 
 def _perform_one_by_one(agent: Agent, bundle: Bundle) -> int:

@@ -20,7 +20,7 @@ from workers.conf import sas
 from workers.exceptions import BrokerRefused, UnknownAgent, UnknownWorkflow
 from workers.garbage import collected_later
 from workers.identity import me
-from workers.messages import Bundle, Reply, Request, storable
+from workers.messages import Bundle, Reply, Request, loads, storable
 from workers.store import claims, finding, flow, leases, replies, requests, settling, sinks
 
 log = logging.getLogger(__name__)
@@ -162,12 +162,10 @@ def send(taken: Sequence[claims.Claim]) -> int:
     handed: list[tuple[str | None, list[claims.Claim]]] = []
     refused: list[claims.Claim] = []
     refusing: set[str] = set()
-    # One claim is one message, however busy its agent is.
-    busy = flow.in_flight() if len(taken) > 1 else {}
     material = requests.material(taken)
     with publishing.batch() as unconfirmed:
         for group in _groups(taken):
-            for bundle_claims, bundle in _bundles(group, material, busy.get(group[0].agent, 0)):
+            for bundle_claims, bundle in _bundles(group, material):
                 if bundle.agent in refusing:
                     refused += bundle_claims
                     continue
@@ -211,12 +209,12 @@ def _groups(taken: Sequence[claims.Claim]) -> list[list[claims.Claim]]:
 
 
 def _bundles(
-    group: list[claims.Claim], material: requests.Material, in_flight: int = 0
+    group: list[claims.Claim], material: requests.Material
 ) -> Iterable[tuple[list[claims.Claim], Bundle]]:
     """Yield bundles: spread over the agent's slots first, then deeper, up to its limit.
 
-    ``in_flight`` counts what the agent has under way, this group included: where all slots are
-    busy, to spread a group would only make its bundles small, and those that follow from them.
+    Counted is all that the agent has under way, not this group alone: where all slots are busy,
+    to spread a group would only make its bundles small, and those that follow from them.
     """
     name, timeout = group[0].agent, group[0].timeout_seconds
     try:
@@ -230,14 +228,19 @@ def _bundles(
     elif agent.is_local:
         # They run one after another, and no message may be worked on for longer than this.
         limit = max(1, min(limit, LONGEST_BUNDLE_SECONDS // timeout))
-    waiting = max(len(group), in_flight)
-    depth = max(1, min(limit, -(-waiting // int(sas.agent_slots))))
+    waiting = max(len(group), *(claim.in_flight for claim in group))
+    share = -(-waiting // int(sas.agent_slots))
+    if share >= 2 * limit and not (agent.bundle_limit or agent.is_serial or agent.is_local):
+        # What is beyond the limit begins only where the first were quick.
+        limit = max(limit, int(sas.bundle_depth))
+    depth = max(1, min(limit, share))
     for part in _parts(group, depth):
         built = [(claim, _request(claim, material)) for claim in part]
-        kept = [(claim, request) for claim, request in built if request is not None]
-        if kept:
-            bundle = Bundle(name, timeout, tuple(request for _, request in kept))
-            yield [claim for claim, _ in kept], bundle
+        kept = [(claim, *made) for claim, made in built if made is not None]
+        for load in loads([size for _, _, size in kept]):
+            together = kept[load]
+            bundle = Bundle(name, timeout, tuple(request for _, request, _ in together))
+            yield [claim for claim, _, _ in together], bundle
 
 
 def _parts(group: Sequence[claims.Claim], depth: int) -> Iterable[Sequence[claims.Claim]]:
@@ -270,13 +273,16 @@ def _payload(
     return {**payload, "undoes": undone.key, "result": context.results.get(name)}
 
 
-def _request(claim: claims.Claim, material: requests.Material) -> Request | None:
-    """Build one request; None, and the step refused for good, when its builder fails."""
+def _request(claim: claims.Claim, material: requests.Material) -> tuple[Request, int] | None:
+    """Build one request, and say how many bytes its payload has.
+
+    None, and the step refused for good, when its builder fails.
+    """
     context = material.contexts[claim.process_id]
     undone = None if claim.undoes_id is None else material.undone[claim.undoes_id]
     try:
         payload = _payload(claim, context, undone)
-        storable(payload)
+        size = storable(payload)
     except UnknownWorkflow as error:
         _leave([claim], str(error))
         return None
@@ -290,7 +296,7 @@ def _request(claim: claims.Claim, material: requests.Material) -> Request | None
         reply = Reply(claim.step_id, claim.claim_id, claim.attempt, fault=fault)
         settle([reply])
         return None
-    return Request(
+    request = Request(
         step_id=claim.step_id,
         claim_id=claim.claim_id,
         attempt=claim.attempt,
@@ -300,3 +306,4 @@ def _request(claim: claims.Claim, material: requests.Material) -> Request | None
         payload=payload,
         in_doubt=claim.in_doubt,
     )
+    return request, size

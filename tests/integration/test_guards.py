@@ -152,7 +152,7 @@ class TestAgents:
         toy.script["toy.alpha"] = outlast
         request = Request(1, uuid4(), 1, "one", "Toy 1", "key", {})
 
-        assert runtime._call(registry.agent("toy.alpha"), request, deadline) is None
+        assert runtime._call(registry.agent("toy.alpha"), request, deadline=deadline) is None
 
 
 class Countdown(Deadline):

@@ -36,12 +36,13 @@ def test_each_answer_is_of_its_moment() -> None:
 
 
 def test_what_goes_wrong_is_raised_and_takes_the_transaction_with_it() -> None:
-    with pytest.raises(IntegrityError), transaction.atomic():
-        _hold("a")
-        with sql.pipelined():
-            _hold("b")
-            _hold("b")
-            _hold("c")
+    def write() -> None:
+        with transaction.atomic(), sql.pipelined():
+            for name in ("a", "b", "b", "c"):
+                _hold(name)
+
+    with pytest.raises(IntegrityError):
+        write()
 
     assert _held() == []
 
@@ -51,10 +52,14 @@ def test_an_exception_of_ours_is_not_covered_by_the_database_s() -> None:
     class Ours(Exception):
         pass
 
-    with pytest.raises(Ours), transaction.atomic(), sql.pipelined():
-        _hold("a")
-        _hold("a")
-        raise Ours
+    def write() -> None:
+        with transaction.atomic(), sql.pipelined():
+            _hold("a")
+            _hold("a")
+            raise Ours
+
+    with pytest.raises(Ours):
+        write()
 
     assert _held() == []
 
@@ -74,7 +79,7 @@ def test_a_settlement_waits_for_its_reads_and_once_for_all_its_writes(toy: Toy) 
 
     def look(execute: Any, statement: str, params: Any, many: bool, context: Any) -> Any:
         if connection.connection.pgconn.pipeline_status == 0:
-            waited_for.append(statement.split()[0])
+            waited_for.append(statement.split(maxsplit=1)[0])
         return execute(statement, params, many, context)
 
     with connection.execute_wrapper(look):

@@ -16,6 +16,7 @@ from tests.integration.conftest import only
 from tests.toyflow import agents as toy
 from workers import dispatch, runtime, scheduler, tasks
 from workers.agent import Call
+from workers.calls import Calls
 from workers.dispatch import nudge_later
 from workers.exceptions import Permanent, Transient, Unavailable
 from workers.messages import Bundle
@@ -161,7 +162,7 @@ def test_the_soft_limit_ends_the_waiting_and_sends_nothing_more(
 ) -> None:
     toy.script["toy.alpha"] = toy.sleeper(0.3)
     submitted()
-    real = runtime.wait
+    real = Calls.take
     struck = []
 
     def strike(*args: Any, **kwargs: Any) -> Any:
@@ -170,7 +171,7 @@ def test_the_soft_limit_ends_the_waiting_and_sends_nothing_more(
             raise SoftTimeLimitExceeded
         return real(*args, **kwargs)
 
-    monkeypatch.setattr(runtime, "wait", strike)
+    monkeypatch.setattr(Calls, "take", strike)
 
     assert runtime.perform(bundle_of(wire)) == 0
     assert wire.messages == []

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -36,9 +36,11 @@ class Claim:
     undoes_id: int | None = None
     #: An earlier claim ended without telling whether it had its effect.
     in_doubt: bool = False
+    #: What its agent has under way, this claim included; 0 where nobody counted.
+    in_flight: int = field(default=0, compare=False)
 
     @classmethod
-    def of(cls, step: StepRow) -> "Claim":
+    def of(cls, step: StepRow, in_flight: int) -> "Claim":
         assert step.claim_id is not None
         return cls(
             step_id=step.id,
@@ -52,14 +54,15 @@ class Claim:
             failure_count=step.failure_count,
             undoes_id=step.undoes_id,
             in_doubt=step.is_in_doubt,
+            in_flight=in_flight,
         )
 
     @classmethod
     def of_row(cls, row: Sequence[Any]) -> "Claim":
         """Return the claim in a row whose columns stand as the fields do; what follows is left."""
-        values = dict(zip((field.name for field in fields(cls)), row, strict=False))
+        values = dict(zip((one.name for one in fields(cls)), row, strict=False))
         values["claim_id"] = UUID(str(values["claim_id"]))
-        return cls(**values | {"in_doubt": bool(values["in_doubt"])})
+        return cls(**values | {"in_doubt": bool(values["in_doubt"]), "in_flight": 0})
 
 
 @collected_later
@@ -135,16 +138,16 @@ def take(
 ) -> list[Claim]:
     """Claim ready steps in memory while their agents have room, but for agents to ``leave``."""
     left = locked_flow.room()
-    claims: list[Claim] = []
+    taken: list[StepRow] = []
     for locked, step in ready:
         if step.agent in leave or locked.is_paused or step.name in locked_flow.held_steps:
             continue
         if left.get(step.agent, 0) > 0:
             left[step.agent] -= 1
             locked.claim(step, worker, sas.dispatch_allowance_seconds)
-            claims.append(Claim.of(step))
-    locked_flow.spend(Counter(claim.agent for claim in claims))
-    return claims
+            taken.append(step)
+    locked_flow.spend(Counter(step.agent for step in taken))
+    return [Claim.of(step, locked_flow.in_flight(step.agent)) for step in taken]
 
 
 def take_or_queue(

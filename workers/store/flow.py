@@ -77,6 +77,10 @@ class LockedFlow:
         """Return the agents whose rows are locked."""
         return set(self._windows)
 
+    def in_flight(self, agent: str) -> int:
+        """Return how many claims take up the agent's room, those of this transaction included."""
+        return self._in_flight[agent]
+
     def free(self, freed: Mapping[str, int]) -> None:
         """Give room back for claims that this transaction ends, whether written yet or not."""
         for agent in set(freed) & set(self._in_flight):
@@ -161,16 +165,6 @@ def alert_long_open(now: datetime) -> int:
         now,
     )
     return len(found)
-
-
-def in_flight() -> dict[str, int]:
-    """Count each agent's claims; those that wait for a callback take up no room."""
-    return dict(
-        sql.fetch(
-            "SELECT agent, count(*) FROM workers_step WHERE state = 'processing'"
-            " AND deferral IS NULL GROUP BY agent"
-        )
-    )
 
 
 def backlogged(agents: set[str], at: datetime) -> set[str]:
