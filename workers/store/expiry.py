@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from workers import answers
 from workers.conf import sas
 from workers.failpoints import around, durable
+from workers.garbage import collected_later
 from workers.locked import LockedProcess
 from workers.rows import StepRow
 from workers.states import StepState
@@ -23,6 +24,7 @@ class Expired:
     errors: int = 0
 
 
+@collected_later
 @rows.again_when_lost
 def expire(worker: str, now: datetime | None = None) -> Expired:
     """Take one batch of expired steps: pending again below the threshold, else error.
