@@ -105,7 +105,7 @@ def _perform_side_by_side(agent: Agent, bundle: Bundle) -> int:
             is_quick = calls.end_within(QUICK_SECONDS)
             found = calls.take(0)
             replied += _reply(agent, found, deadline)
-            if is_quick and all(reply.kind == "result" for reply in found):
+            if is_quick and all(reply.fault is None for reply in found):
                 calls = _begin(agent, rest, bundle.timeout_seconds, deadline, width)
                 if not calls.end_within(QUICK_SECONDS):
                     # Not quick any more: from now on each has a thread of its own.
