@@ -39,6 +39,8 @@ class Calls:
         self._lock = Lock()
         #: Rung at the end of each call; what has ended is counted above, and never by its rings.
         self._bell: SimpleQueue[None] = SimpleQueue()
+
+    def begin(self) -> None:
         self._bring_one()
 
     @property
@@ -58,7 +60,7 @@ class Calls:
         """
         if len(self._ended) == self._taken:
             self._wait_for_end(seconds)
-        self.end_within(min(GATHER_SECONDS, seconds))
+        self.wait_until_over(min(GATHER_SECONDS, seconds))
         found = self._ended[self._taken :]
         self._taken += len(found)
         for one in found:
@@ -66,7 +68,7 @@ class Calls:
                 raise one
         return [one for one in found if isinstance(one, Reply)]
 
-    def end_within(self, seconds: float) -> bool:
+    def wait_until_over(self, seconds: float) -> bool:
         """Wait until all calls have ended, for at most ``seconds``; say whether they have."""
         until = monotonic() + seconds
         while self.left and (rest := until - monotonic()) > 0:

@@ -204,7 +204,7 @@ MAX_DEPTH = 32
 MESSAGE_BYTES = 1_048_576
 
 
-def loads(sizes: Sequence[int]) -> Iterator[slice]:
+def parcels(sizes: Sequence[int]) -> Iterator[slice]:
     """Yield which things of these sizes (bytes) go into one message, in their order."""
     begin = total = 0
     for place, size in enumerate(sizes):

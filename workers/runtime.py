@@ -21,7 +21,7 @@ from workers.effects import Effect
 from workers.exceptions import BrokerRefused, DeadlinePassed, Fault, Transient, Unavailable
 from workers.failpoints import around, durable
 from workers.identity import me
-from workers.messages import Bundle, Reply, Request, loads, storable
+from workers.messages import Bundle, Reply, Request, parcels, storable
 from workers.signals import block_soft_limit, soft_limit_masked
 from workers.store import claims, replies
 
@@ -41,8 +41,8 @@ def perform(bundle: Bundle) -> int:
     """Run the claims of a bundle that still hold; return how many replied.
 
     A claim past its deadline replies nothing, sends nothing and writes nothing.  Raises
-    whatever the database raises when the claims could not be started: nothing was done then
-    and the message may be delivered again.
+    whatever the database raises when claims could not be started: of those nothing was done,
+    the others are started for good, and the message may be delivered again.
     """
     agent = registry.agent(bundle.agent)
     if agent.is_local:
@@ -93,21 +93,26 @@ _threads = _Threads()
 def _perform_side_by_side(agent: Agent, bundle: Bundle) -> int:
     """Run calls in threads: as many as go side by side, and those behind them where it is quick.
 
-    A call's time begins with its start, and none is to be used up by waiting for a thread.
+    No claim's time is to be used up by waiting for a thread, so none starts that would wait.
     """
     width = agent.bundle_limit or int(sas.bundle_limit)
     first, rest = bundle.requests[:width], bundle.requests[width:]
     deadline = Deadline(bundle.timeout_seconds)
-    calls = _begin(agent, first, bundle.timeout_seconds, deadline, width)
+    started = _start(first, bundle.timeout_seconds)
+    calls = _calls(agent, started, deadline, width)
     replied = 0
     try:
+        calls.begin()
         if rest:
-            is_quick = calls.end_within(QUICK_SECONDS)
+            calls.wait_until_over(QUICK_SECONDS)
             found = calls.take(0)
             replied += _reply(agent, found, deadline)
-            if is_quick and all(reply.fault is None for reply in found):
-                calls = _begin(agent, rest, bundle.timeout_seconds, deadline, width)
-                if not calls.end_within(QUICK_SECONDS):
+            is_quick = len(found) == len(started) > 0
+            is_well = is_quick and all(reply.fault is None for reply in found)
+            if is_well and deadline.remaining() > bundle.timeout_seconds / 2:
+                calls = _calls(agent, _start(rest, bundle.timeout_seconds), deadline, width)
+                calls.begin()
+                if not calls.wait_until_over(QUICK_SECONDS):
                     # Not quick any more: from now on each has a thread of its own.
                     calls.widen()
             else:
@@ -122,13 +127,10 @@ def _perform_side_by_side(agent: Agent, bundle: Bundle) -> int:
     return replied
 
 
-def _begin(
-    agent: Agent, requests: Sequence[Request], timeout_seconds: int, deadline: Deadline, width: int
-) -> Calls:
-    """Start claims, and the calls of those that still hold."""
-    started = _start(requests, timeout_seconds)
-    call = partial(_call, agent, deadline=deadline)
-    return Calls(_threads.get(len(started)), width, call, started)
+def _calls(agent: Agent, started: Sequence[Request], deadline: Deadline, width: int) -> Calls:
+    return Calls(
+        _threads.get(len(started)), width, partial(_call, agent, deadline=deadline), started
+    )
 
 
 def _pass_on(bundle: Bundle, rest: Sequence[Request], width: int) -> None:
@@ -165,7 +167,7 @@ def _outstay(calls: Calls, agent: Agent) -> None:
     calls.give_up()
     while calls.left:
         try:
-            calls.end_within(1)
+            calls.wait_until_over(1)
         except SoftTimeLimitExceeded:
             sleep(0.05)
 
@@ -238,7 +240,7 @@ def _unsent(agent: Agent, found: list[Reply]) -> list[Reply]:
     """Send replies as messages; return those that the broker did not take."""
     sent = 0
     try:
-        for part in loads([reply.size for reply in found]):
+        for part in parcels([reply.size for reply in found]):
             dispatch.send_replies(found[part])
             sent = part.stop
     except BrokerRefused as error:

@@ -20,7 +20,7 @@ from workers.conf import sas
 from workers.exceptions import BrokerRefused, UnknownAgent, UnknownWorkflow
 from workers.garbage import collected_later
 from workers.identity import me
-from workers.messages import Bundle, Reply, Request, loads, storable
+from workers.messages import Bundle, Reply, Request, parcels, storable
 from workers.store import claims, finding, flow, leases, replies, requests, settling, sinks
 
 log = logging.getLogger(__name__)
@@ -228,8 +228,8 @@ def _bundles(
     elif agent.is_local:
         # They run one after another, and no message may be worked on for longer than this.
         limit = max(1, min(limit, LONGEST_BUNDLE_SECONDS // timeout))
-    waiting = max(len(group), *(claim.in_flight for claim in group))
-    share = -(-waiting // int(sas.agent_slots))
+    under_way = max(len(group), *(claim.in_flight for claim in group))
+    share = -(-under_way // int(sas.agent_slots))
     if share >= 2 * limit and not (agent.bundle_limit or agent.is_serial or agent.is_local):
         # What is beyond the limit begins only where the first were quick.
         limit = max(limit, int(sas.bundle_depth))
@@ -237,8 +237,8 @@ def _bundles(
     for part in _parts(group, depth):
         built = [(claim, _request(claim, material)) for claim in part]
         kept = [(claim, *made) for claim, made in built if made is not None]
-        for load in loads([size for _, _, size in kept]):
-            together = kept[load]
+        for parcel in parcels([size for _, _, size in kept]):
+            together = kept[parcel]
             bundle = Bundle(name, timeout, tuple(request for _, request, _ in together))
             yield [claim for claim, _, _ in together], bundle
 

@@ -177,17 +177,18 @@ def test_without_the_process_lock_the_join_would_be_lost(monkeypatch: pytest.Mon
     process, (left, right) = two_branches_about_to_finish()
     monkeypatch.setattr(sql, "lock_rows", lambda *args, **kwargs: "")
     # The process row's own sequence would be written by both, too.
-    monkeypatch.setattr(writing, "processes", lambda lockeds: None)
+    monkeypatch.setattr(writing, "processes", lambda lockeds: [])
     monkeypatch.setattr("workers.store.journal.write", lambda entries, at: None)
 
     with meeting_before_the_write(monkeypatch, 2):
-        race(
+        results = race(
             [
                 lambda: settling.settle([left], "a", NOW),
                 lambda: settling.settle([right], "b", NOW),
             ]
         )
 
+    assert [result.applied for result in results] == [1, 1]
     assert only(process, "bottom").state == "waiting"
 
 

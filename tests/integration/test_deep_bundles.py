@@ -9,11 +9,12 @@ import pytest
 from tests.integration.test_runtime import replies_on
 from tests.toyflow import agents as toy
 from workers import dispatch, registry, runtime, scheduler
-from workers.agent import Call
+from workers.agent import Call, Deadline
 from workers.exceptions import Transient
-from workers.messages import MESSAGE_BYTES, Bundle, loads
+from workers.messages import MESSAGE_BYTES, Bundle, parcels
 from workers.models import Step
 from workers.rows import NewProcess
+from workers.store import claims
 from workers.submission import submit_many
 from workers.testing import Wire
 
@@ -146,17 +147,47 @@ def test_calls_that_are_slow_all_of_a_sudden_do_not_wait_for_a_thread(
 
     assert runtime.perform(bundle) == 16
 
+    assert [reply for reply in replies_on(wire) if "fault" in reply] == []
     assert len(replies_on(wire)) == 16
 
 
 def test_claims_that_do_not_hold_any_more_are_left_out_of_both_parts(wire: Wire) -> None:
     (bundle,) = bundles(wire, 16)
-    gone = [bundle.requests[place].step_id for place in (0, 1, 2, 3, 15)]
+    gone = [bundle.requests[place].step_id for place in (1, 2, 15)]
     Step.objects.filter(pk__in=gone).update(claim_id="0" * 32)
 
-    assert runtime.perform(bundle) == 11
+    assert runtime.perform(bundle) == 13
 
     assert {reply["step_id"] for reply in replies_on(wire)}.isdisjoint(gone)
+
+
+def test_where_nothing_of_the_first_part_was_called_nothing_is_proved(wire: Wire) -> None:
+    """As when the message comes a second time, and another delivery works on the first part."""
+    (bundle,) = bundles(wire, 8)
+    gone = [request.step_id for request in bundle.requests[:4]]
+    Step.objects.filter(pk__in=gone).update(claim_id="0" * 32)
+
+    assert runtime.perform(bundle) == 0
+
+    assert (started(), sizes(wire)) == (0, [4])
+
+
+def test_what_has_little_time_left_is_not_begun(
+    wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (bundle,) = bundles(wire, 8)
+    real = claims.start
+
+    def hang(*args: Any, **options: Any) -> set[int]:
+        # As a start does that waits for a lock, on the worker's clock.
+        monkeypatch.setattr(Deadline, "remaining", lambda deadline: 14.0)
+        return real(*args, **options)
+
+    monkeypatch.setattr(claims, "start", hang)
+
+    assert runtime.perform(bundle) == 4
+
+    assert (started(), sizes(wire)) == (4, [4])
 
 
 def test_messages_do_not_grow_with_their_payloads(wire: Wire) -> None:
@@ -170,12 +201,13 @@ def test_messages_do_not_grow_with_their_payloads(wire: Wire) -> None:
 
 def test_replies_do_not_grow_with_their_results(wire: Wire) -> None:
     toy.script["toy.alpha"] = lambda call: {"note": "x" * 250_000}
-    (bundle,) = bundles(wire, 8)
+    (bundle,) = bundles(wire, 16)
 
-    assert runtime.perform(bundle) == 8
+    assert runtime.perform(bundle) == 16
 
-    assert max(len(sent.body[0]["replies"]) for sent in wire.of(dispatch.SETTLE)) <= 4
-    assert len(replies_on(wire)) == 8
+    # Those behind the first four are twelve, and would be one message.
+    assert max(len(sent.body[0]["replies"]) for sent in wire.of(dispatch.SETTLE)) == 4
+    assert len(replies_on(wire)) == 16
 
 
 @pytest.mark.parametrize(
@@ -189,4 +221,4 @@ def test_replies_do_not_grow_with_their_results(wire: Wire) -> None:
     ],
 )
 def test_what_goes_into_one_message(given: list[int], together: list[int]) -> None:
-    assert [len(given[part]) for part in loads(given)] == together
+    assert [len(given[part]) for part in parcels(given)] == together

@@ -72,7 +72,7 @@ def test_the_clock_can_be_asked_along() -> None:
 
 
 @on_postgres
-def test_a_settlement_waits_for_its_reads_and_once_for_all_its_writes(toy: Toy) -> None:
+def test_no_statement_of_a_settlement_is_sent_alone(toy: Toy) -> None:
     toy()
     reply = a_result(started())
     waited_for: list[str] = []

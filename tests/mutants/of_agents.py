@@ -42,6 +42,22 @@ MUTANTS = (
         (_RUNTIME, _GUARDS),
     ),
     Mutant(
+        "only behind quick calls",
+        "workers/runtime.py",
+        "if is_well and deadline.remaining() > bundle.timeout_seconds / 2:",
+        "if True:",
+        "Claims use up their time waiting for a thread behind slow calls.",
+        ("tests/integration/test_deep_bundles.py",),
+    ),
+    Mutant(
+        "messages are cut by size",
+        "workers/messages.py",
+        "if place > begin and total + size > MESSAGE_BYTES:",
+        "if False:",
+        "Large payloads make one message that no broker takes.",
+        ("tests/integration/test_deep_bundles.py",),
+    ),
+    Mutant(
         "longest message of a local agent",
         "workers/scheduler.py",
         "limit = max(1, min(limit, LONGEST_BUNDLE_SECONDS // timeout))",

@@ -99,6 +99,15 @@ MUTANTS = (
         POSTGRESQL,
     ),
     Mutant(
+        "rows are as they were read",
+        "workers/store/rows.py",
+        "    for check in checks:\n        check()",
+        "    del checks",
+        "What an agent wrote in the meantime is decided over.",
+        (f"{_RACES}::test_a_start_and_a_hand_back_have_one_winner",),
+        POSTGRESQL,
+    ),
+    Mutant(
         "again when lost",
         "workers/store/rows.py",
         "            except LostRow:\n                continue",

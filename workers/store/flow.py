@@ -48,7 +48,7 @@ class LockedFlow:
         if names:
             with sql.pipelined():
                 locked, look, holding = _lock(names), _look(names, now), holds.send_current()
-                found, looked, held = locked(), look(), holding()
+            found, looked, held = locked(), look(), holding()
         self._windows = {row[0]: row[1] for row in found}
         self._breakers = {
             row[0]: Breaker(row[2], sql.instant(row[3]), sql.instant(row[4]), row[5])

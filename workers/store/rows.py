@@ -114,7 +114,7 @@ def _lock(
             f"SELECT {_STEP_SELECT} FROM {steps} ORDER BY t.process_id, t.position",
             [sql.id_list(ids)],
         )
-        processes, at, step_rows = found(), moment(), read()
+    processes, at, step_rows = found(), moment(), read()
     is_postgres = sql.is_postgres()
     lockeds = {}
     for values in _read(processes, _fixes(ProcessRow, is_postgres)):
@@ -145,8 +145,8 @@ def write(lockeds: Sequence[LockedProcess]) -> None:
         journal.write([entry for locked in lockeds for entry in locked.entries], lockeds[0].now)
         alerts.write([call for locked in lockeds for call in locked.alerts], lockeds[0].now)
         sinks.announce([locked for locked in lockeds if locked.has_news])
-        for check in checks:
-            check()
+    for check in checks:
+        check()
 
 
 def make_planned(lockeds: Sequence[LockedProcess]) -> None:

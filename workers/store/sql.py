@@ -221,9 +221,9 @@ def pipelined() -> Iterator[None]:
     """Send the statements of a block without waiting for what each comes to.
 
     A transaction's statements that need nothing of one another take one round trip then, and
-    the server works on one while the next is put together.  They run in their order.  What
-    went wrong is raised where an answer is read, or at the end of the block: read answers in
-    the order in which the statements were sent.  Where the database or its library has no
+    the server works on one while the next is put together.  They run in their order, and the
+    end of the block waits for all of them: read their answers after it.  What went wrong first
+    is raised there, and nothing after it was done.  Where the database or its library has no
     such mode, each statement is waited for.
     """
     if not (is_postgres() and _has_pipelines()):
@@ -248,7 +248,7 @@ def _is_pipelined() -> bool:
 def send(statement: str, params: Sequence[Any] = ()) -> Answer:
     """Run a statement that answers with rows; return how to read them.
 
-    In a ``pipelined`` block it is only sent, and waited for when they are read.
+    In a ``pipelined`` block it is only sent; to read them there has the block wait twice.
     """
     cursor = connection.cursor()
     if is_postgres():
@@ -274,9 +274,16 @@ def execute(statement: str, params: Sequence[Any] = ()) -> int:
         return int(cursor.rowcount)
 
 
-def update(table: str, *args: Any, **options: Any) -> set[int]:
+def update(
+    table: str,
+    columns: Mapping[str, str],
+    rows: Sequence[Mapping[str, Any]],
+    assign: str,
+    where: str,
+    **options: Any,
+) -> set[int]:
     """Update rows as ``send_update`` does; return the ids that landed."""
-    return send_update(table, *args, **options)()
+    return send_update(table, columns, rows, assign, where, **options)()
 
 
 def send_update(

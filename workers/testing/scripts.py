@@ -2,10 +2,10 @@
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from workers import registry, runtime
@@ -171,22 +171,15 @@ def _player(
     return play
 
 
-class _Made(Future[Any]):
-    """A call that is over.  The runtime keeps calls in sets: the hash has them come in order."""
-
-    def __init__(self, place: int) -> None:
-        super().__init__()
-        self._place = place
-
-    def __hash__(self) -> int:
-        return self._place
-
-
 class _OneByOne:
-    """Stands in for the runtime's threads: a call is over when it has been submitted."""
+    """Stands in for the runtime's threads: a call is over when it has been submitted.
+
+    What a call submits itself waits for its end, so that calls come in their order.
+    """
 
     def __init__(self) -> None:
-        self._made = 0
+        self._waiting: deque[Callable[[], Any]] = deque()
+        self._is_busy = False
 
     def get(self, wanted: int) -> "_OneByOne":
         return _OneByOne()
@@ -194,8 +187,13 @@ class _OneByOne:
     def drop(self) -> None:
         pass
 
-    def submit(self, function: Callable[..., Any], *args: Any) -> Future[Any]:
-        future = _Made(self._made)
-        self._made += 1
-        future.set_result(function(*args))
-        return future
+    def submit(self, function: Callable[..., Any], *args: Any) -> None:
+        self._waiting.append(partial(function, *args))
+        if self._is_busy:
+            return
+        self._is_busy = True
+        try:
+            while self._waiting:
+                self._waiting.popleft()()
+        finally:
+            self._is_busy = False

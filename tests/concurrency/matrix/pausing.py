@@ -30,6 +30,9 @@ class Gate:
         result = execute(text, *words)
         self.statements.append(str(text))
         if len(self.statements) == self._after:
+            if pipeline := getattr(connection.connection, "_pipeline", None):
+                # Else it is only sent by now, and has taken no lock.
+                pipeline.sync()
             self.is_reached.set()
             self._opened.wait(LONGEST_SECONDS)
         return result
