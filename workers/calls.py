@@ -41,6 +41,7 @@ class Calls:
         self._bell: SimpleQueue[None] = SimpleQueue()
 
     def begin(self) -> None:
+        """Bring in the first thread; it brings in the others."""
         self._bring_one()
 
     @property

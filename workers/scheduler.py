@@ -222,15 +222,15 @@ def _bundles(
     except UnknownAgent as error:
         _leave(group, str(error))
         return
+    under_way = max(len(group), *(claim.in_flight for claim in group))
+    share = -(-under_way // int(sas.agent_slots))
     limit = agent.bundle_limit or int(sas.bundle_limit)
     if agent.is_serial:
         limit = 1
     elif agent.is_local:
         # They run one after another, and no message may be worked on for longer than this.
         limit = max(1, min(limit, LONGEST_BUNDLE_SECONDS // timeout))
-    under_way = max(len(group), *(claim.in_flight for claim in group))
-    share = -(-under_way // int(sas.agent_slots))
-    if share >= 2 * limit and not (agent.bundle_limit or agent.is_serial or agent.is_local):
+    elif agent.bundle_limit is None and share >= 2 * limit:
         # What is beyond the limit begins only where the first were quick.
         limit = max(limit, int(sas.bundle_depth))
     depth = max(1, min(limit, share))

@@ -59,10 +59,10 @@ class Claim:
 
     @classmethod
     def of_row(cls, row: Sequence[Any]) -> "Claim":
-        """Return the claim in a row whose columns stand as the fields do; what follows is left."""
-        values = dict(zip((one.name for one in fields(cls)), row, strict=False))
+        """Return the claim in a row whose columns stand as the fields do, but for the last one."""
+        values = dict(zip((one.name for one in fields(cls)[:-1]), row, strict=True))
         values["claim_id"] = UUID(str(values["claim_id"]))
-        return cls(**values | {"in_doubt": bool(values["in_doubt"]), "in_flight": 0})
+        return cls(**values | {"in_doubt": bool(values["in_doubt"])})
 
 
 @collected_later
@@ -248,7 +248,7 @@ def lost(worker: str, now: datetime | None = None) -> list[Claim]:
             " ORDER BY t.id LIMIT %s " + sql.lock_rows("p, t", skip_locked=True),
             [sql.instant_text(at), int(sas.claim_batch)],
         )
-        claims = [Claim.of_row(row) for row in found]
+        claims = [Claim.of_row(row[:-1]) for row in found]
         again = [
             {"id": row[0], "lost_count": row[-1] + 1, "dispatch_by": at + _allowance(row[-1] + 1)}
             for row in found
