@@ -33,11 +33,12 @@ class durable(Atomic):  # noqa: N801 (used like `atomic`)
     """Make what a block writes durable together or not at all: ``atomic``, with three points.
 
     ``NAME:before`` nothing is written, ``NAME:written`` nothing is committed, ``NAME:after``
-    all of it is.  Inside another transaction it is a savepoint and the last means nothing yet.
+    all of it is.  Inside another transaction it is a savepoint and the last means nothing yet;
+    without ``savepoint`` it is part of that transaction, which its failure rolls back.
     """
 
-    def __init__(self, name: str) -> None:
-        super().__init__(using=None, savepoint=True, durable=False)
+    def __init__(self, name: str, *, savepoint: bool = True) -> None:
+        super().__init__(using=None, savepoint=savepoint, durable=False)
         self._name = name
 
     def __enter__(self) -> None:

@@ -13,7 +13,7 @@ from workers.effects import Effect
 from workers.failpoints import durable
 from workers.models import Process
 from workers.rows import NewProcess, NewSink
-from workers.store import submitting
+from workers.store import sql, submitting
 from workers.workflow import Fallback, StepSpec, Workflow
 
 
@@ -33,9 +33,11 @@ def submit(
     """Accept one run of a workflow: the newest version, unless one is named.
 
     Call it inside the transaction that makes what the process is about (``atomic``): then
-    both exist or neither.  The process is durable once that transaction commits, whatever
-    state the broker is in.  ``input`` is JSON and becomes the snapshot that agents work
-    from.  Raises ``UnknownWorkflow``, and ``ValueError`` for a priority below 0.
+    both exist or neither, for what the database refuses in here rolls that transaction back.
+    The process is durable once that transaction commits, whatever state the broker is in.
+    ``input`` is JSON and becomes the snapshot that agents work from.  Raises
+    ``UnknownWorkflow``, ``ValueError`` for a priority below 0, and ``ValueError`` or
+    ``TypeError`` for an input that is no JSON, all before anything is written.
 
     ``lane`` names whose process it is: many of one lane do not hold up a few of another.
     Each level of ``priority`` is worth a head start of ``SAS_PRIORITY_SECONDS``.
@@ -64,8 +66,10 @@ def submit_many(
             raise ValueError(
                 f"priority is {one.priority}. Give 0 or more: the others come after it."
             )
+        # What is no JSON is refused before anything is written: the transaction is as it was.
+        sql.encode_document(one.input)
     definition = registry.workflow(workflow, version)
-    with durable("submission.submit"):
+    with durable("submission.submit", savepoint=False):
         made = submitting.submit(_completed(definition), wanted, actor=actor, now=now)
         transaction.on_commit(dispatch.nudge_later, robust=True)
     return made

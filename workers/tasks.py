@@ -8,9 +8,9 @@ from typing import Any
 
 from celery import shared_task
 from celery.exceptions import Reject
-from django.db import InterfaceError, OperationalError, close_old_connections
+from django.db import InterfaceError, OperationalError
 
-from workers import desk, dispatch, retention, runtime, scheduler, supervisor
+from workers import connections, desk, dispatch, retention, runtime, scheduler, supervisor
 from workers.conf import sas
 from workers.exceptions import MessageError, UnknownAgent
 from workers.messages import Bundle, Reply, replies_from_wire
@@ -25,9 +25,9 @@ DATABASE_PAUSE_SECONDS = 1.0
 @shared_task(name=dispatch.RUN_BUNDLE, acks_late=True, ignore_result=True)
 def run_bundle(body: Any) -> None:
     """Agent: run the claims of one message."""
-    close_old_connections()
     try:
-        run_bundle_now(body)
+        with connections.kept():
+            run_bundle_now(body)
     except (OperationalError, InterfaceError) as error:
         raise _again(error) from error
 
@@ -44,9 +44,8 @@ def run_bundle_now(body: Any) -> None:
 @shared_task(name=dispatch.SETTLE, acks_late=True, ignore_result=True)
 def settle(body: Any) -> None:
     """Scheduler: apply the replies of this message and of those that wait behind it."""
-    close_old_connections()
     try:
-        with waiting(dispatch.REPLY_QUEUE, int(sas.settle_batch)) as siblings:
+        with connections.kept(), waiting(dispatch.REPLY_QUEUE, int(sas.settle_batch)) as siblings:
             settle_now(body, *(wire for (wire,) in siblings))
     except (OperationalError, InterfaceError) as error:
         raise _again(error) from error
@@ -63,7 +62,6 @@ def settle_now(*bodies: Any) -> None:
 @shared_task(name=dispatch.ADVANCE, acks_late=True, ignore_result=True)
 def advance() -> None:
     """Scheduler: carry on what the rows say can be carried on; one look serves every nudge."""
-    close_old_connections()
     with waiting(dispatch.SCHEDULER_QUEUE, 1000):
         pass
     with _left_to_the_next():
@@ -73,7 +71,6 @@ def advance() -> None:
 @shared_task(name=dispatch.SWEEP, acks_late=True, ignore_result=True)
 def sweep() -> None:
     """Supervisor: sweep for expired steps."""
-    close_old_connections()
     with _left_to_the_next():
         supervisor.sweep()
 
@@ -81,7 +78,6 @@ def sweep() -> None:
 @shared_task(name=retention.PRUNE, acks_late=True, ignore_result=True)
 def prune() -> None:
     """Retention: prune what is over for long, for a few seconds at most."""
-    close_old_connections()
     with _left_to_the_next():
         retention.prune()
 
@@ -98,7 +94,8 @@ def report() -> None:
 def _left_to_the_next() -> Iterator[None]:
     """Leave a look to the next one where the database is away: the timers ask again."""
     try:
-        yield
+        with connections.kept():
+            yield
     except (OperationalError, InterfaceError) as error:
         log.warning("database_away", extra={"reason": str(error)[:200]})
 

@@ -323,10 +323,10 @@ def test_a_batch_out_of_bounds_is_refused(batch: str) -> None:
 
 
 def test_the_periodic_task_prunes(ended: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from workers import tasks
+    from workers import connections, tasks
 
     # It would close the connection of the test, and with it the test's transaction.
-    monkeypatch.setattr(tasks, "close_old_connections", lambda: None)
+    monkeypatch.setattr(connections, "close_old_connections", lambda: None)
     ended(finished_at=NOW - timedelta(days=3650))
 
     tasks.prune()

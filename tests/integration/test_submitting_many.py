@@ -4,7 +4,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
+from django.db.transaction import TransactionManagementError
 from django.test.utils import CaptureQueriesContext
 
 from workers.models import Journal, Process, Sink, Step
@@ -97,10 +98,33 @@ def test_what_fails_after_the_first_rows_leaves_none(monkeypatch: pytest.MonkeyP
         raise RuntimeError("the disk is full")
 
     monkeypatch.setattr("workers.store.journal.write", fail)
-    with pytest.raises(RuntimeError, match="the disk is full"):
+    with pytest.raises(RuntimeError, match="the disk is full"), transaction.atomic():
         submit_many("toy_line", [NewProcess("Toy", {})], now=NOW)
 
     assert (Process.objects.count(), Step.objects.count()) == (0, 0)
+
+
+def test_what_fails_takes_the_callers_transaction_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*args: Any) -> None:
+        raise RuntimeError("the disk is full")
+
+    monkeypatch.setattr("workers.store.journal.write", fail)
+    with transaction.atomic():
+        with pytest.raises(RuntimeError, match="the disk is full"):
+            submit_many("toy_line", [NewProcess("Mine", {})], now=NOW)
+        with pytest.raises(TransactionManagementError):
+            Process.objects.exists()
+
+    assert Process.objects.count() == 0
+
+
+def test_what_is_refused_leaves_the_callers_transaction_as_it_was() -> None:
+    with transaction.atomic():
+        submit_many("toy_line", [NewProcess("Mine", {})], now=NOW)
+        with pytest.raises(ValueError, match="float"):
+            submit_many("toy_line", [NewProcess("Mine", {"n": float("nan")})], now=NOW)
+
+    assert Process.objects.count() == 1
 
 
 def test_none_are_none() -> None:

@@ -27,7 +27,9 @@ _POSTGRES_TYPES = {
 }
 
 
+@cache
 def is_postgres() -> bool:
+    # Asked several times for each statement, of a proxy that looks for the thread's connection.
     return connection.vendor == "postgresql"
 
 

@@ -28,26 +28,18 @@ def submit(
     """
     if not wanted:
         return []
-    at = sql.read_clock(now)
+    with sql.pipelined():
+        # Where it is the transaction's first, its beginning leaves with it.
+        moment = sql.send_clock(now)
+    at = moment()
     made = [
         _process(workflow, one, turn, at)
         for one, turn in zip(wanted, _turns(wanted, at), strict=True)
     ]
     inserting.processes(made)
-    inserting.steps(made, [_step(n, spec, at) for n, spec in enumerate(workflow.steps)])
-    journal.write(
-        [
-            Entry(
-                process_id=process.pk,
-                event="submitted",
-                actor=actor,
-                after=ProcessState.PENDING,
-                sequence=1,
-            )
-            for process in made
-        ],
-        at,
-    )
+    with sql.pipelined():
+        inserting.steps(made, [_step(n, spec, at) for n, spec in enumerate(workflow.steps)])
+        journal.write([_submitted(process, actor) for process in made], at)
     sinks.make(
         [
             (process.pk, sink)
@@ -80,6 +72,16 @@ def _process(workflow: Workflow, one: NewProcess, turn: datetime, at: datetime) 
         on_deadline=workflow.on_deadline,
         editable=list(workflow.editable),
         created_at=at,
+    )
+
+
+def _submitted(process: Process, actor: str) -> Entry:
+    return Entry(
+        process_id=process.pk,
+        event="submitted",
+        actor=actor,
+        after=ProcessState.PENDING,
+        sequence=1,
     )
 
 

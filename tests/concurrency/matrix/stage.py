@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.apps import apps
-from django.db import connection
+from django.db import transaction
 
 from workers.store import sql
 
@@ -34,16 +34,12 @@ def kept() -> Rows:
 
 def put_back(rows: Rows) -> None:
     """Make the tables what they were."""
-    statements, params = [], []
-    for table, found in rows.items():
-        statements.append(f"DELETE FROM {table}")
-        if found != "[]":
-            statements.append(
-                f"INSERT INTO {table} SELECT * FROM jsonb_populate_recordset(NULL::{table}, %s)"
-            )
-            params.append(found)
-    with connection.cursor() as cursor:
-        cursor.execute("BEGIN; " + "; ".join(statements) + "; COMMIT", params)
+    with transaction.atomic(), sql.pipelined():
+        for table, found in rows.items():
+            sql.execute(f"DELETE FROM {table}")
+            if found != "[]":
+                made = f"jsonb_populate_recordset(NULL::{table}, %s)"
+                sql.execute(f"INSERT INTO {table} SELECT * FROM {made}", [found])
 
 
 def picture(rows: Rows) -> Picture:
