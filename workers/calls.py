@@ -10,8 +10,10 @@ from time import monotonic
 
 from workers.messages import Reply, Request
 
-#: Calls that end within this time of each other are answered together.
-GATHER_SECONDS = 0.005
+#: Calls that end within this time of each other are answered together: at least so long, else a
+#: share of what they took, at most so long.  What is answered alone becomes a bundle of its own,
+#: and a bundle of two keeps a process for as long as one of twenty.
+GATHER_SECONDS, GATHER_SHARE, MOST_GATHER_SECONDS = 0.005, 0.5, 0.025
 
 
 class Calls:
@@ -37,6 +39,7 @@ class Calls:
         self._threads = 0
         self._is_one_coming = False
         self._lock = Lock()
+        self._began = monotonic()
         #: Rung at the end of each call; what has ended is counted above, and never by its rings.
         self._bell: SimpleQueue[None] = SimpleQueue()
 
@@ -61,7 +64,9 @@ class Calls:
         """
         if len(self._ended) == self._taken:
             self._wait_for_end(seconds)
-        self.wait_until_over(min(GATHER_SECONDS, seconds))
+        share = GATHER_SHARE * (monotonic() - self._began)
+        gather = max(GATHER_SECONDS, min(share, MOST_GATHER_SECONDS))
+        self.wait_until_over(min(gather, seconds))
         found = self._ended[self._taken :]
         self._taken += len(found)
         for one in found:
