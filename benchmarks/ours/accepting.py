@@ -122,6 +122,7 @@ def _post(port: int, token: str, orders: int) -> None:
         headers = {
             "Authorization": f"Bearer {token}",
             "Content-Type": "application/json",
+            "X-Forwarded-Proto": "https",
             "Idempotency-Key": uuid.uuid4().hex,
         }
         line.request("POST", "/api/v1/orders", body, headers)
