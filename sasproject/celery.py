@@ -15,7 +15,7 @@ redis_transport.install()
 app = Celery("sasproject", amqp="sasproject.queues:AMQP")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 # Celery's Django fix-up would close the database connection around every task, whatever
-# CONN_MAX_AGE says; that costs about 80 % of the throughput.  Our tasks check theirs.
+# CONN_MAX_AGE says; that costs about 80 % of the throughput.  Ours look at theirs themselves.
 app.conf["CELERY_DB_REUSE_MAX"] = 1_000_000
 app.autodiscover_tasks()
 

@@ -12,9 +12,7 @@ def configure(url: str) -> dict[str, Any]:
 
     SQLite needs WAL *and* IMMEDIATE: with one of them alone, concurrent writers meet
     "database is locked".  PostgreSQL gets limits, so that a frozen process cannot hold
-    row locks for ever and a dead server is noticed within seconds.  Its statements are
-    parsed and planned once for a connection; ``?server_side_binding=0`` leaves that out,
-    for a PgBouncer that does not know of prepared statements.
+    row locks for ever and a dead server is noticed within seconds.
     """
     config: dict[str, Any] = dict(environ.Env.db_url_config(url))
     options: dict[str, Any] = config.setdefault("OPTIONS", {})
@@ -27,16 +25,13 @@ def configure(url: str) -> dict[str, Any]:
         options.setdefault("keepalives_idle", 30)
         options.setdefault("keepalives_interval", 10)
         options.setdefault("keepalives_count", 3)
-        if options.setdefault("server_side_binding", True):
-            # psycopg's own default, which Django takes away: from its sixth time on.
-            options.setdefault("prepare_threshold", 5)
         options.setdefault(
             "options",
             "-c statement_timeout=15000 -c lock_timeout=5000"
             " -c idle_in_transaction_session_timeout=30000",
         )
-    # Workers keep their connection between tasks; the health check replaces one that
-    # died or that a time limit left unusable.
+    # Workers keep their connection between tasks (``workers.connections``), web threads
+    # between requests; the health check replaces one that died.
     config.setdefault("CONN_MAX_AGE", 600)
     config["CONN_HEALTH_CHECKS"] = True
     return config

@@ -11,8 +11,8 @@ from time import monotonic
 from workers.messages import Reply, Request
 
 #: Calls that end within this time of each other are answered together: at least so long, else a
-#: share of what they took, at most so long.  What is answered alone becomes a bundle of its own,
-#: and a bundle of two keeps a process for as long as one of twenty.
+#: share of the time since they began, at most so long.  What is answered alone becomes a bundle of
+#: its own, and a bundle of two keeps a process for as long as one of twenty.
 GATHER_SECONDS, GATHER_SHARE, MOST_GATHER_SECONDS = 0.005, 0.5, 0.025
 
 

@@ -1,5 +1,6 @@
 """The database connection that a worker's process keeps between tasks."""
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from time import monotonic
@@ -10,8 +11,8 @@ from django.db import close_old_connections, connection
 TRUSTED_SECONDS = 1.0
 
 
-class _Look:
-    """When this process's connection was last looked at; a forked child looks at its own."""
+class _Look(threading.local):
+    """When the connection was last looked at; each thread has its own, as it has of those."""
 
     def __init__(self) -> None:
         self.at = float("-inf")
@@ -25,12 +26,12 @@ _look = _Look()
 
 @contextmanager
 def kept() -> Iterator[None]:
-    """Run a task on the kept connection; one that is dead, broken or too old is replaced first.
+    """Run a task on the kept connection; one that is broken or too old is replaced first.
 
     Django asks the database whether a kept connection lives, which is a round trip for each
-    task.  It is asked once in ``TRUSTED_SECONDS``, and always after a task that raised or left
-    the connection in the middle of something.  A connection that dies in between fails its
-    next task, whose message is delivered again.
+    task.  It is asked once in ``TRUSTED_SECONDS``, and always where a task left the connection
+    in the middle of something; after a task that raised there is a new one.  A connection that
+    dies in between fails its next task, which is delivered again or left to the next look.
     """
     if not (_look.is_recent() and _is_at_rest()):
         close_old_connections()
@@ -39,12 +40,16 @@ def kept() -> Iterator[None]:
         yield
     except BaseException:
         _look.at = float("-inf")
+        if not connection.in_atomic_block:
+            connection.close()
         raise
 
 
 def _is_at_rest() -> bool:
     """Say whether nothing is under way on the connection, as far as this side knows."""
-    if connection.connection is None or connection.errors_occurred or connection.in_atomic_block:
+    if connection.connection is None or connection.errors_occurred:
+        return False
+    if connection.in_atomic_block or not connection.autocommit:
         return False
     if connection.vendor != "postgresql":
         return True

@@ -33,7 +33,7 @@ def submit(
     """Accept one run of a workflow: the newest version, unless one is named.
 
     Call it inside the transaction that makes what the process is about (``atomic``): then
-    both exist or neither, for what the database refuses in here rolls that transaction back.
+    both exist or neither, for whatever fails once rows are written rolls that transaction back.
     The process is durable once that transaction commits, whatever state the broker is in.
     ``input`` is JSON and becomes the snapshot that agents work from.  Raises
     ``UnknownWorkflow``, ``ValueError`` for a priority below 0, and ``ValueError`` or
@@ -68,9 +68,9 @@ def submit_many(
             )
         # What is no JSON is refused before anything is written: the transaction is as it was.
         sql.encode_document(one.input)
-    definition = registry.workflow(workflow, version)
+    definition = _completed(registry.workflow(workflow, version))
     with durable("submission.submit", savepoint=False):
-        made = submitting.submit(_completed(definition), wanted, actor=actor, now=now)
+        made = submitting.submit(definition, wanted, actor=actor, now=now)
         transaction.on_commit(dispatch.nudge_later, robust=True)
     return made
 

@@ -1,12 +1,14 @@
 """The connection that a worker keeps: looked at now and then, and always after trouble."""
 
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 
 import pytest
 from django.db import OperationalError, close_old_connections, connection
 
 from tests.concurrency.test_races import on_postgres
-from workers import connections
+from workers import connections, tasks
 from workers.store import sql
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -23,7 +25,7 @@ class Clock:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
     monkeypatch.setattr(connections, "monotonic", clock)
-    monkeypatch.setattr(connections._look, "at", float("-inf"))
+    monkeypatch.setattr(connections, "_look", connections._Look())
     return clock
 
 
@@ -83,7 +85,80 @@ def test_it_is_looked_at_after_an_error_that_was_swallowed(looks: list[float]) -
 
 @on_postgres
 @pytest.mark.postgresql
-def test_one_that_was_left_in_the_middle_of_something_is_replaced(looks: list[float]) -> None:
+def test_after_a_task_that_raised_there_is_a_new_one(looks: list[float]) -> None:
+    _run()
+    before = connection.connection
+    with pytest.raises(KeyError), connections.kept():
+        raise KeyError
+
+    _run()
+
+    assert (before.closed, connection.connection is before) == (True, False)
+
+
+@on_postgres
+@pytest.mark.postgresql
+def test_one_that_was_left_without_autocommit_is_replaced(looks: list[float]) -> None:
+    _run()
+    left = connection.connection
+    with connections.kept():
+        connection.set_autocommit(False)
+        _work()
+        connection.commit()
+
+    _run()
+
+    assert (left.closed, connection.get_autocommit()) == (True, True)
+
+
+def test_each_thread_looks_at_its_own(looks: list[float]) -> None:
+    def elsewhere() -> None:
+        try:
+            _run()
+        finally:
+            connection.close()
+
+    _run()
+    thread = threading.Thread(target=elsewhere)
+    thread.start()
+    thread.join()
+
+    assert len(looks) == 2
+
+
+@pytest.mark.parametrize(
+    ("task", "work"),
+    [
+        (lambda: tasks.run_bundle({}), "run_bundle_now"),
+        (lambda: tasks.settle({}), "settle_now"),
+        (tasks.advance, "scheduler.advance"),
+        (tasks.sweep, "supervisor.sweep"),
+        (tasks.prune, "retention.prune"),
+    ],
+)
+def test_every_task_runs_on_it(
+    task: Callable[[], None], work: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+
+    @contextmanager
+    def kept() -> Iterator[None]:
+        told.append("kept")
+        yield
+        told.append("over")
+
+    monkeypatch.setattr(connections, "kept", kept)
+    monkeypatch.setattr(tasks, "waiting", lambda *_: nullcontext([]))
+    monkeypatch.setattr(f"workers.tasks.{work}", lambda *_: told.append("work"))
+
+    task()
+
+    assert told == ["kept", "work", "over"]
+
+
+@on_postgres
+@pytest.mark.postgresql
+def test_one_that_was_left_in_in_the_middle_of_something_is_replaced(looks: list[float]) -> None:
     _run()
     left = connection.connection
     # What a soft time limit leaves behind: a statement was sent, and nobody read its answer.

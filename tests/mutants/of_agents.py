@@ -50,6 +50,26 @@ MUTANTS = (
         ("tests/integration/test_deep_bundles.py",),
     ),
     Mutant(
+        "a connection after a task that raised",
+        "workers/connections.py",
+        """        if not connection.in_atomic_block:
+            connection.close()
+        raise""",
+        "        raise",
+        "The next task gets the connection on which one failed.",
+        ("tests/integration/test_kept_connection.py",),
+        on=POSTGRESQL,
+    ),
+    Mutant(
+        "a connection in the middle of something",
+        "workers/connections.py",
+        "return bool(connection.connection.pgconn.transaction_status == 0)",
+        "return True",
+        "A soft time limit within a statement fails the next task, too.",
+        ("tests/integration/test_kept_connection.py",),
+        on=POSTGRESQL,
+    ),
+    Mutant(
         "messages are cut by size",
         "workers/messages.py",
         "if place > begin and total + size > MESSAGE_BYTES:",

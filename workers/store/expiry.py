@@ -97,13 +97,13 @@ def flag_overdue(now: datetime | None = None) -> int:
     """Leave processes whose deadline has passed to the Scheduler's decision; return how many."""
     at = sql.instant_text(sql.read_clock(now))
     wanted = (
-        "SELECT id FROM workers_process WHERE deadline_at <= %s AND needs_decision = %s"
+        "SELECT id FROM workers_process WHERE deadline_at <= %s AND NOT needs_decision"
         " AND state IN ('error', 'pending', 'processing') AND outcome IS NULL"
         " ORDER BY id LIMIT %s " + sql.lock_rows("workers_process", skip_locked=True)
     )
     return sql.execute(
         f"UPDATE workers_process SET needs_decision = %s WHERE id IN ({wanted})",
-        [True, at, False, int(sas.sweep_batch)],
+        [True, at, int(sas.sweep_batch)],
     )
 
 

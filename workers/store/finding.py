@@ -6,8 +6,9 @@ from workers.store import leases, sql
 def flagged(limit: int) -> list[int]:
     """Return processes of which a step left its policy to the Scheduler."""
     found = sql.fetch(
-        "SELECT id FROM workers_process WHERE needs_decision = %s ORDER BY id LIMIT %s",
-        [True, limit],
+        # As its index has it: a plan for any value could not use that.
+        "SELECT id FROM workers_process WHERE needs_decision ORDER BY id LIMIT %s",
+        [limit],
     )
     return [row[0] for row in found]
 
