@@ -158,7 +158,7 @@ def test_every_task_runs_on_it(
 
 @on_postgres
 @pytest.mark.postgresql
-def test_one_that_was_left_in_in_the_middle_of_something_is_replaced(looks: list[float]) -> None:
+def test_one_that_was_left_in_the_middle_of_something_is_replaced(looks: list[float]) -> None:
     _run()
     left = connection.connection
     # What a soft time limit leaves behind: a statement was sent, and nobody read its answer.
