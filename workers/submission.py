@@ -36,8 +36,8 @@ def submit(
     both exist or neither, for whatever fails once rows are written rolls that transaction back.
     The process is durable once that transaction commits, whatever state the broker is in.
     ``input`` is JSON and becomes the snapshot that agents work from.  Raises
-    ``UnknownWorkflow``, ``ValueError`` for a priority below 0, and ``ValueError`` or
-    ``TypeError`` for an input that is no JSON, all before anything is written.
+    ``UnknownWorkflow``, ``UnknownAgent``, ``ValueError`` for a priority below 0, and
+    ``ValueError`` or ``TypeError`` for an input that is no JSON, all before anything is written.
 
     ``lane`` names whose process it is: many of one lane do not hold up a few of another.
     Each level of ``priority`` is worth a head start of ``SAS_PRIORITY_SECONDS``.

@@ -114,6 +114,7 @@ def test_one_that_was_left_without_autocommit_is_replaced(looks: list[float]) ->
 def test_each_thread_looks_at_its_own(looks: list[float]) -> None:
     def elsewhere() -> None:
         try:
+            connection.ensure_connection()
             _run()
         finally:
             connection.close()

@@ -8,6 +8,7 @@ from django.db import connection, transaction
 from django.db.transaction import TransactionManagementError
 from django.test.utils import CaptureQueriesContext
 
+from workers.exceptions import UnknownAgent
 from workers.models import Journal, Process, Sink, Step
 from workers.rows import NewProcess, NewSink
 from workers.submission import submit, submit_many
@@ -116,6 +117,18 @@ def test_what_fails_takes_the_callers_transaction_with_it(monkeypatch: pytest.Mo
             Process.objects.exists()
 
     assert Process.objects.count() == 0
+
+
+def test_an_unknown_agent_leaves_the_callers_transaction_as_it_was(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with transaction.atomic():
+        submit_many("toy_line", [NewProcess("Mine", {})], now=NOW)
+        monkeypatch.setattr("workers.registry._agents", {})
+        with pytest.raises(UnknownAgent):
+            submit_many("toy_line", [NewProcess("Mine", {})], now=NOW)
+
+    assert Process.objects.count() == 1
 
 
 def test_what_is_refused_leaves_the_callers_transaction_as_it_was() -> None:
