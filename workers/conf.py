@@ -77,6 +77,7 @@ class Settings:
     agent_slots = Number(4, 1, 10_000, "Agent processes that bundles are spread over")
     claim_batch = Number(200, 1, 5000, "Steps claimed in one transaction")
     settle_batch = Number(200, 1, 5000, "Replies settled in one transaction")
+    kept_plans = Number(200, 0, 2000, "Statements whose plans a connection keeps; 0 = none")
     sweep_batch = Number(200, 1, 5000, "Expired steps handled in one transaction")
     lease_seconds = Number(15, 1, 600, "Time a periodic duty is held by one process")
     reply_seconds = Number(3, 0.5, 60, "Time the broker has to take a reply before it is filed")

@@ -146,7 +146,8 @@ def _claim(worker: str, now: datetime | None) -> int:
     for _ in range(MOST_BATCHES):
         taken = claims.claim_due(agents, worker, now)
         sent += send(taken)
-        if not taken or _pause.is_on():
+        if 2 * len(taken) < sas.claim_batch or _pause.is_on():
+            # It took far less than it might have: the rest has no room, or is held.
             break
     return sent
 

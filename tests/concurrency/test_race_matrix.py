@@ -11,7 +11,7 @@ It stops right before its first write, and now and then at one more place drawn 
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from random import Random
@@ -37,6 +37,8 @@ SHARE = 0.3
 #: How statements begin that change something.
 WRITES = ("WITH", "UPDATE", "INSERT", "DELETE")
 SEED = 20_261_121
+#: What a look that had begun before leaves, the next one takes: whoever queues a step nudges.
+LOOK = next(call for call in CALLS if call.verb == "claims.claim_due")
 
 
 def test_every_verb_is_called() -> None:
@@ -96,7 +98,7 @@ class Stage:
                 if one.invariant not in self.overdue
             ),
             *self._sent_wrongly(turns, rows),
-            *self._unlike_any_order(first, second, turns, stage.picture(rows)),
+            *self._unlike_any_order(first, second, turns, rows),
         ]
 
     def _sent_wrongly(self, turns: tuple[Turn, Turn], rows: stage.Rows) -> Iterator[str]:
@@ -106,18 +108,27 @@ class Stage:
         yield from (f"claim {claim} is sent by nobody" for claim in new)
 
     def _unlike_any_order(
-        self, first: Call, second: Call, turns: tuple[Turn, Turn], found: stage.Picture
+        self, first: Call, second: Call, turns: tuple[Turn, Turn], rows: stage.Rows
     ) -> Iterator[str]:
         """Compare the rows with those after one verb and then the other.
 
         One that says it did nothing, because the other held the order, may have done nothing.
         """
+        found = stage.picture(rows)
         orders = [(first, second), (second, first)]
         orders += [(first,)] if _may_have_left(second, turns[1]) else []
         orders += [(second,)] if _may_have_left(first, turns[0]) else []
         if all(self.after(*order) != found for order in orders):
+            if LOOK in (first, second) and self._is_mended_by_a_look(rows, orders):
+                return
             nearest = min((stage.difference(found, self.after(*o)) for o in orders), key=len)
             yield "the rows are as after no order of the two: " + "; ".join(nearest)
+
+    def _is_mended_by_a_look(self, rows: stage.Rows, orders: Sequence[tuple[Call, ...]]) -> bool:
+        expected = [self.after(*order, LOOK) for order in orders]
+        stage.put_back(rows)
+        one_after_the_other(self.sessions[0], self.bound(LOOK))
+        return stage.picture(stage.kept()) in expected
 
 
 def _may_have_left(call: Call, turn: Turn) -> bool:

@@ -15,7 +15,7 @@ from workers.garbage import collected_later
 from workers.locked import LockedProcess
 from workers.rows import AlertCall, Entry, StepRow
 from workers.states import StepState
-from workers.store import alerts, flow, journal, rows, sql
+from workers.store import alerts, flow, journal, plans, rows, sql
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +66,7 @@ class Claim:
 
 
 @collected_later
+@plans.kept()
 def claim_due(agents: set[str], worker: str, now: datetime | None = None) -> list[Claim]:
     """Take due pending steps in their turn, as many as each agent has room for.
 
@@ -163,6 +164,7 @@ def take_or_queue(
 
 
 @around("claims.start")
+@plans.kept()
 def start(
     claims: Sequence[tuple[int, UUID]],
     *,

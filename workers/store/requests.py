@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from workers.store import sql
+from workers.store import plans, sql
 from workers.store.claims import Claim
 
 
@@ -38,6 +38,7 @@ class Material:
     undone: dict[int, Undone]
 
 
+@plans.kept()
 def material(claims: Sequence[Claim]) -> Material:
     """Return what the requests of claims are built from; without a lock, like ``contexts``."""
     return Material(

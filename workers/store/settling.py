@@ -12,7 +12,7 @@ from workers.locked import LockedProcess
 from workers.messages import Reply
 from workers.rows import Entry
 from workers.states import StepState
-from workers.store import flow, journal, judging, rows, sql
+from workers.store import flow, journal, judging, plans, rows, sql
 from workers.store.claims import Claim, claim_due_in_transaction, take_or_queue
 
 
@@ -29,6 +29,7 @@ class Settled:
 
 @collected_later
 @rows.again_when_lost
+@plans.kept()
 def settle(
     replies: Sequence[Reply],
     worker: str,
@@ -81,6 +82,7 @@ def _stale(locked: LockedProcess, reply: Reply, worker: str) -> Entry:
 
 @collected_later
 @rows.again_when_lost
+@plans.kept()
 def advance(
     process_ids: Sequence[int],
     worker: str,

@@ -14,6 +14,8 @@ from uuid import UUID
 
 from django.db import connection
 
+from workers.store import plans
+
 #: Column type of a row set -> PostgreSQL's name for it.
 _POSTGRES_TYPES = {
     "id": "bigint",
@@ -228,19 +230,15 @@ def pipelined() -> Iterator[None]:
     is raised there, and nothing after it was done.  Where the database or its library has no
     such mode, each statement is waited for.
     """
-    if not (is_postgres() and _has_pipelines()):
+    if not (is_postgres() and plans.has_pipelines()):
         yield
         return
     connection.ensure_connection()
+    is_to_begin = plans.is_to_begin()
     with connection.wrap_database_errors, connection.connection.pipeline():
+        if is_to_begin:
+            plans.begin()
         yield
-
-
-@cache
-def _has_pipelines() -> bool:
-    import psycopg
-
-    return psycopg.capabilities.has_pipeline()
 
 
 def _is_pipelined() -> bool:
@@ -252,14 +250,14 @@ def send(statement: str, params: Sequence[Any] = ()) -> Answer:
 
     In a ``pipelined`` block it is only sent; to read them there has the block wait twice.
     """
-    cursor = connection.cursor()
-    if is_postgres():
-        # Django reads instants by a function in Python, eight times as slow.
-        cursor.adapters.register_loader("timestamptz", _instants())
-    cursor.execute(statement, list(params))
+    if plans.is_to_begin():
+        with pipelined():
+            answer = _run(statement, params).fetchall
+        rows = answer()
+        return lambda: rows
+    cursor = _run(statement, params)
     if _is_pipelined():
-        answer: Answer = cursor.fetchall
-        return answer
+        return cursor.fetchall  # type: ignore[no-any-return]
     found: list[tuple[Any, ...]] = cursor.fetchall()
     cursor.close()
     return lambda: found
@@ -271,9 +269,22 @@ def fetch(statement: str, params: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
 
 def execute(statement: str, params: Sequence[Any] = ()) -> int:
     """Run a statement; return how many rows it changed, -1 in a ``pipelined`` block."""
-    with connection.cursor() as cursor:
+    if plans.is_to_begin():
+        with pipelined():
+            cursor = _run(statement, params)
+        return int(cursor.rowcount)
+    with plans.cursor() as cursor:
         cursor.execute(statement, list(params))
         return int(cursor.rowcount)
+
+
+def _run(statement: str, params: Sequence[Any]) -> Any:
+    cursor = plans.cursor()
+    if is_postgres():
+        # Django reads instants by a function in Python, eight times as slow.
+        cursor.adapters.register_loader("timestamptz", _instants())
+    cursor.execute(statement, list(params))
+    return cursor
 
 
 def update(
@@ -308,7 +319,6 @@ def send_update(
 
     ``where`` compares with columns of v and never with a value: a planner that knows the
     value may take it for rare, look for it first, and go through all of v for each it finds.
-    The ids are given twice for its sake, too: it cannot tell how many rows are in v.
     """
     constants, constant_params = "", []
     for name, (kind, value) in (same or {}).items():
@@ -323,22 +333,23 @@ def send_update(
             f" WHERE t.id = v.id AND {where} RETURNING id"
         )
         return _ids(send(statement, [*params, *rowset]))
-    ids = id_list([row["id"] for row in rows])
-    among_ids = "t.id = ANY(%s::bigint[])"
+    # True of every row, and the planner takes it for one in two hundred: with few rows in v, to
+    # look each up by its id is the cheapest plan whatever the table holds.
+    few = "r.id + 0 = r.id"
     if are_locked:
         statement = (
-            f"UPDATE {table} AS t SET {assign} FROM ({source} OFFSET 0) AS v"
-            f" WHERE t.id = v.id AND {among_ids} AND {where} RETURNING t.id"
+            f"UPDATE {table} AS t SET {assign} FROM ({source} WHERE {few} OFFSET 0) AS v"
+            f" WHERE t.id = v.id AND {where} RETURNING t.id"
         )
-        return _ids(send(statement, [*params, *rowset, ids]))
+        return _ids(send(statement, [*params, *rowset]))
     # Joined where they are locked: a planner that joins the locked rows with v once more takes
     # them for one row, and goes through all of v for each.
-    locked = f"{source} JOIN {table} o ON o.id = r.id WHERE o.id = ANY(%s::bigint[])"
+    locked = f"{source} JOIN {table} o ON o.id = r.id WHERE {few}"
     statement = (
         f"WITH v AS MATERIALIZED ({locked} ORDER BY o.id FOR NO KEY UPDATE OF o)"
         f" UPDATE {table} AS t SET {assign} FROM v WHERE t.id = v.id AND {where} RETURNING t.id"
     )
-    return _ids(send(statement, [*rowset, ids, *params]))
+    return _ids(send(statement, [*rowset, *params]))
 
 
 def _ids(answer: Answer) -> Callable[[], set[int]]:

@@ -11,7 +11,7 @@ from workers.effects import Effect
 from workers.models import Process
 from workers.rows import Entry, NewProcess
 from workers.states import ProcessState, StepState
-from workers.store import inserting, journal, rows, settling, sinks, sql
+from workers.store import inserting, journal, plans, rows, settling, sinks, sql
 from workers.workflow import StepSpec, Workflow
 
 #: Processes of one lane that are counted; more of them stand in the same place.
@@ -36,8 +36,9 @@ def submit(
         _process(workflow, one, turn, at)
         for one, turn in zip(wanted, _turns(wanted, at), strict=True)
     ]
-    inserting.processes(made)
-    with sql.pipelined():
+    with plans.prepared():
+        inserting.processes(made)
+    with plans.prepared(), sql.pipelined():
         inserting.steps(made, [_step(n, spec, at) for n, spec in enumerate(workflow.steps)])
         journal.write([_submitted(process, actor) for process in made], at)
     sinks.make(

@@ -1,0 +1,132 @@
+"""Plans that a connection keeps: made once, and not from what the tables hold just then.
+
+Of PostgreSQL's work for the settlement of one reply, half is to parse and plan the same dozen
+statements anew.  A plan that is kept must serve whatever the tables grow to, and one that was
+made while they were small reads all of them, for good.  So the planner is told to follow indexes
+whatever it believes of the tables: the hot statements are written so that it then has no choice.
+"""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+from django.db import connection
+
+from workers.conf import sas
+
+#: For the transaction only.  No plan is weighed against its values (``force_generic_plan``); and
+#: one that is without choice costs so much that it would be compiled (``jit``).
+SETTINGS = {
+    "plan_cache_mode": "force_generic_plan",
+    "enable_seqscan": "off",
+    "enable_bitmapscan": "off",
+    "enable_hashjoin": "off",
+    "enable_mergejoin": "off",
+    "jit": "off",
+}
+_SET = "SELECT " + ", ".join(f"set_config('{name}', '{to}', true)" for name, to in SETTINGS.items())
+
+_IDLE = 0  # libpq's PQTRANS_IDLE: no transaction has begun
+
+
+class _Block(threading.local):
+    """What this thread's statements are run by just now."""
+
+    is_prepared = False
+    is_kept = False
+
+
+_block = _Block()
+
+
+@contextmanager
+def prepared() -> Iterator[None]:
+    """Have PostgreSQL parse the statements of a block once a connection.
+
+    Only for statements that read no table: their plans are weighed as ever, and kept.
+    """
+    before, _block.is_prepared = _block.is_prepared, _can_prepare()
+    try:
+        yield
+    finally:
+        _block.is_prepared = before
+
+
+@contextmanager
+def kept() -> Iterator[None]:
+    """Run a verb by plans that are kept, whatever the tables hold when they are made.
+
+    Only for statements that have an index for each of their steps.  Nothing changes inside
+    somebody else's transaction, which the planner's settings would hold for until its end.
+    Where definitions of the application ask the database within such a transaction, the
+    settings hold for them, too; their plans are not kept.
+    """
+    if _block.is_kept or connection.in_atomic_block or not _can_prepare():
+        yield
+        return
+    _block.is_kept = _block.is_prepared = True
+    try:
+        yield
+    finally:
+        _block.is_kept = _block.is_prepared = False
+
+
+def _can_prepare() -> bool:
+    return connection.vendor == "postgresql" and has_pipelines() and sas.kept_plans > 0
+
+
+@cache
+def has_pipelines() -> bool:
+    """Say whether PostgreSQL's client library can send statements without waiting for each."""
+    import psycopg
+
+    return psycopg.capabilities.has_pipeline()
+
+
+def is_to_begin() -> bool:
+    """Say whether the next statement begins a transaction whose plans are to be kept."""
+    if not _block.is_kept:
+        return False
+    connection.ensure_connection()
+    return bool(connection.connection.pgconn.transaction_status == _IDLE)
+
+
+def begin() -> None:
+    """Send the planner's settings: the first statement of a transaction, in a pipeline."""
+    cursor().execute(_SET)
+
+
+def cursor() -> Any:
+    """Return a cursor of Django's, which prepares what it runs where that is wanted.
+
+    Not where Django writes statements down: of a prepared one it cannot say what was run.
+    """
+    if not _block.is_prepared or connection.queries_logged:
+        return connection.cursor()
+    connection.ensure_connection()
+    raw = connection.connection
+    usual, raw.cursor_factory = raw.cursor_factory, _preparing()
+    try:
+        return connection.cursor()
+    finally:
+        raw.cursor_factory = usual
+
+
+@cache
+def _preparing() -> Any:
+    """Return the class of cursors that prepare, and have the server bind their parameters."""
+    import psycopg
+
+    class Preparing(psycopg.Cursor[Any]):
+        def execute(self, query: Any, params: Any = None, **options: Any) -> "Preparing":
+            # Django's cursors share the connection, and prepare nothing.
+            self.connection.prepared_max = int(sas.kept_plans)
+            self.connection.prepare_threshold = 0
+            try:
+                return super().execute(query, params, **options)
+            finally:
+                self.connection.prepare_threshold = None
+
+    return Preparing
