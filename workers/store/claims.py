@@ -119,7 +119,7 @@ def _due(agents: set[str], room: Mapping[str, int], at: str) -> list[tuple[int, 
     for agent in sorted(agents):
         found += sql.fetch(
             "SELECT s.id, s.process_id FROM workers_step s"
-            " JOIN workers_process p ON p.id = s.process_id"
+            f" JOIN workers_process p ON {sql.looked_up('p.id', 's.process_id')}"
             " WHERE s.state = 'pending' AND s.agent = %s AND s.not_before <= %s"
             " AND p.paused_at IS NULL AND (p.state IN ('pending', 'processing')"
             " OR p.state = 'compensating' AND s.undoes_id IS NOT NULL)"

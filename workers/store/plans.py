@@ -16,15 +16,11 @@ from django.db import connection
 
 from workers.conf import sas
 
-#: For the transaction only.  No plan is weighed against its values (``force_generic_plan``); and
-#: one that is without choice costs so much that it would be compiled (``jit``).
+#: For the transaction only.  One plan for all values, and an index for whatever is read.
 SETTINGS = {
     "plan_cache_mode": "force_generic_plan",
     "enable_seqscan": "off",
     "enable_bitmapscan": "off",
-    "enable_hashjoin": "off",
-    "enable_mergejoin": "off",
-    "jit": "off",
 }
 _SET = "SELECT " + ", ".join(f"set_config('{name}', '{to}', true)" for name, to in SETTINGS.items())
 

@@ -164,6 +164,20 @@ def among(column: str) -> str:
     return f"{column} IN (SELECT value FROM json_each(%s))"
 
 
+def looked_up(key: str, column: str) -> str:
+    """Return SQL that compares a key with a column of what is read before.
+
+    In an array, a value can be looked up in the key's index and in no other way.  A planner that
+    takes a table for all but empty would else read it from end to end in the order of the index.
+    """
+    return f"{key} = ANY(ARRAY[{column}])" if is_postgres() else f"{key} = {column}"
+
+
+def among_found(column: str, query: str) -> str:
+    """Return SQL that compares ``column`` with what a query finds, which is asked first."""
+    return f"{column} = ANY(ARRAY({query}))" if is_postgres() else f"{column} IN ({query})"
+
+
 def of_each(table: str, column: str, of: str = "") -> str:
     """Return the FROM clause for the rows t whose ``column`` is one of a parameter's ids.
 
@@ -333,21 +347,19 @@ def send_update(
             f" WHERE t.id = v.id AND {where} RETURNING id"
         )
         return _ids(send(statement, [*params, *rowset]))
-    # True of every row, and the planner takes it for one in two hundred: with few rows in v, to
-    # look each up by its id is the cheapest plan whatever the table holds.
-    few = "r.id + 0 = r.id"
     if are_locked:
         statement = (
-            f"UPDATE {table} AS t SET {assign} FROM ({source} WHERE {few} OFFSET 0) AS v"
-            f" WHERE t.id = v.id AND {where} RETURNING t.id"
+            f"UPDATE {table} AS t SET {assign} FROM ({source} OFFSET 0) AS v"
+            f" WHERE {looked_up('t.id', 'v.id')} AND {where} RETURNING t.id"
         )
         return _ids(send(statement, [*params, *rowset]))
     # Joined where they are locked: a planner that joins the locked rows with v once more takes
     # them for one row, and goes through all of v for each.
-    locked = f"{source} JOIN {table} o ON o.id = r.id WHERE {few}"
+    locked = f"{source} JOIN {table} o ON {looked_up('o.id', 'r.id')}"
     statement = (
-        f"WITH v AS MATERIALIZED ({locked} ORDER BY o.id FOR NO KEY UPDATE OF o)"
-        f" UPDATE {table} AS t SET {assign} FROM v WHERE t.id = v.id AND {where} RETURNING t.id"
+        f"WITH v AS MATERIALIZED ({locked} ORDER BY r.id FOR NO KEY UPDATE OF o)"
+        f" UPDATE {table} AS t SET {assign} FROM v"
+        f" WHERE {looked_up('t.id', 'v.id')} AND {where} RETURNING t.id"
     )
     return _ids(send(statement, [*rowset, *params]))
 
