@@ -101,8 +101,8 @@ def test_what_settles_and_claims_is_planned_once(toy: Toy) -> None:
     texts = list(_kept().values())
     assert first.items() <= _kept().items()
     assert len(texts) == len(set(texts))
-    for beginning in ("FROM workers_process t", "UPDATE workers_step", "INSERT INTO workers_journal"):
-        assert any(beginning in text for text in texts)
+    for part in ("FROM workers_process t", "UPDATE workers_step", "INSERT INTO workers_journal"):
+        assert any(part in text for text in texts)
 
 
 @on_postgres
