@@ -20,7 +20,7 @@ from workers import registry, schedule
 from workers.agent import Call, Deadline
 from workers.messages import Reply
 from workers.models import Journal, Process, Step
-from workers.store import claims, expiry, replies, rows, settling, sql, writing
+from workers.store import claims, expiry, replies, rows, settling, sql, updating, writing
 from workers.submission import submit
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -64,9 +64,9 @@ def claim_until_none(worker: str) -> list[claims.Claim]:
 def without_where(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take away the locks and the conditions of the writes."""
     monkeypatch.setattr(sql, "lock_rows", lambda *args, **kwargs: "")
-    real = sql.send_update
+    real = updating.send_update
     monkeypatch.setattr(
-        sql,
+        updating,
         "send_update",
         lambda table, columns, found, assign, where, **options: real(
             table, columns, found, assign, "true", **options

@@ -14,7 +14,7 @@ from tests.toyflow import agents as toy
 from workers.failpoints import around
 from workers.models import Journal, Process, Step
 from workers.rows import NewSink
-from workers.store import claims, sql
+from workers.store import updating
 from workers.submission import submit
 from workers.testing import (
     Aftermath,
@@ -117,7 +117,7 @@ def test_a_start_without_its_guard_is_caught(
         crash_everywhere(begin, check, prepare=ledger.clear, points=["runtime.run"])
 
     guard = " AND (t.started_at IS NULL OR t.delivery = v.delivery)"
-    update = sql.send_update
+    update = updating.send_update
 
     def unguarded(
         table: str, columns: Any, rows: Any, assign: str, where: str, **options: Any
@@ -126,7 +126,7 @@ def test_a_start_without_its_guard_is_caught(
 
     toy.script["toy.alpha"] = toy.script["toy.beta"] = call
     attempt()
-    monkeypatch.setattr(claims.sql, "send_update", unguarded)
+    monkeypatch.setattr(updating, "send_update", unguarded)
     with pytest.raises(AssertionError, match="messages come again"):
         attempt()
 

@@ -15,7 +15,7 @@ from workers.garbage import collected_later
 from workers.locked import LockedProcess
 from workers.rows import AlertCall, Entry, StepRow
 from workers.states import StepState
-from workers.store import alerts, flow, journal, plans, rows, sql
+from workers.store import alerts, flow, journal, plans, rows, sql, updating
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +180,7 @@ def start(
     whose answer was lost can be repeated; the clock does not move then.
     """
     moment, moment_params = sql.clock(now)
-    return sql.update(
+    return updating.update(
         "workers_step",
         {"id": "id", "claim_id": "uuid"},
         [{"id": step_id, "claim_id": claim_id} for step_id, claim_id in claims],
@@ -256,7 +256,7 @@ def lost(worker: str, now: datetime | None = None) -> list[Claim]:
             for row in found
         ]
         if again:
-            sql.update(
+            updating.update(
                 "workers_step",
                 {"id": "id", "lost_count": "int", "dispatch_by": "instant"},
                 again,

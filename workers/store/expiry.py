@@ -37,18 +37,17 @@ def expire(worker: str, now: datetime | None = None) -> Expired:
         at = sql.read_clock(now)
         due = at - timedelta(seconds=sas.expiry_grace_seconds)
         found = sql.fetch(
-            "SELECT s.id, s.process_id FROM workers_step s"
-            " JOIN workers_process p ON p.id = s.process_id"
+            "SELECT s.id FROM workers_step s JOIN workers_process p ON p.id = s.process_id"
             " WHERE s.state = 'processing' AND s.complete_by < %s AND s.reply IS NULL"
             " ORDER BY s.complete_by LIMIT %s " + sql.lock_rows("p", skip_locked=True),
             [sql.instant_text(due), int(sas.sweep_batch)],
         )
-        lockeds = rows.lock((process_id for _, process_id in found), now, skip_locked=True)
-        wanted = {step_id for step_id, _ in found}
+        # Whatever its siblings are, it expires: what that means for them is decided elsewhere.
+        lockeds = rows.lock_only([step_id for (step_id,) in found], now, skip_locked=True)
         errors = reset = 0
         for locked in lockeds:
             for step in locked.steps:
-                if step.id in wanted and is_expired(step, due):
+                if is_expired(step, due):
                     is_error = _expire(locked, step, worker)
                     errors += is_error
                     reset += not is_error
@@ -113,12 +112,12 @@ def escalate(worker: str, now: datetime | None = None) -> int:
     with durable("expiry.escalate"):
         at = sql.read_clock(now)
         found = sql.fetch(
-            "SELECT s.id, s.process_id FROM workers_step s"
+            "SELECT s.id FROM workers_step s"
             " JOIN workers_process p ON p.id = s.process_id WHERE s.escalate_at <= %s"
             " ORDER BY s.escalate_at LIMIT %s " + sql.lock_rows("p", skip_locked=True),
             [sql.instant_text(at), int(sas.sweep_batch)],
         )
-        lockeds = rows.lock((process_id for _, process_id in found), now, skip_locked=True)
+        lockeds = rows.lock_only([step_id for (step_id,) in found], now, skip_locked=True)
         overdue = [
             (locked, step)
             for locked in lockeds

@@ -93,10 +93,24 @@ def lock_of(
     step_ids: Sequence[int], now: datetime | None, *, skip_locked: bool = False
 ) -> list[LockedProcess]:
     """As ``lock``, for the processes of these steps; a step never changes its process."""
-    # Reckoned with, so that no index has them in order: one would be read whole for that.
-    owners = f"SELECT DISTINCT s.process_id + 0 AS id FROM workers_step s WHERE {sql.among('s.id')}"
-    steps = sql.of_each("workers_step", "process_id", of=owners)
-    return _lock(sql.among_found("t.id", owners), steps, step_ids, now, skip_locked)
+    steps = sql.of_each("workers_step", "process_id", of=_owners())
+    return _lock(sql.among_found("t.id", _owners()), steps, step_ids, now, skip_locked)
+
+
+def lock_only(
+    step_ids: Sequence[int], now: datetime | None, *, skip_locked: bool = False
+) -> list[LockedProcess]:
+    """As ``lock_of``, and read of each process these steps alone: for who looks at no other."""
+    steps = f"workers_step t WHERE {sql.among('t.id')}"
+    return _lock(sql.among_found("t.id", _owners()), steps, step_ids, now, skip_locked)
+
+
+def _owners() -> str:
+    """Return SQL for the processes of the steps of a parameter.
+
+    Reckoned with, so that no index has them in order: one would be read whole for that.
+    """
+    return f"SELECT DISTINCT s.process_id + 0 AS id FROM workers_step s WHERE {sql.among('s.id')}"
 
 
 def _lock(

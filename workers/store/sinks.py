@@ -14,7 +14,7 @@ from workers.failpoints import around, durable
 from workers.locked import LockedProcess
 from workers.models import Sink
 from workers.rows import NewSink
-from workers.store import sql
+from workers.store import sql, updating
 
 #: SQL that says of the process row ``t`` whether anybody wants to be told of it.  With EXISTS
 #: PostgreSQL would read all sinks there are into a hash; a LIMIT has it look into the index.
@@ -152,7 +152,7 @@ def told(found: Sequence[Told], now: datetime | None = None) -> set[int]:
         for one in found
     ]
     columns = {"id": "id", "was": "int", "cursor": "int", "until": "instant"}
-    return sql.update(
+    return updating.update(
         "workers_sink",
         columns | {"is_final": "bool", "is_over": "bool", "at": "instant"},
         rows,

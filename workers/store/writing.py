@@ -14,7 +14,7 @@ from workers.exceptions import SASError
 from workers.locked import LockedProcess
 from workers.rows import Origin, ProcessRow, StepRow
 from workers.states import StepState
-from workers.store import sql
+from workers.store import sql, updating
 
 PROCESS_COLUMNS = {
     "state": "text",
@@ -210,7 +210,7 @@ def _update(
     where = " AND ".join(
         _same(name.removeprefix("was_")).format(f'v."{name}"') for name in conditions
     )
-    landed = sql.send_update(
+    landed = updating.send_update(
         table,
         varying,
         [{name: row[name] for name in varying} for row in rows],

@@ -1,0 +1,73 @@
+"""Updating rows from a set of rows: one statement, however many they are."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from workers.store import sql
+
+
+def update(
+    table: str,
+    columns: Mapping[str, str],
+    rows: Sequence[Mapping[str, Any]],
+    assign: str,
+    where: str,
+    **options: Any,
+) -> set[int]:
+    """Update rows as ``send_update`` does; return the ids that landed."""
+    return send_update(table, columns, rows, assign, where, **options)()
+
+
+def send_update(
+    table: str,
+    columns: Mapping[str, str],
+    rows: Sequence[Mapping[str, Any]],
+    assign: str,
+    where: str,
+    *,
+    params: Sequence[Any] = (),
+    same: Mapping[str, tuple[str, Any]] | None = None,
+    are_locked: bool = False,
+) -> Callable[[], set[int]]:
+    """Update rows of ``table`` (t) by id from a row set (v); return how to read which landed.
+
+    v has ``columns`` of ``rows``, and ``same``: columns of one (kind, value) for all.
+    ``params`` are those of ``assign``.  Unless the caller has locked them, rows are locked in
+    primary-key order before any is written: two statements that touch the same rows wait for
+    each other instead of deadlocking.
+
+    ``where`` compares with columns of v and never with a value: a planner that knows the
+    value may take it for rare, look for it first, and go through all of v for each it finds.
+    """
+    constants, constant_params = "", []
+    for name, (kind, value) in (same or {}).items():
+        expression, param = sql.typed(kind, value)
+        constants += f', {expression} AS "{name}"'
+        constant_params += param
+    source = f"SELECT r.*{constants} FROM {sql.rows_as('r', columns)}"
+    rowset = [*constant_params, sql.encode(rows)]
+    if not sql.is_postgres():
+        statement = (
+            f"UPDATE {table} AS t SET {assign} FROM ({source}) AS v"
+            f" WHERE t.id = v.id AND {where} RETURNING id"
+        )
+        return _ids(sql.send(statement, [*params, *rowset]))
+    if are_locked:
+        statement = (
+            f"UPDATE {table} AS t SET {assign} FROM ({source} OFFSET 0) AS v"
+            f" WHERE {sql.looked_up('t.id', 'v.id')} AND {where} RETURNING t.id"
+        )
+        return _ids(sql.send(statement, [*params, *rowset]))
+    # Joined where they are locked: a planner that joins the locked rows with v once more takes
+    # them for one row, and goes through all of v for each.
+    locked = f"{source} JOIN {table} o ON {sql.looked_up('o.id', 'r.id')}"
+    statement = (
+        f"WITH v AS MATERIALIZED ({locked} ORDER BY r.id FOR NO KEY UPDATE OF o)"
+        f" UPDATE {table} AS t SET {assign} FROM v"
+        f" WHERE {sql.looked_up('t.id', 'v.id')} AND {where} RETURNING t.id"
+    )
+    return _ids(sql.send(statement, [*rowset, *params]))
+
+
+def _ids(answer: sql.Answer) -> Callable[[], set[int]]:
+    return lambda: {row_id for (row_id,) in answer()}
