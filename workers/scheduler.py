@@ -146,8 +146,7 @@ def _claim(worker: str, now: datetime | None) -> int:
     for _ in range(MOST_BATCHES):
         taken = claims.claim_due(agents, worker, now)
         sent += send(taken)
-        if 2 * len(taken) < sas.claim_batch or _pause.is_on():
-            # It took far less than it might have: the rest has no room, or is held.
+        if not taken or _pause.is_on():
             break
     return sent
 

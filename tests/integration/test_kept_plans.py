@@ -3,13 +3,16 @@
 import json
 from collections.abc import Iterator
 from typing import Any
+from uuid import uuid4
 
+import psycopg
 import pytest
-from django.db import connection, transaction
+from django.db import DataError, OperationalError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from tests.concurrency.test_races import on_postgres
 from tests.integration.test_store_settling import Toy, a_result, started
+from workers import scheduler
 from workers.models import Process, Step
 from workers.store import claims, plans, requests, settling, sql
 
@@ -42,11 +45,11 @@ def _explained(name: str) -> dict[str, Any]:
         "SELECT cardinality(parameter_types) FROM pg_prepared_statements WHERE name = %s", [name]
     )[0]
     given = f"({', '.join(['NULL'] * count)})" if count else ""
-    with connection.cursor() as cursor:
-        cursor.execute("SET plan_cache_mode = force_generic_plan")
+    with transaction.atomic(), connection.cursor() as cursor:
+        for setting, to in plans.SETTINGS.items():
+            cursor.execute(f"SET LOCAL {setting} = {to}")
         cursor.execute(f"EXPLAIN (FORMAT JSON) EXECUTE {name}{given}")
         found = cursor.fetchone()[0]
-        cursor.execute("RESET plan_cache_mode")
     plan: dict[str, Any] = (json.loads(found) if isinstance(found, str) else found)[0]["Plan"]
     return plan
 
@@ -189,21 +192,65 @@ def test_a_submission_s_statements_are_prepared_in_the_submitter_s_transaction(t
 
 
 @on_postgres
-def test_a_statement_that_failed_the_first_time_is_prepared_the_next(toy: Toy) -> None:
-    toy()
-    reply = a_result(started())
+def test_a_statement_that_was_not_reached_is_prepared_the_next_time() -> None:
+    asked = "SELECT id FROM workers_process WHERE id = %s::bigint"
 
     def broken() -> None:
-        with plans.kept(), transaction.atomic(), sql.pipelined():
+        with plans.kept(), sql.pipelined():
             sql.send("SELECT 1 / (%s::int)", [0])
-            # Not reached by the server: the pipeline is aborted before it.
-            sql.send("SELECT id FROM workers_process WHERE id = %s::bigint", [1])
+            # The server does not look at it any more.
+            sql.send(asked, [0])
 
-    for _ in range(2):
-        with pytest.raises(Exception, match="division by zero"):
-            broken()
-    with plans.kept(), transaction.atomic():
-        found = sql.fetch("SELECT id FROM workers_process WHERE id = %s::bigint", [0])
+    with pytest.raises(DataError, match="division by zero"):
+        broken()
+    before = _kept()
+    with plans.kept():
+        found = sql.fetch(asked, [0])
 
     assert found == []
-    assert settling.settle([reply], "s1").applied == 1
+    assert [set(_kept().values()) - set(before.values())] == [{asked.replace("%s", "$1")}]
+
+
+@on_postgres
+def test_a_plan_that_is_good_no_more_fails_no_step(toy: Toy) -> None:
+    """A migration changed what a kept statement returns: the batch is delivered again."""
+    toy()
+    settling.settle([a_result(started())], "s1")
+    toy()
+    first = started()
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE workers_process ALTER subject TYPE varchar(2000)")
+    try:
+        kept = _kept()
+        with pytest.raises(OperationalError, match="good no more"):
+            scheduler.settle([a_result(first)])
+        untouched = Step.objects.get(pk=first.step_id)
+        settled = scheduler.settle([a_result(first)])
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("ALTER TABLE workers_process ALTER subject TYPE varchar(200)")
+
+    assert any("FROM workers_process t" in text for text in kept.values())
+    assert (untouched.state, untouched.failure_count) == ("processing", 0)
+    assert settled.applied == 1
+    assert Step.objects.get(pk=first.step_id).state == "processed"
+
+
+@on_postgres
+def test_a_connection_that_died_is_replaced_before_anything_is_asked(toy: Toy) -> None:
+    toy()
+    (claim,) = claims.claim_due({"toy.alpha"}, "s1")
+    delivery = uuid4()
+    died = connection.connection
+    (pid,) = sql.fetch("SELECT pg_backend_pid()")[0]
+    with psycopg.connect(died.info.dsn) as other:
+        other.execute("SELECT pg_terminate_backend(%s)", [pid])
+    connection.health_check_done = False
+
+    begun = claims.start(
+        [(claim.step_id, claim.claim_id)], timeout_seconds=30, worker="a1", delivery=delivery
+    )
+
+    assert connection.connection is not died
+    assert begun == {claim.step_id}
+    assert Step.objects.get(pk=claim.step_id).delivery == delivery

@@ -12,19 +12,24 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-from django.db import connection
+from django.db import DatabaseError, OperationalError, connection
 
 from workers.conf import sas
 
-#: For the transaction only.  One plan for all values, and an index for whatever is read.
+#: For the transaction only.  One plan for all values, and an index for whatever is read.  A plan
+#: for all values reckons with many rows, and would be compiled each time (``jit``).
 SETTINGS = {
     "plan_cache_mode": "force_generic_plan",
     "enable_seqscan": "off",
     "enable_bitmapscan": "off",
+    "jit": "off",
 }
 _SET = "SELECT " + ", ".join(f"set_config('{name}', '{to}', true)" for name, to in SETTINGS.items())
 
 _IDLE = 0  # libpq's PQTRANS_IDLE: no transaction has begun
+#: What PostgreSQL says of a plan that is good no more: a column's type has changed, or somebody
+#: (a pooler, ``DISCARD ALL``) has dropped the statement or has one of its name.
+_STALE = {"0A000", "26000", "42P05"}
 
 
 class _Block(threading.local):
@@ -57,16 +62,25 @@ def kept() -> Iterator[None]:
     Only for statements that have an index for each of their steps.  Nothing changes inside
     somebody else's transaction, which the planner's settings would hold for until its end.
     Where definitions of the application ask the database within such a transaction, the
-    settings hold for them, too; their plans are not kept.
+    settings hold for them, too.  Raises ``OperationalError``, with nothing done and the connection
+    dropped, where a plan turns out to be good no more: what was asked may be asked again.
     """
     if _block.is_kept or connection.in_atomic_block or not _can_prepare():
         yield
         return
-    _block.is_kept = _block.is_prepared = True
+    # Here, for later it would be asked in a pipeline, and a dead connection be replaced in it.
+    connection.close_if_health_check_failed()
+    before = _block.is_prepared
+    _block.is_kept, _block.is_prepared = True, False
     try:
         yield
+    except DatabaseError as error:
+        if getattr(error.__cause__, "sqlstate", None) not in _STALE:
+            raise
+        connection.close()
+        raise OperationalError(f"A kept plan is good no more: {error}") from error
     finally:
-        _block.is_kept = _block.is_prepared = False
+        _block.is_kept, _block.is_prepared = False, before
 
 
 def _can_prepare() -> bool:
@@ -90,7 +104,11 @@ def is_to_begin() -> bool:
 
 
 def begin() -> None:
-    """Send the planner's settings: the first statement of a transaction, in a pipeline."""
+    """Send the planner's settings: the first statement of a transaction, in a pipeline.
+
+    From here on statements are prepared; without the settings their plans would not do.
+    """
+    _block.is_prepared = True
     cursor().execute(_SET)
 
 
@@ -117,12 +135,14 @@ def _preparing() -> Any:
 
     class Preparing(psycopg.Cursor[Any]):
         def execute(self, query: Any, params: Any = None, **options: Any) -> "Preparing":
-            # Django's cursors share the connection, and prepare nothing.
-            self.connection.prepared_max = int(sas.kept_plans)
-            self.connection.prepare_threshold = 0
+            # The connection is shared with cursors that prepare nothing, or as they were told;
+            # how many it keeps is looked at when the answer comes.
+            shared = self.connection
+            shared.prepared_max = int(sas.kept_plans)
+            usual, shared.prepare_threshold = shared.prepare_threshold, 0
             try:
                 return super().execute(query, params, **options)
             finally:
-                self.connection.prepare_threshold = None
+                shared.prepare_threshold = usual
 
     return Preparing
