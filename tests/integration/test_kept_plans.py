@@ -9,11 +9,12 @@ import psycopg
 import pytest
 from django.db import DataError, OperationalError, connection, transaction
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from tests.concurrency.test_races import on_postgres
 from tests.integration.test_store_settling import Toy, a_result, started
 from workers import scheduler
-from workers.models import Process, Step
+from workers.models import Process, Sink, Step
 from workers.store import claims, plans, requests, settling, sql
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql]
@@ -33,7 +34,8 @@ def _kept() -> dict[str, str]:
 
 def _each_verb(toy: Toy) -> None:
     """Run every verb whose plans are kept, in tables that are all but empty."""
-    toy()
+    now = timezone.now()
+    Sink.objects.create(process=toy(), kind="queue", address="q", last=1, next_try_at=now)
     settling.settle([a_result(started())], "s1")
     settling.advance([Process.objects.latest("pk").pk], "s1")
     requests.material(claims.claim_due({"toy.alpha", "toy.beta"}, "s1"))
@@ -85,6 +87,7 @@ def test_a_kept_plan_follows_an_index_to_each_row_though_it_was_made_in_empty_ta
     ]
 
     assert len({statement for _, statement in reads}) > 10
+    assert any("UPDATE workers_sink" in statement for _, statement in reads)
     wrong = [
         f"{node['Node Type']} of {node['Relation Name']}: {statement}"
         for node, statement in reads

@@ -82,7 +82,7 @@ def announce(lockeds: Sequence[LockedProcess]) -> None:
     rows = [{"id": locked.process.id, "last": locked.process.sequence} for locked in lockeds]
     sql.execute(
         "UPDATE workers_sink AS s SET last = v.last"
-        f" FROM {sql.rows_as('v', {'id': 'id', 'last': 'int'})} "
+        f" FROM {sql.rows_as('v', {'id': 'id', 'last': 'int'})}"
         f" WHERE {sql.looked_up('s.process_id', 'v.id')}",
         [sql.encode(rows)],
     )
