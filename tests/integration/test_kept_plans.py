@@ -257,3 +257,22 @@ def test_a_connection_that_died_is_replaced_before_anything_is_asked(toy: Toy) -
     assert connection.connection is not died
     assert begun == {claim.step_id}
     assert Step.objects.get(pk=claim.step_id).delivery == delivery
+
+
+@on_postgres
+def test_without_the_planner_s_settings_nothing_is_prepared() -> None:
+    with plans.kept(), transaction.atomic():
+        assert not Process.objects.exists()
+        sql.fetch("SELECT id FROM workers_process WHERE id = %s::bigint", [0])
+
+    assert _kept() == {}
+
+
+@on_postgres
+def test_the_connection_s_own_threshold_stays(toy: Toy) -> None:
+    connection.ensure_connection()
+    connection.connection.prepare_threshold = 7
+
+    _each_verb(toy)
+
+    assert connection.connection.prepare_threshold == 7
