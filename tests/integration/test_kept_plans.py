@@ -130,6 +130,9 @@ def test_within_a_transaction_of_somebody_else_nothing_is_changed(toy: Toy) -> N
     connection.close()
 
     with transaction.atomic():
+        with plans.kept():
+            # The transaction's first, and without a savepoint before it.
+            sql.fetch("SELECT 1")
         assert settling.settle([reply], "s1").applied == 1
         assert sql.fetch("SHOW enable_seqscan") == [("on",)]
 
