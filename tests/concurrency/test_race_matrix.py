@@ -37,7 +37,7 @@ SHARE = 0.3
 #: How statements begin that change something.
 WRITES = ("WITH", "UPDATE", "INSERT", "DELETE")
 SEED = 20_261_121
-#: What a look that had begun before leaves, the next one takes, if who queued the step nudges.
+#: The look for due steps.
 LOOK = next(call for call in CALLS if call.verb == "claims.claim_due")
 
 
@@ -119,7 +119,6 @@ class Stage:
         orders += [(first,)] if _may_have_left(second, turns[1]) else []
         orders += [(second,)] if _may_have_left(first, turns[0]) else []
         if all(self.after(*order) != found for order in orders):
-            # A verb of an operator's does.
             other = second if first == LOOK else first
             has_looked = LOOK in (first, second) and other.verb.startswith("steering.")
             if has_looked and self._is_mended_by_a_look(rows, orders):
@@ -128,6 +127,10 @@ class Stage:
             yield "the rows are as after no order of the two: " + "; ".join(nearest)
 
     def _is_mended_by_a_look(self, rows: stage.Rows, orders: Sequence[tuple[Call, ...]]) -> bool:
+        """Say whether the next look takes what one that had begun before left.
+
+        An operator's verb nudges after it has queued a step, so there is a next one.
+        """
         expected = [self.after(*order, LOOK) for order in orders]
         stage.put_back(rows)
         one_after_the_other(self.sessions[0], self.bound(LOOK))
