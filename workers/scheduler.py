@@ -22,6 +22,7 @@ from workers.garbage import collected_later
 from workers.identity import me
 from workers.messages import Bundle, Reply, Request, parcels, storable
 from workers.store import claims, finding, flow, leases, replies, requests, settling, sinks
+from workers.store.contexts import Context
 
 log = logging.getLogger(__name__)
 
@@ -116,10 +117,12 @@ def advance(now: datetime | None = None) -> int:
 def _carry_on(worker: str, now: datetime | None) -> int:
     limit = int(sas.settle_batch)
     sent = 0
-    while filed := replies.filed(limit):
+    look = finding.look(now)
+    while look.has_filed and (filed := replies.filed(limit)):
         if not settle(filed, now, filed=True).applied:
             break
-    if flagged := finding.flagged(limit):
+    # What was filed may have led to a decision that is left to be made.
+    if (look.has_flagged or look.has_filed) and (flagged := finding.flagged(limit)):
         sent += send(
             settling.advance(
                 flagged, worker, now, lambda locked: decisions.carry_out_policies(locked, worker)
@@ -128,13 +131,14 @@ def _carry_on(worker: str, now: datetime | None) -> int:
     if not _pause.is_on():
         sent += _claim(worker, now)
     # What is rarely found comes last: a nudge tells of none of it.
-    if leases.is_due(leases.POLL, sas.poll_seconds, now):
+    if look.is_poll_due and leases.is_due(leases.POLL, sas.poll_seconds, now):
         still = finding.standing_still(int(sas.claim_batch))
         sent += send(settling.advance(still, worker, now))
     if _pause.is_on():
         return sent
-    sent += send(claims.lost(worker, now))
-    wait = flow.seconds_to_next(now)
+    if look.has_lost:
+        sent += send(claims.lost(worker, now))
+    wait = flow.seconds_to_next(now) if look.has_rates else None
     if wait is not None and wait < sas.poll_seconds:
         dispatch.nudge_after(wait)
     return sent
@@ -262,7 +266,7 @@ def _leave(group: Sequence[claims.Claim], reason: str) -> None:
 
 
 def _payload(
-    claim: claims.Claim, context: requests.Context, undone: requests.Undone | None
+    claim: claims.Claim, context: Context, undone: requests.Undone | None
 ) -> dict[str, Any]:
     """Build a step's payload; an undo's is that of the step it undoes, and what came of it."""
     name = claim.step if undone is None else undone.name

@@ -41,12 +41,32 @@ def run_bundle_now(body: Any) -> None:
         log.error("bundle_refused", extra={"reason": str(error)})
 
 
+class _Company:
+    """Whether the last message of replies had others behind it, and this one likely has, too."""
+
+    was_met = False
+
+
+_company = _Company()
+
+
 @shared_task(name=dispatch.SETTLE, acks_late=True, ignore_result=True)
 def settle(body: Any) -> None:
-    """Scheduler: apply the replies of this message and of those that wait behind it."""
+    """Scheduler: apply the replies of this message and of those that wait behind it.
+
+    All together where messages come one behind the other.  Else this one first: at idle nobody
+    is behind it, and to ask the broker would hold it up.
+    """
+    is_alone = not _company.was_met
     try:
-        with connections.kept(), waiting(dispatch.REPLY_QUEUE, int(sas.settle_batch)) as siblings:
-            settle_now(body, *(wire for (wire,) in siblings))
+        with connections.kept():
+            if is_alone:
+                settle_now(body)
+            with waiting(dispatch.REPLY_QUEUE, int(sas.settle_batch)) as siblings:
+                _company.was_met = bool(siblings)
+                batch = [*([] if is_alone else [body]), *(wire for (wire,) in siblings)]
+                if batch:
+                    settle_now(*batch)
     except (OperationalError, InterfaceError) as error:
         raise _again(error) from error
 
@@ -61,11 +81,15 @@ def settle_now(*bodies: Any) -> None:
 
 @shared_task(name=dispatch.ADVANCE, acks_late=True, ignore_result=True)
 def advance() -> None:
-    """Scheduler: carry on what the rows say can be carried on; one look serves every nudge."""
-    with waiting(dispatch.SCHEDULER_QUEUE, 1000):
-        pass
+    """Scheduler: carry on what the rows say can be carried on.
+
+    One more look serves every nudge that came meanwhile.
+    """
     with _left_to_the_next():
         scheduler.advance()
+        with waiting(dispatch.SCHEDULER_QUEUE, 1000) as nudges:
+            if nudges:
+                scheduler.advance()
 
 
 @shared_task(name=dispatch.SWEEP, acks_late=True, ignore_result=True)

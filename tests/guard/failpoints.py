@@ -11,8 +11,8 @@ LEFT_OUT = ("migrations", "testing", "sandbox", "demo", "demo_data.py", "doctor"
 POINTS = {"durable", "around"}
 #: Names of calls that take effect outside this process.
 ACTS = {
-    *("atomic", "send_task", "apply_async", "delay", "publish", "ack", "reject", "requeue"),
-    "_send",
+    *("atomic", "send_task", "send_task_message", "apply_async", "delay", "publish", "_send"),
+    *("ack", "reject", "requeue"),
 }
 #: Acts that need no point, and why.
 EXCUSED = {
@@ -21,7 +21,7 @@ EXCUSED = {
     ("workers/store/judging.py", "atomic"): "a savepoint",
     ("workers/store/steering.py", "atomic"): "reads only",
     ("orders/consumer/handling.py", "atomic"): "is rolled back",
-    ("workers/publishing.py", "send_task"): "is called through dispatch._send, in a point",
+    ("workers/publishing.py", "send_task_message"): "is called through dispatch._send, in a point",
     ("workers/publishing.py", "publish"): "is called through dispatch._send, in a point",
     ("workers/dispatch.py", "_send"): "its callers stand in points",
     ("workers/senders/queue.py", "publish"): "is called in reporting.send",

@@ -102,7 +102,7 @@ def test_only_the_store_assigns_state_columns() -> None:
 
 
 def test_only_publishing_sends() -> None:
-    senders = {"send_task", "apply_async", "delay", "delay_on_commit"}
+    senders = {"send_task", "send_task_message", "apply_async", "delay", "delay_on_commit"}
     found = []
     for path in sources():
         name = name_of(path)

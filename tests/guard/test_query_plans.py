@@ -13,7 +13,7 @@ from tests.concurrency.test_races import on_postgres
 from workers import schedule
 from workers.models import Alert, Journal, Process, Sink, Step
 from workers.rows import NewProcess
-from workers.store import claims, expiry, finding, flow, pruning, replies, requests, rows, sinks
+from workers.store import claims, contexts, expiry, finding, flow, pruning, replies, rows, sinks
 from workers.submission import submit, submit_many
 
 pytestmark = pytest.mark.django_db
@@ -113,7 +113,7 @@ def _lock_many() -> None:
 
 
 def _read_many_contexts() -> None:
-    requests.contexts(_many())
+    contexts.read(_many())
 
 
 def _prune_one() -> None:
@@ -155,7 +155,10 @@ def test_a_claim_reads_no_more_of_a_long_backlog_than_it_takes(is_analyzed: bool
         (lambda: finding.standing_still(10), "process_open_idx"),
         (room, "step_in_flight_idx"),
         (room, "step_claimable_idx"),
-        (lambda: flow.backlogged({"toy.alpha"}, timezone.now()), "step_claimable_idx"),
+        (lambda: flow.backlogged({"toy.alpha"}), "step_claimable_idx"),
+        (finding.look, "step_filed_reply_idx"),
+        (finding.look, "process_decision_idx"),
+        (finding.look, "step_expiry_idx"),
         (lambda: expiry.escalate("supervisor"), "step_escalation_idx"),
         (expiry.flag_overdue, "process_deadline_idx"),
         (lambda: submit("toy_line", subject="Next", input={}, lane="many"), "process_lane_idx"),
@@ -172,6 +175,7 @@ def test_a_claim_reads_no_more_of_a_long_backlog_than_it_takes(is_analyzed: bool
     ids=[
         *("claim", "expire", "lost", "filed", "flagged", "standing still"),
         *("room", "backlog of locked rows", "backlog"),
+        *("filed, at a look", "flagged, at a look", "lost, at a look"),
         *("escalate", "overdue", "lane", "told", "tell", "lock", "lock many", "contexts"),
         *("prunable", "prune", "flow journal", "alerts"),
     ],

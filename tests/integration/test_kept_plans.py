@@ -7,7 +7,8 @@ from uuid import uuid4
 
 import psycopg
 import pytest
-from django.db import DataError, OperationalError, connection, transaction
+from django.db import DataError, OperationalError, ProgrammingError, connection, transaction
+from django.db.transaction import TransactionManagementError
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
@@ -184,6 +185,8 @@ def test_no_more_are_kept_than_the_setting_says(toy: Toy, settings: Any) -> None
 
     _each_verb(toy)
 
+    # What was one too many is dropped with the next statement.
+    sql.fetch("SELECT 1")
     assert len(_kept()) == 3
 
 
@@ -279,3 +282,43 @@ def test_the_connection_s_own_threshold_stays(toy: Toy) -> None:
     _each_verb(toy)
 
     assert connection.connection.prepare_threshold == 7
+
+
+@on_postgres
+def test_who_looks_on_sees_each_statement(toy: Toy) -> None:
+    toy()
+    reply = a_result(started())
+    connection.close()
+    seen: list[str] = []
+
+    def note(execute: Any, text: Any, *rest: Any) -> Any:
+        seen.append(str(text))
+        return execute(text, *rest)
+
+    with connection.execute_wrapper(note):
+        assert settling.settle([reply], "s1").applied == 1
+
+    assert len(_kept()) > 5
+    # In the words of who sent them: the server numbers the parameters.
+    assert all(any(text[:30] in one for one in seen) for text in _kept().values())
+
+
+@on_postgres
+@pytest.mark.parametrize("ask", [sql.fetch, sql.execute])
+def test_what_goes_wrong_is_raised_as_django_s(ask: Any) -> None:
+    with plans.kept(), transaction.atomic():
+        assert sql.fetch("SELECT 1") == [(1,)]
+        with pytest.raises(ProgrammingError, match="no_such"), transaction.atomic():
+            ask("SELECT 1 FROM no_such_table", [])
+        # By which a kept connection is looked at before the next task.
+        assert connection.errors_occurred
+        assert sql.fetch("SELECT 2") == [(2,)]
+
+
+@on_postgres
+def test_nothing_is_asked_in_a_transaction_that_must_be_rolled_back() -> None:
+    with plans.kept(), transaction.atomic():
+        sql.fetch("SELECT 1")
+        transaction.set_rollback(True)
+        with pytest.raises(TransactionManagementError):
+            sql.fetch("SELECT 1")

@@ -37,12 +37,12 @@ def test_a_reply_that_cannot_be_stored_is_a_failure_of_its_own_step_only(
     poisoned = only(processes[2], "one").pk
     real = rows.write
 
-    def refuse(lockeds: Any) -> None:
+    def refuse(lockeds: Any, *also: Any) -> None:
         for locked in lockeds:
             for row in locked.steps:
                 if row.id == poisoned and row.state == "processed":
                     raise ValueError("unsupported Unicode escape")
-        real(lockeds)
+        real(lockeds, *also)
 
     monkeypatch.setattr(rows, "write", refuse)
     wire.drop_all()
@@ -68,11 +68,11 @@ def test_a_step_that_nothing_can_be_written_to_holds_up_no_other(
     broken = only(processes[0], "one").pk
     real = rows.write
 
-    def refuse(lockeds: Any) -> None:
+    def refuse(lockeds: Any, *also: Any) -> None:
         for locked in lockeds:
             if broken in locked.step_origins:
                 raise ValueError("whatever is written")
-        real(lockeds)
+        real(lockeds, *also)
 
     monkeypatch.setattr(rows, "write", refuse)
     wire.drop_all()
@@ -90,7 +90,7 @@ def test_a_database_that_is_away_is_no_poison(wire: Wire, monkeypatch: pytest.Mo
     wire.deliver_all(dispatch.RUN_BUNDLE)
     (sent,) = wire.of(dispatch.SETTLE)
 
-    def away(lockeds: Any) -> None:
+    def away(*given: Any) -> None:
         raise OperationalError("server closed the connection")
 
     with monkeypatch.context() as patch:

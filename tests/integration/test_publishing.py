@@ -2,7 +2,7 @@
 
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import pytest
@@ -74,6 +74,31 @@ def test_what_has_no_queue_is_told_and_the_others_arrive(broker: Connection) -> 
 
     assert refused == {ids[1]: "there is no queue sas.four"}
     assert waiting(broker, "sas.three") == 3
+
+
+def test_a_queue_is_declared_again_over_a_new_connection(broker: Connection) -> None:
+    publish("sas.five")
+    broker.channel().queue_delete("sas.five")
+    publishing._confirming._drop("")
+
+    _, refused = publish("sas.five")
+
+    assert (refused, waiting(broker, "sas.five")) == ({}, 1)
+
+
+@pytest.mark.parametrize("is_batch", [True, False], ids=["in a batch", "alone"])
+def test_a_message_is_a_task_as_celery_has_it(broker: Connection, is_batch: bool) -> None:
+    with publishing.batch() if is_batch else nullcontext():
+        publishing.publish("toy", [{"n": 1}], "sas.as_a_task", soft_time_limit=30, time_limit=40)
+
+    message = broker.SimpleQueue("sas.as_a_task").get_nowait()
+    message.ack()
+    args, kwargs, _ = message.payload
+    wanted = {"lang": "py", "task": "toy", "timelimit": [40, 30], "ignore_result": True}
+    wanted |= {"argsrepr": "", "kwargsrepr": "", "id": message.properties["correlation_id"]}
+    assert (args, kwargs) == ([{"n": 1}], {})
+    assert wanted.items() <= message.headers.items()
+    assert message.properties["delivery_mode"] == 2
 
 
 def test_what_was_not_confirmed_when_the_connection_broke_is_refused(broker: Connection) -> None:

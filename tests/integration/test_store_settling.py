@@ -1,7 +1,9 @@
 """Settling: one transaction from replies to the next claims."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -10,8 +12,9 @@ from tests.integration.conftest import NOW, claim, only
 from tests.integration.test_store_claims import start
 from workers.messages import Reply
 from workers.models import Alert, Journal, Process, Step
-from workers.store import replies, settling
+from workers.store import replies, requests, settling
 from workers.store.claims import Claim
+from workers.store.contexts import Context
 from workers.submission import submit
 
 pytestmark = pytest.mark.django_db
@@ -48,6 +51,32 @@ def test_a_result_settles_its_step_and_claims_the_next(toy: Toy) -> None:
         NOW,
     )
     assert (two.state, two.claim_id) == ("processing", settled.claims[0].claim_id)
+
+
+def test_claims_bring_along_what_their_requests_are_built_from(
+    toy: Toy, django_assert_num_queries: Any
+) -> None:
+    toy(colour="red")
+    (first,) = claim()
+    start([first])
+
+    (second,) = settling.settle([a_result(first, n=1)], "scheduler", NOW).claims
+
+    with django_assert_num_queries(0):
+        found = requests.material([first, second]), requests.material([first])
+    given = Context("toy_line", 1, "Toy 1", {"colour": "red"}, {"one": {"n": 1}})
+    assert found[0].contexts == {second.process_id: given}
+    assert found[1].contexts == {first.process_id: replace(given, results={})}
+
+
+def test_what_a_claim_did_not_bring_along_is_read(toy: Toy) -> None:
+    process = toy(colour="red")
+    (found,) = claim()
+
+    bare = replace(found, context=None)
+
+    assert bare == found
+    assert requests.material([bare]).contexts == {process.pk: found.context}
 
 
 @pytest.mark.fault("F7")

@@ -1,7 +1,9 @@
-"""Celery's entry points while the database is away."""
+"""Celery's entry points: what they take along, and what while the database is away."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import pytest
 from django.db import InterfaceError, OperationalError
@@ -47,3 +49,70 @@ def test_a_look_that_fails_otherwise_is_heard_of(
 
     with pytest.raises(KeyError):
         task()
+
+
+@pytest.fixture
+def queue(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Return the messages that wait behind the one in hand; the test puts them there."""
+    found: list[Any] = []
+
+    @contextmanager
+    def waiting(name: str, limit: int) -> Iterator[list[list[Any]]]:
+        taken = [[body] for body in found[:limit]]
+        del found[:limit]
+        yield taken
+
+    monkeypatch.setattr(tasks, "waiting", waiting)
+    monkeypatch.setattr(tasks, "_company", tasks._Company())
+    return found
+
+
+@pytest.fixture
+def settled(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
+    """Note which messages were settled together."""
+    found: list[tuple[Any, ...]] = []
+    monkeypatch.setattr(tasks, "settle_now", lambda *bodies: found.append(bodies))
+    return found
+
+
+def test_a_lone_message_is_settled_before_the_queue_is_asked(
+    queue: list[Any], settled: list[tuple[Any, ...]]
+) -> None:
+    queue += ["b", "c"]
+
+    tasks.settle("a")
+
+    assert settled == [("a",), ("b", "c")]
+
+
+def test_messages_that_come_one_behind_the_other_are_settled_together(
+    queue: list[Any], settled: list[tuple[Any, ...]]
+) -> None:
+    queue += ["b"]
+    tasks.settle("a")
+    queue += ["d", "e"]
+    tasks.settle("c")
+    # Nobody was behind this one, so that the next is on its own again.
+    tasks.settle("f")
+    queue += ["h"]
+    tasks.settle("g")
+
+    assert settled == [("a",), ("b",), ("c", "d", "e"), ("f",), ("g",), ("h",)]
+
+
+@pytest.mark.parametrize(("nudges", "looks"), [(0, 1), (1, 2), (7, 2)])
+def test_one_more_look_serves_every_nudge_that_came_meanwhile(
+    nudges: int, looks: int, queue: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[int] = []
+
+    def look() -> None:
+        if not looked:
+            queue.extend(range(nudges))
+        looked.append(len(queue))
+
+    monkeypatch.setattr(scheduler, "advance", look)
+
+    tasks.advance()
+
+    assert (len(looked), queue) == (looks, [])

@@ -1,8 +1,8 @@
 """Claims: taking pending steps, starting them, sending lost ones again, handing them back."""
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -15,7 +15,8 @@ from workers.garbage import collected_later
 from workers.locked import LockedProcess
 from workers.rows import AlertCall, Entry, StepRow
 from workers.states import StepState
-from workers.store import alerts, flow, journal, plans, rows, sql, updating
+from workers.store import alerts, contexts, flow, journal, plans, rows, sql, updating
+from workers.store.contexts import Context
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,8 @@ class Claim:
     in_doubt: bool = False
     #: What its agent has under way, this claim included; 0 where nobody counted.
     in_flight: int = field(default=0, compare=False)
+    #: What its request is built from; None where nobody read it.
+    context: Context | None = field(default=None, compare=False)
 
     @classmethod
     def of(cls, step: StepRow, in_flight: int) -> "Claim":
@@ -59,8 +62,8 @@ class Claim:
 
     @classmethod
     def of_row(cls, row: Sequence[Any]) -> "Claim":
-        """Return the claim in a row whose columns stand as the fields do, but for the last one."""
-        values = dict(zip((one.name for one in fields(cls)[:-1]), row, strict=True))
+        """Return the claim in a row whose columns stand as the fields do, but for the last two."""
+        values = dict(zip((one.name for one in fields(cls)[:-2]), row, strict=True))
         values["claim_id"] = UUID(str(values["claim_id"]))
         return cls(**values | {"in_doubt": bool(values["in_doubt"])})
 
@@ -74,9 +77,8 @@ def claim_due(agents: set[str], worker: str, now: datetime | None = None) -> lis
     and a step that is no longer pending under the lock is left alone.
     """
     with durable("claims.claim_due"):
-        at = sql.read_clock(now)
         # Most agents have nothing waiting: their rows are not locked, nor their room counted.
-        agents = flow.backlogged(agents, at)
+        at, agents = flow.backlogged(agents, now)
         return claim_due_in_transaction(flow.LockedFlow(agents, at), agents, worker, at)
 
 
@@ -103,9 +105,23 @@ def claim_due_in_transaction(
         and not give_up_doubtful(locked, step, worker)
     ]
     ready.sort(key=lambda pair: turn[pair[1].id])
-    claims = take(ready, locked_flow, worker)
-    rows.write(lockeds)
-    return claims
+    return write(lockeds, take(ready, locked_flow, worker))
+
+
+def write(lockeds: Sequence[LockedProcess], taken: Sequence[Claim]) -> list[Claim]:
+    """Write what moved; return the claims with what their requests are built from.
+
+    That is read of the rows as they are once written, in the same round trip.
+    """
+    read: Callable[[], dict[int, Context]] = dict
+
+    def send() -> None:
+        nonlocal read
+        read = contexts.send(claim.process_id for claim in taken)
+
+    rows.write(lockeds, send)
+    known = read()
+    return [replace(claim, context=known[claim.process_id]) for claim in taken]
 
 
 def _due(agents: set[str], room: Mapping[str, int], at: str) -> list[tuple[int, int]]:

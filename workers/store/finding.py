@@ -1,6 +1,50 @@
 """Finding processes that need the Scheduler: flagged ones, and ones that stand still."""
 
+from dataclasses import dataclass
+from datetime import datetime
+
+from workers.conf import sas
 from workers.store import leases, sql
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What there is to do besides claiming; each is asked again by whoever does it."""
+
+    has_filed: bool
+    has_flagged: bool
+    has_lost: bool
+    has_rates: bool
+    is_poll_due: bool
+
+
+def look(now: datetime | None = None) -> Look:
+    """Return what there is to do besides claiming: one statement, for mostly there is nothing.
+
+    Each part is put as its index has it, and in the index's order where it has one, so that the
+    planner need not hope to meet a row soon in the table.
+    """
+    moment, params = sql.clock(now)
+    found = sql.fetch(
+        "SELECT (SELECT s.id FROM workers_step s WHERE s.reply IS NOT NULL"
+        " ORDER BY s.id LIMIT 1) IS NOT NULL,"
+        " (SELECT p.id FROM workers_process p WHERE p.needs_decision"
+        " ORDER BY p.id LIMIT 1) IS NOT NULL,"
+        f" {_HAS_LOST.format(now='c.at')},"
+        " EXISTS (SELECT 1 FROM workers_flow f WHERE f.rate_per_second IS NOT NULL),"
+        " NOT EXISTS (SELECT 1 FROM workers_lease l WHERE l.name = %s"
+        f" AND {sql.later('l.performed_at', '%s')} > c.at)"
+        f" FROM (SELECT {moment} AS at) c",
+        [leases.POLL, sas.poll_seconds, *params],
+    )
+    return Look(*(bool(value) for value in found[0]))
+
+
+#: Whether a claim waits for its start beyond its allowance.
+_HAS_LOST = (
+    "((SELECT s.id FROM workers_step s WHERE s.state = 'processing' AND s.complete_by IS NULL"
+    " AND s.dispatch_by < {now} LIMIT 1) IS NOT NULL)"
+)
 
 
 def flagged(limit: int) -> list[int]:
@@ -34,10 +78,4 @@ def standing_still(limit: int) -> list[int]:
 def has_lost() -> bool:
     """Say whether a claim waits for its start beyond its allowance."""
     moment, params = sql.clock(None)
-    return bool(
-        sql.fetch(
-            "SELECT 1 FROM workers_step WHERE state = 'processing' AND complete_by IS NULL"
-            f" AND dispatch_by < {moment} LIMIT 1",
-            params,
-        )
-    )
+    return bool(sql.fetch(f"SELECT {_HAS_LOST.format(now=moment)}", params)[0][0])

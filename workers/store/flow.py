@@ -28,7 +28,7 @@ def ensure(windows: Mapping[str, int]) -> None:
 #: read the table from its beginning, in the hope to meet one soon.
 _IS_BACKLOGGED = (
     "((SELECT s.id FROM workers_step s WHERE s.state = 'pending' AND s.agent = f.agent"
-    " AND s.not_before <= %s ORDER BY s.turn LIMIT 1) IS NOT NULL)"
+    " AND s.not_before <= {at} ORDER BY s.turn LIMIT 1) IS NOT NULL)"
 )
 
 
@@ -44,11 +44,10 @@ class LockedFlow:
         names = sorted(agents)
         found: list[tuple[Any, ...]] = []
         looked: list[tuple[Any, ...]] = []
-        held: frozenset[tuple[str, str]] = frozenset()
         if names:
             with sql.pipelined():
-                locked, look, holding = _lock(names), _look(names, now), holds.send_current()
-            found, looked, held = locked(), look(), holding()
+                locked, look = _lock(names), _look(names, now)
+            found, looked = locked(), look()
         self._windows = {row[0]: row[1] for row in found}
         self._breakers = {
             row[0]: Breaker(row[2], sql.instant(row[3]), sql.instant(row[4]), row[5])
@@ -63,7 +62,8 @@ class LockedFlow:
         self._in_flight: dict[str, int] = {}
         #: The agents for which a pending step was due when the rows were locked.
         self.backlogged: set[str] = set()
-        for agent, in_flight, is_backlogged in looked:
+        held: holds.Held = holds.read(looked[0][-1]) if looked else frozenset()
+        for agent, in_flight, is_backlogged, _ in looked:
             self._in_flight[agent] = in_flight
             if is_backlogged:
                 self.backlogged.add(agent)
@@ -167,15 +167,20 @@ def alert_long_open(now: datetime) -> int:
     return len(found)
 
 
-def backlogged(agents: set[str], at: datetime) -> set[str]:
-    """Return the agents for which a pending step is due; without a lock, so only just now."""
-    if not agents:
-        return set()
+def backlogged(agents: set[str], now: datetime | None = None) -> tuple[datetime, set[str]]:
+    """Return this instant, and the agents for which a pending step is due at it.
+
+    Without a lock, so only just now.
+    """
+    moment, params = sql.clock(now)
     found = sql.fetch(
-        f"SELECT f.agent FROM workers_flow f WHERE {sql.among('f.agent')} AND {_IS_BACKLOGGED}",
-        [sql.id_list(sorted(agents)), sql.instant_text(at)],
+        f"SELECT c.at, f.agent FROM (SELECT {moment} AS at) c LEFT JOIN workers_flow f"
+        f" ON {sql.among('f.agent')} AND {_IS_BACKLOGGED.format(at='c.at')}",
+        [*params, sql.id_list(sorted(agents))],
     )
-    return {agent for (agent,) in found}
+    at = sql.instant(found[0][0])
+    assert at is not None
+    return at, {agent for _, agent in found if agent is not None}
 
 
 def _lock(agents: Sequence[str]) -> sql.Answer:
@@ -188,15 +193,15 @@ def _lock(agents: Sequence[str]) -> sql.Answer:
 
 
 def _look(agents: Sequence[str], at: datetime) -> sql.Answer:
-    """Ask of each agent how many claims take up room, and whether steps wait for more.
+    """Ask of each agent how many claims take up room, whether steps wait for more, what is held.
 
     By a later statement than the lock: one whose snapshot is older than the wait for the lock
     would miss what the other session has just claimed.
     """
     return sql.send(
         "SELECT f.agent, (SELECT count(*) FROM workers_step s WHERE s.state = 'processing'"
-        f" AND s.deferral IS NULL AND s.agent = f.agent), {_IS_BACKLOGGED}"
-        f" FROM workers_flow f WHERE {sql.among('f.agent')}",
+        f" AND s.deferral IS NULL AND s.agent = f.agent), {_IS_BACKLOGGED.format(at='%s')},"
+        f" {holds.document()} FROM workers_flow f WHERE {sql.among('f.agent')}",
         [sql.instant_text(at), sql.id_list(agents)],
     )
 
@@ -211,7 +216,7 @@ def seconds_to_next(now: datetime | None = None) -> float | None:
         Bucket(rate, tokens, sql.instant(refilled_at)).refilled(at).seconds_to_next()
         for rate, tokens, refilled_at in sql.fetch(
             "SELECT f.rate_per_second, f.tokens, f.refilled_at FROM workers_flow f"
-            f" WHERE f.rate_per_second IS NOT NULL AND {_IS_BACKLOGGED}",
+            f" WHERE f.rate_per_second IS NOT NULL AND {_IS_BACKLOGGED.format(at='%s')}",
             [sql.instant_text(at)],
         )
     ]

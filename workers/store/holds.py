@@ -1,7 +1,7 @@
 """Operators' holds: nothing of an agent, of a step's name, or nothing at all is claimed."""
 
-from collections.abc import Callable
 from datetime import datetime
+from typing import Any
 
 from workers.exceptions import StateError
 from workers.failpoints import durable
@@ -11,15 +11,23 @@ from workers.store import journal, sql
 KINDS = ("everything", "agent", "step")
 
 
-def current() -> frozenset[tuple[str, str]]:
+Held = frozenset[tuple[str, str]]
+
+
+def current() -> Held:
     """Return what is held now, as (kind, name)."""
-    return send_current()()
+    return read(sql.fetch(f"SELECT {document()}")[0][0])
 
 
-def send_current() -> Callable[[], frozenset[tuple[str, str]]]:
-    """As ``current``, and return how to read it: in a ``pipelined`` block it is sent along."""
-    answer = sql.send("SELECT kind, name FROM workers_hold WHERE ended_at IS NULL")
-    return lambda: frozenset((kind, name) for kind, name in answer())
+def document() -> str:
+    """Return SQL for what is held now as one value, to be asked along with something else."""
+    pairs = sql.list_of("h.kind", "h.name")
+    return f"(SELECT {pairs} FROM workers_hold h WHERE h.ended_at IS NULL)"
+
+
+def read(found: Any) -> Held:
+    """Return what such a value says."""
+    return frozenset((kind, name) for kind, name in sql.document(found) or ())
 
 
 def hold(

@@ -12,7 +12,8 @@ from workers.exceptions import UnknownWorkflow
 from workers.locked import LockedProcess
 from workers.rows import StepRow
 from workers.states import StepState
-from workers.store import requests
+from workers.store import contexts
+from workers.store.contexts import Context
 
 log = logging.getLogger(__name__)
 
@@ -36,14 +37,14 @@ def judge(lockeds: Sequence[LockedProcess], actor: str) -> set[int]:
         ]
         if not found:
             return unknown
-        contexts = requests.contexts([locked.process.id for locked, _ in found])
+        known = contexts.read(locked.process.id for locked, _ in found)
         for locked, step in found:
             asked.add(step.id)
-            if not _judge(locked, step, contexts[locked.process.id], actor):
+            if not _judge(locked, step, known[locked.process.id], actor):
                 unknown.add(step.id)
 
 
-def _judge(locked: LockedProcess, step: StepRow, context: requests.Context, actor: str) -> bool:
+def _judge(locked: LockedProcess, step: StepRow, context: Context, actor: str) -> bool:
     results = _results(locked, context)
     try:
         spec = registry.workflow(context.workflow, context.version).by_name[step.name]
@@ -70,7 +71,7 @@ def _judge(locked: LockedProcess, step: StepRow, context: requests.Context, acto
     return True
 
 
-def _results(locked: LockedProcess, context: requests.Context) -> dict[str, Any]:
+def _results(locked: LockedProcess, context: Context) -> dict[str, Any]:
     """Return the results of settled steps: those just moved here, then those on their rows."""
     return {
         one.name: context.results.get(one.name, {}) if one.result is None else one.result

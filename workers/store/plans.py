@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-from django.db import DatabaseError, OperationalError, connection
+from django.db import DEFAULT_DB_ALIAS, DatabaseError, OperationalError, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 from workers.conf import sas
 
@@ -37,9 +38,18 @@ class _Block(threading.local):
 
     is_prepared = False
     is_kept = False
+    #: How many plans a connection keeps.
+    most = 0
+    #: Its connection, as Django wraps it: to look it up costs as much as a short statement.
+    database: BaseDatabaseWrapper | None = None
 
 
 _block = _Block()
+
+
+def database() -> BaseDatabaseWrapper:
+    """Return this thread's connection, as Django wraps it."""
+    return _block.database or connections[DEFAULT_DB_ALIAS]
 
 
 @contextmanager
@@ -48,11 +58,13 @@ def prepared() -> Iterator[None]:
 
     Only for statements that read no table: their plans are weighed as ever, and kept.
     """
-    before, _block.is_prepared = _block.is_prepared, _can_prepare()
+    ours = database()
+    before = _block.is_prepared, _block.database
+    _block.is_prepared, _block.database = _can_prepare(ours), ours
     try:
         yield
     finally:
-        _block.is_prepared = before
+        _block.is_prepared, _block.database = before
 
 
 @contextmanager
@@ -65,26 +77,34 @@ def kept() -> Iterator[None]:
     settings hold for them, too.  Raises ``OperationalError``, with nothing done and the connection
     dropped, where a plan turns out to be good no more: what was asked may be asked again.
     """
-    if _block.is_kept or connection.in_atomic_block or not _can_prepare():
+    ours = database()
+    if _block.is_kept or ours.in_atomic_block or not _can_prepare(ours):
         yield
         return
     # Here, for later it would be asked in a pipeline, and a dead connection be replaced in it.
-    connection.close_if_health_check_failed()
-    before = _block.is_prepared
-    _block.is_kept, _block.is_prepared = True, False
+    ours.close_if_health_check_failed()
+    before = _block.is_prepared, _block.database
+    _block.is_kept, _block.is_prepared, _block.database = True, False, ours
     try:
         yield
     except DatabaseError as error:
         if getattr(error.__cause__, "sqlstate", None) not in _STALE:
             raise
-        connection.close()
+        ours.close()
         raise OperationalError(f"A kept plan is good no more: {error}") from error
     finally:
-        _block.is_kept, _block.is_prepared = False, before
+        _block.is_kept = False
+        _block.is_prepared, _block.database = before
 
 
-def _can_prepare() -> bool:
-    return connection.vendor == "postgresql" and has_pipelines() and sas.kept_plans > 0
+def _can_prepare(ours: BaseDatabaseWrapper) -> bool:
+    """Say whether a connection can; not where Django writes statements down.
+
+    Of a prepared one it cannot say what was run.
+    """
+    _block.most = int(sas.kept_plans)
+    can = ours.vendor == "postgresql" and has_pipelines()
+    return can and _block.most > 0 and not ours.queries_logged
 
 
 @cache
@@ -99,8 +119,7 @@ def is_to_begin() -> bool:
     """Say whether the next statement begins a transaction whose plans are to be kept."""
     if not _block.is_kept:
         return False
-    connection.ensure_connection()
-    return bool(connection.connection.pgconn.transaction_status == _IDLE)
+    return bool(raw(database()).pgconn.transaction_status == _IDLE)
 
 
 def begin() -> None:
@@ -112,20 +131,31 @@ def begin() -> None:
     cursor().execute(_SET)
 
 
-def cursor() -> Any:
-    """Return a cursor of Django's, which prepares what it runs where that is wanted.
+def raw(ours: BaseDatabaseWrapper) -> Any:
+    """Return the connection itself, opened where it is not."""
+    if ours.connection is None:
+        ours.ensure_connection()
+    return ours.connection
 
-    Not where Django writes statements down: of a prepared one it cannot say what was run.
+
+def cursor() -> Any:
+    """Return a cursor, which prepares what it runs where that is wanted.
+
+    That one is the library's own: what Django puts around a cursor costs as much as the statement.
+    Where somebody looks on (``execute_wrapper``) it is put around, too.
     """
-    if not _block.is_prepared or connection.queries_logged:
-        return connection.cursor()
-    connection.ensure_connection()
-    raw = connection.connection
-    usual, raw.cursor_factory = raw.cursor_factory, _preparing()
+    ours = database()
+    if not _block.is_prepared:
+        return ours.cursor()
+    itself = raw(ours)
+    if not ours.execute_wrappers:
+        ours.validate_no_broken_transaction()
+        return _preparing()(itself)
+    usual, itself.cursor_factory = itself.cursor_factory, _preparing()
     try:
-        return connection.cursor()
+        return ours.cursor()
     finally:
-        raw.cursor_factory = usual
+        itself.cursor_factory = usual
 
 
 @cache
@@ -138,7 +168,7 @@ def _preparing() -> Any:
             # The connection is shared with cursors that prepare nothing, or as they were told;
             # how many it keeps is looked at when the answer comes.
             shared = self.connection
-            shared.prepared_max = int(sas.kept_plans)
+            shared.prepared_max = _block.most
             usual, shared.prepare_threshold = shared.prepare_threshold, 0
             try:
                 return super().execute(query, params, **options)

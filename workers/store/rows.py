@@ -124,12 +124,18 @@ def _lock(
             + sql.lock_rows("t", skip_locked=skip_locked),
             [sql.id_list(ids)],
         )
-        moment = sql.send_clock(now)
+        # As text, for it stands in every row; by now the lock is had.
+        moment, params = sql.clock(now)
         read = sql.send(
-            f"SELECT {_STEP_SELECT} FROM {steps} ORDER BY t.process_id, t.position",
-            [sql.id_list(ids)],
+            f"SELECT {_STEP_SELECT}, (SELECT CAST({moment} AS text)) FROM {steps}"
+            " ORDER BY t.process_id, t.position",
+            [*params, sql.id_list(ids)],
         )
-    processes, at, step_rows = found(), moment(), read()
+    processes, step_rows = found(), read()
+    if not step_rows:
+        return []
+    at = sql.instant(step_rows[0][-1])
+    assert at is not None
     is_postgres = sql.is_postgres()
     lockeds = {}
     for values in _read(processes, _fixes(ProcessRow, is_postgres)):
@@ -137,6 +143,7 @@ def _lock(
         lockeds[process.id] = locked = LockedProcess(process, [], at)
         locked.process_as_read = values
     for values in _read(step_rows, _fixes(StepRow, is_postgres)):
+        values.pop()
         step = StepRow(*values)
         # Of a process that another session holds, they are nobody's here.
         if (owner := lockeds.get(step.process_id)) is not None:
@@ -145,10 +152,11 @@ def _lock(
     return list(lockeds.values())
 
 
-def write(lockeds: Sequence[LockedProcess]) -> None:
+def write(lockeds: Sequence[LockedProcess], also: Callable[[], None] | None = None) -> None:
     """Write every row that moved, its journal entries and its alerts.
 
-    Must run inside the transaction that took the locks.  Raises ``LostRow``, so that the
+    Must run inside the transaction that took the locks.  ``also`` may send what is to be read
+    of the rows as they are then: it leaves with the writes.  Raises ``LostRow``, so that the
     transaction rolls back, when a row is not as it was read: agents start claims and file
     replies without the process lock.
     """
@@ -160,6 +168,8 @@ def write(lockeds: Sequence[LockedProcess]) -> None:
         journal.write([entry for locked in lockeds for entry in locked.entries], lockeds[0].now)
         alerts.write([call for locked in lockeds for call in locked.alerts], lockeds[0].now)
         sinks.announce([locked for locked in lockeds if locked.has_news])
+        if also is not None:
+            also()
     for check in checks:
         check()
 

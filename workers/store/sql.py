@@ -210,6 +210,14 @@ def object_of(name: str, document: str) -> str:
     return f"json_group_object({name}, json({document}))"
 
 
+def list_of(*values: str) -> str:
+    """Return SQL that gathers rows into one JSON list of lists."""
+    listed = ", ".join(values)
+    if is_postgres():
+        return f"jsonb_agg(jsonb_build_array({listed}))"
+    return f"json_group_array(json_array({listed}))"
+
+
 def typed(kind: str, value: Any) -> tuple[str, list[Any]]:
     """Return SQL for one value of a column, and its parameter."""
     if value is not None:
@@ -247,16 +255,16 @@ def pipelined() -> Iterator[None]:
     if not (is_postgres() and plans.has_pipelines()):
         yield
         return
-    connection.ensure_connection()
+    database = plans.database()
     is_to_begin = plans.is_to_begin()
-    with connection.wrap_database_errors, connection.connection.pipeline():
+    with database.wrap_database_errors, plans.raw(database).pipeline():
         if is_to_begin:
             plans.begin()
         yield
 
 
 def _is_pipelined() -> bool:
-    return is_postgres() and connection.connection.pgconn.pipeline_status != 0
+    return is_postgres() and plans.raw(plans.database()).pgconn.pipeline_status != 0
 
 
 def send(statement: str, params: Sequence[Any] = ()) -> Answer:
@@ -287,7 +295,7 @@ def execute(statement: str, params: Sequence[Any] = ()) -> int:
         with pipelined():
             cursor = _run(statement, params)
         return int(cursor.rowcount)
-    with plans.cursor() as cursor:
+    with plans.cursor() as cursor, plans.database().wrap_database_errors:
         cursor.execute(statement, list(params))
         return int(cursor.rowcount)
 
@@ -297,5 +305,6 @@ def _run(statement: str, params: Sequence[Any]) -> Any:
     if is_postgres():
         # Django reads instants by a function in Python, eight times as slow.
         cursor.adapters.register_loader("timestamptz", _instants())
-    cursor.execute(statement, list(params))
+    with plans.database().wrap_database_errors:
+        cursor.execute(statement, list(params))
     return cursor

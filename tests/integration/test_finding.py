@@ -1,0 +1,104 @@
+"""What a look asks before it does anything."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+
+from tests.integration.conftest import NOW, claim, only
+from tests.integration.test_store_claims import start
+from workers import scheduler
+from workers.messages import Reply
+from workers.models import Flow, Lease, Process
+from workers.store import finding, leases, replies
+from workers.store.finding import Look
+
+pytestmark = pytest.mark.django_db
+Toy = Callable[..., Process]
+
+NOTHING = Look(
+    has_filed=False, has_flagged=False, has_lost=False, has_rates=False, is_poll_due=False
+)
+
+
+@pytest.fixture(autouse=True)
+def polled(flow_rows: None) -> None:
+    """Look for what stands still at NOW: no test here waits for that."""
+    assert leases.is_due(leases.POLL, 5, NOW)
+
+
+def test_at_idle_there_is_nothing_to_do(toy: Toy) -> None:
+    toy()
+
+    assert finding.look(NOW) == NOTHING
+
+
+def test_a_filed_reply_is_seen(toy: Toy) -> None:
+    toy()
+    (found,) = claim()
+    start([found])
+    assert replies.file(
+        Reply(found.step_id, found.claim_id, 1, result={}), "a1", NOW + timedelta(seconds=1)
+    )
+
+    assert finding.look(NOW) == Look(
+        has_filed=True, has_flagged=False, has_lost=False, has_rates=False, is_poll_due=False
+    )
+
+
+def test_a_process_that_waits_for_a_decision_is_seen(toy: Toy) -> None:
+    Process.objects.filter(pk=toy().pk).update(needs_decision=True)
+
+    assert finding.look(NOW) == Look(
+        has_filed=False, has_flagged=True, has_lost=False, has_rates=False, is_poll_due=False
+    )
+
+
+def test_a_claim_nobody_has_started_is_seen_once_its_allowance_is_over(toy: Toy) -> None:
+    toy()
+    (found,) = claim()
+    over = only(Process.objects.get(), "one").dispatch_by
+    assert over is not None
+    late = over + timedelta(milliseconds=1)
+    assert leases.is_due(leases.POLL, 5, late)
+
+    seen = [finding.look(at).has_lost for at in (NOW, over, late)]
+    start([found], late, uuid4())
+
+    assert seen == [False, False, True]
+    assert finding.look(late) == NOTHING
+
+
+def test_a_rate_is_seen(toy: Toy) -> None:
+    Flow.objects.filter(agent="toy.alpha").update(rate_per_second=2)
+
+    assert finding.look(NOW) == Look(
+        has_filed=False, has_flagged=False, has_lost=False, has_rates=True, is_poll_due=False
+    )
+
+
+def test_the_poll_is_due_once_its_interval_is_over_and_where_nobody_ever_polled() -> None:
+    seen = [finding.look(NOW + timedelta(seconds=seconds)).is_poll_due for seconds in (0, 4, 5)]
+    Lease.objects.all().delete()
+
+    assert seen == [False, False, True]
+    assert finding.look(NOW).is_poll_due
+
+
+def test_a_look_asks_no_more_than_that_where_there_is_nothing(
+    toy: Toy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("asked for what nobody said is there")
+
+    for owner, name in (
+        (scheduler.replies, "filed"),
+        (scheduler.finding, "flagged"),
+        (scheduler.finding, "standing_still"),
+        (scheduler.claims, "lost"),
+        (scheduler.flow, "seconds_to_next"),
+    ):
+        monkeypatch.setattr(owner, name, refuse)
+
+    assert scheduler.advance(NOW) == 0
