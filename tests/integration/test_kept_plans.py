@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -16,7 +17,7 @@ from tests.concurrency.test_races import on_postgres
 from tests.integration.test_store_settling import Toy, a_result, started
 from workers import scheduler
 from workers.models import Process, Sink, Step
-from workers.store import claims, plans, requests, settling, sql
+from workers.store import claims, expiry, plans, requests, settling, sql
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql]
 
@@ -40,6 +41,20 @@ def _each_verb(toy: Toy) -> None:
     settling.settle([a_result(started())], "s1")
     settling.advance([Process.objects.latest("pk").pk], "s1")
     requests.material(claims.claim_due({"toy.alpha", "toy.beta"}, "s1"))
+    _expire_some(toy)
+
+
+def _expire_some(toy: Toy) -> None:
+    """Have steps expire, some for the first time and some for the last: at work, all of them."""
+    for _ in range(4):
+        toy()
+    past = timezone.now() - timedelta(minutes=5)
+    found = [(one.step_id, one.claim_id) for one in claims.claim_due({"toy.alpha"}, "s1")]
+    claims.start(found, timeout_seconds=30, worker="a1", delivery=uuid4(), now=past)
+    tired = [step_id for step_id, _ in found[::2]]
+    Step.objects.filter(pk__in=tired).update(failure_threshold=1)
+    expired = expiry.expire("s1")
+    assert min(expired.reset, expired.errors) > 1
 
 
 def _explained(name: str) -> dict[str, Any]:
@@ -110,6 +125,16 @@ def test_what_settles_and_claims_is_planned_once(toy: Toy) -> None:
     assert len(texts) == len(set(texts))
     for part in ("FROM workers_process t", "UPDATE workers_step", "INSERT INTO workers_journal"):
         assert any(part in text for text in texts)
+
+
+@on_postgres
+def test_only_a_plan_that_is_kept_is_bound_to_look_rows_up_one_by_one() -> None:
+    """A planner that may read tables as it likes would read a small one whole for each row."""
+    free = sql.looked_up("t.id", "v.id")
+    with plans.kept():
+        bound = sql.looked_up("t.id", "v.id")
+
+    assert (free, bound) == ("t.id = v.id", "t.id = ANY(ARRAY[v.id])")
 
 
 @on_postgres

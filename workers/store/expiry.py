@@ -10,7 +10,7 @@ from workers.garbage import collected_later
 from workers.locked import LockedProcess
 from workers.rows import StepRow
 from workers.states import StepState
-from workers.store import rows, sql
+from workers.store import plans, rows, sql
 
 #: What the journal and the row say of a step nobody answered for.
 EXPIRED = {"kind": "expired", "code": "expired", "message": "no reply by complete-by"}
@@ -26,6 +26,7 @@ class Expired:
 
 @collected_later
 @rows.again_when_lost
+@plans.kept()
 def expire(worker: str, now: datetime | None = None) -> Expired:
     """Take one batch of expired steps: pending again below the threshold, else error.
 
@@ -37,7 +38,8 @@ def expire(worker: str, now: datetime | None = None) -> Expired:
         at = sql.read_clock(now)
         due = at - timedelta(seconds=sas.expiry_grace_seconds)
         found = sql.fetch(
-            "SELECT s.id FROM workers_step s JOIN workers_process p ON p.id = s.process_id"
+            "SELECT s.id FROM workers_step s"
+            f" JOIN workers_process p ON {sql.looked_up('p.id', 's.process_id')}"
             " WHERE s.state = 'processing' AND s.complete_by < %s AND s.reply IS NULL"
             " ORDER BY s.complete_by LIMIT %s " + sql.lock_rows("p", skip_locked=True),
             [sql.instant_text(due), int(sas.sweep_batch)],

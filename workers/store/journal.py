@@ -1,7 +1,9 @@
 """Appending to the journal, always in the transaction of the change it tells of."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
+from itertools import groupby
+from typing import Any
 
 from workers.rows import Entry
 from workers.store import sql
@@ -14,9 +16,7 @@ _COLUMNS = {
     "before": "text",
     "after": "text",
     "attempt": "int",
-    "actor": "text",
     "detail": "json",
-    "at": "instant",
 }
 
 
@@ -26,39 +26,44 @@ def write(entries: Sequence[Entry], at: datetime) -> None:
     A repeated (step, attempt, event) violates a constraint and fails the transaction: no
     change happens twice to one attempt.
     """
-    if entries:
-        sql.execute(_insert(""), [sql.encode(_rows(entries, at))])
+    for actor, told in _by_actor(entries):
+        sql.execute(*_insert(actor, told, at, ""))
 
 
 def write_once(entries: Sequence[Entry], at: datetime) -> int:
     """Append the entries whose (step, attempt, event) is not there yet; return how many."""
-    if not entries:
-        return 0
-    return sql.execute(_insert(" ON CONFLICT DO NOTHING"), [sql.encode(_rows(entries, at))])
-
-
-def _insert(conflict: str) -> str:
-    names = ", ".join(f'"{name}"' for name in _COLUMNS)
-    # WHERE true: SQLite would else read ON as the beginning of a join.
-    return (
-        f"INSERT INTO workers_journal ({names}) SELECT {names} FROM {sql.rows_as('v', _COLUMNS)}"
-        f" WHERE true{conflict}"
+    return sum(
+        sql.execute(*_insert(actor, told, at, " ON CONFLICT DO NOTHING"))
+        for actor, told in _by_actor(entries)
     )
 
 
-def _rows(entries: Sequence[Entry], at: datetime) -> list[dict]:
-    return [
-        {
-            "process_id": entry.process_id,
-            "step_id": entry.step_id,
-            "sequence": entry.sequence,
-            "event": entry.event,
-            "before": entry.before,
-            "after": entry.after,
-            "attempt": entry.attempt,
-            "actor": entry.actor[:200],
-            "detail": entry.detail,
-            "at": at,
-        }
-        for entry in entries
-    ]
+def _by_actor(entries: Sequence[Entry]) -> Iterator[tuple[str, list[Entry]]]:
+    """Yield the entries of one actor after another; mostly there is one."""
+    for actor, told in groupby(entries, lambda entry: entry.actor):
+        yield actor, list(told)
+
+
+def _insert(
+    actor: str, entries: Sequence[Entry], at: datetime, conflict: str
+) -> tuple[str, list[Any]]:
+    """Return the statement and its parameters; what all rows share is said once."""
+    names = ", ".join(f'"{name}"' for name in _COLUMNS)
+    by, by_params = sql.typed("text", actor[:200])
+    when, when_params = sql.typed("instant", at)
+    statement = (
+        f"INSERT INTO workers_journal ({names}, actor, at)"
+        # WHERE true: SQLite would else read ON as the beginning of a join.
+        f" SELECT {names}, {by}, {when} FROM {sql.rows_as('v', _COLUMNS)} WHERE true{conflict}"
+    )
+    return statement, [*by_params, *when_params, sql.encode([_row(entry) for entry in entries])]
+
+
+def _row(entry: Entry) -> dict[str, Any]:
+    """Return what a row has; what it has not is null."""
+    row: dict[str, Any] = {"event": entry.event, "detail": entry.detail}
+    for name in ("process_id", "step_id", "sequence", "before", "after", "attempt"):
+        value = getattr(entry, name)
+        if value is not None:
+            row[name] = value
+    return row

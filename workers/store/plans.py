@@ -97,6 +97,11 @@ def kept() -> Iterator[None]:
         _block.is_prepared, _block.database = before
 
 
+def is_kept() -> bool:
+    """Say whether the statements that are put together now have plans that are kept."""
+    return _block.is_kept
+
+
 def _can_prepare(ours: BaseDatabaseWrapper) -> bool:
     """Say whether a connection can; not where Django writes statements down.
 

@@ -101,7 +101,7 @@ def lock_only(
     step_ids: Sequence[int], now: datetime | None, *, skip_locked: bool = False
 ) -> list[LockedProcess]:
     """As ``lock_of``, and read of each process these steps alone: for who looks at no other."""
-    steps = f"workers_step t WHERE {sql.among('t.id')}"
+    steps = sql.of_each("workers_step", "id")
     return _lock(sql.among_found("t.id", _owners()), steps, step_ids, now, skip_locked)
 
 

@@ -169,8 +169,10 @@ def looked_up(key: str, column: str) -> str:
 
     In an array, a value can be looked up in the key's index and in no other way.  A planner that
     takes a table for all but empty would else read it from end to end in the order of the index.
+    One that may read tables as it likes is not to be bound: it would read a small one from end to
+    end for each value.
     """
-    return f"{key} = ANY(ARRAY[{column}])" if is_postgres() else f"{key} = {column}"
+    return f"{key} = ANY(ARRAY[{column}])" if plans.is_kept() else f"{key} = {column}"
 
 
 def among_found(column: str, query: str) -> str:
