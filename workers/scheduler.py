@@ -21,7 +21,7 @@ from workers.exceptions import BrokerRefused, UnknownAgent, UnknownWorkflow
 from workers.garbage import collected_later
 from workers.identity import me
 from workers.messages import Bundle, Reply, Request, parcels, storable
-from workers.store import claims, finding, flow, leases, replies, requests, settling, sinks
+from workers.store import claims, finding, flow, leases, replies, requests, settling, unstarted
 from workers.store.contexts import Context
 
 log = logging.getLogger(__name__)
@@ -107,52 +107,58 @@ def advance(now: datetime | None = None) -> int:
     Filed replies, decisions that supervisors left, claims nobody started, due steps, and
     once per poll interval a portion of the open processes, should one stand still.
     """
-    sent = _carry_on(me("scheduler"), now)
-    if sinks.is_due(now):
-        # Whatever was to be told of: an operator's doing, a sweep's, or a nudge that was lost.
+    look = finding.look(now)
+    sent, has_news = _carry_on(look, me("scheduler"), now)
+    if look.has_untold or has_news:
+        # Of what was done here, or an operator's doing, a sweep's, or a nudge that was lost.
         dispatch.report_later()
     return sent
 
 
-def _carry_on(worker: str, now: datetime | None) -> int:
+def _carry_on(look: finding.Look, worker: str, now: datetime | None) -> tuple[int, bool]:
+    """Return how many claims it sent, and whether a submitter may have to be told of something."""
     limit = int(sas.settle_batch)
-    sent = 0
-    look = finding.look(now)
+    sent, has_news = 0, False
     while look.has_filed and (filed := replies.filed(limit)):
         if not settle(filed, now, filed=True).applied:
             break
     # What was filed may have led to a decision that is left to be made.
     if (look.has_flagged or look.has_filed) and (flagged := finding.flagged(limit)):
+        has_news = True
         sent += send(
             settling.advance(
                 flagged, worker, now, lambda locked: decisions.carry_out_policies(locked, worker)
             )
         )
     if not _pause.is_on():
-        sent += _claim(worker, now)
+        taken = _claim(worker, now)
+        sent, has_news = sent + taken[0], has_news or taken[1]
     # What is rarely found comes last: a nudge tells of none of it.
     if look.is_poll_due and leases.is_due(leases.POLL, sas.poll_seconds, now):
         still = finding.standing_still(int(sas.claim_batch))
+        has_news = has_news or bool(still)
         sent += send(settling.advance(still, worker, now))
     if _pause.is_on():
-        return sent
+        return sent, has_news
     if look.has_lost:
-        sent += send(claims.lost(worker, now))
+        sent += send(unstarted.lost(worker, now))
     wait = flow.seconds_to_next(now) if look.has_rates else None
     if wait is not None and wait < sas.poll_seconds:
         dispatch.nudge_after(wait)
-    return sent
+    return sent, has_news
 
 
-def _claim(worker: str, now: datetime | None) -> int:
+def _claim(worker: str, now: datetime | None) -> tuple[int, bool]:
+    """As ``_carry_on``, of the due steps."""
     agents = {agent.name for agent in registry.agents()}
-    sent = 0
+    sent, has_news = 0, False
     for _ in range(MOST_BATCHES):
         taken = claims.claim_due(agents, worker, now)
         sent += send(taken)
-        if not taken or _pause.is_on():
+        has_news = has_news or taken.has_news
+        if not (taken and taken.is_cut_off) or _pause.is_on():
             break
-    return sent
+    return sent, has_news
 
 
 @collected_later
@@ -191,7 +197,7 @@ def send(taken: Sequence[claims.Claim]) -> int:
     elif refused:
         _pause.lengthen()
     if refused:
-        claims.hand_back(
+        unstarted.hand_back(
             refused,
             me("scheduler"),
             "the broker did not take the request",
@@ -262,7 +268,7 @@ def _leave(group: Sequence[claims.Claim], reason: str) -> None:
     raise_alert(
         "unknown_definition", f"Steps wait for code that knows them. {reason}", subject=reason
     )
-    claims.hand_back(group, me("scheduler"), reason, delay_seconds=UNKNOWN_SECONDS)
+    unstarted.hand_back(group, me("scheduler"), reason, delay_seconds=UNKNOWN_SECONDS)
 
 
 def _payload(

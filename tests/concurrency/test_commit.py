@@ -14,7 +14,7 @@ from tests.integration.conftest import NOW, only
 from workers import invariants, schedule
 from workers.messages import Reply
 from workers.models import Journal, Process
-from workers.store import claims, settling
+from workers.store import claims, settling, unstarted
 from workers.submission import submit
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.fault("F17")]
@@ -70,7 +70,7 @@ def test_a_reply_delivered_again_is_settled_once(
     assert only(process, "one").result == {"n": 1}
     assert Journal.objects.filter(process=process, event="processed").count() == 1
     # Claimed in the transaction nobody knew of, the next step is sent all the same.
-    lost = claims.lost("scheduler", NOW + timedelta(seconds=20))
+    lost = unstarted.lost("scheduler", NOW + timedelta(seconds=20))
     assert [claim.step for claim in (lost if is_done else again.claims)] == ["two"]
     broken = {one.invariant for one in invariants.violations()}
     assert broken <= {"nothing_is_forgotten"}

@@ -20,7 +20,7 @@ from workers import registry, schedule
 from workers.agent import Call, Deadline
 from workers.messages import Reply
 from workers.models import Journal, Process, Step
-from workers.store import claims, expiry, replies, rows, settling, sql, updating, writing
+from workers.store import claims, expiry, replies, rows, settling, sql, unstarted, updating, writing
 from workers.submission import submit
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -245,7 +245,7 @@ def test_a_start_and_a_hand_back_have_one_winner(monkeypatch: pytest.MonkeyPatch
 
     with meeting_before_the_write(monkeypatch, 2, seconds=0.2):
         started, handed_back = race(
-            [lambda: start(found), lambda: claims.hand_back(found, "scheduler", "refused", NOW)]
+            [lambda: start(found), lambda: unstarted.hand_back(found, "scheduler", "refused", NOW)]
         )
 
     assert len(started) + handed_back == 1
@@ -271,7 +271,7 @@ def test_a_verb_looks_again_when_an_agent_starts_between_its_look_and_its_write(
 
     monkeypatch.setattr(rows, "lock", look_then_start)
 
-    assert claims.hand_back(found, "scheduler", "refused", NOW) == 0
+    assert unstarted.hand_back(found, "scheduler", "refused", NOW) == 0
     assert looks == [[{found[0].step_id}], None]
     assert only(process, "one").state == "processing"
 
@@ -285,10 +285,10 @@ def test_a_claim_whose_process_somebody_works_on_is_not_sent_again() -> None:
     with transaction.atomic():
         # Its reply is being applied, say: the claim is about to end.
         rows.lock([claimed.process_id], later)
-        meanwhile = race([lambda: claims.lost("another", later)])
+        meanwhile = race([lambda: unstarted.lost("another", later)])
 
     assert meanwhile == [[]]
-    assert claims.lost("another", later) == [claimed]
+    assert unstarted.lost("another", later) == [claimed]
 
 
 @pytest.mark.fault("F5")

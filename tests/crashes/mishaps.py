@@ -164,7 +164,7 @@ SCENARIOS = [
         _line_done,
         run=_first((dispatch.RUN_BUNDLE, refuses), (dispatch.SETTLE, refuses)),
         brief=(
-            "claims.hand_back",
+            "unstarted.hand_back",
             "replies.file",
             "settling.advance",
             "settling.settle",

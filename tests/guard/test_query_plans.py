@@ -13,7 +13,18 @@ from tests.concurrency.test_races import on_postgres
 from workers import schedule
 from workers.models import Alert, Journal, Process, Sink, Step
 from workers.rows import NewProcess
-from workers.store import claims, contexts, expiry, finding, flow, pruning, replies, rows, sinks
+from workers.store import (
+    claims,
+    contexts,
+    expiry,
+    finding,
+    flow,
+    pruning,
+    replies,
+    rows,
+    sinks,
+    unstarted,
+)
 from workers.submission import submit, submit_many
 
 pytestmark = pytest.mark.django_db
@@ -77,10 +88,6 @@ def many_settled_steps() -> None:
         cursor.execute("ANALYZE workers_process")
 
 
-def plans_of(verb: Any) -> str:
-    return "\n".join(each_plan_of(verb))
-
-
 def each_plan_of(verb: Any) -> list[str]:
     """Return the plans of the queries that a store verb runs."""
     with CaptureQueriesContext(connection) as captured:
@@ -97,6 +104,11 @@ def each_plan_of(verb: Any) -> list[str]:
 def room() -> None:
     with transaction.atomic():
         flow.LockedFlow({"toy.alpha"}, timezone.now()).room()
+
+
+def backlog() -> None:
+    with transaction.atomic():
+        flow.LockedFlow({"toy.alpha"}, None, if_backlogged=True)
 
 
 def _lock_one() -> None:
@@ -139,7 +151,7 @@ def test_a_claim_reads_no_more_of_a_long_backlog_than_it_takes(is_analyzed: bool
 
     plans = each_plan_of(lambda: claims.claim_due({"toy.alpha"}, "scheduler"))
 
-    (plan,) = (one for one in plans if "step_claimable_idx" in one and "LockRows" in one)
+    (plan,) = (one for one in plans if "step_claimable_idx" in one and "workers_process p" in one)
     assert "Sort" not in plan, plan
 
 
@@ -149,20 +161,20 @@ def test_a_claim_reads_no_more_of_a_long_backlog_than_it_takes(is_analyzed: bool
     [
         (lambda: claims.claim_due({"toy.alpha"}, "scheduler"), "step_claimable_idx"),
         (lambda: expiry.expire("supervisor"), "step_expiry_idx"),
-        (lambda: claims.lost("scheduler"), "step_expiry_idx"),
+        (lambda: unstarted.lost("scheduler"), "step_expiry_idx"),
         (lambda: replies.filed(10), "step_filed_reply_idx"),
         (lambda: finding.flagged(10), "process_decision_idx"),
         (lambda: finding.standing_still(10), "process_open_idx"),
         (room, "step_in_flight_idx"),
         (room, "step_claimable_idx"),
-        (lambda: flow.backlogged({"toy.alpha"}), "step_claimable_idx"),
+        (backlog, "step_claimable_idx"),
         (finding.look, "step_filed_reply_idx"),
         (finding.look, "process_decision_idx"),
         (finding.look, "step_expiry_idx"),
         (lambda: expiry.escalate("supervisor"), "step_escalation_idx"),
         (expiry.flag_overdue, "process_deadline_idx"),
         (lambda: submit("toy_line", subject="Next", input={}, lane="many"), "process_lane_idx"),
-        (sinks.is_due, "sink_due_idx"),
+        (finding.look, "sink_due_idx"),
         (lambda: sinks.claim("queue", 10, 60), "sink_due_idx"),
         (_lock_one, "workers_sink_process_id"),
         (_lock_many, "step_name_unique"),
@@ -181,7 +193,9 @@ def test_a_claim_reads_no_more_of_a_long_backlog_than_it_takes(is_analyzed: bool
     ],
 )
 def test_a_background_query_uses_its_partial_index(verb: Any, index: str) -> None:
-    plans = plans_of(verb)
+    # A row set that is written is joined to a table of this size as the planner likes; what
+    # becomes of plans that are kept is looked at in test_kept_plans.
+    plans = "\n".join(one for one in each_plan_of(verb) if "jsonb_to_recordset" not in one)
 
     assert index in plans
     assert "Seq Scan on workers_step" not in plans

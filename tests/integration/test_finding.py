@@ -1,6 +1,7 @@
 """What a look asks before it does anything."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from uuid import uuid4
 
@@ -10,7 +11,7 @@ from tests.integration.conftest import NOW, claim, only
 from tests.integration.test_store_claims import start
 from workers import scheduler
 from workers.messages import Reply
-from workers.models import Flow, Lease, Process
+from workers.models import Flow, Lease, Process, Sink
 from workers.store import finding, leases, replies
 from workers.store.finding import Look
 
@@ -18,7 +19,12 @@ pytestmark = pytest.mark.django_db
 Toy = Callable[..., Process]
 
 NOTHING = Look(
-    has_filed=False, has_flagged=False, has_lost=False, has_rates=False, is_poll_due=False
+    has_filed=False,
+    has_flagged=False,
+    has_lost=False,
+    has_rates=False,
+    is_poll_due=False,
+    has_untold=False,
 )
 
 
@@ -42,17 +48,13 @@ def test_a_filed_reply_is_seen(toy: Toy) -> None:
         Reply(found.step_id, found.claim_id, 1, result={}), "a1", NOW + timedelta(seconds=1)
     )
 
-    assert finding.look(NOW) == Look(
-        has_filed=True, has_flagged=False, has_lost=False, has_rates=False, is_poll_due=False
-    )
+    assert finding.look(NOW) == replace(NOTHING, has_filed=True)
 
 
 def test_a_process_that_waits_for_a_decision_is_seen(toy: Toy) -> None:
     Process.objects.filter(pk=toy().pk).update(needs_decision=True)
 
-    assert finding.look(NOW) == Look(
-        has_filed=False, has_flagged=True, has_lost=False, has_rates=False, is_poll_due=False
-    )
+    assert finding.look(NOW) == replace(NOTHING, has_flagged=True)
 
 
 def test_a_claim_nobody_has_started_is_seen_once_its_allowance_is_over(toy: Toy) -> None:
@@ -73,9 +75,18 @@ def test_a_claim_nobody_has_started_is_seen_once_its_allowance_is_over(toy: Toy)
 def test_a_rate_is_seen(toy: Toy) -> None:
     Flow.objects.filter(agent="toy.alpha").update(rate_per_second=2)
 
-    assert finding.look(NOW) == Look(
-        has_filed=False, has_flagged=False, has_lost=False, has_rates=True, is_poll_due=False
-    )
+    assert finding.look(NOW) == replace(NOTHING, has_rates=True)
+
+
+def test_who_is_to_be_told_is_seen(toy: Toy) -> None:
+    process = toy()
+    sink = Sink.objects.create(process=process, kind="queue", address="q", last=1, next_try_at=NOW)
+
+    seen = finding.look(NOW), finding.look(NOW - timedelta(seconds=1))
+    Sink.objects.filter(pk=sink.pk).update(cursor=1)
+
+    assert seen == (replace(NOTHING, has_untold=True), NOTHING)
+    assert finding.look(NOW) == NOTHING
 
 
 def test_the_poll_is_due_once_its_interval_is_over_and_where_nobody_ever_polled() -> None:
@@ -96,7 +107,7 @@ def test_a_look_asks_no_more_than_that_where_there_is_nothing(
         (scheduler.replies, "filed"),
         (scheduler.finding, "flagged"),
         (scheduler.finding, "standing_still"),
-        (scheduler.claims, "lost"),
+        (scheduler.unstarted, "lost"),
         (scheduler.flow, "seconds_to_next"),
     ):
         monkeypatch.setattr(owner, name, refuse)

@@ -20,7 +20,17 @@ from workers.failpoints import durable
 from workers.messages import Reply, Request
 from workers.models import Flow, Process, Sink, Step
 from workers.rows import NewSink
-from workers.store import claims, expiry, holds, leases, regulating, requests, settling, sinks
+from workers.store import (
+    claims,
+    expiry,
+    holds,
+    leases,
+    regulating,
+    requests,
+    settling,
+    sinks,
+    unstarted,
+)
 from workers.submission import submit
 
 pytestmark = pytest.mark.django_db
@@ -42,10 +52,10 @@ class TestClaims:
     def test_a_claim_that_was_superseded_hands_nothing_back(self) -> None:
         process = line()
         (first,) = claim()
-        claims.hand_back([first], "scheduler", "refused", NOW)
+        unstarted.hand_back([first], "scheduler", "refused", NOW)
         (second,) = claim()
 
-        assert claims.hand_back([first], "scheduler", "refused again", NOW) == 0
+        assert unstarted.hand_back([first], "scheduler", "refused again", NOW) == 0
 
         step = only(process, "one")
         assert (step.state, step.claim_id, step.attempt) == ("processing", second.claim_id, 2)

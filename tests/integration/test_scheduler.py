@@ -208,6 +208,28 @@ def test_a_process_that_stands_still_is_carried_on(wire: Wire) -> None:
     assert set(wire.states(process).values()) == {"processed"}
 
 
+@pytest.mark.parametrize(
+    ("waiting", "looks"), [(0, 1), (1, 1), (4, 2), (5, 2), (8, 3)], ids=lambda n: f"{n}"
+)
+def test_due_steps_are_looked_for_again_only_where_there_may_be_more(
+    waiting: int, looks: int, wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(waiting):
+        submit("toy_line", subject=f"Toy {number}", input={})
+    look, looked = scheduler.claims.claim_due, []
+
+    def watched(*args: Any) -> Any:
+        looked.append(args)
+        return look(*args)
+
+    monkeypatch.setattr(scheduler.claims, "claim_due", watched)
+
+    with override_settings(SAS_CLAIM_BATCH=4):
+        assert scheduler.advance() == waiting
+
+    assert len(looked) == looks
+
+
 def test_the_poll_looks_for_standing_processes_once_per_interval(wire: Wire) -> None:
     assert leases.is_due(leases.POLL, 5)
     assert not leases.is_due(leases.POLL, 5)

@@ -10,7 +10,7 @@ from django.test import override_settings
 
 from tests.integration.conftest import NOW, claim, only
 from workers.models import Alert, Flow, Journal, Process, Step
-from workers.store import claims
+from workers.store import claims, unstarted
 from workers.submission import submit
 
 pytestmark = pytest.mark.django_db
@@ -142,7 +142,7 @@ def test_a_start_whose_answer_was_lost_can_be_repeated(toy: Toy) -> None:
 def test_a_superseded_claim_is_not_started(toy: Toy) -> None:
     process = toy()
     stale = claim()
-    claims.hand_back(stale, "scheduler", "test", NOW)
+    unstarted.hand_back(stale, "scheduler", "test", NOW)
     claim()
 
     assert start(stale) == set()
@@ -162,7 +162,7 @@ def test_claims_that_could_not_be_sent_are_handed_back_without_a_failure(toy: To
     process = toy()
     found = claim()
 
-    assert claims.hand_back(found, "scheduler", "broker down", NOW) == 1
+    assert unstarted.hand_back(found, "scheduler", "broker down", NOW) == 1
 
     step = only(process, "one")
     assert (step.state, step.claim_id, step.failure_count, step.attempt) == ("pending", None, 0, 1)
@@ -174,7 +174,7 @@ def test_a_started_claim_is_not_handed_back(toy: Toy) -> None:
     found = claim()
     start(found)
 
-    assert claims.hand_back(found, "scheduler", "broker down", NOW) == 0
+    assert unstarted.hand_back(found, "scheduler", "broker down", NOW) == 0
 
     assert only(process, "one").state == "processing"
     assert not Journal.objects.filter(event="handed_back").exists()
@@ -185,21 +185,21 @@ def test_a_lost_claim_is_sent_again_as_it_is(toy: Toy) -> None:
     process = toy()
     found = claim()
 
-    assert claims.lost("scheduler", NOW + timedelta(seconds=15)) == []
-    again = claims.lost("scheduler", NOW + timedelta(seconds=16))
+    assert unstarted.lost("scheduler", NOW + timedelta(seconds=15)) == []
+    again = unstarted.lost("scheduler", NOW + timedelta(seconds=16))
 
     assert again == found
     step = only(process, "one")
     assert (step.lost_count, step.failure_count, step.attempt) == (1, 0, 1)
     assert step.dispatch_by == NOW + timedelta(seconds=16 + 30)
-    assert claims.lost("scheduler", NOW + timedelta(seconds=16)) == []
+    assert unstarted.lost("scheduler", NOW + timedelta(seconds=16)) == []
 
 
 def test_a_started_claim_is_not_lost(toy: Toy) -> None:
     toy()
     start(claim())
 
-    assert claims.lost("scheduler", NOW + timedelta(hours=1)) == []
+    assert unstarted.lost("scheduler", NOW + timedelta(hours=1)) == []
 
 
 @pytest.mark.fault("F4")
@@ -209,7 +209,7 @@ def test_claims_that_nobody_starts_raise_one_alert_per_agent(toy: Toy) -> None:
 
     with override_settings(SAS_LOST_ALERT_COUNT=2):
         for hours in range(1, 5):
-            claims.lost("scheduler", NOW + timedelta(hours=hours))
+            unstarted.lost("scheduler", NOW + timedelta(hours=hours))
 
     assert list(Alert.objects.values_list("code", "times")) == [("claims_unstarted", 3)]
 

@@ -76,7 +76,7 @@ MUTANTS = (
         "A claim is handed back in the instant in which its agent starts it.",
         (
             f"{_RACES}::test_a_start_and_a_hand_back_have_one_winner",
-            f"{_MATRIX}::test_a_verb_meets_every_other[claims.hand_back (claimed)]",
+            f"{_MATRIX}::test_a_verb_meets_every_other[unstarted.hand_back (claimed)]",
         ),
         POSTGRESQL,
     ),

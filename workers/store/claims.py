@@ -1,21 +1,20 @@
 """Claims: taking pending steps, starting them, sending lost ones again, handing them back."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, fields, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from workers.backoff import dispatch_allowance
 from workers.conf import sas
 from workers.decisions import give_up_doubtful, make_pending
 from workers.failpoints import around, durable
 from workers.garbage import collected_later
 from workers.locked import LockedProcess
-from workers.rows import AlertCall, Entry, StepRow
+from workers.rows import StepRow
 from workers.states import StepState
-from workers.store import alerts, contexts, flow, journal, plans, rows, sql, updating
+from workers.store import contexts, flow, plans, rows, sql, updating
 from workers.store.contexts import Context
 
 
@@ -68,9 +67,18 @@ class Claim:
         return cls(**values | {"in_doubt": bool(values["in_doubt"])})
 
 
+class Taken(list[Claim]):
+    """What a look for due steps has claimed."""
+
+    #: An agent had as many due steps as were looked at: there may be more.
+    is_cut_off = False
+    #: A submitter is to be told of it.
+    has_news = False
+
+
 @collected_later
 @plans.kept()
-def claim_due(agents: set[str], worker: str, now: datetime | None = None) -> list[Claim]:
+def claim_due(agents: set[str], worker: str, now: datetime | None = None) -> Taken:
     """Take due pending steps in their turn, as many as each agent has room for.
 
     Two schedulers never take the same step: processes that another one holds are skipped,
@@ -78,22 +86,31 @@ def claim_due(agents: set[str], worker: str, now: datetime | None = None) -> lis
     """
     with durable("claims.claim_due"):
         # Most agents have nothing waiting: their rows are not locked, nor their room counted.
-        at, agents = flow.backlogged(agents, now)
-        return claim_due_in_transaction(flow.LockedFlow(agents, at), agents, worker, at)
+        locked_flow = flow.LockedFlow(agents, now, if_backlogged=True)
+        due = locked_flow.backlogged
+        return claim_due_in_transaction(locked_flow, due, worker, locked_flow.now)
 
 
 def claim_due_in_transaction(
     locked_flow: flow.LockedFlow, agents: set[str], worker: str, at: datetime
-) -> list[Claim]:
+) -> Taken:
     """As ``claim_due``, for agents whose flow rows are locked already.
 
     Processes are locked after the flow rows here, the other way round than elsewhere: it
     waits for none of them, so nobody waits for it in a circle.
     """
-    candidates = _due(agents, locked_flow.room(), sql.instant_text(at))
+    taken = Taken()
+    room = locked_flow.room()
+    candidates: list[tuple[int, int]] = []
+    for agent in sorted(agents):
+        # One where there is no room: a call that must not be repeated is given up without.
+        limit = max(1, min(room.get(agent, 0), int(sas.claim_batch)))
+        found = _due(agent, limit, sql.instant_text(at))
+        taken.is_cut_off |= len(found) == limit
+        candidates += found
     lockeds = rows.lock((process_id for _, process_id in candidates), at, skip_locked=True)
     if not lockeds:
-        return []
+        return taken
     turn = {step_id: place for place, (step_id, _) in enumerate(candidates)}
     ready = [
         (locked, step)
@@ -105,7 +122,9 @@ def claim_due_in_transaction(
         and not give_up_doubtful(locked, step, worker)
     ]
     ready.sort(key=lambda pair: turn[pair[1].id])
-    return write(lockeds, take(ready, locked_flow, worker))
+    taken += write(lockeds, take(ready, locked_flow, worker))
+    taken.has_news = any(locked.has_news for locked in lockeds)
+    return taken
 
 
 def write(lockeds: Sequence[LockedProcess], taken: Sequence[Claim]) -> list[Claim]:
@@ -124,27 +143,23 @@ def write(lockeds: Sequence[LockedProcess], taken: Sequence[Claim]) -> list[Clai
     return [replace(claim, context=known[claim.process_id]) for claim in taken]
 
 
-def _due(agents: set[str], room: Mapping[str, int], at: str) -> list[tuple[int, int]]:
-    """Return (step, process) ids that look claimable; the lock decides.
+def _due(agent: str, limit: int, at: str) -> list[tuple[int, int]]:
+    """Return (step, process) ids of an agent's steps that look claimable; the lock decides.
 
-    No more of each agent than it has room for, and one where there is none: a call that must
-    not be repeated is given up without room.  The order is that of the index, to the last
-    column: any other has the database read and sort all that wait, however few are taken.
+    The order is that of the index, to the last column: any other has the database read and sort
+    all that wait, however few are taken.
     """
-    found: list[tuple[int, int]] = []
-    for agent in sorted(agents):
-        found += sql.fetch(
-            "SELECT s.id, s.process_id FROM workers_step s"
-            f" JOIN workers_process p ON {sql.looked_up('p.id', 's.process_id')}"
-            " WHERE s.state = 'pending' AND s.agent = %s AND s.not_before <= %s"
-            " AND p.paused_at IS NULL AND (p.state IN ('pending', 'processing')"
-            " OR p.state = 'compensating' AND s.undoes_id IS NOT NULL)"
-            " AND NOT EXISTS (SELECT 1 FROM workers_hold h WHERE h.ended_at IS NULL"
-            " AND h.kind = 'step' AND h.name = s.name)"
-            " ORDER BY s.turn, s.not_before, s.id LIMIT %s " + sql.lock_rows("p", skip_locked=True),
-            [agent, at, max(1, min(room.get(agent, 0), int(sas.claim_batch)))],
-        )
-    return found
+    return sql.fetch(
+        "SELECT s.id, s.process_id FROM workers_step s"
+        f" JOIN workers_process p ON {sql.looked_up('p.id', 's.process_id')}"
+        " WHERE s.state = 'pending' AND s.agent = %s AND s.not_before <= %s"
+        " AND p.paused_at IS NULL AND (p.state IN ('pending', 'processing')"
+        " OR p.state = 'compensating' AND s.undoes_id IS NOT NULL)"
+        " AND NOT EXISTS (SELECT 1 FROM workers_hold h WHERE h.ended_at IS NULL"
+        " AND h.kind = 'step' AND h.name = s.name)"
+        " ORDER BY s.turn, s.not_before, s.id LIMIT %s " + sql.lock_rows("p", skip_locked=True),
+        [agent, at, limit],
+    )
 
 
 def take(
@@ -209,118 +224,4 @@ def start(
         " AND (t.started_at IS NULL OR t.delivery = v.delivery)",
         params=[*moment_params * 2, timeout_seconds, worker, *moment_params * 2],
         same={"state": ("text", StepState.PROCESSING), "delivery": ("uuid", delivery)},
-    )
-
-
-@rows.again_when_lost
-def hand_back(
-    claims: Sequence[Claim],
-    worker: str,
-    reason: str,
-    now: datetime | None = None,
-    *,
-    delay_seconds: float = 0,
-) -> int:
-    """Return claims that nobody has started to pending; count nothing; return how many.
-
-    For claims that could not be sent; they may be claimed again after the delay.  One that
-    an agent has started in the meantime (its message did arrive) is left to that agent.
-    """
-    held = {claim.step_id: claim.claim_id for claim in claims}
-    with durable("claims.hand_back"):
-        lockeds = rows.lock((claim.process_id for claim in claims), now)
-        landed = sum(_hand_back(locked, held, worker, reason, delay_seconds) for locked in lockeds)
-        rows.write(lockeds)
-    return landed
-
-
-def _hand_back(
-    locked: LockedProcess, held: dict[int, UUID], worker: str, reason: str, delay_seconds: float
-) -> int:
-    landed = 0
-    for step in locked.steps:
-        unstarted = step.started_at is None and step.state == StepState.PROCESSING
-        if unstarted and step.claim_id == held.get(step.id):
-            locked.touch(step)
-            step.not_before = locked.now + timedelta(seconds=delay_seconds)
-            locked.move(step, StepState.PENDING, "handed_back", worker, reason=reason)
-            landed += 1
-    return landed
-
-
-def lost(worker: str, now: datetime | None = None) -> list[Claim]:
-    """Return claims that nobody started within their allowance, to be sent again as they are.
-
-    The claim stays the same, so a late first message is as good as the second.  No failure
-    is counted; the allowance doubles, and an alert is raised when that went on for long.
-    """
-    with durable("claims.lost"):
-        at = sql.read_clock(now)
-        found = sql.fetch(
-            "SELECT t.id, t.process_id, t.claim_id, t.attempt, t.name, t.agent,"
-            " t.timeout_seconds, t.idempotency_key, t.failure_count, t.undoes_id, t.is_in_doubt,"
-            " t.lost_count FROM workers_step t"
-            " JOIN workers_process p ON p.id = t.process_id"
-            " WHERE t.state = 'processing' AND t.complete_by IS NULL AND t.dispatch_by < %s"
-            # The process, too: whoever holds it may just be ending the claim.
-            " ORDER BY t.id LIMIT %s " + sql.lock_rows("p, t", skip_locked=True),
-            [sql.instant_text(at), int(sas.claim_batch)],
-        )
-        claims = [Claim.of_row(row[:-1]) for row in found]
-        again = [
-            {"id": row[0], "lost_count": row[-1] + 1, "dispatch_by": at + _allowance(row[-1] + 1)}
-            for row in found
-        ]
-        if again:
-            updating.update(
-                "workers_step",
-                {"id": "id", "lost_count": "int", "dispatch_by": "instant"},
-                again,
-                "lost_count = v.lost_count, dispatch_by = v.dispatch_by",
-                "true",
-                are_locked=True,
-            )
-        _tell_of_lost(claims, [row[-1] + 1 for row in found], worker, at)
-    return claims
-
-
-def _allowance(lost_count: int) -> timedelta:
-    return timedelta(
-        seconds=dispatch_allowance(
-            lost_count, sas.dispatch_allowance_seconds, sas.dispatch_allowance_cap_seconds
-        )
-    )
-
-
-def _tell_of_lost(claims: list[Claim], counts: list[int], worker: str, at: datetime) -> None:
-    journal.write(
-        [
-            Entry(
-                process_id=claim.process_id,
-                step_id=claim.step_id,
-                event="lost",
-                actor=worker,
-                detail={"step": claim.step, "attempt": claim.attempt, "lost_count": count},
-            )
-            for claim, count in zip(claims, counts, strict=True)
-        ],
-        at,
-    )
-    agents = sorted(
-        {
-            claim.agent
-            for claim, count in zip(claims, counts, strict=True)
-            if count >= sas.lost_alert_count
-        }
-    )
-    alerts.write(
-        [
-            AlertCall(
-                cause=f"unstarted:agent:{agent}",
-                code="claims_unstarted",
-                message=f"Nobody starts the claims of agent {agent}. Is a worker for its queue up?",
-            )
-            for agent in agents
-        ],
-        at,
     )

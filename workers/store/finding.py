@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from workers.conf import sas
-from workers.store import leases, sql
+from workers.store import leases, sinks, sql
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +16,8 @@ class Look:
     has_lost: bool
     has_rates: bool
     is_poll_due: bool
+    #: Somebody is to be told of something.
+    has_untold: bool
 
 
 def look(now: datetime | None = None) -> Look:
@@ -33,7 +35,8 @@ def look(now: datetime | None = None) -> Look:
         f" {_HAS_LOST.format(now='c.at')},"
         " EXISTS (SELECT 1 FROM workers_flow f WHERE f.rate_per_second IS NOT NULL),"
         " NOT EXISTS (SELECT 1 FROM workers_lease l WHERE l.name = %s"
-        f" AND {sql.later('l.performed_at', '%s')} > c.at)"
+        f" AND {sql.later('l.performed_at', '%s')} > c.at),"
+        f" {sinks.HAS_DUE.format(now='c.at')}"
         f" FROM (SELECT {moment} AS at) c",
         [leases.POLL, sas.poll_seconds, *params],
     )

@@ -39,15 +39,22 @@ class LockedFlow:
     for each other.
     """
 
-    def __init__(self, agents: set[str], now: datetime) -> None:
-        self._now = now
+    def __init__(
+        self, agents: set[str], now: datetime | None, *, if_backlogged: bool = False
+    ) -> None:
+        """Lock the rows of ``agents``; ``if_backlogged``, of those for which a step is due."""
         names = sorted(agents)
         found: list[tuple[Any, ...]] = []
         looked: list[tuple[Any, ...]] = []
         if names:
             with sql.pipelined():
-                locked, look = _lock(names), _look(names, now)
-            found, looked = locked(), look()
+                locked = _lock(names, now, if_backlogged)
+                look = _look(names, now, if_backlogged)
+            looked = look()
+            # What was due may have been claimed before the lock was had.
+            due = {row[0] for row in looked}
+            found = [row for row in locked() if row[0] in due]
+        self.now = now = (sql.instant(found[0][-1]) if found else now) or sql.read_clock()
         self._windows = {row[0]: row[1] for row in found}
         self._breakers = {
             row[0]: Breaker(row[2], sql.instant(row[3]), sql.instant(row[4]), row[5])
@@ -64,9 +71,10 @@ class LockedFlow:
         self.backlogged: set[str] = set()
         held: holds.Held = holds.read(looked[0][-1]) if looked else frozenset()
         for agent, in_flight, is_backlogged, _ in looked:
-            self._in_flight[agent] = in_flight
-            if is_backlogged:
-                self.backlogged.add(agent)
+            if agent in self._windows:
+                self._in_flight[agent] = in_flight
+                if is_backlogged:
+                    self.backlogged.add(agent)
         #: Names of steps of which nothing is to be claimed.
         self.held_steps = {name for kind, name in held if kind == "step"}
         self._is_held = ("everything", "") in held
@@ -95,7 +103,7 @@ class LockedFlow:
         if self._is_held:
             return {}
         room = {
-            agent: self._breakers[agent].room(self._now, window, self._in_flight[agent])
+            agent: self._breakers[agent].room(self.now, window, self._in_flight[agent])
             for agent, window in self._windows.items()
             if agent not in self._held_agents
         }
@@ -124,7 +132,7 @@ class LockedFlow:
         for agent in sorted(set(reached) & set(self._breakers)):
             before = self._breakers[agent]
             after = before.after(
-                reached[agent], self._now, int(sas.breaker_threshold), sas.breaker_seconds
+                reached[agent], self.now, int(sas.breaker_threshold), sas.breaker_seconds
             )
             if after == before:
                 continue
@@ -167,42 +175,33 @@ def alert_long_open(now: datetime) -> int:
     return len(found)
 
 
-def backlogged(agents: set[str], now: datetime | None = None) -> tuple[datetime, set[str]]:
-    """Return this instant, and the agents for which a pending step is due at it.
-
-    Without a lock, so only just now.
-    """
+def _lock(agents: Sequence[str], now: datetime | None, if_backlogged: bool) -> sql.Answer:
     moment, params = sql.clock(now)
-    found = sql.fetch(
-        f"SELECT c.at, f.agent FROM (SELECT {moment} AS at) c LEFT JOIN workers_flow f"
-        f" ON {sql.among('f.agent')} AND {_IS_BACKLOGGED.format(at='c.at')}",
-        [*params, sql.id_list(sorted(agents))],
-    )
-    at = sql.instant(found[0][0])
-    assert at is not None
-    return at, {agent for _, agent in found if agent is not None}
-
-
-def _lock(agents: Sequence[str]) -> sql.Answer:
+    only = f" AND {_IS_BACKLOGGED.format(at='c.at')}" if if_backlogged else ""
     return sql.send(
-        'SELECT t.agent, t."window", t.unavailable_streak, t.opened_at, t.open_until,'
-        " t.forced, t.rate_per_second, t.tokens, t.refilled_at"
-        f" FROM workers_flow t WHERE {sql.among('t.agent')} ORDER BY t.agent " + sql.lock_rows("t"),
-        [sql.id_list(agents)],
+        'SELECT f.agent, f."window", f.unavailable_streak, f.opened_at, f.open_until,'
+        " f.forced, f.rate_per_second, f.tokens, f.refilled_at, c.at"
+        f" FROM (SELECT {moment} AS at) c CROSS JOIN workers_flow f"
+        f" WHERE {sql.among('f.agent')}{only} ORDER BY f.agent " + sql.lock_rows("f"),
+        [*params, sql.id_list(agents)],
     )
 
 
-def _look(agents: Sequence[str], at: datetime) -> sql.Answer:
+def _look(agents: Sequence[str], now: datetime | None, if_backlogged: bool) -> sql.Answer:
     """Ask of each agent how many claims take up room, whether steps wait for more, what is held.
 
     By a later statement than the lock: one whose snapshot is older than the wait for the lock
     would miss what the other session has just claimed.
     """
+    moment, params = sql.clock(now)
+    is_backlogged = _IS_BACKLOGGED.format(at="c.at")
+    only = f" AND {is_backlogged}" if if_backlogged else ""
     return sql.send(
         "SELECT f.agent, (SELECT count(*) FROM workers_step s WHERE s.state = 'processing'"
-        f" AND s.deferral IS NULL AND s.agent = f.agent), {_IS_BACKLOGGED.format(at='%s')},"
-        f" {holds.document()} FROM workers_flow f WHERE {sql.among('f.agent')}",
-        [sql.instant_text(at), sql.id_list(agents)],
+        f" AND s.deferral IS NULL AND s.agent = f.agent), {is_backlogged}, {holds.document()}"
+        f" FROM (SELECT {moment} AS at) c CROSS JOIN workers_flow f"
+        f" WHERE {sql.among('f.agent')}{only}",
+        [*params, sql.id_list(agents)],
     )
 
 

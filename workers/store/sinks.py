@@ -22,6 +22,13 @@ IS_TOLD = "(SELECT 1 FROM workers_sink k WHERE k.process_id = t.id LIMIT 1) IS N
 
 _DUE = "s.state = 'open' AND s.last > s.cursor AND s.next_try_at <= {now}"
 
+#: SQL that says whether somebody is to be told of something.  As if in order: by its statistics
+#: alone PostgreSQL may prefer to read all sinks.
+HAS_DUE = (
+    f"((SELECT s.id FROM workers_sink s WHERE {_DUE}"
+    " ORDER BY s.next_try_at, s.id LIMIT 1) IS NOT NULL)"
+)
+
 
 @dataclass(slots=True)
 class ClaimedSink:
@@ -85,19 +92,6 @@ def announce(lockeds: Sequence[LockedProcess]) -> None:
         f" FROM {sql.rows_as('v', {'id': 'id', 'last': 'int'})}"
         f" WHERE {sql.looked_up('s.process_id', 'v.id')}",
         [sql.encode(rows)],
-    )
-
-
-def is_due(now: datetime | None = None) -> bool:
-    """Say whether somebody is to be told of something now."""
-    moment, params = sql.clock(now)
-    return bool(
-        sql.fetch(
-            f"SELECT 1 FROM workers_sink s WHERE {_DUE.format(now=moment)}"
-            # As if in order: by its statistics alone PostgreSQL may prefer to read them all.
-            " ORDER BY s.next_try_at, s.id LIMIT 1",
-            params,
-        )
     )
 
 

@@ -28,6 +28,7 @@ from workers.store import (
     sinks,
     steering,
     surrender,
+    unstarted,
     webhooks,
 )
 
@@ -132,11 +133,11 @@ CALLS: tuple[Call, ...] = (
         (scenes.submitted, scenes.rated),
     ),
     Call(
-        "claims.hand_back",
-        lambda s: claims.hand_back([s.claim()], "scheduler", "refused"),
+        "unstarted.hand_back",
+        lambda s: unstarted.hand_back([s.claim()], "scheduler", "refused"),
         (scenes.claimed,),
     ),
-    Call("claims.lost", lambda s: claims.lost("scheduler"), (scenes.lost,)),
+    Call("unstarted.lost", lambda s: unstarted.lost("scheduler"), (scenes.lost,)),
     Call(
         "settling.settle",
         _settle(),
