@@ -29,7 +29,12 @@ FRESH_SECONDS = 30.0
 def refusals() -> tuple[type[BaseException], ...]:
     """Return the exceptions by which this transport says that it did not take a message."""
     connection = current_app.connection_for_write()
-    return (OperationalError, OSError, *connection.connection_errors, *connection.channel_errors)
+    # A refusal by a full queue (nack) is among those that one may recover from alone.
+    return (
+        *(OperationalError, OSError),
+        *(*connection.connection_errors, *connection.recoverable_connection_errors),
+        *(*connection.channel_errors, *connection.recoverable_channel_errors),
+    )
 
 
 def publish(name: str, body: list[Any], to: str, **options: Any) -> str | None:

@@ -16,7 +16,7 @@ class ProcessRow:
     state: str
     subject: str
     outcome: str | None = None
-    no_return: list[str] = field(default_factory=list)
+    no_return: Sequence[str] = ()
     sequence: int = 0
     needs_decision: bool = False
     turn: datetime | None = None
@@ -38,7 +38,7 @@ class StepRow:
     name: str
     state: str
     agent: str
-    after: list[str] = field(default_factory=list)
+    after: Sequence[str] = ()
     fallbacks: list[dict[str, Any]] = field(default_factory=list)
     undo: dict[str, Any] | None = None
     undoes_id: int | None = None

@@ -193,9 +193,11 @@ def test_a_claim_reads_no_more_of_a_long_backlog_than_it_takes(is_analyzed: bool
     ],
 )
 def test_a_background_query_uses_its_partial_index(verb: Any, index: str) -> None:
-    # A row set that is written is joined to a table of this size as the planner likes; what
+    # A row set that a claim writes is joined to a table of this size as the planner likes; what
     # becomes of plans that are kept is looked at in test_kept_plans.
-    plans = "\n".join(one for one in each_plan_of(verb) if "jsonb_to_recordset" not in one)
+    is_claim = index == "step_claimable_idx"
+    found = each_plan_of(verb)
+    plans = "\n".join(one for one in found if not is_claim or "jsonb_to_recordset" not in one)
 
     assert index in plans
     assert "Seq Scan on workers_step" not in plans

@@ -121,7 +121,7 @@ def test_a_look_that_finds_nothing_asks_once_and_not_for_each_agent() -> None:
     agents = {agent.name for agent in registry.agents()}
 
     with CaptureQueriesContext(connection) as captured:
-        assert claims.claim_due(agents, "scheduler", NOW) == []
+        assert claims.claim_due(agents, "scheduler") == []
 
     asked = [query["sql"] for query in captured.captured_queries if "SELECT" in query["sql"]]
     assert len(agents) > 1

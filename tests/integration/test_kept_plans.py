@@ -110,6 +110,10 @@ def test_a_kept_plan_follows_an_index_to_each_row_though_it_was_made_in_empty_ta
         if node["Node Type"] not in ("Index Scan", "Index Only Scan") or "Index Cond" not in node
     ]
     assert not wrong, "\n".join(wrong)
+    # In their turn, and the longest expired first: by the index, and not by reading all to sort.
+    for order in ("ORDER BY s.turn, s.not_before", "ORDER BY s.complete_by"):
+        (name,) = (name for name in kept if order in kept[name] and "LIMIT" in kept[name])
+        assert "Sort" not in {node["Node Type"] for node in _nodes(_explained(name))}
     # A plan that has to do what was switched off costs more than this, and is compiled each time.
     assert max(_explained(name)["Total Cost"] for name in kept) < 100_000
 
@@ -309,6 +313,29 @@ def test_the_connection_s_own_threshold_stays(toy: Toy) -> None:
     assert connection.connection.prepare_threshold == 7
 
 
+@pytest.fixture
+def nobody_looks_on() -> Iterator[None]:
+    """Take away what looks at each statement of a test, as nobody does in production."""
+    wrappers = connection.execute_wrappers
+    usual = list(wrappers)
+    wrappers.clear()
+    yield
+    wrappers.extend(usual)
+
+
+@on_postgres
+def test_kept_statements_run_on_the_library_s_own_cursor(toy: Toy, nobody_looks_on: None) -> None:
+    _each_verb(toy)
+    kept = len(_kept())
+    with plans.kept(), transaction.atomic():
+        sql.fetch("SELECT 1")
+        own = plans.cursor()
+
+    assert isinstance(own, psycopg.Cursor)
+    assert not isinstance(plans.cursor(), psycopg.Cursor)
+    assert kept > 10
+
+
 @on_postgres
 def test_who_looks_on_sees_each_statement(toy: Toy) -> None:
     toy()
@@ -330,7 +357,7 @@ def test_who_looks_on_sees_each_statement(toy: Toy) -> None:
 
 @on_postgres
 @pytest.mark.parametrize("ask", [sql.fetch, sql.execute])
-def test_what_goes_wrong_is_raised_as_django_s(ask: Any) -> None:
+def test_what_goes_wrong_is_raised_as_django_s(ask: Any, nobody_looks_on: None) -> None:
     with plans.kept(), transaction.atomic():
         assert sql.fetch("SELECT 1") == [(1,)]
         with pytest.raises(ProgrammingError, match="no_such"), transaction.atomic():
@@ -341,7 +368,7 @@ def test_what_goes_wrong_is_raised_as_django_s(ask: Any) -> None:
 
 
 @on_postgres
-def test_nothing_is_asked_in_a_transaction_that_must_be_rolled_back() -> None:
+def test_nothing_is_asked_in_a_transaction_that_must_be_rolled_back(nobody_looks_on: None) -> None:
     with plans.kept(), transaction.atomic():
         sql.fetch("SELECT 1")
         transaction.set_rollback(True)

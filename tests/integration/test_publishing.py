@@ -6,6 +6,7 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import pytest
+from amqp.exceptions import MessageNacked
 from kombu import Connection
 
 from sasproject.celery import app
@@ -99,6 +100,12 @@ def test_a_message_is_a_task_as_celery_has_it(broker: Connection, is_batch: bool
     assert (args, kwargs) == ([{"n": 1}], {})
     assert wanted.items() <= message.headers.items()
     assert message.properties["delivery_mode"] == 2
+
+
+def test_a_refusal_by_a_full_queue_is_one_whether_celery_repeats_it_or_not(
+    broker: Connection,
+) -> None:
+    assert issubclass(MessageNacked, publishing.refusals())
 
 
 def test_what_was_not_confirmed_when_the_connection_broke_is_refused(broker: Connection) -> None:

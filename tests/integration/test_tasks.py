@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from celery.exceptions import Reject
 from django.db import InterfaceError, OperationalError
 
 from workers import retention, scheduler, supervisor, tasks
@@ -58,9 +59,14 @@ def queue(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
     @contextmanager
     def waiting(name: str, limit: int) -> Iterator[list[list[Any]]]:
-        taken = [[body] for body in found[:limit]]
+        taken = found[:limit]
         del found[:limit]
-        yield taken
+        try:
+            yield [[body] for body in taken]
+        except BaseException:
+            # Delivered again.
+            found.extend(taken)
+            raise
 
     monkeypatch.setattr(tasks, "waiting", waiting)
     monkeypatch.setattr(tasks, "_company", tasks._Company())
@@ -98,6 +104,45 @@ def test_messages_that_come_one_behind_the_other_are_settled_together(
     tasks.settle("g")
 
     assert settled == [("a",), ("b",), ("c", "d", "e"), ("f",), ("g",), ("h",)]
+
+
+def test_what_waits_behind_is_delivered_again_where_the_database_goes_away(
+    queue: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[Any] = []
+
+    def settle_now(*bodies: Any) -> None:
+        if done:
+            raise OperationalError("gone")
+        done.append(bodies)
+
+    monkeypatch.setattr(tasks, "settle_now", settle_now)
+    monkeypatch.setattr(tasks, "DATABASE_PAUSE_SECONDS", 0)
+    queue += ["b", "c"]
+
+    # The first, too: it is stale by then, as any message that comes twice.
+    with pytest.raises(Reject, match="gone"):
+        tasks.settle("a")
+
+    assert (done, queue) == ([("a",)], ["b", "c"])
+
+
+def test_nudges_are_delivered_again_where_the_look_they_asked_for_fails(
+    queue: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[None] = []
+
+    def look() -> None:
+        looked.append(None)
+        if len(looked) == 2:
+            raise OperationalError("gone")
+        queue.append("nudge")
+
+    monkeypatch.setattr(scheduler, "advance", look)
+
+    tasks.advance()
+
+    assert (len(looked), queue) == (2, ["nudge"])
 
 
 @pytest.mark.parametrize(("nudges", "looks"), [(0, 1), (1, 2), (7, 2)])

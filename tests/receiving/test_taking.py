@@ -9,7 +9,7 @@ from django.contrib.auth.models import Group
 from django.db import connection
 
 from tests.concurrency.test_races import on_postgres
-from tests.guard.test_query_plans import plans_of
+from tests.guard.test_query_plans import each_plan_of
 from tests.integration.conftest import only
 from tests.receiving.conftest import OTHER, SECRET, answer, defer, event
 from tests.toyflow import agents as toy
@@ -297,7 +297,8 @@ def test_forgetting_uses_its_index() -> None:
     )
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE workers_receivedwebhook")
-    assert "webhook_received_idx" in plans_of(lambda: list(webhooks.forget(10, NOW)))
+    plans = each_plan_of(lambda: list(webhooks.forget(10, NOW)))
+    assert any("webhook_received_idx" in plan for plan in plans)
 
 
 def test_a_provider_s_name_is_its_own_and_fits_its_address() -> None:

@@ -441,6 +441,45 @@ def test_sinks_that_know_everything_are_not_due(wire: Wire) -> None:
     assert finding.look().has_untold
 
 
+def _asked_to_report(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Look once, and return how often that asked a relay to report."""
+    asked: list[None] = []
+    monkeypatch.setattr(dispatch, "report_later", lambda: asked.append(None))
+    scheduler.advance()
+    return len(asked)
+
+
+def test_a_look_asks_for_a_report_of_what_it_began(
+    wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told()
+    reporting.report()
+    assert not finding.look().has_untold
+
+    assert _asked_to_report(wire, monkeypatch) == 1
+
+
+def test_a_look_asks_for_a_report_of_what_it_decided(
+    wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = told()
+    reporting.report()
+    steering.pause(process.pk, actor="ann", reason="a while")
+    reporting.report()
+    Process.objects.filter(pk=process.pk).update(needs_decision=True)
+
+    assert _asked_to_report(wire, monkeypatch) == 1
+
+
+def test_a_look_that_found_nothing_asks_for_no_report(
+    wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told()
+    wire.run_until_idle()
+
+    assert _asked_to_report(wire, monkeypatch) == 0
+
+
 def test_a_sink_is_told_again_from_where_it_stood_or_from_further_back(wire: Wire) -> None:
     process = told()
     wire.run_until_idle()

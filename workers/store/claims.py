@@ -1,4 +1,4 @@
-"""Claims: taking pending steps, starting them, sending lost ones again, handing them back."""
+"""Claims: taking pending steps, and starting them."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
@@ -88,6 +88,8 @@ def claim_due(agents: set[str], worker: str, now: datetime | None = None) -> Tak
         # Most agents have nothing waiting: their rows are not locked, nor their room counted.
         locked_flow = flow.LockedFlow(agents, now, if_backlogged=True)
         due = locked_flow.backlogged
+        if not due:
+            return Taken()
         return claim_due_in_transaction(locked_flow, due, worker, locked_flow.now)
 
 
@@ -122,12 +124,12 @@ def claim_due_in_transaction(
         and not give_up_doubtful(locked, step, worker)
     ]
     ready.sort(key=lambda pair: turn[pair[1].id])
-    taken += write(lockeds, take(ready, locked_flow, worker))
+    taken += write_and_read(lockeds, take(ready, locked_flow, worker))
     taken.has_news = any(locked.has_news for locked in lockeds)
     return taken
 
 
-def write(lockeds: Sequence[LockedProcess], taken: Sequence[Claim]) -> list[Claim]:
+def write_and_read(lockeds: Sequence[LockedProcess], taken: Sequence[Claim]) -> list[Claim]:
     """Write what moved; return the claims with what their requests are built from.
 
     That is read of the rows as they are once written, in the same round trip.

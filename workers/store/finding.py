@@ -6,6 +6,12 @@ from datetime import datetime
 from workers.conf import sas
 from workers.store import leases, sinks, sql
 
+#: Whether a claim waits for its start beyond its allowance.
+_HAS_LOST = (
+    "((SELECT s.id FROM workers_step s WHERE s.state = 'processing' AND s.complete_by IS NULL"
+    " AND s.dispatch_by < {now} LIMIT 1) IS NOT NULL)"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Look:
@@ -41,13 +47,6 @@ def look(now: datetime | None = None) -> Look:
         [leases.POLL, sas.poll_seconds, *params],
     )
     return Look(*(bool(value) for value in found[0]))
-
-
-#: Whether a claim waits for its start beyond its allowance.
-_HAS_LOST = (
-    "((SELECT s.id FROM workers_step s WHERE s.state = 'processing' AND s.complete_by IS NULL"
-    " AND s.dispatch_by < {now} LIMIT 1) IS NOT NULL)"
-)
 
 
 def flagged(limit: int) -> list[int]:

@@ -54,14 +54,14 @@ class LockedFlow:
             # What was due may have been claimed before the lock was had.
             due = {row[0] for row in looked}
             found = [row for row in locked() if row[0] in due]
-        self.now = now = (sql.instant(found[0][-1]) if found else now) or sql.read_clock()
+        self._at = sql.instant(found[0][-1]) if found else now
         self._windows = {row[0]: row[1] for row in found}
         self._breakers = {
             row[0]: Breaker(row[2], sql.instant(row[3]), sql.instant(row[4]), row[5])
             for row in found
         }
         self._buckets = {
-            row[0]: Bucket(row[6], row[7], sql.instant(row[8])).refilled(now)
+            row[0]: Bucket(row[6], row[7], sql.instant(row[8])).refilled(self.now)
             for row in found
             if row[6] is not None
         }
@@ -79,6 +79,12 @@ class LockedFlow:
         self.held_steps = {name for kind, name in held if kind == "step"}
         self._is_held = ("everything", "") in held
         self._held_agents = {name for kind, name in held if kind == "agent"}
+
+    @property
+    def now(self) -> datetime:
+        """Return the instant at which the rows were locked; some must be."""
+        assert self._at is not None
+        return self._at
 
     @property
     def agents(self) -> set[str]:

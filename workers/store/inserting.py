@@ -1,7 +1,7 @@
 """Inserting processes with their steps: two statements, however many they are."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -60,40 +60,17 @@ _OWN_COLUMNS = {
 }
 
 
-def send_ids(count: int) -> Callable[[], list[int]]:
-    """Ask for the ids of processes that are to be made, and return how to read them.
-
-    With them known before, the rows of processes and of their steps leave together.  None where
-    that saves no round trip.
-    """
-    if not sql.is_postgres():
-        return list
-    answer = sql.send(
-        "SELECT nextval(pg_get_serial_sequence('workers_process', 'id'))"
-        " FROM generate_series(1, %s::integer)",
-        [count],
+def processes(made: Sequence[Process]) -> None:
+    """Insert processes and give each its id."""
+    names = ", ".join(_PROCESS_COLUMNS)
+    found = sql.fetch(
+        f"INSERT INTO workers_process ({names})"
+        f" SELECT {names} FROM {sql.rows_as('v', _PROCESS_COLUMNS)} RETURNING uid, id",
+        [_encode([{name: getattr(one, name) for name in _PROCESS_COLUMNS} for one in made])],
     )
-    return lambda: [number for (number,) in answer()]
-
-
-def processes(made: Sequence[Process], ids: Sequence[int] = ()) -> None:
-    """Insert processes; each gets its id, one of ``ids`` where there are some."""
-    columns = _PROCESS_COLUMNS | ({"id": "id"} if ids else {})
-    for one, number in zip(made, ids, strict=False):
-        one.pk = number
-    names = ", ".join(columns)
-    insert = (
-        f"INSERT INTO workers_process ({names}) SELECT {names} FROM {sql.rows_as('v', columns)}"
-    )
-    params = [_encode([{name: getattr(one, name) for name in columns} for one in made])]
-    if ids:
-        sql.execute(insert, params)
-    else:
-        inserted = sql.fetch(f"{insert} RETURNING uid, id", params)
-        found = {sql.uuid(uid): row_id for uid, row_id in inserted}
-        for one in made:
-            one.pk = found[one.uid]
+    ids = {sql.uuid(uid): row_id for uid, row_id in found}
     for one in made:
+        one.pk = ids[one.uid]
         one._state.adding, one._state.db = False, "default"
 
 

@@ -60,7 +60,7 @@ def prepared() -> Iterator[None]:
     """
     ours = database()
     before = _block.is_prepared, _block.database
-    _block.is_prepared, _block.database = _can_prepare(ours), ours
+    _block.is_prepared, _block.database, _block.most = _can_prepare(ours), ours, _most()
     try:
         yield
     finally:
@@ -85,6 +85,7 @@ def kept() -> Iterator[None]:
     ours.close_if_health_check_failed()
     before = _block.is_prepared, _block.database
     _block.is_kept, _block.is_prepared, _block.database = True, False, ours
+    _block.most = _most()
     try:
         yield
     except DatabaseError as error:
@@ -107,9 +108,12 @@ def _can_prepare(ours: BaseDatabaseWrapper) -> bool:
 
     Of a prepared one it cannot say what was run.
     """
-    _block.most = int(sas.kept_plans)
-    can = ours.vendor == "postgresql" and has_pipelines()
-    return can and _block.most > 0 and not ours.queries_logged
+    can = ours.vendor == "postgresql" and has_pipelines() and _most() > 0
+    return can and not ours.queries_logged
+
+
+def _most() -> int:
+    return int(sas.kept_plans)
 
 
 @cache

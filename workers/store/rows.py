@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields
 from datetime import datetime
-from functools import cache, wraps
+from functools import cache, lru_cache, wraps
 from typing import Any, ParamSpec, TypeVar
 
 from workers.conf import sas
@@ -49,12 +49,18 @@ _PROCESS_SELECT = ", ".join(
 _Fix = tuple[int, Callable[[Any], Any]]
 
 
+@lru_cache(maxsize=1000)
+def _names(document: Any) -> Sequence[str]:
+    """Return a list of names, of which a workflow has a few that all of its processes share."""
+    return tuple(sql.document(document))
+
+
 @cache
 def _fixes(row: type, is_postgres: bool) -> tuple[_Fix, ...]:
     """Return what a database gives otherwise than a row in memory has it, by its place."""
     kinds = writing.STEP_COLUMNS if row is StepRow else writing.PROCESS_COLUMNS
-    kinds = kinds | {"after": "json", "no_return": "json", "turn": "instant"}
-    fix: dict[str, Callable[[Any], Any]] = {"json": sql.document}
+    kinds = kinds | {"after": "names", "no_return": "names", "turn": "instant"}
+    fix: dict[str, Callable[[Any], Any]] = {"json": sql.document, "names": _names}
     if not is_postgres:
         fix |= {"instant": sql.instant, "uuid": sql.uuid}
     found: dict[str, Callable[[Any], Any] | None] = {
@@ -100,7 +106,10 @@ def lock_of(
 def lock_only(
     step_ids: Sequence[int], now: datetime | None, *, skip_locked: bool = False
 ) -> list[LockedProcess]:
-    """As ``lock_of``, and read of each process these steps alone: for who looks at no other."""
+    """As ``lock_of``, and read of each process these steps alone: for who looks at no other.
+
+    Each id may be given once.
+    """
     steps = sql.of_each("workers_step", "id")
     return _lock(sql.among_found("t.id", _owners()), steps, step_ids, now, skip_locked)
 

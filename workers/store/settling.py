@@ -13,7 +13,7 @@ from workers.messages import Reply
 from workers.rows import Entry
 from workers.states import StepState
 from workers.store import flow, journal, judging, plans, rows, sql
-from workers.store.claims import Claim, claim_due_in_transaction, take_or_queue, write
+from workers.store.claims import Claim, claim_due_in_transaction, take_or_queue, write_and_read
 
 
 @dataclass(slots=True)
@@ -138,7 +138,7 @@ def go_on(
     taken = take_or_queue(ready, locked_flow, worker)
     for locked in lockeds:
         decisions.finish(locked, worker)
-    taken = write(lockeds, taken)
+    taken = write_and_read(lockeds, taken)
     # Room that came free goes to the steps that wait for it, and a step that was queued
     # just now to its agent's room, without waiting for a poll.
     waited_for = queued | (set(freed) & locked_flow.backlogged)

@@ -30,14 +30,15 @@ def submit(
         return []
     with sql.pipelined():
         # Where it is the transaction's first, its beginning leaves with it.
-        moment, numbers = sql.send_clock(now), inserting.send_ids(len(wanted))
+        moment = sql.send_clock(now)
     at = moment()
     made = [
         _process(workflow, one, turn, at)
         for one, turn in zip(wanted, _turns(wanted, at), strict=True)
     ]
+    with plans.prepared():
+        inserting.processes(made)
     with plans.prepared(), sql.pipelined():
-        inserting.processes(made, numbers())
         inserting.steps(made, [_step(n, spec, at) for n, spec in enumerate(workflow.steps)])
         journal.write([_submitted(process, actor) for process in made], at)
     sinks.make(
