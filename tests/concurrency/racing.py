@@ -37,19 +37,23 @@ def race(verbs: list[Callable[[], Any]]) -> list[Any]:
 @contextmanager
 def meeting_before_the_write(
     monkeypatch: pytest.MonkeyPatch, parties: int, seconds: float = 0.5
-) -> Iterator[None]:
+) -> Iterator[Callable[[], None]]:
     """Have every thread wait, between its reading and its write, for the others to have read.
 
-    With the guards in place the others cannot get that far and the wait ends by itself.
+    With the guards in place the others cannot get that far and the wait ends by itself.  Yields
+    the wait, for a thread that reads nothing.
     """
     meeting = threading.Barrier(parties)
     real = rows.write
 
-    def write(*args: Any, **kwargs: Any) -> None:
+    def meet() -> None:
         with suppress(threading.BrokenBarrierError):
             meeting.wait(seconds)
+
+    def write(*args: Any, **kwargs: Any) -> None:
+        meet()
         real(*args, **kwargs)
 
     with monkeypatch.context() as patch:
         patch.setattr(rows, "write", write)
-        yield
+        yield meet

@@ -243,9 +243,17 @@ def test_a_start_and_a_hand_back_have_one_winner(monkeypatch: pytest.MonkeyPatch
     (process,) = submit_some(1)
     found = claims.claim_due(TOY, "scheduler", NOW)
 
-    with meeting_before_the_write(monkeypatch, 2, seconds=0.2):
+    with meeting_before_the_write(monkeypatch, 2, seconds=1) as meet:
+
+        def start_once_it_has_read() -> set[int]:
+            meet()
+            return start(found)
+
         started, handed_back = race(
-            [lambda: start(found), lambda: unstarted.hand_back(found, "scheduler", "refused", NOW)]
+            [
+                start_once_it_has_read,
+                lambda: unstarted.hand_back(found, "scheduler", "refused", NOW),
+            ]
         )
 
     assert len(started) + handed_back == 1

@@ -120,7 +120,7 @@ MUTANTS = (
         "    for check in checks:\n        check()",
         "    del checks",
         "What an agent wrote in the meantime is decided over.",
-        (f"{_RACES}::test_a_start_and_a_hand_back_have_one_winner",),
+        (f"{_RACES}::test_a_verb_looks_again_when_an_agent_starts_between_its_look_and_its_write",),
         POSTGRESQL,
     ),
     Mutant(
