@@ -7,6 +7,7 @@ _SETTLING = "tests/integration/test_store_settling.py"
 _EXPIRY = "tests/integration/test_store_expiry.py"
 _RACES = "tests/concurrency/test_races.py"
 _SHUTDOWN = "tests/integration/test_shutdown.py"
+_ORDER = "tests/concurrency/test_lock_order.py"
 _MATRIX = "tests/concurrency/test_race_matrix.py"
 
 MUTANTS = (
@@ -74,6 +75,33 @@ MUTANTS = (
         "taken.is_cut_off |= False",
         "Of a long queue one batch is claimed, and the rest waits for the poll.",
         ("tests/integration/test_scheduler.py",),
+    ),
+    Mutant(
+        "rows are given in the order of their keys",
+        "workers/store/updating.py",
+        'sql.encode(sorted(rows, key=itemgetter("id")))',
+        "sql.encode(rows)",
+        "Two starts of the same claims wait for each other until the database ends one.",
+        (_ORDER,),
+        POSTGRESQL,
+    ),
+    Mutant(
+        "steps at work are locked before several statements",
+        "workers/store/writing.py",
+        " and not (len(at_work) == 1 and plans.is_kept())",
+        " and not plans.is_kept()",
+        "A sweep and a start wait for each other until the database ends one.",
+        (_ORDER,),
+        POSTGRESQL,
+    ),
+    Mutant(
+        "parts are locked in order",
+        "workers/store/rows.py",
+        "if ids != sorted(ids):",
+        "if False:",
+        "Orders submitted at one instant have a sweep and a start wait for each other.",
+        (_ORDER,),
+        POSTGRESQL,
     ),
     Mutant(
         "process lock",

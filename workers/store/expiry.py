@@ -1,5 +1,6 @@
 """Expired steps: started, past their deadline, and without a reply."""
 
+from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -46,22 +47,28 @@ def expire(worker: str, now: datetime | None = None) -> Expired:
         )
         # Whatever its siblings are, it expires: what that means for them is decided elsewhere.
         lockeds = rows.lock_only([step_id for (step_id,) in found], now, skip_locked=True)
-        errors = reset = 0
-        for locked in lockeds:
-            for step in locked.steps:
-                if is_expired(step, due):
-                    is_error = _expire(locked, step, worker)
-                    errors += is_error
-                    reset += not is_error
-                    if step.state != StepState.PENDING:
-                        locked.touch_process()
-                        locked.process.needs_decision = True
+        ends: Counter[bool] = Counter()
+
+        def decide(locked: LockedProcess) -> None:
+            ends.update(
+                _expire(locked, step, worker) for step in locked.steps if is_expired(step, due)
+            )
+
         # A reply filed after the steps were read saves its step: filing takes no process lock.
-        rows.write(lockeds)
-    return Expired(reset, errors)
+        rows.decide_and_write(lockeds, decide)
+    return Expired(reset=ends[False], errors=ends[True])
 
 
 def _expire(locked: LockedProcess, step: StepRow, worker: str) -> bool:
+    """Take an expired step; say whether it ended in error."""
+    is_error = _fail(locked, step, worker)
+    if step.state != StepState.PENDING:
+        locked.touch_process()
+        locked.process.needs_decision = True
+    return is_error
+
+
+def _fail(locked: LockedProcess, step: StepRow, worker: str) -> bool:
     if step.deferral is None:
         return locked.fail(step, "expired", worker, EXPIRED)
     is_last = bool(step.deferral.get("is_asked_once"))

@@ -46,6 +46,8 @@ _PROCESS_SELECT = ", ".join(
     sinks.IS_TOLD if name == "is_told" else f't."{name}"'
     for name in (field.name for field in fields(ProcessRow))
 )
+#: So many processes are written while the next are decided about.
+PART = 100
 _Fix = tuple[int, Callable[[Any], Any]]
 
 
@@ -172,13 +174,48 @@ def write(lockeds: Sequence[LockedProcess], also: Callable[[], None] | None = No
     if not lockeds:
         return
     with sql.pipelined():
-        checks = writing.processes([one for one in lockeds if one.process_origin is not None])
-        checks += writing.steps([one for one in lockeds if one.step_origins])
-        journal.write([entry for locked in lockeds for entry in locked.entries], lockeds[0].now)
-        alerts.write([call for locked in lockeds for call in locked.alerts], lockeds[0].now)
-        sinks.announce([locked for locked in lockeds if locked.has_news])
+        checks = _write(lockeds)
         if also is not None:
             also()
+    _look_at(checks)
+
+
+def decide_and_write(
+    lockeds: Sequence[LockedProcess], decide: Callable[[LockedProcess], None]
+) -> None:
+    """Decide about each process and write, as ``write`` does, one part after another.
+
+    Where statements are pipelined, the database writes a part while the next is decided.
+    ``decide`` may send nothing.
+    """
+    if not lockeds:
+        return
+    in_order = sorted(lockeds, key=lambda locked: locked.steps[0].id)
+    ids = [step.id for locked in in_order for step in locked.steps]
+    checks: list[writing.Check] = []
+    with sql.pipelined():
+        if ids != sorted(ids):
+            # Part by part they would not be locked in primary-key order.
+            writing.lock_steps(ids)
+        for begin in range(0, len(in_order), PART):
+            part = in_order[begin : begin + PART]
+            for locked in part:
+                decide(locked)
+            checks += _write(part)
+    _look_at(checks)
+
+
+def _write(lockeds: Sequence[LockedProcess]) -> list[writing.Check]:
+    """Send what moved, in a ``pipelined`` block; return what is to be looked at after it."""
+    checks = writing.processes([one for one in lockeds if one.process_origin is not None])
+    checks += writing.steps([one for one in lockeds if one.step_origins])
+    journal.write([entry for locked in lockeds for entry in locked.entries], lockeds[0].now)
+    alerts.write([call for locked in lockeds for call in locked.alerts], lockeds[0].now)
+    sinks.announce([locked for locked in lockeds if locked.has_news])
+    return checks
+
+
+def _look_at(checks: Sequence[writing.Check]) -> None:
     for check in checks:
         check()
 

@@ -1,9 +1,10 @@
 """Updating rows from a set of rows: one statement, however many they are."""
 
 from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
-from workers.store import sql
+from workers.store import plans, sql
 
 
 def update(
@@ -33,8 +34,9 @@ def send_update(
 
     v has ``columns`` of ``rows``, and ``same``: columns of one (kind, value) for all.
     ``params`` are those of ``assign``.  Unless the caller has locked them, rows are locked in
-    primary-key order before any is written: two statements that touch the same rows wait for
-    each other instead of deadlocking.
+    primary-key order: two statements that touch the same rows wait for each other instead of
+    deadlocking.  A plan that is kept looks them up one after another, and so needs not lock
+    them before it writes the first.
 
     ``where`` compares with columns of v and never with a value: a planner that knows the
     value may take it for rare, look for it first, and go through all of v for each it finds.
@@ -45,14 +47,14 @@ def send_update(
         constants += f', {expression} AS "{name}"'
         constant_params += param
     source = f"SELECT r.*{constants} FROM {sql.rows_as('r', columns)}"
-    rowset = [*constant_params, sql.encode(rows)]
+    rowset = [*constant_params, sql.encode(sorted(rows, key=itemgetter("id")))]
     if not sql.is_postgres():
         statement = (
             f"UPDATE {table} AS t SET {assign} FROM ({source}) AS v"
             f" WHERE t.id = v.id AND {where} RETURNING id"
         )
         return _ids(sql.send(statement, [*params, *rowset]))
-    if are_locked:
+    if are_locked or plans.is_kept():
         statement = (
             f"UPDATE {table} AS t SET {assign} FROM ({source} OFFSET 0) AS v"
             f" WHERE {sql.looked_up('t.id', 'v.id')} AND {where} RETURNING t.id"

@@ -14,7 +14,7 @@ from workers.exceptions import SASError
 from workers.locked import LockedProcess
 from workers.rows import Origin, ProcessRow, StepRow
 from workers.states import StepState
-from workers.store import sql, updating
+from workers.store import plans, sql, updating
 
 PROCESS_COLUMNS = {
     "state": "text",
@@ -77,6 +77,10 @@ _of_step, _of_step_as_read = _values(StepRow, STEP_COLUMNS)
 
 #: Column -> its new value.
 Change = dict[str, Any]
+#: What a statement needs of a row: its id, its change, and what it was (``was_...``).
+Row = dict[str, Any]
+#: The columns in which rows changed -> the rows.
+Alike = dict[tuple[str, ...], list[Row]]
 #: Raises ``LostRow`` where a row was not as it was read; to be called once all was sent.
 Check = Callable[[], None]
 
@@ -100,11 +104,11 @@ def processes(lockeds: Sequence[LockedProcess]) -> list[Check]:
                 _of_process_as_read(locked.process_as_read),
                 _of_process(locked.process),
             ),
-            {"state": locked.process_origin},
+            {"was_state": locked.process_origin},
         )
         for locked in lockeds
     ]
-    return _write("workers_process", PROCESS_COLUMNS | {"was_state": "text"}, changes)
+    return _write("workers_process", PROCESS_COLUMNS | {"was_state": "text"}, _alike(changes))
 
 
 def steps(lockeds: Sequence[LockedProcess]) -> list[Check]:
@@ -126,19 +130,25 @@ def steps(lockeds: Sequence[LockedProcess]) -> list[Check]:
                     change["complete_by"] = step.complete_by
                 _add_documents(change, step, origin)
                 was = {
-                    "state": origin.state,
-                    "claim": origin.claim_id,
-                    "started": origin.is_started,
-                    "filed": origin.is_filed,
+                    "was_state": origin.state,
+                    "was_claim": origin.claim_id,
+                    "was_started": origin.is_started,
+                    "was_filed": origin.is_filed,
                 }
                 changes.append((step.id, change, was))
     kinds = STEP_COLUMNS | {"result": "json", "reply": "json"}
     kinds |= {"was_state": "text", "was_claim": "uuid", "was_started": "bool", "was_filed": "bool"}
+    alike = _alike(changes)
     # Nobody else writes the others without the process lock, which is held.
-    at_work = [row_id for row_id, _, was in changes if was["state"] == StepState.PROCESSING]
-    if len(at_work) > 1:
-        _lock("workers_step", at_work)
-    return _write("workers_step", kinds, changes)
+    at_work = [ids for rows in alike.values() if (ids := _at_work(rows))]
+    # One statement by a plan that is kept goes through its rows in that order anyway.
+    if sum(map(len, at_work)) > 1 and not (len(at_work) == 1 and plans.is_kept()):
+        lock_steps([step_id for ids in at_work for step_id in ids])
+    return _write("workers_step", kinds, alike)
+
+
+def _at_work(rows: Sequence[Row]) -> list[int]:
+    return [row["id"] for row in rows if row["was_state"] == StepState.PROCESSING]
 
 
 def _add_documents(change: Change, step: StepRow, origin: Origin) -> None:
@@ -179,19 +189,19 @@ def _same(name: str) -> str:
     return _AS_READ[name]
 
 
-def _write(
-    table: str, kinds: dict[str, str], changes: Sequence[tuple[int, Change, dict[str, Any]]]
-) -> list[Check]:
-    alike: dict[tuple[str, ...], list[dict[str, Any]]] = defaultdict(list)
+def _alike(changes: Sequence[tuple[int, Change, Row]]) -> Alike:
+    """Gather rows by the columns in which they changed."""
+    alike: Alike = defaultdict(list)
     for row_id, change, was in changes:
-        row = {"id": row_id, **change, **{f"was_{name}": value for name, value in was.items()}}
-        alike[tuple(change)].append(row)
+        alike[tuple(change)].append({"id": row_id, **change, **was})
+    return alike
+
+
+def _write(table: str, kinds: dict[str, str], alike: Alike) -> list[Check]:
     return [_update(table, kinds, names, rows) for names, rows in alike.items()]
 
 
-def _update(
-    table: str, kinds: dict[str, str], names: tuple[str, ...], rows: list[dict[str, Any]]
-) -> Check:
+def _update(table: str, kinds: dict[str, str], names: tuple[str, ...], rows: list[Row]) -> Check:
     """Write rows that changed in the same columns."""
     first = rows[0]
     same = {name for name in first if name != "id" and _is_same(name, rows)}
@@ -229,16 +239,16 @@ def _update(
     return check
 
 
-def _is_same(name: str, rows: list[dict[str, Any]]) -> bool:
-    value = rows[0][name]
-    return all(row[name] is value or row[name] == value for row in rows)
+def _is_same(name: str, rows: list[Row]) -> bool:
+    values = [row[name] for row in rows]
+    return values.count(values[0]) == len(values)
 
 
-def _lock(table: str, ids: list[int]) -> None:
-    """Lock rows in primary-key order before any is written, so that no two sessions deadlock."""
+def lock_steps(ids: list[int]) -> None:
+    """Lock steps in primary-key order before any is written, so that no two sessions deadlock."""
     if sql.is_postgres():
         sql.send(
-            f"SELECT 1 FROM {table} t WHERE {sql.among('t.id')} ORDER BY t.id "
+            f"SELECT 1 FROM workers_step t WHERE {sql.among('t.id')} ORDER BY t.id "
             + sql.lock_rows("t"),
             [sql.id_list(ids)],
         )

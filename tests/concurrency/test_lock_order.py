@@ -1,0 +1,138 @@
+"""Statements that touch the same steps lock them in one order, and so wait instead of deadlocking.
+
+Agents start claims and file replies without the process lock: nothing else keeps them apart.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection, connections
+
+from tests.concurrency.test_races import NOW, TOY, flow_rows, on_postgres, start, submit_some
+from workers.models import Step
+from workers.store import claims, expiry, rows
+
+__all__ = ["flow_rows"]
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True, params=[100, 0], ids=["kept plans", "plans of the moment"])
+def kept_plans(request: pytest.FixtureRequest, settings: Any) -> None:
+    settings.SAS_KEPT_PLANS = request.param
+
+
+@contextmanager
+def waiting_for(step_id: int, verb: Callable[[], Any]) -> Iterator[list[Any]]:
+    """Run a verb in a thread until it waits for a step that this connection holds meanwhile."""
+    results: list[Any] = []
+
+    def run() -> None:
+        try:
+            results.append(verb())
+        except Exception as error:  # the test looks at it
+            results.append(error)
+        finally:
+            connections.close_all()
+
+    thread = threading.Thread(target=run)
+    connection.set_autocommit(False)
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1 FROM workers_step WHERE id = %s FOR UPDATE", [step_id])
+            thread.start()
+            _wait_until_one_waits(cursor)
+            yield results
+    finally:
+        connection.rollback()
+        connection.set_autocommit(True)
+    thread.join(30)
+    assert not thread.is_alive()
+
+
+def _wait_until_one_waits(cursor: Any) -> None:
+    until = time.monotonic() + 10
+    while time.monotonic() < until:
+        cursor.execute(
+            "SELECT count(*) FROM pg_locks"
+            " WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid))"
+        )
+        if cursor.fetchone()[0]:
+            return
+        time.sleep(0.01)
+    raise AssertionError("nobody waits")
+
+
+def unlocked(ids: list[int]) -> list[int]:
+    """Return which of some steps nobody else has locked."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT id FROM workers_step WHERE id = ANY(%s) ORDER BY id FOR UPDATE SKIP LOCKED",
+            [ids],
+        )
+        return [step_id for (step_id,) in cursor.fetchall()]
+
+
+def claimed() -> list[claims.Claim]:
+    submit_some(6)
+    return sorted(claims.claim_due(TOY, "scheduler", NOW), key=lambda claim: claim.step_id)
+
+
+@on_postgres
+@pytest.mark.parametrize("place", [0, 3])
+def test_a_start_that_waits_for_a_step_holds_none_after_it(place: int) -> None:
+    found = claimed()
+    ids = [claim.step_id for claim in found]
+
+    with waiting_for(ids[place], lambda: start(found[::-1])) as results:
+        free = unlocked(ids[place + 1 :])
+
+    assert free == ids[place + 1 :]
+    assert results == [set(ids)]
+
+
+@on_postgres
+@pytest.mark.parametrize(
+    ("place", "tired"), [(0, ()), (3, ()), (0, (1, 3)), (1, (1, 3)), (4, (1, 3))]
+)
+def test_a_sweep_that_waits_for_a_step_holds_none_after_it(
+    place: int, tired: tuple[int, ...]
+) -> None:
+    found = claimed()
+    start(found)
+    ids = [claim.step_id for claim in found]
+    # Those end in error: they change in other columns, and are written by another statement.
+    Step.objects.filter(pk__in=[ids[one] for one in tired]).update(failure_threshold=1)
+    later = NOW + timedelta(hours=1)
+
+    with waiting_for(ids[place], lambda: expiry.expire("sweep", later)) as results:
+        free = unlocked(ids[place + 1 :])
+
+    assert free == ids[place + 1 :]
+    assert results == [expiry.Expired(reset=len(found) - len(tired), errors=len(tired))]
+
+
+@on_postgres
+def test_a_sweep_locks_in_order_though_steps_of_orders_lie_among_each_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As those do that were submitted at the same instant, or were undone."""
+    submit_some(2, "toy_parallel")
+    start(claims.claim_due(TOY, "scheduler", NOW))
+    ids = list(Step.objects.order_by("pk").values_list("pk", flat=True))
+    one, other = (step.process_id for step in Step.objects.filter(pk__in=ids[1:3]).order_by("pk"))
+    Step.objects.filter(pk=ids[1]).update(process_id=other, name="of the other")
+    Step.objects.filter(pk=ids[3]).update(process_id=one)
+    monkeypatch.setattr(rows, "PART", 1)
+    later = NOW + timedelta(hours=1)
+
+    with waiting_for(ids[1], lambda: expiry.expire("sweep", later)) as results:
+        free = unlocked(ids[2:])
+
+    assert free == ids[2:]
+    assert results == [expiry.Expired(reset=4)]
