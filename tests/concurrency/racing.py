@@ -44,16 +44,16 @@ def meeting_before_the_write(
     the wait, for a thread that reads nothing.
     """
     meeting = threading.Barrier(parties)
-    real = rows.write
+    real = rows.write_part
 
     def meet() -> None:
         with suppress(threading.BrokenBarrierError):
             meeting.wait(seconds)
 
-    def write(*args: Any, **kwargs: Any) -> None:
+    def write(*args: Any, **kwargs: Any) -> Any:
         meet()
-        real(*args, **kwargs)
+        return real(*args, **kwargs)
 
     with monkeypatch.context() as patch:
-        patch.setattr(rows, "write", write)
+        patch.setattr(rows, "write_part", write)
         yield meet

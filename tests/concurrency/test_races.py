@@ -223,14 +223,14 @@ def test_a_reply_that_is_filed_in_the_middle_of_a_sweep_is_kept(
     start([work])
     reply = Reply(work.step_id, work.claim_id, 1, result={"n": 1})
     filed: list[bool] = []
-    real = rows.write
+    real = rows.write_part
 
-    def file_first(*args: Any) -> None:
+    def file_first(*args: Any) -> Any:
         if not filed:
             filed.extend(race([lambda: replies.file(reply, "agent", NOW + timedelta(seconds=29))]))
-        real(*args)
+        return real(*args)
 
-    monkeypatch.setattr(rows, "write", file_first)
+    monkeypatch.setattr(rows, "write_part", file_first)
     expired = expiry.expire("supervisor", NOW + timedelta(seconds=40))
 
     step = only(process, "one")

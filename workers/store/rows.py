@@ -174,7 +174,7 @@ def write(lockeds: Sequence[LockedProcess], also: Callable[[], None] | None = No
     if not lockeds:
         return
     with sql.pipelined():
-        checks = _write(lockeds)
+        checks = write_part(lockeds)
         if also is not None:
             also()
     _look_at(checks)
@@ -201,11 +201,11 @@ def decide_and_write(
             part = in_order[begin : begin + PART]
             for locked in part:
                 decide(locked)
-            checks += _write(part)
+            checks += write_part(part)
     _look_at(checks)
 
 
-def _write(lockeds: Sequence[LockedProcess]) -> list[writing.Check]:
+def write_part(lockeds: Sequence[LockedProcess]) -> list[writing.Check]:
     """Send what moved, in a ``pipelined`` block; return what is to be looked at after it."""
     checks = writing.processes([one for one in lockeds if one.process_origin is not None])
     checks += writing.steps([one for one in lockeds if one.step_origins])
