@@ -1,11 +1,14 @@
 """Fixtures for every test."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import pytest
 
 from tests.guard.write_guard import every_write_is_named
 from tests.toyflow import agents as toy
+from workers.store import requests
+from workers.store.claims import Claim
 from workers.testing import Wire, wired
 
 
@@ -24,3 +27,24 @@ def named_writes() -> Iterator[None]:
     """Every test fails in which the product writes outside a failpoint."""
     with every_write_is_named():
         yield
+
+
+@pytest.fixture
+def same_material(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What claims bring along is what a reading gives, to the order of names, in all of a test.
+
+    A repeated attempt reads it, and must send the same.
+    """
+    seen: list[str] = []
+    real = requests.material
+
+    def material(taken: Sequence[Claim]) -> requests.Material:
+        found = real(taken)
+        anew = real([replace(claim, owner=None) for claim in taken])
+        assert repr(sorted(found.contexts.items())) == repr(sorted(anew.contexts.items()))
+        seen.extend(name for context in found.contexts.values() for name in context.results)
+        return found
+
+    monkeypatch.setattr(requests, "material", material)
+    yield
+    assert seen, "no claim brought a result along"

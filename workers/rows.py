@@ -16,6 +16,8 @@ class ProcessRow:
     state: str
     subject: str
     outcome: str | None = None
+    workflow: str = ""
+    version: int = 1
     no_return: Sequence[str] = ()
     sequence: int = 0
     needs_decision: bool = False

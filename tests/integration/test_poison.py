@@ -35,16 +35,16 @@ def test_a_reply_that_cannot_be_stored_is_a_failure_of_its_own_step_only(
     wire.deliver_all(dispatch.RUN_BUNDLE)
     wires = [sent.body[0] for sent in wire.of(dispatch.SETTLE)]
     poisoned = only(processes[2], "one").pk
-    real = rows.write
+    real = rows.write_part
 
-    def refuse(lockeds: Any, *also: Any) -> None:
+    def refuse(lockeds: Any, **options: Any) -> Any:
         for locked in lockeds:
             for row in locked.steps:
                 if row.id == poisoned and row.state == "processed":
                     raise ValueError("unsupported Unicode escape")
-        real(lockeds, *also)
+        return real(lockeds, **options)
 
-    monkeypatch.setattr(rows, "write", refuse)
+    monkeypatch.setattr(rows, "write_part", refuse)
     wire.drop_all()
 
     tasks.settle_now(*wires)
@@ -66,15 +66,15 @@ def test_a_step_that_nothing_can_be_written_to_holds_up_no_other(
     wire.deliver_all(dispatch.RUN_BUNDLE)
     wires = [sent.body[0] for sent in wire.of(dispatch.SETTLE)]
     broken = only(processes[0], "one").pk
-    real = rows.write
+    real = rows.write_part
 
-    def refuse(lockeds: Any, *also: Any) -> None:
+    def refuse(lockeds: Any, **options: Any) -> Any:
         for locked in lockeds:
             if broken in locked.step_origins:
                 raise ValueError("whatever is written")
-        real(lockeds, *also)
+        return real(lockeds, **options)
 
-    monkeypatch.setattr(rows, "write", refuse)
+    monkeypatch.setattr(rows, "write_part", refuse)
     wire.drop_all()
 
     tasks.settle_now(*wires)
@@ -90,11 +90,11 @@ def test_a_database_that_is_away_is_no_poison(wire: Wire, monkeypatch: pytest.Mo
     wire.deliver_all(dispatch.RUN_BUNDLE)
     (sent,) = wire.of(dispatch.SETTLE)
 
-    def away(*given: Any) -> None:
+    def away(*given: Any, **options: Any) -> None:
         raise OperationalError("server closed the connection")
 
     with monkeypatch.context() as patch:
-        patch.setattr(rows, "write", away)
+        patch.setattr(rows, "write_part", away)
         with pytest.raises(OperationalError):
             tasks.settle_now(sent.body[0])
 

@@ -357,6 +357,7 @@ class TestBeginningAgain:
         assert [planned.name for planned in found.undo.undo] == ["undo_right", "undo_top"]
         assert rows() == before
 
+    @pytest.mark.usefixtures("same_material")
     def test_everything_from_there_on_is_undone_once_and_done_again(
         self, stopped: Process, wire: Wire
     ) -> None:

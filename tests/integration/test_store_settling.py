@@ -1,8 +1,10 @@
 """Settling: one transaction from replies to the next claims."""
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
+from random import Random
 from typing import Any
 from uuid import uuid4
 
@@ -73,10 +75,55 @@ def test_what_a_claim_did_not_bring_along_is_read(toy: Toy) -> None:
     process = toy(colour="red")
     (found,) = claim()
 
-    bare = replace(found, context=None)
+    bare = replace(found, owner=None)
 
     assert bare == found
-    assert requests.material([bare]).contexts == {process.pk: found.context}
+    assert requests.material([bare]) == requests.material([found])
+    assert list(requests.material([bare]).contexts) == [process.pk]
+
+
+@pytest.mark.parametrize("result", [{"zz": 1e22, "b": 100.0}, {"b": 2, "a": {"z": 1, "y": 2}}])
+def test_a_claim_brings_results_along_as_the_database_has_them(
+    toy: Toy, result: dict[str, Any]
+) -> None:
+    """A repeated attempt reads them, and must send the same to the last sign."""
+    process = toy()
+
+    found = settling.settle([a_result(started(), **result)], "scheduler", NOW).claims
+
+    brought = requests.material(found).contexts[process.pk]
+    anew = requests.material([replace(found[0], owner=None)]).contexts[process.pk]
+    assert brought.results == {"one": result}
+    assert json.dumps(brought.results) == json.dumps(anew.results)
+
+
+@pytest.mark.parametrize("place", ["input", "result"])
+def test_what_is_too_large_to_come_along_is_read(
+    toy: Toy, place: str, django_assert_num_queries: Any
+) -> None:
+    # Of random signs, for PostgreSQL goes by what is left when it has pressed them.
+    large = {"signs": Random(7).randbytes(2000).hex()}
+    process = toy(**(large if place == "input" else {}))
+    reply = a_result(started(), **(large if place == "result" else {}))
+
+    found = settling.settle([reply], "scheduler", NOW).claims
+
+    with django_assert_num_queries(2):
+        context = requests.material(found).contexts[process.pk]
+    assert context.input == (large if place == "input" else {})
+    assert context.results == {"one": large if place == "result" else {}}
+
+
+def test_a_large_result_comes_back_where_it_was_read_before_the_next_step(toy: Toy) -> None:
+    process = toy("toy_diamond")
+    large = {"signs": Random(7).randbytes(2000).hex()}
+    taken = settling.settle([a_result(started(), **large)], "scheduler", NOW).claims
+    start(taken)
+
+    (last,) = settling.settle([a_result(one, n=1) for one in taken], "scheduler", NOW).claims
+
+    context = requests.material([last]).contexts[process.pk]
+    assert context.results == {"top": large, "left": {"n": 1}, "right": {"n": 1}}
 
 
 @pytest.mark.fault("F7")

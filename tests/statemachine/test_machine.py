@@ -6,7 +6,8 @@ are drawn from; a failure says its seed.  Run it with other seeds after a change
 
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -16,6 +17,9 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from tests.statemachine.machine import Engine
 from workers import schedule
+from workers.locked import LockedProcess
+from workers.states import StepState
+from workers.store import rows
 
 PARTS = 4
 STEPS = 50
@@ -32,7 +36,7 @@ SETTINGS = {
     "SAS_AGENT_SLOTS": 1,
 }
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("same_material")]
 
 
 @pytest.fixture(autouse=True)
@@ -54,6 +58,30 @@ def unhurried(db: None) -> None:
                 "idle_in_transaction_session_timeout",
             ):
                 cursor.execute("SELECT set_config(%s, '0', true)", [limit])
+
+
+@pytest.fixture(autouse=True)
+def steps_at_work_are_written_first(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Steps that agents start and file for are locked in order: by the first part of a write."""
+    late: list[str] = []
+    real = rows.write_part
+    is_second = False
+
+    def write(lockeds: Sequence[LockedProcess], *, only_steps: bool = False) -> Any:
+        nonlocal is_second
+        if is_second:
+            late.extend(
+                f"{locked.process.subject}: {locked.step(step_id)}"
+                for locked in lockeds
+                for step_id, origin in locked.step_origins.items()
+                if origin.state == StepState.PROCESSING
+            )
+        is_second = only_steps
+        return real(lockeds, only_steps=only_steps)
+
+    monkeypatch.setattr(rows, "write_part", write)
+    yield
+    assert late == []
 
 
 @pytest.mark.parametrize("part", range(1, PARTS + 1), ids=lambda part: f"part {part}")

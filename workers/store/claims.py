@@ -1,8 +1,8 @@
 """Claims: taking pending steps, and starting them."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -14,8 +14,7 @@ from workers.garbage import collected_later
 from workers.locked import LockedProcess
 from workers.rows import StepRow
 from workers.states import StepState
-from workers.store import contexts, flow, plans, rows, sql, updating
-from workers.store.contexts import Context
+from workers.store import flow, plans, rows, sql, updating
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +37,11 @@ class Claim:
     in_doubt: bool = False
     #: What its agent has under way, this claim included; 0 where nobody counted.
     in_flight: int = field(default=0, compare=False)
-    #: What its request is built from; None where nobody read it.
-    context: Context | None = field(default=None, compare=False)
+    #: Its process as it was read and written; None where that is to be read for its request.
+    owner: LockedProcess | None = field(default=None, compare=False, repr=False)
 
     @classmethod
-    def of(cls, step: StepRow, in_flight: int) -> "Claim":
+    def of(cls, step: StepRow, in_flight: int, owner: LockedProcess) -> "Claim":
         assert step.claim_id is not None
         return cls(
             step_id=step.id,
@@ -57,6 +56,7 @@ class Claim:
             undoes_id=step.undoes_id,
             in_doubt=step.is_in_doubt,
             in_flight=in_flight,
+            owner=owner,
         )
 
     @classmethod
@@ -124,25 +124,10 @@ def claim_due_in_transaction(
         and not give_up_doubtful(locked, step, worker)
     ]
     ready.sort(key=lambda pair: turn[pair[1].id])
-    taken += write_and_read(lockeds, take(ready, locked_flow, worker))
+    taken += take(ready, locked_flow, worker)
+    rows.write(lockeds)
     taken.has_news = any(locked.has_news for locked in lockeds)
     return taken
-
-
-def write_and_read(lockeds: Sequence[LockedProcess], taken: Sequence[Claim]) -> list[Claim]:
-    """Write what moved; return the claims with what their requests are built from.
-
-    That is read of the rows as they are once written, in the same round trip.
-    """
-    read: Callable[[], dict[int, Context]] = dict
-
-    def send() -> None:
-        nonlocal read
-        read = contexts.send(claim.process_id for claim in taken)
-
-    rows.write(lockeds, send)
-    known = read()
-    return [replace(claim, context=known[claim.process_id]) for claim in taken]
 
 
 def _due(agent: str, limit: int, at: str) -> list[tuple[int, int]]:
@@ -172,16 +157,16 @@ def take(
 ) -> list[Claim]:
     """Claim ready steps in memory while their agents have room, but for agents to ``leave``."""
     left = locked_flow.room()
-    taken: list[StepRow] = []
+    taken: list[tuple[LockedProcess, StepRow]] = []
     for locked, step in ready:
         if step.agent in leave or locked.is_paused or step.name in locked_flow.held_steps:
             continue
         if left.get(step.agent, 0) > 0:
             left[step.agent] -= 1
             locked.claim(step, worker, sas.dispatch_allowance_seconds)
-            taken.append(step)
-    locked_flow.spend(Counter(step.agent for step in taken))
-    return [Claim.of(step, locked_flow.in_flight(step.agent)) for step in taken]
+            taken.append((locked, step))
+    locked_flow.spend(Counter(step.agent for _, step in taken))
+    return [Claim.of(step, locked_flow.in_flight(step.agent), locked) for locked, step in taken]
 
 
 def take_or_queue(

@@ -1,9 +1,10 @@
 """What definitions are asked with: inputs, and the results so far."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from workers.locked import LockedProcess
 from workers.store import sql
 
 
@@ -15,33 +16,54 @@ class Context:
     version: int
     subject: str
     input: dict[str, Any]
-    #: Step name -> what it came to, of those that have a result.
+    #: Step name -> what it came to, of those that have a result, in the order of the steps.
     results: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+
+def of(locked: LockedProcess) -> Context | None:
+    """Return a process's context from what was read and written of it under its lock.
+
+    None where something of it was too large to be read along: ``read`` it then.  Always as the
+    database has it, never a result as it came: an attempt that is repeated must send the same,
+    and the database keeps no order of names and writes some numbers otherwise.
+    """
+    given = locked.input_as_read
+    texts = [(step.name, locked.results_as_read.get(step.id)) for step in locked.steps]
+    if not given or any(text == sql.LARGE for _, text in texts):
+        return None
+    results = {name: sql.document(text) for name, text in texts if text is not None}
+    process = locked.process
+    return Context(process.workflow, process.version, process.subject, sql.document(given), results)
+
+
+def of_all(lockeds: Iterable[LockedProcess]) -> dict[int, Context]:
+    """Return the contexts of locked processes by id, those that are large read for it."""
+    known = {locked.process.id: of(locked) for locked in lockeds}
+    whole = {process_id: context for process_id, context in known.items() if context is not None}
+    return whole | read(set(known) - set(whole))
 
 
 def read(process_ids: Iterable[int]) -> dict[int, Context]:
     """Return the contexts of processes by id; without a lock, for what they hold only grows."""
-    return send(process_ids)()
-
-
-def send(process_ids: Iterable[int]) -> Callable[[], dict[int, Context]]:
-    """As ``read``, and return how to read them: in a ``pipelined`` block it is sent along."""
     ids = sorted(set(process_ids))
     if not ids:
-        return dict
-    results = sql.object_of("s.name", "s.result")
-    answer = sql.send(
-        "SELECT p.id, p.workflow, p.version, p.subject, p.input,"
-        f" (SELECT {results} FROM workers_step s"
-        " WHERE s.process_id = p.id AND s.result IS NOT NULL)"
-        f" FROM workers_process p WHERE {sql.among('p.id')}",
-        [sql.id_list(ids)],
-    )
-    return lambda: {row[0]: _context(row) for row in answer()}
-
-
-def _context(row: tuple[Any, ...]) -> Context:
-    _, workflow, version, subject, given, results = row
-    return Context(
-        workflow, version, subject, sql.document(given), sql.document(results) if results else {}
-    )
+        return {}
+    with sql.pipelined():
+        processes = sql.send(
+            "SELECT p.id, p.workflow, p.version, p.subject, p.input FROM workers_process p"
+            f" WHERE {sql.among('p.id')}",
+            [sql.id_list(ids)],
+        )
+        steps = sql.of_each("workers_step", "process_id")
+        results = sql.send(
+            f"SELECT t.process_id, t.name, t.result FROM {steps}"
+            " WHERE t.result IS NOT NULL ORDER BY t.process_id, t.position",
+            [sql.id_list(ids)],
+        )
+    found = {
+        process_id: Context(workflow, version, subject, sql.document(given))
+        for process_id, workflow, version, subject, given in processes()
+    }
+    for process_id, name, result in results():
+        found[process_id].results[name] = sql.document(result)
+    return found

@@ -37,7 +37,7 @@ def judge(lockeds: Sequence[LockedProcess], actor: str) -> set[int]:
         ]
         if not found:
             return unknown
-        known = contexts.read(locked.process.id for locked, _ in found)
+        known = contexts.of_all(locked for locked, _ in found)
         for locked, step in found:
             asked.add(step.id)
             if not _judge(locked, step, known[locked.process.id], actor):

@@ -37,7 +37,7 @@ def again_when_lost(verb: Callable[P, R]) -> Callable[P, R]:
 
 
 _STEP_FIELDS = [f.name for f in fields(StepRow) if f.name not in ("is_filed", "result")]
-# A result may be large and no decision looks at it.
+# No decision looks at results: they are kept as texts beside the rows.
 _STEP_SELECT = ", ".join(
     {"is_filed": "t.reply IS NOT NULL", "result": "NULL"}.get(name, f't."{name}"')
     for name in (field.name for field in fields(StepRow))
@@ -46,6 +46,8 @@ _PROCESS_SELECT = ", ".join(
     sinks.IS_TOLD if name == "is_told" else f't."{name}"'
     for name in (field.name for field in fields(ProcessRow))
 )
+#: What definitions are asked with, of a process and of a step.
+_DOCUMENTS = ("input", "result")
 #: So many processes are written while the next are decided about.
 PART = 100
 _Fix = tuple[int, Callable[[Any], Any]]
@@ -86,7 +88,7 @@ def _read(rows: list[tuple[Any, ...]], fixes: tuple[_Fix, ...]) -> list[list[Any
 def lock(
     process_ids: Iterable[int], now: datetime | None, *, skip_locked: bool = False
 ) -> list[LockedProcess]:
-    """Lock processes in primary-key order and read them with their steps.
+    """Lock processes in primary-key order and read them with their steps, inputs and results.
 
     Must run inside a transaction.  With ``skip_locked`` those that another session holds
     are left out.  The steps are read by a later statement than the lock: one whose snapshot
@@ -94,7 +96,7 @@ def lock(
     """
     ids = sorted(set(process_ids))
     steps = sql.of_each("workers_step", "process_id")
-    return _lock(sql.among("t.id"), steps, ids, now, skip_locked)
+    return _lock(sql.among("t.id"), steps, ids, now, skip_locked, is_whole=True)
 
 
 def lock_of(
@@ -102,18 +104,20 @@ def lock_of(
 ) -> list[LockedProcess]:
     """As ``lock``, for the processes of these steps; a step never changes its process."""
     steps = sql.of_each("workers_step", "process_id", of=_owners())
-    return _lock(sql.among_found("t.id", _owners()), steps, step_ids, now, skip_locked)
+    which = sql.among_found("t.id", _owners())
+    return _lock(which, steps, step_ids, now, skip_locked, is_whole=True)
 
 
 def lock_only(
     step_ids: Sequence[int], now: datetime | None, *, skip_locked: bool = False
 ) -> list[LockedProcess]:
-    """As ``lock_of``, and read of each process these steps alone: for who looks at no other.
+    """As ``lock_of``, and read of each process these steps alone, without input and results.
 
-    Each id may be given once.
+    For who looks at no others.  Each id may be given once.
     """
     steps = sql.of_each("workers_step", "id")
-    return _lock(sql.among_found("t.id", _owners()), steps, step_ids, now, skip_locked)
+    which = sql.among_found("t.id", _owners())
+    return _lock(which, steps, step_ids, now, skip_locked, is_whole=False)
 
 
 def _owners() -> str:
@@ -125,20 +129,27 @@ def _owners() -> str:
 
 
 def _lock(
-    which: str, steps: str, ids: Sequence[int], now: datetime | None, skip_locked: bool
+    which: str,
+    steps: str,
+    ids: Sequence[int],
+    now: datetime | None,
+    skip_locked: bool,
+    *,
+    is_whole: bool,
 ) -> list[LockedProcess]:
     if not ids:
         return []
+    given, result = (sql.if_small(f"t.{name}") if is_whole else "NULL" for name in _DOCUMENTS)
     with sql.pipelined():
         found = sql.send(
-            f"SELECT {_PROCESS_SELECT} FROM workers_process t WHERE {which} ORDER BY t.id "
+            f"SELECT {_PROCESS_SELECT}, {given} FROM workers_process t WHERE {which} ORDER BY t.id "
             + sql.lock_rows("t", skip_locked=skip_locked),
             [sql.id_list(ids)],
         )
         # As text, for it stands in every row; by now the lock is had.
         moment, params = sql.clock(now)
         read = sql.send(
-            f"SELECT {_STEP_SELECT}, (SELECT CAST({moment} AS text)) FROM {steps}"
+            f"SELECT {_STEP_SELECT}, {result}, (SELECT CAST({moment} AS text)) FROM {steps}"
             " ORDER BY t.process_id, t.position",
             [*params, sql.id_list(ids)],
         )
@@ -150,34 +161,52 @@ def _lock(
     is_postgres = sql.is_postgres()
     lockeds = {}
     for values in _read(processes, _fixes(ProcessRow, is_postgres)):
+        text = values.pop()
         process = ProcessRow(*values)
         lockeds[process.id] = locked = LockedProcess(process, [], at)
-        locked.process_as_read = values
+        locked.process_as_read, locked.input_as_read = values, text
     for values in _read(step_rows, _fixes(StepRow, is_postgres)):
         values.pop()
+        text = values.pop()
         step = StepRow(*values)
         # Of a process that another session holds, they are nobody's here.
         if (owner := lockeds.get(step.process_id)) is not None:
             owner.steps.append(step)
             owner.steps_as_read[step.id] = values
+            if text is not None:
+                owner.results_as_read[step.id] = text
     return list(lockeds.values())
 
 
-def write(lockeds: Sequence[LockedProcess], also: Callable[[], None] | None = None) -> None:
+def write(lockeds: Sequence[LockedProcess], decide: Callable[[], None] | None = None) -> None:
     """Write every row that moved, its journal entries and its alerts.
 
-    Must run inside the transaction that took the locks.  ``also`` may send what is to be read
-    of the rows as they are then: it leaves with the writes.  Raises ``LostRow``, so that the
-    transaction rolls back, when a row is not as it was read: agents start claims and file
-    replies without the process lock.
+    Must run inside the transaction that took the locks.  With ``decide`` the steps that moved
+    are sent first and what it decides after that: where statements are pipelined, the database
+    writes the one while it makes up the other.  It may send nothing that it must read, and move
+    no step that an agent may be at work on, for those are locked in order by the first write.
+    Raises ``LostRow``, so that the transaction rolls back, when a row is not as it was read:
+    agents start claims and file replies without the process lock.
     """
     if not lockeds:
         return
+    checks: list[writing.Check] = []
     with sql.pipelined():
-        checks = write_part(lockeds)
-        if also is not None:
-            also()
+        if decide is not None:
+            checks += write_part(lockeds, only_steps=True)
+            _count_as_read(lockeds)
+            decide()
+        checks += write_part(lockeds)
     _look_at(checks)
+
+
+def _count_as_read(lockeds: Sequence[LockedProcess]) -> None:
+    """Have steps that were sent count as they are: what moves from here on is written beside it."""
+    for locked in lockeds:
+        for step in locked.steps:
+            if step.id in locked.step_origins:
+                locked.steps_as_read[step.id] = writing.values_of(step)
+        locked.step_origins = {}
 
 
 def decide_and_write(
@@ -205,10 +234,14 @@ def decide_and_write(
     _look_at(checks)
 
 
-def write_part(lockeds: Sequence[LockedProcess]) -> list[writing.Check]:
+def write_part(
+    lockeds: Sequence[LockedProcess], *, only_steps: bool = False
+) -> list[writing.Check]:
     """Send what moved, in a ``pipelined`` block; return what is to be looked at after it."""
-    checks = writing.processes([one for one in lockeds if one.process_origin is not None])
-    checks += writing.steps([one for one in lockeds if one.step_origins])
+    checks = writing.steps([one for one in lockeds if one.step_origins])
+    if only_steps:
+        return checks
+    checks += writing.processes([one for one in lockeds if one.process_origin is not None])
     journal.write([entry for locked in lockeds for entry in locked.entries], lockeds[0].now)
     alerts.write([call for locked in lockeds for call in locked.alerts], lockeds[0].now)
     sinks.announce([locked for locked in lockeds if locked.has_news])

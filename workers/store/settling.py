@@ -13,7 +13,7 @@ from workers.messages import Reply
 from workers.rows import Entry
 from workers.states import StepState
 from workers.store import flow, journal, judging, plans, rows, sql
-from workers.store.claims import Claim, claim_due_in_transaction, take_or_queue, write_and_read
+from workers.store.claims import Claim, claim_due_in_transaction, take_or_queue
 
 
 @dataclass(slots=True)
@@ -135,10 +135,14 @@ def go_on(
     locked_flow = flow.LockedFlow(agents if claim else set(), lockeds[0].now)
     locked_flow.note_answers(answers)
     locked_flow.free(freed)
-    taken = take_or_queue(ready, locked_flow, worker)
-    for locked in lockeds:
-        decisions.finish(locked, worker)
-    taken = write_and_read(lockeds, taken)
+    taken: list[Claim] = []
+
+    def decide() -> None:
+        taken.extend(take_or_queue(ready, locked_flow, worker))
+        for locked in lockeds:
+            decisions.finish(locked, worker)
+
+    rows.write(lockeds, decide)
     # Room that came free goes to the steps that wait for it, and a step that was queued
     # just now to its agent's room, without waiting for a poll.
     waited_for = queued | (set(freed) & locked_flow.backlogged)

@@ -57,6 +57,20 @@ def encode(rows: Iterable[Mapping[str, Any]]) -> str:
 _encoder = msgspec.json.Encoder(uuid_format="hex")
 
 
+#: What stands for a document that was too large to be read along with its row.
+LARGE = ""
+
+
+def if_small(column: str) -> str:
+    """Return SQL for a JSON column as text, and ``LARGE`` where its row does not hold it.
+
+    From about 2,000 bytes on PostgreSQL keeps a value elsewhere, and reads it from there.
+    """
+    size = f"pg_column_size({column})" if is_postgres() else f"length({column})"
+    # It never asks whether it is null: SQLite 3.40 says no of every column that it returns.
+    return f"CASE WHEN {size} >= 2000 THEN '{LARGE}' ELSE CAST({column} AS text) END"
+
+
 def encode_document(value: Any) -> str:
     """Return one JSON value as a parameter."""
     return json.dumps(value, allow_nan=False)
@@ -200,14 +214,6 @@ def id_list(ids: Sequence[int] | Sequence[str]) -> Any:
         return json.dumps(list(ids))
     # An array as text is read by the server at once; psycopg would look at each number.
     return "{" + ",".join(map(str, ids)) + "}" if ids and isinstance(ids[0], int) else list(ids)
-
-
-def object_of(name: str, document: str) -> str:
-    """Return SQL that gathers rows into one JSON object; null where there is none."""
-    if is_postgres():
-        return f"jsonb_object_agg({name}, {document})"
-    # SQLite makes an empty object of no rows; json() has it take a document for one.
-    return f"json_group_object({name}, json({document}))"
 
 
 def list_of(*values: str) -> str:

@@ -1,6 +1,6 @@
 """Updating rows from a set of rows: one statement, however many they are."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -16,7 +16,7 @@ def update(
     **options: Any,
 ) -> set[int]:
     """Update rows as ``send_update`` does; return the ids that landed."""
-    return send_update(table, columns, rows, assign, where, **options)()
+    return {row_id for (row_id,) in send_update(table, columns, rows, assign, where, **options)()}
 
 
 def send_update(
@@ -29,8 +29,12 @@ def send_update(
     params: Sequence[Any] = (),
     same: Mapping[str, tuple[str, Any]] | None = None,
     are_locked: bool = False,
-) -> Callable[[], set[int]]:
+    returning: str = "",
+) -> sql.Answer:
     """Update rows of ``table`` (t) by id from a row set (v); return how to read which landed.
+
+    Of each that did there is a row: its id, and the document in its column ``returning``, as
+    ``sql.if_small`` gives it.
 
     v has ``columns`` of ``rows``, and ``same``: columns of one (kind, value) for all.
     ``params`` are those of ``assign``.  Unless the caller has locked them, rows are locked in
@@ -46,30 +50,29 @@ def send_update(
         expression, param = sql.typed(kind, value)
         constants += f', {expression} AS "{name}"'
         constant_params += param
+    # SQLite knows no alias there, and PostgreSQL would take the name for the row set's, too.
+    own = "t." if sql.is_postgres() else ""
+    returned = f"{own}id" + (f", {sql.if_small(own + returning)}" if returning else "")
     source = f"SELECT r.*{constants} FROM {sql.rows_as('r', columns)}"
     rowset = [*constant_params, sql.encode(sorted(rows, key=itemgetter("id")))]
     if not sql.is_postgres():
         statement = (
             f"UPDATE {table} AS t SET {assign} FROM ({source}) AS v"
-            f" WHERE t.id = v.id AND {where} RETURNING id"
+            f" WHERE t.id = v.id AND {where} RETURNING {returned}"
         )
-        return _ids(sql.send(statement, [*params, *rowset]))
+        return sql.send(statement, [*params, *rowset])
     if are_locked or plans.is_kept():
         statement = (
             f"UPDATE {table} AS t SET {assign} FROM ({source} OFFSET 0) AS v"
-            f" WHERE {sql.looked_up('t.id', 'v.id')} AND {where} RETURNING t.id"
+            f" WHERE {sql.looked_up('t.id', 'v.id')} AND {where} RETURNING {returned}"
         )
-        return _ids(sql.send(statement, [*params, *rowset]))
+        return sql.send(statement, [*params, *rowset])
     # Joined where they are locked: a planner that joins the locked rows with v once more takes
     # them for one row, and goes through all of v for each.
     locked = f"{source} JOIN {table} o ON {sql.looked_up('o.id', 'r.id')}"
     statement = (
         f"WITH v AS MATERIALIZED ({locked} ORDER BY r.id FOR NO KEY UPDATE OF o)"
         f" UPDATE {table} AS t SET {assign} FROM v"
-        f" WHERE {sql.looked_up('t.id', 'v.id')} AND {where} RETURNING t.id"
+        f" WHERE {sql.looked_up('t.id', 'v.id')} AND {where} RETURNING {returned}"
     )
-    return _ids(sql.send(statement, [*rowset, *params]))
-
-
-def _ids(answer: sql.Answer) -> Callable[[], set[int]]:
-    return lambda: {row_id for (row_id,) in answer()}
+    return sql.send(statement, [*rowset, *params])

@@ -108,7 +108,10 @@ def processes(lockeds: Sequence[LockedProcess]) -> list[Check]:
         )
         for locked in lockeds
     ]
-    return _write("workers_process", PROCESS_COLUMNS | {"was_state": "text"}, _alike(changes))
+    kinds = PROCESS_COLUMNS | {"was_state": "text"}
+    return [
+        _update("workers_process", kinds, names, rows) for names, rows in _alike(changes).items()
+    ]
 
 
 def steps(lockeds: Sequence[LockedProcess]) -> list[Check]:
@@ -117,11 +120,12 @@ def steps(lockeds: Sequence[LockedProcess]) -> list[Check]:
     Agents start claims and file replies without the process lock: the claim, whether it was
     started, and whether a reply is filed are conditions of every write.
     """
-    changes = []
+    changes, owners = [], {}
     for locked in lockeds:
         for step in locked.steps:
             origin = locked.step_origins.get(step.id)
             if origin is not None:
+                owners[step.id] = locked
                 as_read = _of_step_as_read(locked.steps_as_read[step.id])
                 change = _changed(STEP_COLUMNS, as_read, _of_step(step))
                 if step.complete_by is not None:
@@ -144,7 +148,17 @@ def steps(lockeds: Sequence[LockedProcess]) -> list[Check]:
     # One statement by a plan that is kept goes through its rows in that order anyway.
     if sum(map(len, at_work)) > 1 and not (len(at_work) == 1 and plans.is_kept()):
         lock_steps([step_id for ids in at_work for step_id in ids])
-    return _write("workers_step", kinds, alike)
+
+    def note_result(step_id: int, text: str | None) -> None:
+        if text is None:
+            owners[step_id].results_as_read.pop(step_id, None)
+        else:
+            owners[step_id].results_as_read[step_id] = text
+
+    return [
+        _update("workers_step", kinds, names, rows, note_result if "result" in names else None)
+        for names, rows in alike.items()
+    ]
 
 
 def _at_work(rows: Sequence[Row]) -> list[int]:
@@ -197,12 +211,14 @@ def _alike(changes: Sequence[tuple[int, Change, Row]]) -> Alike:
     return alike
 
 
-def _write(table: str, kinds: dict[str, str], alike: Alike) -> list[Check]:
-    return [_update(table, kinds, names, rows) for names, rows in alike.items()]
-
-
-def _update(table: str, kinds: dict[str, str], names: tuple[str, ...], rows: list[Row]) -> Check:
-    """Write rows that changed in the same columns."""
+def _update(
+    table: str,
+    kinds: dict[str, str],
+    names: tuple[str, ...],
+    rows: list[Row],
+    note_result: Callable[[int, str | None], None] | None = None,
+) -> Check:
+    """Write rows that changed in the same columns; ``note_result`` is told the results of each."""
     first = rows[0]
     same = {name for name in first if name != "id" and _is_same(name, rows)}
     varying = {"id": "id"} | {name: kinds[name] for name in first if name not in same | {"id"}}
@@ -230,11 +246,16 @@ def _update(table: str, kinds: dict[str, str], names: tuple[str, ...], rows: lis
         params=params,
         same={name: (kinds[name], first[name]) for name in conditions if name in same},
         are_locked=True,
+        returning="result" if note_result is not None else "",
     )
 
     def check() -> None:
-        if missing := {row["id"] for row in rows} - landed():
+        found = landed()
+        if missing := {row["id"] for row in rows} - {row[0] for row in found}:
             raise LostRow(f"Rows {sorted(missing)} are not as they were read under their lock.")
+        if note_result is not None:
+            for row in found:
+                note_result(*row)
 
     return check
 
