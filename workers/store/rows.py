@@ -46,8 +46,6 @@ _PROCESS_SELECT = ", ".join(
     sinks.IS_TOLD if name == "is_told" else f't."{name}"'
     for name in (field.name for field in fields(ProcessRow))
 )
-#: What definitions are asked with, of a process and of a step.
-_DOCUMENTS = ("input", "result")
 #: So many processes are written while the next are decided about.
 PART = 100
 _Fix = tuple[int, Callable[[Any], Any]]
@@ -139,7 +137,8 @@ def _lock(
 ) -> list[LockedProcess]:
     if not ids:
         return []
-    given, result = (sql.if_small(f"t.{name}") if is_whole else "NULL" for name in _DOCUMENTS)
+    given = sql.if_small("t.input") if is_whole else "NULL"
+    result = sql.if_small("t.result") if is_whole else "NULL"
     with sql.pipelined():
         found = sql.send(
             f"SELECT {_PROCESS_SELECT}, {given} FROM workers_process t WHERE {which} ORDER BY t.id "
