@@ -10,19 +10,17 @@ import logging
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from time import monotonic
-from typing import Any
 
 from django.db import InterfaceError, OperationalError
 
-from workers import decisions, dispatch, publishing, registry
+from workers import bundling, decisions, dispatch, publishing, registry
 from workers.alerts import raise_alert
 from workers.conf import sas
 from workers.exceptions import BrokerRefused, UnknownAgent, UnknownWorkflow
 from workers.garbage import collected_later
 from workers.identity import me
-from workers.messages import Bundle, Reply, Request, parcels, storable
+from workers.messages import Bundle, Reply, Request, parcels
 from workers.store import claims, finding, flow, leases, replies, requests, settling, unstarted
-from workers.store.contexts import Context
 
 log = logging.getLogger(__name__)
 
@@ -34,8 +32,6 @@ REFUSED_SECONDS = 5
 UNUSABLE = "reply_unusable"
 #: Batches that one look claims at most; the next nudge or poll goes on from there.
 MOST_BATCHES = 50
-#: Time that a bundle of a local agent may take in all.
-LONGEST_BUNDLE_SECONDS = 600
 
 
 class _Pause:
@@ -174,7 +170,7 @@ def send(taken: Sequence[claims.Claim]) -> int:
     refusing: set[str] = set()
     material = requests.material(taken)
     with publishing.batch() as unconfirmed:
-        for group in _groups(taken):
+        for group in bundling.groups(taken):
             for bundle_claims, bundle in _bundles(group, material):
                 if bundle.agent in refusing:
                     refused += bundle_claims
@@ -210,57 +206,23 @@ def _note_refusal(agent: str, reason: str) -> None:
     log.warning("bundle_refused", extra={"agent": agent, "reason": reason})
 
 
-def _groups(taken: Sequence[claims.Claim]) -> list[list[claims.Claim]]:
-    """Return the claims by agent and timeout."""
-    groups: dict[tuple[str, int], list[claims.Claim]] = {}
-    for claim in taken:
-        groups.setdefault((claim.agent, claim.timeout_seconds), []).append(claim)
-    return list(groups.values())
-
-
 def _bundles(
     group: list[claims.Claim], material: requests.Material
 ) -> Iterable[tuple[list[claims.Claim], Bundle]]:
-    """Yield bundles: spread over the agent's slots first, then deeper, up to its limit.
-
-    Counted is all that the agent has under way, not this group alone: where all slots are busy,
-    to spread a group would only make its bundles small, and those that follow from them.
-    """
+    """Yield the bundles of one agent's claims, each with its claims."""
     name, timeout = group[0].agent, group[0].timeout_seconds
     try:
         agent = registry.agent(name)
     except UnknownAgent as error:
         _leave(group, str(error))
         return
-    under_way = max(len(group), *(claim.in_flight for claim in group))
-    share = -(-under_way // int(sas.agent_slots))
-    limit = agent.bundle_limit or int(sas.bundle_limit)
-    if agent.is_serial:
-        limit = 1
-    elif agent.is_local:
-        # They run one after another, and no message may be worked on for longer than this.
-        limit = max(1, min(limit, LONGEST_BUNDLE_SECONDS // timeout))
-    elif agent.bundle_limit is None and share >= 2 * limit:
-        # What is beyond the limit begins only where the first were quick.
-        limit = max(limit, int(sas.bundle_depth))
-    depth = max(1, min(limit, share))
-    for part in _parts(group, depth):
+    for part in bundling.parts(group, agent):
         built = [(claim, _request(claim, material)) for claim in part]
         kept = [(claim, *made) for claim, made in built if made is not None]
         for parcel in parcels([size for _, _, size in kept]):
             together = kept[parcel]
             bundle = Bundle(name, timeout, tuple(request for _, request, _ in together))
             yield [claim for claim, _, _ in together], bundle
-
-
-def _parts(group: Sequence[claims.Claim], depth: int) -> Iterable[Sequence[claims.Claim]]:
-    """Yield what travels together; a claim whose step has failed before travels alone.
-
-    A bundle whose worker dies fails as a whole: whatever killed it takes nobody with it twice.
-    """
-    fresh = [claim for claim in group if not claim.failure_count]
-    yield from (fresh[begin : begin + depth] for begin in range(0, len(fresh), depth))
-    yield from ([claim] for claim in group if claim.failure_count)
 
 
 def _leave(group: Sequence[claims.Claim], reason: str) -> None:
@@ -271,28 +233,10 @@ def _leave(group: Sequence[claims.Claim], reason: str) -> None:
     unstarted.hand_back(group, me("scheduler"), reason, delay_seconds=UNKNOWN_SECONDS)
 
 
-def _payload(
-    claim: claims.Claim, context: Context, undone: requests.Undone | None
-) -> dict[str, Any]:
-    """Build a step's payload; an undo's is that of the step it undoes, and what came of it."""
-    name = claim.step if undone is None else undone.name
-    spec = registry.workflow(context.workflow, context.version).by_name[name]
-    payload = spec.request(context.input, context.results)
-    if undone is None:
-        return payload
-    return {**payload, "undoes": undone.key, "result": context.results.get(name)}
-
-
 def _request(claim: claims.Claim, material: requests.Material) -> tuple[Request, int] | None:
-    """Build one request, and say how many bytes its payload has.
-
-    None, and the step refused for good, when its builder fails.
-    """
-    context = material.contexts[claim.process_id]
-    undone = None if claim.undoes_id is None else material.undone[claim.undoes_id]
+    """Build one request; None, and the step refused for good, when its builder fails."""
     try:
-        payload = _payload(claim, context, undone)
-        size = storable(payload)
+        return bundling.request(claim, material)
     except UnknownWorkflow as error:
         _leave([claim], str(error))
         return None
@@ -303,17 +247,5 @@ def _request(claim: claims.Claim, material: requests.Material) -> tuple[Request,
             "code": "request_builder_failed",
             "message": f"{type(error).__name__}: {error}"[:500],
         }
-        reply = Reply(claim.step_id, claim.claim_id, claim.attempt, fault=fault)
-        settle([reply])
+        settle([Reply(claim.step_id, claim.claim_id, claim.attempt, fault=fault)])
         return None
-    request = Request(
-        step_id=claim.step_id,
-        claim_id=claim.claim_id,
-        attempt=claim.attempt,
-        step=claim.step,
-        subject=context.subject,
-        key=claim.key,
-        payload=payload,
-        in_doubt=claim.in_doubt,
-    )
-    return request, size

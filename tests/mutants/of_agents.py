@@ -79,15 +79,15 @@ MUTANTS = (
     ),
     Mutant(
         "longest message of a local agent",
-        "workers/scheduler.py",
-        "limit = max(1, min(limit, LONGEST_BUNDLE_SECONDS // timeout))",
+        "workers/bundling.py",
+        "limit = max(1, min(limit, LONGEST_BUNDLE_SECONDS // group[0].timeout_seconds))",
         "pass",
         "One message is worked on for hours, and the broker closes the channel.",
         (_GUARDS,),
     ),
     Mutant(
         "who has failed travels alone",
-        "workers/scheduler.py",
+        "workers/bundling.py",
         "yield from ([claim] for claim in group if claim.failure_count)",
         "yield [claim for claim in group if claim.failure_count]",
         "A call that kills its worker takes others with it again and again.",

@@ -1,0 +1,87 @@
+"""What travels together to an agent, and what its requests say.  Sends and writes nothing."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from workers import registry
+from workers.agent import Agent
+from workers.conf import sas
+from workers.messages import Request, storable
+from workers.store.claims import Claim
+from workers.store.contexts import Context
+from workers.store.requests import Material, Undone
+
+#: Time that a bundle of a local agent may take in all.
+LONGEST_BUNDLE_SECONDS = 600
+
+
+def groups(taken: Sequence[Claim]) -> list[list[Claim]]:
+    """Return the claims by agent and timeout."""
+    found: dict[tuple[str, int], list[Claim]] = {}
+    for claim in taken:
+        found.setdefault((claim.agent, claim.timeout_seconds), []).append(claim)
+    return list(found.values())
+
+
+def parts(group: Sequence[Claim], agent: Agent) -> Iterable[Sequence[Claim]]:
+    """Yield what travels together; a claim whose step has failed before travels alone.
+
+    A bundle whose worker dies fails as a whole: whatever killed it takes nobody with it twice.
+    """
+    depth = _depth(group, agent)
+    fresh = [claim for claim in group if not claim.failure_count]
+    yield from (fresh[begin : begin + depth] for begin in range(0, len(fresh), depth))
+    yield from ([claim] for claim in group if claim.failure_count)
+
+
+def _depth(group: Sequence[Claim], agent: Agent) -> int:
+    """Return how many travel together: spread over the agent's slots first, then deeper.
+
+    Counted is all that the agent has under way, not this group alone: where all slots are busy,
+    to spread a group would only make its bundles small, and those that follow from them.
+    """
+    under_way = max(len(group), *(claim.in_flight for claim in group))
+    share = -(-under_way // int(sas.agent_slots))
+    limit = agent.bundle_limit or int(sas.bundle_limit)
+    if agent.is_serial:
+        limit = 1
+    elif agent.is_local:
+        # They run one after another, and no message may be worked on for longer than this.
+        limit = max(1, min(limit, LONGEST_BUNDLE_SECONDS // group[0].timeout_seconds))
+    elif agent.bundle_limit is None and share >= 2 * limit:
+        # What is beyond the limit begins only where the first were quick.
+        limit = max(limit, int(sas.bundle_depth))
+    return max(1, min(limit, share))
+
+
+def request(claim: Claim, material: Material) -> tuple[Request, int]:
+    """Build one request; return it, and how many bytes its payload has.
+
+    Raises ``UnknownWorkflow``, whatever the workflow's own builder raises, and what ``storable``
+    raises of a payload that cannot be sent.
+    """
+    context = material.contexts[claim.process_id]
+    undone = None if claim.undoes_id is None else material.undone[claim.undoes_id]
+    payload = _payload(claim, context, undone)
+    size = storable(payload)
+    built = Request(
+        step_id=claim.step_id,
+        claim_id=claim.claim_id,
+        attempt=claim.attempt,
+        step=claim.step,
+        subject=context.subject,
+        key=claim.key,
+        payload=payload,
+        in_doubt=claim.in_doubt,
+    )
+    return built, size
+
+
+def _payload(claim: Claim, context: Context, undone: Undone | None) -> dict[str, Any]:
+    """Build a step's payload; an undo's is that of the step it undoes, and what came of it."""
+    name = claim.step if undone is None else undone.name
+    spec = registry.workflow(context.workflow, context.version).by_name[name]
+    payload = spec.request(context.input, context.results)
+    if undone is None:
+        return payload
+    return {**payload, "undoes": undone.key, "result": context.results.get(name)}
