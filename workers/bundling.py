@@ -9,7 +9,7 @@ from workers.conf import sas
 from workers.messages import Request, storable
 from workers.store.claims import Claim
 from workers.store.contexts import Context
-from workers.store.requests import Material, Undone
+from workers.store.requests import Undone
 
 #: Time that a bundle of a local agent may take in all.
 LONGEST_BUNDLE_SECONDS = 600
@@ -54,14 +54,12 @@ def _depth(group: Sequence[Claim], agent: Agent) -> int:
     return max(1, min(limit, share))
 
 
-def request(claim: Claim, material: Material) -> tuple[Request, int]:
-    """Build one request; return it, and how many bytes its payload has.
+def request(claim: Claim, context: Context, undone: Undone | None) -> tuple[Request, int]:
+    """Build one request, of an undo with what it undoes; say how many bytes its payload has.
 
     Raises ``UnknownWorkflow``, whatever the workflow's own builder raises, and what ``storable``
     raises of a payload that cannot be sent.
     """
-    context = material.contexts[claim.process_id]
-    undone = None if claim.undoes_id is None else material.undone[claim.undoes_id]
     payload = _payload(claim, context, undone)
     size = storable(payload)
     built = Request(

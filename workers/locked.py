@@ -44,7 +44,7 @@ class LockedProcess:
         #: The values of what may be written, as they were read: the store writes what differs.
         self.process_as_read: Sequence[Any] = ()
         self.steps_as_read: dict[int, Sequence[Any]] = {}
-        #: The input, and by step the results, as JSON texts of the database.
+        #: The input, and by step the results, as JSON texts of the database; None: not read.
         self.input_as_read: str | None = None
         self.results_as_read: dict[int, str] = {}
 

@@ -235,8 +235,10 @@ def _leave(group: Sequence[claims.Claim], reason: str) -> None:
 
 def _request(claim: claims.Claim, material: requests.Material) -> tuple[Request, int] | None:
     """Build one request; None, and the step refused for good, when its builder fails."""
+    context = material.contexts[claim.process_id]
+    undone = None if claim.undoes_id is None else material.undone[claim.undoes_id]
     try:
-        return bundling.request(claim, material)
+        return bundling.request(claim, context, undone)
     except UnknownWorkflow as error:
         _leave([claim], str(error))
         return None

@@ -58,6 +58,30 @@ def test_a_reply_that_cannot_be_stored_is_a_failure_of_its_own_step_only(
     assert (row.may_have_effect, row.is_in_doubt) == (True, True)
 
 
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_a_number_that_no_json_has_is_not_stored_as_nothing(wire: Wire, number: float) -> None:
+    """No agent of ours sends one: every door looks. It must not come in with others, either."""
+    processes = [submit("toy_line", subject=f"Toy {n}", input={}, now=NOW) for n in range(3)]
+    taken = {one.process_id: one for one in claim()}
+    start(list(taken.values()))
+    wire.drop_all()
+    results = [{"n": 1}, {"n": 2, "price": number}, {"n": 3}]
+    batch = [
+        Reply(taken[one.pk].step_id, taken[one.pk].claim_id, 1, result=result)
+        for one, result in zip(processes, results, strict=True)
+    ]
+
+    assert scheduler.settle(batch, NOW).applied == 3
+
+    rows = [only(one, "one") for one in processes]
+    assert [(row.state, row.result) for row in rows] == [
+        ("processed", {"n": 1}),
+        ("pending", None),
+        ("processed", {"n": 3}),
+    ]
+    assert rows[1].fault["code"] == "reply_unusable"
+
+
 def test_a_step_that_nothing_can_be_written_to_holds_up_no_other(
     wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -79,8 +79,8 @@ MUTANTS = (
     Mutant(
         "rows are given in the order of their keys",
         "workers/store/updating.py",
-        'sql.encode(sorted(rows, key=itemgetter("id")))',
-        "sql.encode(rows)",
+        'sql.encode(sorted(rows, key=itemgetter("id")), documents)',
+        "sql.encode(rows, documents)",
         "Two starts of the same claims wait for each other until the database ends one.",
         (_ORDER,),
         POSTGRESQL,
@@ -266,6 +266,15 @@ MUTANTS = (
         "results_as_read[step_id] = sql.encode_document(owners[step_id].step(step_id).result)",
         "A repeated attempt sends other bytes than the first, under the same key.",
         (_SETTLING,),
+        on=POSTGRESQL,
+    ),
+    Mutant(
+        "numbers that JSON does not have are refused",
+        "workers/store/updating.py",
+        'sql.encode(sorted(rows, key=itemgetter("id")), documents)',
+        'sql.encode(sorted(rows, key=itemgetter("id")))',
+        "A result whose price is no number is stored with no price.",
+        ("tests/integration/test_poison.py",),
         on=POSTGRESQL,
     ),
     Mutant(

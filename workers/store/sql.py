@@ -5,7 +5,7 @@ batch of any size is one statement with one plan on PostgreSQL and on SQLite ali
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cache
@@ -45,12 +45,23 @@ def rows_as(alias: str, columns: Mapping[str, str]) -> str:
     return f"(SELECT {picked} FROM json_each(%s)) AS {alias}"
 
 
-def encode(rows: Iterable[Mapping[str, Any]]) -> str:
-    """Return rows as the JSON parameter that ``rows_as`` reads."""
+def encode(rows: Sequence[Mapping[str, Any]], documents: Collection[str] = ()) -> str:
+    """Return rows as the JSON parameter that ``rows_as`` reads.
+
+    ``documents`` are columns of JSON that came from outside.  Raises ``ValueError`` where one of
+    those holds a number that JSON does not have.
+    """
     if is_postgres():
-        return _encoder.encode(list(rows)).decode()
+        if documents:
+            rows = [{**row, **{name: _strict(row[name]) for name in documents}} for row in rows]
+        return _encoder.encode(rows).decode()
     # Instants are text there, which must be the same for the same instant.
-    return json.dumps(list(rows), default=_encode_value, allow_nan=False)
+    return json.dumps(rows, default=_encode_value, allow_nan=False)
+
+
+def _strict(value: Any) -> msgspec.Raw:
+    # The encoder itself would write null for what is no number, and a list for a set.
+    return msgspec.Raw(encode_document(value).encode())
 
 
 #: Writes instants and UUIDs by itself; to call a function of ours for each took most of the time.

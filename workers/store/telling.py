@@ -68,8 +68,10 @@ def news(claimed: Sequence[ClaimedSink]) -> dict[int, list[News]]:
         " LEFT JOIN workers_step s ON s.id = j.step_id ORDER BY v.id, j.sequence",
         [
             sql.encode(
-                {"id": sink.id, "process_id": sink.process_id, "after": sink.cursor}
-                for sink in claimed
+                [
+                    {"id": sink.id, "process_id": sink.process_id, "after": sink.cursor}
+                    for sink in claimed
+                ]
             )
         ],
     )

@@ -54,7 +54,8 @@ def send_update(
     own = "t." if sql.is_postgres() else ""
     returned = f"{own}id" + (f", {sql.if_small(own + returning)}" if returning else "")
     source = f"SELECT r.*{constants} FROM {sql.rows_as('r', columns)}"
-    rowset = [*constant_params, sql.encode(sorted(rows, key=itemgetter("id")))]
+    documents = [name for name, kind in columns.items() if kind == "json"]
+    rowset = [*constant_params, sql.encode(sorted(rows, key=itemgetter("id")), documents)]
     if not sql.is_postgres():
         statement = (
             f"UPDATE {table} AS t SET {assign} FROM ({source}) AS v"
