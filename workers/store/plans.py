@@ -131,6 +131,21 @@ def is_to_begin() -> bool:
     return bool(raw(database()).pgconn.transaction_status == _IDLE)
 
 
+def takes_over_begin(itself: Any) -> bool:
+    """Say whether the next statement begins a transaction, and have psycopg send no BEGIN then.
+
+    It would wait for the answer before it sends another, even in a pipeline.  Nothing else follows
+    from its mode: Django, whose transaction this is, asks for the commit or the rollback.
+    """
+    if itself.autocommit or itself.pgconn.transaction_status != _IDLE:
+        return False
+    if (itself.isolation_level, itself.read_only, itself.deferrable) != (None, None, None):
+        # Its BEGIN says more than ours would.
+        return False
+    itself.autocommit = True
+    return True
+
+
 def begin() -> None:
     """Send the planner's settings: the first statement of a transaction, in a pipeline.
 

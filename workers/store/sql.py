@@ -273,8 +273,11 @@ def pipelined() -> Iterator[None]:
         yield
         return
     database = plans.database()
-    is_to_begin = plans.is_to_begin()
-    with database.wrap_database_errors, plans.raw(database).pipeline():
+    itself = plans.raw(database)
+    is_to_begin, sends_begin = plans.is_to_begin(), plans.takes_over_begin(itself)
+    with database.wrap_database_errors, itself.pipeline():
+        if sends_begin:
+            itself.execute("BEGIN", prepare=False)
         if is_to_begin:
             plans.begin()
         yield

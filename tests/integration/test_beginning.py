@@ -1,0 +1,130 @@
+"""Transactions whose BEGIN leaves with their first statements, and what they wait for."""
+
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+from psycopg import IsolationLevel
+
+from tests.integration.conftest import NOW, claim
+from tests.integration.test_store_claims import start
+from tests.integration.test_store_settling import Toy, a_result
+from workers.store import settling, sql
+from workers.submission import submit
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql]
+_HOLD = (
+    "INSERT INTO workers_hold (kind, name, reason, began_at, began_by, ended_by)"
+    " VALUES ('agent', %s, 'test', now(), 'somebody', '')"
+)
+
+
+class _Off(Exception):
+    pass
+
+
+def _hold(name: str) -> None:
+    sql.execute(_HOLD, [name])
+
+
+@transaction.atomic
+def _hold_in_vain(name: str) -> None:
+    _hold(name)
+    raise _Off
+
+
+def _held() -> list[str]:
+    return [name for (name,) in sql.fetch("SELECT name FROM workers_hold ORDER BY name")]
+
+
+def _waits(verb: Callable[[], Any]) -> int:
+    """Return how often a verb sent something and waited for its answer, as libpq traces it."""
+    server = connection.connection.pgconn
+    with tempfile.TemporaryFile("w+") as trace:
+        server.trace(trace.fileno())
+        try:
+            verb()
+        finally:
+            server.untrace()
+        trace.seek(0)
+        sent = [line.split("\t") for line in trace if "\tF\t" in line]
+    count = Counter(fields[fields.index("F") + 2].strip() for fields in sent)
+    return count["Sync"] + count["Query"]
+
+
+def test_a_lone_order_waits_for_the_database_as_often_as_is_said(toy: Toy) -> None:
+    def place() -> None:
+        submit("toy_line", subject="Toy", input={}, now=NOW)
+
+    def settle() -> None:
+        assert settling.settle([a_result(taken[0])], "scheduler", NOW).applied == 1
+
+    toy()
+    taken = claim()
+    start(taken)
+    settle()
+
+    assert _waits(place) == 4
+    assert _waits(lambda: taken.extend(claim())) == 5
+    taken = taken[-1:]
+    assert _waits(lambda: start(taken)) == 1
+    assert _waits(settle) == 4
+
+
+def test_what_left_with_its_begin_is_rolled_back_with_the_rest() -> None:
+    def write() -> None:
+        with transaction.atomic():
+            with sql.pipelined():
+                _hold("a")
+            _hold("b")
+            raise _Off
+
+    with pytest.raises(_Off):
+        write()
+
+    assert _held() == []
+
+
+def test_what_left_with_its_begin_is_committed_with_the_rest_only() -> None:
+    other = connection.copy()
+    try:
+        with transaction.atomic():
+            with sql.pipelined():
+                _hold("a")
+            with other.cursor() as cursor:
+                cursor.execute("SELECT count(*) FROM workers_hold")
+                assert cursor.fetchone() == (0,)
+    finally:
+        other.close()
+
+    assert _held() == ["a"]
+    # The next one is begun as ever.
+    with pytest.raises(_Off):
+        _hold_in_vain("b")
+    assert _held() == ["a"]
+
+
+def test_a_savepoint_within_is_rolled_back_alone() -> None:
+    with transaction.atomic():
+        with sql.pipelined():
+            _hold("a")
+        with pytest.raises(_Off):
+            _hold_in_vain("b")
+        _hold("c")
+
+    assert _held() == ["a", "c"]
+
+
+def test_a_transaction_that_is_begun_otherwise_is_left_to_its_library() -> None:
+    connection.ensure_connection()
+    connection.connection.isolation_level = IsolationLevel.REPEATABLE_READ
+    try:
+        with transaction.atomic():
+            with sql.pipelined():
+                level = sql.send("SHOW transaction_isolation")
+            assert level() == [("repeatable read",)]
+    finally:
+        connection.connection.isolation_level = None
