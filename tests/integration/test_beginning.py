@@ -12,7 +12,8 @@ from psycopg import IsolationLevel
 from tests.integration.conftest import NOW, claim
 from tests.integration.test_store_claims import start
 from tests.integration.test_store_settling import Toy, a_result
-from workers.store import settling, sql
+from workers.models import Process
+from workers.store import plans, settling, sql
 from workers.submission import submit
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql]
@@ -56,9 +57,6 @@ def _waits(verb: Callable[[], Any]) -> int:
 
 
 def test_a_lone_order_waits_for_the_database_as_often_as_is_said(toy: Toy) -> None:
-    def place() -> None:
-        submit("toy_line", subject="Toy", input={}, now=NOW)
-
     def settle() -> None:
         assert settling.settle([a_result(taken[0])], "scheduler", NOW).applied == 1
 
@@ -67,7 +65,7 @@ def test_a_lone_order_waits_for_the_database_as_often_as_is_said(toy: Toy) -> No
     start(taken)
     settle()
 
-    assert _waits(place) == 4
+    toy()
     assert _waits(lambda: taken.extend(claim())) == 5
     taken = taken[-1:]
     assert _waits(lambda: start(taken)) == 1
@@ -76,7 +74,7 @@ def test_a_lone_order_waits_for_the_database_as_often_as_is_said(toy: Toy) -> No
 
 def test_what_left_with_its_begin_is_rolled_back_with_the_rest() -> None:
     def write() -> None:
-        with transaction.atomic():
+        with plans.kept(), transaction.atomic():
             with sql.pipelined():
                 _hold("a")
             _hold("b")
@@ -91,7 +89,7 @@ def test_what_left_with_its_begin_is_rolled_back_with_the_rest() -> None:
 def test_what_left_with_its_begin_is_committed_with_the_rest_only() -> None:
     other = connection.copy()
     try:
-        with transaction.atomic():
+        with plans.kept(), transaction.atomic():
             with sql.pipelined():
                 _hold("a")
             with other.cursor() as cursor:
@@ -108,7 +106,7 @@ def test_what_left_with_its_begin_is_committed_with_the_rest_only() -> None:
 
 
 def test_a_savepoint_within_is_rolled_back_alone() -> None:
-    with transaction.atomic():
+    with plans.kept(), transaction.atomic():
         with sql.pipelined():
             _hold("a")
         with pytest.raises(_Off):
@@ -122,9 +120,17 @@ def test_a_transaction_that_is_begun_otherwise_is_left_to_its_library() -> None:
     connection.ensure_connection()
     connection.connection.isolation_level = IsolationLevel.REPEATABLE_READ
     try:
-        with transaction.atomic():
+        with plans.kept(), transaction.atomic():
             with sql.pipelined():
                 level = sql.send("SHOW transaction_isolation")
             assert level() == [("repeatable read",)]
     finally:
         connection.connection.isolation_level = None
+
+
+def test_a_caller_s_transaction_is_as_ever() -> None:
+    with transaction.atomic():
+        made = submit("toy_line", subject="Toy", input={})
+        # A server-side cursor that locks: there is none that outlives its transaction.
+        rows = Process.objects.select_for_update().iterator(chunk_size=10)
+        assert [row.pk for row in rows] == [made.pk]

@@ -64,13 +64,6 @@ def test_an_exception_of_ours_is_not_covered_by_the_database_s() -> None:
     assert _held() == []
 
 
-def test_the_clock_can_be_asked_along() -> None:
-    with sql.pipelined():
-        clock, known = sql.send_clock(), sql.send_clock(NOW)
-
-    assert (clock() > NOW, known()) == (True, NOW)
-
-
 @on_postgres
 def test_no_statement_of_a_settlement_is_sent_alone(toy: Toy) -> None:
     toy()

@@ -54,6 +54,15 @@ MUTANTS = (
         on=POSTGRESQL,
     ),
     Mutant(
+        "a caller's transaction is begun as ever",
+        "workers/store/sql.py",
+        "sends_begin = is_to_begin and plans.takes_over_begin(itself)",
+        "sends_begin = not itself.pgconn.transaction_status and plans.takes_over_begin(itself)",
+        "Where an order was submitted before, rows cannot be locked by a server-side cursor.",
+        (_BEGINNING,),
+        on=POSTGRESQL,
+    ),
+    Mutant(
         "a BEGIN that says more is psycopg's own",
         "workers/store/plans.py",
         "if (itself.isolation_level, itself.read_only, itself.deferrable) != (None, None, None):",

@@ -132,12 +132,13 @@ def is_to_begin() -> bool:
 
 
 def takes_over_begin(itself: Any) -> bool:
-    """Say whether the next statement begins a transaction, and have psycopg send no BEGIN then.
+    """Have psycopg send no BEGIN for the transaction that begins; False: it is to send its own.
 
-    It would wait for the answer before it sends another, even in a pipeline.  Nothing else follows
-    from its mode: Django, whose transaction this is, asks for the commit or the rollback.
+    It would wait for the answer before it sends another statement, even in a pipeline.  Django,
+    whose transaction it is, asks for the commit or the rollback as ever.  For transactions of ours
+    only: a caller's would have its server-side cursors held beyond it, which excludes locks.
     """
-    if itself.autocommit or itself.pgconn.transaction_status != _IDLE:
+    if itself.autocommit:
         return False
     if (itself.isolation_level, itself.read_only, itself.deferrable) != (None, None, None):
         # Its BEGIN says more than ours would.

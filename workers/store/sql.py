@@ -153,23 +153,13 @@ def later(moment: str, seconds: str) -> str:
 
 def read_clock(now: datetime | None = None) -> datetime:
     """Return the database's present instant, or ``now`` when given."""
-    return send_clock(now)()
-
-
-def send_clock(now: datetime | None = None) -> Callable[[], datetime]:
-    """As ``read_clock``, and return how to read it: in a ``pipelined`` block it is sent along."""
     known = now or frozen_at
     if known is not None:
-        return lambda: known
+        return known
     expression, params = clock(None)
-    answer = send(f"SELECT {expression}", params)
-
-    def read() -> datetime:
-        moment = instant(answer()[0][0])
-        assert moment is not None
-        return moment
-
-    return read
+    moment = instant(fetch(f"SELECT {expression}", params)[0][0])
+    assert moment is not None
+    return moment
 
 
 def lock_rows(of: str, *, skip_locked: bool = False) -> str:
@@ -274,7 +264,8 @@ def pipelined() -> Iterator[None]:
         return
     database = plans.database()
     itself = plans.raw(database)
-    is_to_begin, sends_begin = plans.is_to_begin(), plans.takes_over_begin(itself)
+    is_to_begin = plans.is_to_begin()
+    sends_begin = is_to_begin and plans.takes_over_begin(itself)
     with database.wrap_database_errors, itself.pipeline():
         if sends_begin:
             itself.execute("BEGIN", prepare=False)

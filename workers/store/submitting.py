@@ -28,10 +28,7 @@ def submit(
     """
     if not wanted:
         return []
-    with sql.pipelined():
-        # Where it is the transaction's first, its beginning leaves with it.
-        moment = sql.send_clock(now)
-    at = moment()
+    at = sql.read_clock(now)
     made = [
         _process(workflow, one, turn, at)
         for one, turn in zip(wanted, _turns(wanted, at), strict=True)
