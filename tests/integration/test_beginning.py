@@ -14,7 +14,6 @@ from tests.integration.test_store_claims import start
 from tests.integration.test_store_settling import Toy, a_result
 from workers.models import Process
 from workers.store import plans, settling, sql
-from workers.submission import submit
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql]
 _HOLD = (
@@ -128,9 +127,11 @@ def test_a_transaction_that_is_begun_otherwise_is_left_to_its_library() -> None:
         connection.connection.isolation_level = None
 
 
-def test_a_caller_s_transaction_is_as_ever() -> None:
+def test_a_caller_s_transaction_is_as_ever(toy: Toy) -> None:
+    made = toy()
     with transaction.atomic():
-        made = submit("toy_line", subject="Toy", input={})
+        with sql.pipelined():
+            _hold("a")
         # A server-side cursor that locks: there is none that outlives its transaction.
         rows = Process.objects.select_for_update().iterator(chunk_size=10)
         assert [row.pk for row in rows] == [made.pk]

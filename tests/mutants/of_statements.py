@@ -58,7 +58,7 @@ MUTANTS = (
         "workers/store/sql.py",
         "sends_begin = is_to_begin and plans.takes_over_begin(itself)",
         "sends_begin = not itself.pgconn.transaction_status and plans.takes_over_begin(itself)",
-        "Where an order was submitted before, rows cannot be locked by a server-side cursor.",
+        "Where a verb came first, a caller cannot lock rows by a server-side cursor.",
         (_BEGINNING,),
         on=POSTGRESQL,
     ),
