@@ -135,3 +135,19 @@ def test_a_caller_s_transaction_is_as_ever(toy: Toy) -> None:
         # A server-side cursor that locks: there is none that outlives its transaction.
         rows = Process.objects.select_for_update().iterator(chunk_size=10)
         assert [row.pk for row in rows] == [made.pk]
+
+
+def test_who_commits_by_hand_goes_on_to_do_so() -> None:
+    transaction.set_autocommit(False)
+    try:
+        with plans.kept(), sql.pipelined():
+            _hold("a")
+        transaction.commit()
+        _hold("b")
+        transaction.rollback()
+        held = _held()
+    finally:
+        transaction.rollback()
+        transaction.set_autocommit(True)
+
+    assert held == ["a"]

@@ -138,7 +138,8 @@ def takes_over_begin(itself: Any) -> bool:
     whose transaction it is, asks for the commit or the rollback as ever.  For transactions of ours
     only: a caller's would have its server-side cursors held beyond it, which excludes locks.
     """
-    if itself.autocommit:
+    if itself.autocommit or not database().in_atomic_block:
+        # No transaction, or one of somebody who commits by hand and goes on in psycopg's mode.
         return False
     if (itself.isolation_level, itself.read_only, itself.deferrable) != (None, None, None):
         # Its BEGIN says more than ours would.
