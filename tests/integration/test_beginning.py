@@ -10,34 +10,23 @@ from django.db import connection, transaction
 from psycopg import IsolationLevel
 
 from tests.integration.conftest import NOW, claim
+from tests.integration.test_pipelined import held, hold
 from tests.integration.test_store_claims import start
 from tests.integration.test_store_settling import Toy, a_result
 from workers.models import Process
 from workers.store import plans, settling, sql
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql]
-_HOLD = (
-    "INSERT INTO workers_hold (kind, name, reason, began_at, began_by, ended_by)"
-    " VALUES ('agent', %s, 'test', now(), 'somebody', '')"
-)
 
 
 class _Off(Exception):
     pass
 
 
-def _hold(name: str) -> None:
-    sql.execute(_HOLD, [name])
-
-
 @transaction.atomic
 def _hold_in_vain(name: str) -> None:
-    _hold(name)
+    hold(name)
     raise _Off
-
-
-def _held() -> list[str]:
-    return [name for (name,) in sql.fetch("SELECT name FROM workers_hold ORDER BY name")]
 
 
 def _waits(verb: Callable[[], Any]) -> int:
@@ -75,14 +64,14 @@ def test_what_left_with_its_begin_is_rolled_back_with_the_rest() -> None:
     def write() -> None:
         with plans.kept(), transaction.atomic():
             with sql.pipelined():
-                _hold("a")
-            _hold("b")
+                hold("a")
+            hold("b")
             raise _Off
 
     with pytest.raises(_Off):
         write()
 
-    assert _held() == []
+    assert held() == []
 
 
 def test_what_left_with_its_begin_is_committed_with_the_rest_only() -> None:
@@ -90,29 +79,29 @@ def test_what_left_with_its_begin_is_committed_with_the_rest_only() -> None:
     try:
         with plans.kept(), transaction.atomic():
             with sql.pipelined():
-                _hold("a")
+                hold("a")
             with other.cursor() as cursor:
                 cursor.execute("SELECT count(*) FROM workers_hold")
                 assert cursor.fetchone() == (0,)
     finally:
         other.close()
 
-    assert _held() == ["a"]
+    assert held() == ["a"]
     # The next one is begun as ever.
     with pytest.raises(_Off):
         _hold_in_vain("b")
-    assert _held() == ["a"]
+    assert held() == ["a"]
 
 
 def test_a_savepoint_within_is_rolled_back_alone() -> None:
     with plans.kept(), transaction.atomic():
         with sql.pipelined():
-            _hold("a")
+            hold("a")
         with pytest.raises(_Off):
             _hold_in_vain("b")
-        _hold("c")
+        hold("c")
 
-    assert _held() == ["a", "c"]
+    assert held() == ["a", "c"]
 
 
 def test_a_transaction_that_is_begun_otherwise_is_left_to_its_library() -> None:
@@ -131,7 +120,7 @@ def test_a_caller_s_transaction_is_as_ever(toy: Toy) -> None:
     made = toy()
     with transaction.atomic():
         with sql.pipelined():
-            _hold("a")
+            hold("a")
         # A server-side cursor that locks: there is none that outlives its transaction.
         rows = Process.objects.select_for_update().iterator(chunk_size=10)
         assert [row.pk for row in rows] == [made.pk]
@@ -141,13 +130,13 @@ def test_who_commits_by_hand_goes_on_to_do_so() -> None:
     transaction.set_autocommit(False)
     try:
         with plans.kept(), sql.pipelined():
-            _hold("a")
+            hold("a")
         transaction.commit()
-        _hold("b")
+        hold("b")
         transaction.rollback()
-        held = _held()
+        kept = held()
     finally:
         transaction.rollback()
         transaction.set_autocommit(True)
 
-    assert held == ["a"]
+    assert kept == ["a"]

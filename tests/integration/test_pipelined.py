@@ -16,11 +16,11 @@ _HOLD = (
 )
 
 
-def _hold(name: str) -> None:
+def hold(name: str) -> None:
     sql.execute(_HOLD, [name, sql.instant_text(NOW)])
 
 
-def _held() -> list[str]:
+def held() -> list[str]:
     return [name for (name,) in sql.fetch("SELECT name FROM workers_hold ORDER BY name")]
 
 
@@ -29,7 +29,7 @@ def test_each_answer_is_of_its_moment() -> None:
 
     with sql.pipelined():
         before = sql.send(count)
-        _hold("a")
+        hold("a")
         after = sql.send(count)
 
     assert (before(), after()) == ([(0,)], [(1,)])
@@ -39,12 +39,12 @@ def test_what_goes_wrong_is_raised_and_takes_the_transaction_with_it() -> None:
     def write() -> None:
         with transaction.atomic(), sql.pipelined():
             for name in ("a", "b", "b", "c"):
-                _hold(name)
+                hold(name)
 
     with pytest.raises(IntegrityError):
         write()
 
-    assert _held() == []
+    assert held() == []
 
 
 @on_postgres
@@ -54,14 +54,14 @@ def test_an_exception_of_ours_is_not_covered_by_the_database_s() -> None:
 
     def write() -> None:
         with transaction.atomic(), sql.pipelined():
-            _hold("a")
-            _hold("a")
+            hold("a")
+            hold("a")
             raise Ours
 
     with pytest.raises(Ours):
         write()
 
-    assert _held() == []
+    assert held() == []
 
 
 @on_postgres

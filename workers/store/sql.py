@@ -83,8 +83,12 @@ def if_small(column: str) -> str:
 
 
 def encode_document(value: Any) -> str:
-    """Return one JSON value as a parameter."""
-    return json.dumps(value, allow_nan=False)
+    """Return one JSON value as a parameter; ``ValueError`` for a number that JSON does not have."""
+    return _documents.encode(value)
+
+
+#: Kept, for ``json.dumps`` would make one for each document.
+_documents = json.JSONEncoder(allow_nan=False)
 
 
 def _encode_value(value: Any) -> Any:
