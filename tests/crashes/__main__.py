@@ -2,6 +2,7 @@
 databases.  Prints a line each 50 crashes and a summary; words given are pytest's.
 """
 
+import argparse
 import json
 import os
 import subprocess
@@ -16,6 +17,7 @@ from tests.services import POSTGRES, answers
 
 
 def main(words: list[str]) -> int:
+    words = _parser().parse_known_args(words)[1]
     databases = {"SQLite": {}}
     if "DATABASE_URL" in os.environ:
         databases = {"DATABASE_URL": {}}
@@ -25,6 +27,17 @@ def main(words: list[str]) -> int:
         print("not run on PostgreSQL; none answers (TEST_POSTGRES_URL)")
     codes = [_run(name, environment, words) for name, environment in databases.items()]
     return max(codes)
+
+
+def _parser() -> argparse.ArgumentParser:
+    return argparse.ArgumentParser(
+        prog="python -m tests.crashes",
+        usage="%(prog)s [-h] [WORD ...]",
+        description="Kills a process at every named point, every time it is reached, on SQLite and "
+        "on PostgreSQL, and has another heal what it left. Takes the better part of an hour.",
+        epilog="Every WORD goes to pytest: -k refunds runs the scenarios of that name. "
+        "With DATABASE_URL in the environment it runs on that database alone.",
+    )
 
 
 def _run(database: str, environment: dict[str, str], words: list[str]) -> int:
@@ -45,13 +58,20 @@ def _run(database: str, environment: dict[str, str], words: list[str]) -> int:
     points = {point for one in done for point in one["points"]}
     crashes = sum(one["crashes"] for one in done)
     seconds = time.monotonic() - began
-    verdict = "all healed" if run.returncode == 0 else "FAILED"
+    verdict, code = _verdict(run.returncode, crashes)
     print(
         f"\n{database}: {len(done)} scenarios, {len(points)} points, {crashes} crashes,"
         f" {seconds:.0f} s: {verdict}",
         flush=True,
     )
-    return run.returncode
+    return code
+
+
+def _verdict(code: int, crashes: int) -> tuple[str, int]:
+    """Return what a run came to, and its exit code: where nothing was killed nothing was shown."""
+    if code:
+        return "FAILED", code
+    return ("all healed", 0) if crashes else ("nothing was killed", 1)
 
 
 def _tell(lines: list[str]) -> list[dict[str, Any]]:

@@ -1,6 +1,7 @@
 """One message, reply or row that nobody can use holds up no other."""
 
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -58,14 +59,14 @@ def test_a_reply_that_cannot_be_stored_is_a_failure_of_its_own_step_only(
     assert (row.may_have_effect, row.is_in_doubt) == (True, True)
 
 
-@pytest.mark.parametrize("number", [float("nan"), float("inf")])
-def test_a_number_that_no_json_has_is_not_stored_as_nothing(wire: Wire, number: float) -> None:
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), {1, 2}, Decimal("9.90")], ids=repr)
+def test_what_no_json_has_is_not_stored_as_something_else(wire: Wire, value: Any) -> None:
     """No agent of ours sends one: every door looks. It must not come in with others, either."""
     processes = [submit("toy_line", subject=f"Toy {n}", input={}, now=NOW) for n in range(3)]
     taken = {one.process_id: one for one in claim()}
     start(list(taken.values()))
     wire.drop_all()
-    results = [{"n": 1}, {"n": 2, "price": number}, {"n": 3}]
+    results = [{"n": 1}, {"n": 2, "price": value}, {"n": 3}]
     batch = [
         Reply(taken[one.pk].step_id, taken[one.pk].claim_id, 1, result=result)
         for one, result in zip(processes, results, strict=True)

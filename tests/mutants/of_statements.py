@@ -63,6 +63,15 @@ MUTANTS = (
         on=POSTGRESQL,
     ),
     Mutant(
+        "who commits by hand is left alone",
+        "workers/store/plans.py",
+        "if itself.autocommit or not database().in_atomic_block:",
+        "if itself.autocommit:",
+        "What a caller takes back after a verb is in the database all the same.",
+        (_BEGINNING,),
+        on=POSTGRESQL,
+    ),
+    Mutant(
         "a BEGIN that says more is psycopg's own",
         "workers/store/plans.py",
         "if (itself.isolation_level, itself.read_only, itself.deferrable) != (None, None, None):",
