@@ -21,6 +21,12 @@ HALF_WAY = (
     "SELECT count(*) FROM pg_stat_activity WHERE usename = 'shop' AND backend_xid IS NOT NULL"
     " AND wait_event_type = 'Lock'"
 )
+AT_WORK_SINCE_BEFORE = (
+    "SELECT count(*) FROM workers_step WHERE state = 'processing' AND started_at < '{}'"
+)
+USED_UP = (
+    "SELECT coalesce(max(failure_count), 0), coalesce(sum(failure_count), 0)::int FROM workers_step"
+)
 LOST = (
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'shop'"
     " AND backend_start < '{}'"
@@ -74,11 +80,23 @@ def processed(run: Run) -> int:
 
 @pytest.mark.fault("F37")
 def test_a_full_disk_costs_time_until_there_is_room(stage: Stage) -> None:
-    outcome = play(
-        stage, "database-disk", lambda run: strike_for(run, "database-disk", 8), doors=("http",)
-    )
+    used_up = []
 
-    assert figures(outcome) == nothing_wrong()
+    def act(run: Run) -> None:
+        until(lambda: processed(run) > 0, 20)
+        strike_for(run, "database-disk", 8)
+        (began,) = run.observer.rows("SELECT clock_timestamp()::text")[0]
+        until(lambda: count(run, AT_WORK_SINCE_BEFORE.format(began)) == 0, 60)
+        used_up.extend(run.observer.rows(USED_UP))
+
+    outcome = play(stage, "database-disk", act, doors=("http",))
+
+    # What had started as the disk filled, and could not write what came of it before its time
+    # was over, has used up one attempt.  Nothing else has, and nothing has used up two.
+    ((most, attempts),) = used_up
+    assert figures(outcome) == nothing_wrong() | {"attempts used up": attempts}
+    assert outcome.events.get("expired", 0) == attempts
+    assert most <= 1
     assert outcome.verdict.strikes == {"database-disk": 1}
     assert "No space left on device" in log_of(stage, "database-disk")
 
