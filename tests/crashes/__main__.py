@@ -1,5 +1,7 @@
-"""`make crashes`: killed at every point, every time it is reached, with both fates, on both
-databases.  Prints a line each 50 crashes and a summary; words given are pytest's.
+"""Kills a process at every named point, each time it is reached and with both fates of its
+messages, on SQLite and on PostgreSQL, and has another heal what it left: `make crashes`.
+Prints a line each 50 crashes and a summary. Words given are pytest's: `-k NAME` chooses
+scenarios. With DATABASE_URL in the environment it runs on that database alone.
 """
 
 import argparse
@@ -17,7 +19,10 @@ from tests.services import POSTGRES, answers
 
 
 def main(words: list[str]) -> int:
-    words = _parser().parse_known_args(words)[1]
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.crashes", usage="%(prog)s [-h] [WORD ...]", description=__doc__
+    )
+    _, words = parser.parse_known_args(words)
     databases = {"SQLite": {}}
     if "DATABASE_URL" in os.environ:
         databases = {"DATABASE_URL": {}}
@@ -27,17 +32,6 @@ def main(words: list[str]) -> int:
         print("not run on PostgreSQL; none answers (TEST_POSTGRES_URL)")
     codes = [_run(name, environment, words) for name, environment in databases.items()]
     return max(codes)
-
-
-def _parser() -> argparse.ArgumentParser:
-    return argparse.ArgumentParser(
-        prog="python -m tests.crashes",
-        usage="%(prog)s [-h] [WORD ...]",
-        description="Kills a process at every named point, every time it is reached, on SQLite and "
-        "on PostgreSQL, and has another heal what it left. Takes the better part of an hour.",
-        epilog="Every WORD goes to pytest: -k refunds runs the scenarios of that name. "
-        "With DATABASE_URL in the environment it runs on that database alone.",
-    )
 
 
 def _run(database: str, environment: dict[str, str], words: list[str]) -> int:
