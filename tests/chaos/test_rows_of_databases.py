@@ -22,7 +22,8 @@ HALF_WAY = (
     " AND wait_event_type = 'Lock'"
 )
 AT_WORK_SINCE_BEFORE = (
-    "SELECT count(*) FROM workers_step WHERE state = 'processing' AND started_at < '{}'"
+    "SELECT count(*) FROM workers_step WHERE state = 'processing' AND deferral IS NULL"
+    " AND started_at < '{}'"
 )
 USED_UP = (
     "SELECT coalesce(max(failure_count), 0), coalesce(sum(failure_count), 0)::int FROM workers_step"
@@ -85,8 +86,8 @@ def test_a_full_disk_costs_time_until_there_is_room(stage: Stage) -> None:
     def act(run: Run) -> None:
         until(lambda: processed(run) > 0, 20)
         strike_for(run, "database-disk", 8)
-        (began,) = run.observer.rows("SELECT clock_timestamp()::text")[0]
-        until(lambda: count(run, AT_WORK_SINCE_BEFORE.format(began)) == 0, 60)
+        (room_since,) = run.observer.rows("SELECT clock_timestamp()::text")[0]
+        until(lambda: count(run, AT_WORK_SINCE_BEFORE.format(room_since)) == 0, 60)
         used_up.extend(run.observer.rows(USED_UP))
 
     outcome = play(stage, "database-disk", act, doors=("http",))
