@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db
 
 
 def hot_updates() -> int:
-    """Return how many changes of processes in this transaction have touched no index."""
+    """Return a count that grows with each change of a process that touches no index."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_stat_get_xact_tuples_hot_updated('workers_process'::regclass)")
         return int(cursor.fetchone()[0])
