@@ -8,9 +8,19 @@ from typing import Any
 
 from celery import shared_task
 from celery.exceptions import Reject
+from celery.signals import worker_process_init
 from django.db import InterfaceError, OperationalError
 
-from workers import connections, desk, dispatch, retention, runtime, scheduler, supervisor
+from workers import (
+    connections,
+    desk,
+    dispatch,
+    garbage,
+    retention,
+    runtime,
+    scheduler,
+    supervisor,
+)
 from workers.conf import sas
 from workers.exceptions import MessageError, UnknownAgent
 from workers.messages import Bundle, Reply, replies_from_wire
@@ -20,6 +30,8 @@ log = logging.getLogger(__name__)
 
 #: Time a message rests before it is delivered again when the database was away.
 DATABASE_PAUSE_SECONDS = 1.0
+
+worker_process_init.connect(garbage.leave_what_is_there)
 
 
 @shared_task(name=dispatch.RUN_BUNDLE, acks_late=True, ignore_result=True)

@@ -1,10 +1,12 @@
-"""Cyclic garbage is collected after a batch, and collecting goes on whatever happens in it."""
+"""Cyclic garbage is collected after a batch, and searched for where some may be."""
 
 import gc
 from collections.abc import Iterator
 
 import pytest
+from celery.signals import worker_process_init
 
+import workers.tasks  # noqa: F401  (Celery imports it before it forks)
 from workers.garbage import collected_later
 
 
@@ -13,6 +15,7 @@ def collecting() -> Iterator[None]:
     gc.enable()
     yield
     gc.enable()
+    gc.unfreeze()
 
 
 @collected_later
@@ -50,3 +53,15 @@ def test_who_collects_nothing_is_left_alone() -> None:
     gc.disable()
     assert _look() is False
     assert not gc.isenabled()
+
+
+def test_a_worker_process_does_not_search_what_it_began_with() -> None:
+    before = object.__new__(_Knot)
+    worker_process_init.send(sender=None)
+    after = object.__new__(_Knot)
+    searched = {id(one) for one in gc.get_objects()}
+    assert (id(before) in searched, id(after) in searched) == (False, True)
+
+
+class _Knot:
+    """An object that may be in a cycle."""
