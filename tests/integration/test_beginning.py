@@ -57,6 +57,24 @@ def test_a_lone_order_waits_for_the_database_as_often_as_is_said(toy: Toy) -> No
     assert _waits(lambda: taken.extend(claim())) == 5
     taken = taken[-1:]
     assert _waits(lambda: start(taken)) == 1
+    assert _waits(settle) == 3
+
+
+def test_a_batch_looks_at_rooms_once_it_knows_whose(toy: Toy) -> None:
+    def settle() -> None:
+        replies = [a_result(one) for one in taken]
+        assert settling.settle(replies, "scheduler", NOW).applied == 2
+
+    toy()
+    toy()
+    taken = claim()
+    start(taken)
+    settle()
+
+    toy()
+    toy()
+    taken = claim()
+    start(taken)
     assert _waits(settle) == 4
 
 

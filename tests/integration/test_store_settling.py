@@ -38,6 +38,17 @@ def started() -> Claim:
     return found[0]
 
 
+def test_a_lone_reply_may_lead_where_nobody_foresaw(toy: Toy) -> None:
+    process = toy("toy_fallback")
+
+    settled = settling.settle([a_fault(started(), "permanent")], "scheduler", NOW)
+
+    assert (settled.applied, settled.stale) == (1, 0)
+    assert [(one.step, one.agent) for one in settled.claims] == [("ship", "toy.beta")]
+    told = Journal.objects.filter(process=process).order_by("pk").values_list("event", flat=True)
+    assert list(told) == ["submitted", "started", "claimed", "refused", "fell_back", "claimed"]
+
+
 def test_a_result_settles_its_step_and_claims_the_next(toy: Toy) -> None:
     process = toy()
 

@@ -12,6 +12,14 @@ _MATRIX = "tests/concurrency/test_race_matrix.py"
 
 MUTANTS = (
     Mutant(
+        "rooms that nobody foresaw",
+        "workers/store/settling.py",
+        "        raise _Unforeseen\n",
+        "        pass\n",
+        "A step that falls back to another agent, or an undo, waits for a poll.",
+        (_SETTLING,),
+    ),
+    Mutant(
         "claim check of the start",
         "workers/store/claims.py",
         '"t.state = v.state AND t.claim_id = v.claim_id"',

@@ -9,7 +9,7 @@ from workers.conf import sas
 from workers.failpoints import around
 from workers.rate import Bucket
 from workers.rows import AlertCall
-from workers.store import alerts, holds, sql
+from workers.store import alerts, holds, rows, sql
 
 
 @around("flow.ensure")
@@ -32,6 +32,21 @@ _IS_BACKLOGGED = (
 )
 
 
+#: What was sent to lock the rows of some agents, and then to look at what they have under way.
+Asked = tuple[sql.Answer, sql.Answer]
+
+
+def ask_of(step_ids: Sequence[int], now: datetime | None) -> Asked:
+    """Send what a ``LockedFlow`` needs, for the agents of steps and of all that waits for them.
+
+    In a ``pipelined`` block, behind the lock of their processes.
+    """
+    theirs = f"SELECT t.agent FROM {rows.siblings()}"
+    which = sql.among_found("f.agent", f"{theirs} WHERE t.state = 'waiting' OR {sql.among('t.id')}")
+    params = [sql.id_list(step_ids)] * 2
+    return _lock((which, params), now, False), _look((which, params), now, False)
+
+
 class LockedFlow:
     """The flow rows of some agents, locked in one go, by name: room, and breakers.
 
@@ -40,16 +55,25 @@ class LockedFlow:
     """
 
     def __init__(
-        self, agents: set[str], now: datetime | None, *, if_backlogged: bool = False
+        self,
+        agents: set[str],
+        now: datetime | None,
+        *,
+        if_backlogged: bool = False,
+        asked: Asked | None = None,
     ) -> None:
-        """Lock the rows of ``agents``; ``if_backlogged``, of those for which a step is due."""
-        names = sorted(agents)
+        """Lock the rows of ``agents``; ``if_backlogged``, of those for which a step is due.
+
+        ``asked`` was sent before; ``agents`` then says whether it was of all that is needed.
+        """
         found: list[tuple[Any, ...]] = []
         looked: list[tuple[Any, ...]] = []
-        if names:
+        if agents and asked is None:
+            which = sql.among("f.agent"), [sql.id_list(sorted(agents))]
             with sql.pipelined():
-                locked = _lock(names, now, if_backlogged)
-                look = _look(names, now, if_backlogged)
+                asked = _lock(which, now, if_backlogged), _look(which, now, if_backlogged)
+        if agents and asked is not None:
+            locked, look = asked
             looked = look()
             # What was due may have been claimed before the lock was had.
             due = {row[0] for row in looked}
@@ -181,19 +205,23 @@ def alert_long_open(now: datetime) -> int:
     return len(found)
 
 
-def _lock(agents: Sequence[str], now: datetime | None, if_backlogged: bool) -> sql.Answer:
+#: A condition on agents, and its parameters.
+_Which = tuple[str, list[Any]]
+
+
+def _lock(which: _Which, now: datetime | None, if_backlogged: bool) -> sql.Answer:
     moment, params = sql.clock(now)
     only = f" AND {_IS_BACKLOGGED.format(at='c.at')}" if if_backlogged else ""
     return sql.send(
         'SELECT f.agent, f."window", f.unavailable_streak, f.opened_at, f.open_until,'
         " f.forced, f.rate_per_second, f.tokens, f.refilled_at, c.at"
         f" FROM (SELECT {moment} AS at) c CROSS JOIN workers_flow f"
-        f" WHERE {sql.among('f.agent')}{only} ORDER BY f.agent " + sql.lock_rows("f"),
-        [*params, sql.id_list(agents)],
+        f" WHERE {which[0]}{only} ORDER BY f.agent " + sql.lock_rows("f"),
+        [*params, *which[1]],
     )
 
 
-def _look(agents: Sequence[str], now: datetime | None, if_backlogged: bool) -> sql.Answer:
+def _look(which: _Which, now: datetime | None, if_backlogged: bool) -> sql.Answer:
     """Ask of each agent how many claims take up room, whether steps wait for more, what is held.
 
     By a later statement than the lock: one whose snapshot is older than the wait for the lock
@@ -206,8 +234,8 @@ def _look(agents: Sequence[str], now: datetime | None, if_backlogged: bool) -> s
         "SELECT f.agent, (SELECT count(*) FROM workers_step s WHERE s.state = 'processing'"
         f" AND s.deferral IS NULL AND s.agent = f.agent), {is_backlogged}, {holds.document()}"
         f" FROM (SELECT {moment} AS at) c CROSS JOIN workers_flow f"
-        f" WHERE {sql.among('f.agent')}{only}",
-        [*params, sql.id_list(agents)],
+        f" WHERE {which[0]}{only}",
+        [*params, *which[1]],
     )
 
 

@@ -98,12 +98,23 @@ def lock(
 
 
 def lock_of(
-    step_ids: Sequence[int], now: datetime | None, *, skip_locked: bool = False
+    step_ids: Sequence[int],
+    now: datetime | None,
+    *,
+    skip_locked: bool = False,
+    along: Callable[[], None] | None = None,
 ) -> list[LockedProcess]:
-    """As ``lock``, for the processes of these steps; a step never changes its process."""
-    steps = sql.of_each("workers_step", "process_id", of=_owners())
+    """As ``lock``, for the processes of these steps; a step never changes its process.
+
+    ``along`` may send what is to leave together with it, to be run once they are locked.
+    """
     which = sql.among_found("t.id", _owners())
-    return _lock(which, steps, step_ids, now, skip_locked, is_whole=True)
+    return _lock(which, siblings(), step_ids, now, skip_locked, is_whole=True, along=along)
+
+
+def siblings() -> str:
+    """Return the FROM clause for all steps t of the processes of a parameter's steps."""
+    return sql.of_each("workers_step", "process_id", of=_owners())
 
 
 def lock_only(
@@ -134,6 +145,7 @@ def _lock(
     skip_locked: bool,
     *,
     is_whole: bool,
+    along: Callable[[], None] | None = None,
 ) -> list[LockedProcess]:
     if not ids:
         return []
@@ -152,6 +164,8 @@ def _lock(
             " ORDER BY t.process_id, t.position",
             [*params, sql.id_list(ids)],
         )
+        if along is not None:
+            along()
     processes, step_rows = found(), read()
     if not step_rows:
         return []

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -16,6 +17,10 @@ from workers.store import flow, journal, judging, plans, rows, sql
 from workers.store.claims import Claim, claim_due_in_transaction, take_or_queue
 
 
+class _Unforeseen(Exception):
+    """Agents are needed whose rows were not locked, and no others may be locked from here on."""
+
+
 @dataclass(slots=True)
 class Settled:
     """What a batch came to: steps to be sent to their agents, and what was counted."""
@@ -27,9 +32,6 @@ class Settled:
     has_news: bool = False
 
 
-@collected_later
-@rows.again_when_lost
-@plans.kept()
 def settle(
     replies: Sequence[Reply],
     worker: str,
@@ -43,9 +45,37 @@ def settle(
     the first of its claim is journalled, the rest are only counted.  ``filed`` replies were
     read from their rows: another scheduler may have settled one since, and what it holds
     just now is skipped.
+
+    A lone reply is at idle, and waits for the database once less where the agents it leads to
+    can be foreseen.  Of many the rows that all schedulers share would be held for longer.
     """
+    if len(replies) == 1 and not filed:
+        with suppress(_Unforeseen):
+            return _settle(replies, worker, now, foresees=True)
+    return _settle(replies, worker, now, filed=filed)
+
+
+@collected_later
+@rows.again_when_lost
+@plans.kept()
+def _settle(
+    replies: Sequence[Reply],
+    worker: str,
+    now: datetime | None,
+    *,
+    filed: bool = False,
+    foresees: bool = False,
+) -> Settled:
+    """As ``settle``; with ``foresees`` it raises ``_Unforeseen``, and nothing is done."""
+    ids = [reply.step_id for reply in replies]
+    asked: list[flow.Asked] = []
+
+    def foresee() -> None:
+        asked.append(flow.ask_of(ids, now))
+
     with durable("settling.settle"):
-        lockeds = rows.lock_of([reply.step_id for reply in replies], now, skip_locked=filed)
+        along = foresee if foresees else None
+        lockeds = rows.lock_of(ids, now, skip_locked=filed, along=along)
         owners = {step.id: locked for locked in lockeds for step in locked.steps}
         settled = Settled()
         stale: list[Entry] = []
@@ -62,7 +92,7 @@ def settle(
                 settled.stale += 1
                 if locked is not None:
                     stale.append(_stale(locked, reply, worker))
-        settled.claims = go_on(lockeds, worker, now, answers)
+        settled.claims = go_on(lockeds, worker, now, answers, asked=next(iter(asked), None))
         settled.has_news = any(locked.has_news for locked in lockeds)
         if stale:
             journal.write_once(stale, sql.read_clock(now))
@@ -109,11 +139,13 @@ def go_on(
     answers: Mapping[str, Sequence[bool]] | None = None,
     *,
     claim: bool = True,
+    asked: flow.Asked | None = None,
 ) -> list[Claim]:
     """Claim or queue what became ready, end what is settled, and write it all.
 
     ``answers`` says of each agent's replies whether its service was reached.  Without
-    ``claim``, for callers that send nothing, what became ready is queued.
+    ``claim``, for callers that send nothing, what became ready is queued.  ``asked`` is the lock
+    of the flow rows, if that was sent before; raises ``_Unforeseen`` if it was not of all.
     """
     if not lockeds:
         return []
@@ -132,7 +164,9 @@ def go_on(
     freed, answers = _freed(lockeds), answers or {}
     queued = _queued(lockeds)
     agents = {step.agent for _, step in ready} | set(freed) | queued | set(answers)
-    locked_flow = flow.LockedFlow(agents if claim else set(), lockeds[0].now)
+    locked_flow = flow.LockedFlow(agents if claim else set(), lockeds[0].now, asked=asked)
+    if asked is not None and not agents <= locked_flow.agents:
+        raise _Unforeseen
     locked_flow.note_answers(answers)
     locked_flow.free(freed)
     taken: list[Claim] = []
