@@ -111,6 +111,11 @@ def backlog() -> None:
         flow.LockedFlow({"toy.alpha"}, None, if_backlogged=True)
 
 
+def _foresee_one() -> None:
+    with transaction.atomic():
+        flow.foresee([Step.objects.latest("pk").pk], None)
+
+
 def _lock_one() -> None:
     rows.lock([Process.objects.latest("pk").pk], None)
 
@@ -176,6 +181,7 @@ def test_a_claim_reads_no_more_of_a_long_backlog_than_it_takes(is_analyzed: bool
         (lambda: submit("toy_line", subject="Next", input={}, lane="many"), "process_lane_idx"),
         (finding.look, "sink_due_idx"),
         (lambda: sinks.claim("queue", 10, 60), "sink_due_idx"),
+        (_foresee_one, "step_name_unique"),
         (_lock_one, "workers_sink_process_id"),
         (_lock_many, "step_name_unique"),
         (_read_many_contexts, "step_name_unique"),
@@ -188,7 +194,8 @@ def test_a_claim_reads_no_more_of_a_long_backlog_than_it_takes(is_analyzed: bool
         *("claim", "expire", "lost", "filed", "flagged", "standing still"),
         *("room", "backlog of locked rows", "backlog"),
         *("filed, at a look", "flagged, at a look", "lost, at a look"),
-        *("escalate", "overdue", "lane", "told", "tell", "lock", "lock many", "contexts"),
+        *("escalate", "overdue", "lane", "told", "tell", "foresee"),
+        *("lock", "lock many", "contexts"),
         *("prunable", "prune", "flow journal", "alerts"),
     ],
 )

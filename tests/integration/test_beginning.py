@@ -60,7 +60,7 @@ def test_a_lone_order_waits_for_the_database_as_often_as_is_said(toy: Toy) -> No
     assert _waits(settle) == 3
 
 
-def test_a_batch_looks_at_rooms_once_it_knows_whose(toy: Toy) -> None:
+def test_a_batch_locks_flow_rows_once_it_knows_whose(toy: Toy) -> None:
     def settle() -> None:
         replies = [a_result(one) for one in taken]
         assert settling.settle(replies, "scheduler", NOW).applied == 2

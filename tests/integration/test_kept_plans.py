@@ -14,6 +14,8 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from tests.concurrency.test_races import on_postgres
+from tests.integration.conftest import claim
+from tests.integration.test_store_claims import start
 from tests.integration.test_store_settling import Toy, a_result, started
 from workers import scheduler
 from workers.models import Process, Sink, Step
@@ -39,6 +41,11 @@ def _each_verb(toy: Toy) -> None:
     now = timezone.now()
     Sink.objects.create(process=toy(), kind="queue", address="q", last=1, next_try_at=now)
     settling.settle([a_result(started())], "s1")
+    toy()
+    toy()
+    several = claim()
+    start(several)
+    settling.settle([a_result(one) for one in several], "s1")
     settling.advance([Process.objects.latest("pk").pk], "s1")
     requests.material(claims.claim_due({"toy.alpha", "toy.beta"}, "s1"))
     _expire_some(toy)

@@ -38,17 +38,6 @@ def started() -> Claim:
     return found[0]
 
 
-def test_a_lone_reply_may_lead_where_nobody_foresaw(toy: Toy) -> None:
-    process = toy("toy_fallback")
-
-    settled = settling.settle([a_fault(started(), "permanent")], "scheduler", NOW)
-
-    assert (settled.applied, settled.stale) == (1, 0)
-    assert [(one.step, one.agent) for one in settled.claims] == [("ship", "toy.beta")]
-    told = Journal.objects.filter(process=process).order_by("pk").values_list("event", flat=True)
-    assert list(told) == ["submitted", "started", "claimed", "refused", "fell_back", "claimed"]
-
-
 def test_a_result_settles_its_step_and_claims_the_next(toy: Toy) -> None:
     process = toy()
 
@@ -64,6 +53,30 @@ def test_a_result_settles_its_step_and_claims_the_next(toy: Toy) -> None:
         NOW,
     )
     assert (two.state, two.claim_id) == ("processing", settled.claims[0].claim_id)
+
+
+def test_a_lone_reply_may_lead_where_nobody_foresaw(toy: Toy) -> None:
+    process = toy("toy_fallback")
+
+    settled = settling.settle([a_fault(started(), "permanent")], "scheduler", NOW)
+
+    assert (settled.applied, settled.stale) == (1, 0)
+    assert [(one.step, one.agent) for one in settled.claims] == [("ship", "toy.beta")]
+    told = Journal.objects.filter(process=process).order_by("pk").values_list("event", flat=True)
+    assert list(told) == ["submitted", "started", "claimed", "refused", "fell_back", "claimed"]
+
+
+def test_a_filed_reply_that_another_scheduler_has_settled_since_is_no_late_one(toy: Toy) -> None:
+    process = toy()
+    reply = a_result(started(), n=1)
+    settling.settle([reply], "scheduler", NOW)
+    told = list(Journal.objects.values_list("pk", flat=True))
+
+    settled = settling.settle([reply], "scheduler", NOW, filed=True)
+
+    assert (settled.applied, settled.stale, settled.claims) == (0, 0, [])
+    assert list(Journal.objects.values_list("pk", flat=True)) == told
+    assert only(process, "one").result == {"n": 1}
 
 
 def test_claims_bring_along_what_their_requests_are_built_from(

@@ -12,7 +12,7 @@ _MATRIX = "tests/concurrency/test_race_matrix.py"
 
 MUTANTS = (
     Mutant(
-        "rooms that nobody foresaw",
+        "flow rows that nobody foresaw",
         "workers/store/settling.py",
         "        raise _Unforeseen\n",
         "        pass\n",

@@ -36,15 +36,15 @@ _IS_BACKLOGGED = (
 Asked = tuple[sql.Answer, sql.Answer]
 
 
-def ask_of(step_ids: Sequence[int], now: datetime | None) -> Asked:
-    """Send what a ``LockedFlow`` needs, for the agents of steps and of all that waits for them.
+def foresee(step_ids: Sequence[int], now: datetime | None) -> Asked:
+    """Send what a ``LockedFlow`` needs, for the agents of steps and of those that wait beside them.
 
     In a ``pipelined`` block, behind the lock of their processes.
     """
-    theirs = f"SELECT t.agent FROM {rows.siblings()}"
-    which = sql.among_found("f.agent", f"{theirs} WHERE t.state = 'waiting' OR {sql.among('t.id')}")
-    params = [sql.id_list(step_ids)] * 2
-    return _lock((which, params), now, False), _look((which, params), now, False)
+    wanted = (
+        f"SELECT t.agent FROM {rows.siblings()} WHERE t.state = 'waiting' OR {sql.among('t.id')}"
+    )
+    return _ask(sql.among_found("f.agent", wanted), [sql.id_list(step_ids)] * 2, now)
 
 
 class LockedFlow:
@@ -69,9 +69,9 @@ class LockedFlow:
         found: list[tuple[Any, ...]] = []
         looked: list[tuple[Any, ...]] = []
         if agents and asked is None:
-            which = sql.among("f.agent"), [sql.id_list(sorted(agents))]
             with sql.pipelined():
-                asked = _lock(which, now, if_backlogged), _look(which, now, if_backlogged)
+                names = [sql.id_list(sorted(agents))]
+                asked = _ask(sql.among("f.agent"), names, now, if_backlogged)
         if agents and asked is not None:
             locked, look = asked
             looked = look()
@@ -205,23 +205,24 @@ def alert_long_open(now: datetime) -> int:
     return len(found)
 
 
-#: A condition on agents, and its parameters.
-_Which = tuple[str, list[Any]]
+def _ask(which: str, given: list[Any], now: datetime | None, if_backlogged: bool = False) -> Asked:
+    """Send the lock of the agents that a condition finds, and then the look at them."""
+    return _lock(which, given, now, if_backlogged), _look(which, given, now, if_backlogged)
 
 
-def _lock(which: _Which, now: datetime | None, if_backlogged: bool) -> sql.Answer:
+def _lock(which: str, given: list[Any], now: datetime | None, if_backlogged: bool) -> sql.Answer:
     moment, params = sql.clock(now)
     only = f" AND {_IS_BACKLOGGED.format(at='c.at')}" if if_backlogged else ""
     return sql.send(
         'SELECT f.agent, f."window", f.unavailable_streak, f.opened_at, f.open_until,'
         " f.forced, f.rate_per_second, f.tokens, f.refilled_at, c.at"
         f" FROM (SELECT {moment} AS at) c CROSS JOIN workers_flow f"
-        f" WHERE {which[0]}{only} ORDER BY f.agent " + sql.lock_rows("f"),
-        [*params, *which[1]],
+        f" WHERE {which}{only} ORDER BY f.agent " + sql.lock_rows("f"),
+        [*params, *given],
     )
 
 
-def _look(which: _Which, now: datetime | None, if_backlogged: bool) -> sql.Answer:
+def _look(which: str, given: list[Any], now: datetime | None, if_backlogged: bool) -> sql.Answer:
     """Ask of each agent how many claims take up room, whether steps wait for more, what is held.
 
     By a later statement than the lock: one whose snapshot is older than the wait for the lock
@@ -234,8 +235,8 @@ def _look(which: _Which, now: datetime | None, if_backlogged: bool) -> sql.Answe
         "SELECT f.agent, (SELECT count(*) FROM workers_step s WHERE s.state = 'processing'"
         f" AND s.deferral IS NULL AND s.agent = f.agent), {is_backlogged}, {holds.document()}"
         f" FROM (SELECT {moment} AS at) c CROSS JOIN workers_flow f"
-        f" WHERE {which[0]}{only}",
-        [*params, *which[1]],
+        f" WHERE {which}{only}",
+        [*params, *given],
     )
 
 

@@ -68,10 +68,11 @@ def _settle(
 ) -> Settled:
     """As ``settle``; with ``foresees`` it raises ``_Unforeseen``, and nothing is done."""
     ids = [reply.step_id for reply in replies]
-    asked: list[flow.Asked] = []
+    asked: flow.Asked | None = None
 
     def foresee() -> None:
-        asked.append(flow.ask_of(ids, now))
+        nonlocal asked
+        asked = flow.foresee(ids, now)
 
     with durable("settling.settle"):
         along = foresee if foresees else None
@@ -92,7 +93,7 @@ def _settle(
                 settled.stale += 1
                 if locked is not None:
                     stale.append(_stale(locked, reply, worker))
-        settled.claims = go_on(lockeds, worker, now, answers, asked=next(iter(asked), None))
+        settled.claims = go_on(lockeds, worker, now, answers, asked=asked)
         settled.has_news = any(locked.has_news for locked in lockeds)
         if stale:
             journal.write_once(stale, sql.read_clock(now))
