@@ -51,16 +51,20 @@ class durable(Atomic):  # noqa: N801 (used like `atomic`)
         self, kind: _Kind, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if witness is None:
-            super().__exit__(kind, error, trace)
+            self._end(kind, error, trace)
             return
         try:
             if kind is None:
                 witness.reach(f"{self._name}:written")
-            super().__exit__(kind, error, trace)
+            self._end(kind, error, trace)
             if kind is None:
                 witness.reach(f"{self._name}:after")
         finally:
             witness.leave(self._name)
+
+    def _end(self, kind: _Kind, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Commit, or roll back where there is an error."""
+        super().__exit__(kind, error, trace)
 
 
 class around(ContextDecorator):  # noqa: N801 (a block or a decorator, like `durable`)

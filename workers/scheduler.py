@@ -7,7 +7,7 @@ one goes on from the rows.
 """
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from time import monotonic
 
@@ -103,18 +103,44 @@ def advance(now: datetime | None = None) -> int:
     Filed replies, decisions that supervisors left, claims nobody started, due steps, and
     once per poll interval a portion of the open processes, should one stand still.
     """
-    look = finding.look(now)
-    sent, has_news = _carry_on(look, me("scheduler"), now)
+    worker, agents = me("scheduler"), {agent.name for agent in registry.agents()}
+    look, taken = _look_and_claim(agents, worker, now)
+    sent = send(taken)
+    more, has_news = _carry_on(look, taken, agents, worker, now)
+    sent += more
     if look.has_untold or has_news:
         # Of what was done here, or an operator's doing, a sweep's, or a nudge that was lost.
         dispatch.report_later()
     return sent
 
 
-def _carry_on(look: finding.Look, worker: str, now: datetime | None) -> tuple[int, bool]:
-    """Return how many claims it sent, and whether a submitter may have to be told of something."""
+def _look_and_claim(
+    agents: set[str], worker: str, now: datetime | None
+) -> tuple[finding.Look, claims.Taken]:
+    """Claim due steps, and ask in the same round trip what else there is to do."""
+    if _pause.is_on():
+        return finding.look(now), claims.Taken()
+    looks: list[Callable[[], finding.Look]] = []
+    taken = claims.claim_due(
+        agents, worker, now, along=lambda: looks.append(finding.send_look(now))
+    )
+    # The last one, where the claim was made again.
+    return looks[-1](), taken
+
+
+def _carry_on(
+    look: finding.Look,
+    taken: claims.Taken,
+    agents: set[str],
+    worker: str,
+    now: datetime | None,
+) -> tuple[int, bool]:
+    """Do the rest of what a look has found, ``taken`` being sent.
+
+    Return how many claims it sent, and whether a submitter may have to be told of something.
+    """
     limit = int(sas.settle_batch)
-    sent, has_news = 0, False
+    sent, has_news = 0, taken.has_news
     while look.has_filed and (filed := replies.filed(limit)):
         if not settle(filed, now, filed=True).applied:
             break
@@ -126,9 +152,9 @@ def _carry_on(look: finding.Look, worker: str, now: datetime | None) -> tuple[in
                 flagged, worker, now, lambda locked: decisions.carry_out_policies(locked, worker)
             )
         )
-    if not _pause.is_on():
-        taken = _claim(worker, now)
-        sent, has_news = sent + taken[0], has_news or taken[1]
+    if taken.is_cut_off or look.has_filed or look.has_flagged:
+        claimed = _claim(agents, worker, now)
+        sent, has_news = sent + claimed[0], has_news or claimed[1]
     # What is rarely found comes last: a nudge tells of none of it.
     if look.is_poll_due and leases.is_due(leases.POLL, sas.poll_seconds, now):
         still = finding.standing_still(int(sas.claim_batch))
@@ -144,15 +170,16 @@ def _carry_on(look: finding.Look, worker: str, now: datetime | None) -> tuple[in
     return sent, has_news
 
 
-def _claim(worker: str, now: datetime | None) -> tuple[int, bool]:
+def _claim(agents: set[str], worker: str, now: datetime | None) -> tuple[int, bool]:
     """As ``_carry_on``, of the due steps."""
-    agents = {agent.name for agent in registry.agents()}
     sent, has_news = 0, False
     for _ in range(MOST_BATCHES):
+        if _pause.is_on():
+            break
         taken = claims.claim_due(agents, worker, now)
         sent += send(taken)
         has_news = has_news or taken.has_news
-        if not (taken and taken.is_cut_off) or _pause.is_on():
+        if not (taken and taken.is_cut_off):
             break
     return sent, has_news
 

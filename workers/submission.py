@@ -10,10 +10,10 @@ from django.db import transaction
 from workers import dispatch, registry
 from workers.conf import sas
 from workers.effects import Effect
-from workers.failpoints import durable
 from workers.models import Process
 from workers.rows import NewProcess, NewSink
-from workers.store import sql, submitting
+from workers.store import plans, sql, submitting
+from workers.store.committing import durable
 from workers.workflow import Fallback, StepSpec, Workflow
 
 
@@ -69,7 +69,7 @@ def submit_many(
         # What is no JSON is refused before anything is written: the transaction is as it was.
         sql.encode_document(one.input)
     definition = _completed(registry.workflow(workflow, version))
-    with durable("submission.submit", savepoint=False):
+    with plans.kept(), durable("submission.submit", savepoint=False):
         made = submitting.submit(definition, wanted, actor=actor, now=now)
         transaction.on_commit(dispatch.nudge_later, robust=True)
     return made

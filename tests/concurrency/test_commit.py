@@ -1,7 +1,7 @@
 """The connection breaks inside COMMIT: nobody knows whether it was done, and the rows say so."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 
 import pytest
@@ -14,7 +14,7 @@ from tests.integration.conftest import NOW, only
 from workers import invariants, schedule
 from workers.messages import Reply
 from workers.models import Journal, Process
-from workers.store import claims, settling, unstarted
+from workers.store import claims, committing, settling, unstarted
 from workers.submission import submit
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.fault("F17")]
@@ -29,20 +29,29 @@ def flow_rows(transactional_db: None) -> None:
 @contextmanager
 def broken_commit(monkeypatch: pytest.MonkeyPatch, is_done: bool) -> Iterator[None]:
     """Have the next commit raise, before or after it was done, as a lost connection would."""
-    real = connection._commit
+    real, real_along = connection._commit, committing._commit
     raised = []
 
     def commit() -> None:
-        if raised:
-            real()
-            return
-        raised.append(True)
-        if is_done:
-            real()
-        raise OperationalError("server closed the connection unexpectedly")
+        if not raised:
+            raised.append(True)
+            if is_done:
+                real()
+            raise OperationalError("server closed the connection unexpectedly")
+        real()
+
+    def commit_along(pipeline: ExitStack) -> None:
+        if not raised:
+            raised.append(True)
+            with pipeline:
+                if is_done:
+                    real_along(pipeline)
+                raise OperationalError("server closed the connection unexpectedly")
+        real_along(pipeline)
 
     with monkeypatch.context() as patch:
         patch.setattr(connection, "_commit", commit)
+        patch.setattr(committing, "_commit", commit_along)
         with pytest.raises(OperationalError, match="closed the connection"):
             yield
     assert raised

@@ -108,7 +108,7 @@ def room() -> None:
 
 def backlog() -> None:
     with transaction.atomic():
-        flow.LockedFlow({"toy.alpha"}, None, if_backlogged=True)
+        flow.ask({"toy.alpha"}, None, if_backlogged=True)
 
 
 def _foresee_one() -> None:

@@ -13,8 +13,10 @@ from tests.integration.conftest import NOW, claim
 from tests.integration.test_pipelined import held, hold
 from tests.integration.test_store_claims import start
 from tests.integration.test_store_settling import Toy, a_result
+from workers import scheduler
 from workers.models import Process
-from workers.store import plans, settling, sql
+from workers.store import leases, plans, settling, sql
+from workers.submission import submit
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql]
 
@@ -53,11 +55,19 @@ def test_a_lone_order_waits_for_the_database_as_often_as_is_said(toy: Toy) -> No
     start(taken)
     settle()
 
-    toy()
-    assert _waits(lambda: taken.extend(claim())) == 5
+    assert _waits(toy) == 2
+    assert _waits(lambda: taken.extend(claim())) == 4
     taken = taken[-1:]
     assert _waits(lambda: start(taken)) == 1
-    assert _waits(settle) == 3
+    assert _waits(settle) == 2
+    # Whose instant nobody gives asks for it.
+    assert _waits(lambda: submit("toy_line", subject="Toy", input={})) == 3
+
+
+def test_a_look_asks_for_due_steps_and_for_all_else_at_once() -> None:
+    assert leases.is_due(leases.POLL, 3600)
+
+    assert _waits(scheduler.advance) == 2
 
 
 def test_a_batch_locks_flow_rows_once_it_knows_whose(toy: Toy) -> None:
@@ -75,7 +85,7 @@ def test_a_batch_locks_flow_rows_once_it_knows_whose(toy: Toy) -> None:
     toy()
     taken = claim()
     start(taken)
-    assert _waits(settle) == 4
+    assert _waits(settle) == 3
 
 
 def test_what_left_with_its_begin_is_rolled_back_with_the_rest() -> None:

@@ -53,6 +53,8 @@ def _each_verb(toy: Toy) -> None:
 
 def _expire_some(toy: Toy) -> None:
     """Have steps expire, some for the first time and some for the last: at work, all of them."""
+    # Not those that have expired before, some of which are due again.
+    Step.objects.filter(state="pending").update(not_before=timezone.now() + timedelta(days=1))
     for _ in range(4):
         toy()
     past = timezone.now() - timedelta(minutes=5)

@@ -218,9 +218,9 @@ def test_due_steps_are_looked_for_again_only_where_there_may_be_more(
         submit("toy_line", subject=f"Toy {number}", input={})
     look, looked = scheduler.claims.claim_due, []
 
-    def watched(*args: Any) -> Any:
+    def watched(*args: Any, **options: Any) -> Any:
         looked.append(args)
-        return look(*args)
+        return look(*args, **options)
 
     monkeypatch.setattr(scheduler.claims, "claim_due", watched)
 

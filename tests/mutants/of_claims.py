@@ -152,7 +152,7 @@ MUTANTS = (
     ),
     Mutant(
         "rows are as they were read",
-        "workers/store/rows.py",
+        "workers/store/committing.py",
         "    for check in checks:\n        check()",
         "    del checks",
         "What an agent wrote in the meantime is decided over.",

@@ -5,6 +5,7 @@ from tests.mutants.mutant import POSTGRESQL, Mutant
 _SETTLING = "tests/integration/test_store_settling.py"
 _PLANS = "tests/integration/test_kept_plans.py"
 _BEGINNING = "tests/integration/test_beginning.py"
+_COMMITTING = "tests/integration/test_committing.py"
 
 MUTANTS = (
     Mutant(
@@ -120,6 +121,51 @@ MUTANTS = (
         "",
         "A verb goes on in a transaction that is rolled back in the end.",
         (_PLANS,),
+        on=POSTGRESQL,
+    ),
+    Mutant(
+        "a COMMIT waits for no row that is not as it was read",
+        "workers/store/committing.py",
+        "    if _last.pipeline is None:\n        return condition",
+        "    if True:\n        return condition",
+        "A batch is committed though an agent has changed one of its rows in between.",
+        (_COMMITTING,),
+        on=POSTGRESQL,
+    ),
+    Mutant(
+        "a row that is gone is missed",
+        "workers/store/committing.py",
+        "for check in (one for together in checks for one in together):\n            check()",
+        "pass",
+        "A step that somebody has deleted counts as written, and nobody is told.",
+        (_COMMITTING,),
+        on=POSTGRESQL,
+    ),
+    Mutant(
+        "a caller's transaction is left to its caller",
+        "workers/store/committing.py",
+        "plans.is_kept() and not database.in_atomic_block and",
+        "plans.is_kept() and",
+        "What a caller writes is committed before the caller has come to its end.",
+        (_COMMITTING,),
+        on=POSTGRESQL,
+    ),
+    Mutant(
+        "who commits by hand is left to do so",
+        "workers/store/committing.py",
+        "and database.get_autocommit()",
+        "and database.get_autocommit() in (True, False)",
+        "A transaction that somebody means to roll back is committed.",
+        (_COMMITTING,),
+        on=POSTGRESQL,
+    ),
+    Mutant(
+        "a transaction that is to be rolled back is",
+        "workers/store/committing.py",
+        " and not plans.database().needs_rollback",
+        "",
+        "What an inner block has failed at is committed in part.",
+        (_COMMITTING,),
         on=POSTGRESQL,
     ),
 )

@@ -1,7 +1,7 @@
 """Claims: taking pending steps, and starting them."""
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any
@@ -9,12 +9,13 @@ from uuid import UUID
 
 from workers.conf import sas
 from workers.decisions import give_up_doubtful, make_pending
-from workers.failpoints import around, durable
+from workers.failpoints import around
 from workers.garbage import collected_later
 from workers.locked import LockedProcess
 from workers.rows import StepRow
 from workers.states import StepState
 from workers.store import flow, plans, rows, sql, updating
+from workers.store.committing import durable
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,15 +79,26 @@ class Taken(list[Claim]):
 
 @collected_later
 @plans.kept()
-def claim_due(agents: set[str], worker: str, now: datetime | None = None) -> Taken:
+def claim_due(
+    agents: set[str],
+    worker: str,
+    now: datetime | None = None,
+    *,
+    along: Callable[[], None] | None = None,
+) -> Taken:
     """Take due pending steps in their turn, as many as each agent has room for.
 
     Two schedulers never take the same step: processes that another one holds are skipped,
-    and a step that is no longer pending under the lock is left alone.
+    and a step that is no longer pending under the lock is left alone.  ``along`` may send what
+    is to be asked in the same round trip.
     """
     with durable("claims.claim_due"):
         # Most agents have nothing waiting: their rows are not locked, nor their room counted.
-        locked_flow = flow.LockedFlow(agents, now, if_backlogged=True)
+        with sql.pipelined():
+            asked = flow.ask(agents, now, if_backlogged=True)
+            if along is not None:
+                along()
+        locked_flow = flow.LockedFlow(agents, now, asked=asked)
         due = locked_flow.backlogged
         if not due:
             return Taken()
@@ -125,7 +137,7 @@ def claim_due_in_transaction(
     ]
     ready.sort(key=lambda pair: turn[pair[1].id])
     taken += take(ready, locked_flow, worker)
-    rows.write(lockeds)
+    rows.write(lockeds, is_last=True)
     taken.has_news = any(locked.has_news for locked in lockeds)
     return taken
 

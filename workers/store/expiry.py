@@ -6,12 +6,13 @@ from datetime import datetime, timedelta
 
 from workers import answers
 from workers.conf import sas
-from workers.failpoints import around, durable
+from workers.failpoints import around
 from workers.garbage import collected_later
 from workers.locked import LockedProcess
 from workers.rows import StepRow
 from workers.states import StepState
 from workers.store import plans, rows, sql
+from workers.store.committing import durable
 
 #: What the journal and the row say of a step nobody answered for.
 EXPIRED = {"kind": "expired", "code": "expired", "message": "no reply by complete-by"}

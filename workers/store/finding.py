@@ -1,5 +1,6 @@
 """Finding processes that need the Scheduler: flagged ones, and ones that stand still."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -27,13 +28,18 @@ class Look:
 
 
 def look(now: datetime | None = None) -> Look:
-    """Return what there is to do besides claiming: one statement, for mostly there is nothing.
+    """Return what there is to do besides claiming: one statement, for mostly there is nothing."""
+    return send_look(now)()
+
+
+def send_look(now: datetime | None = None) -> Callable[[], Look]:
+    """Send the statement of ``look``; return how to read what it found.
 
     Each part is put as its index has it, and in the index's order where it has one, so that the
     planner need not hope to meet a row soon in the table.
     """
     moment, params = sql.clock(now)
-    found = sql.fetch(
+    answer = sql.send(
         "SELECT (SELECT s.id FROM workers_step s WHERE s.reply IS NOT NULL"
         " ORDER BY s.id LIMIT 1) IS NOT NULL,"
         " (SELECT p.id FROM workers_process p WHERE p.needs_decision"
@@ -46,7 +52,7 @@ def look(now: datetime | None = None) -> Look:
         f" FROM (SELECT {moment} AS at) c",
         [leases.POLL, sas.poll_seconds, *params],
     )
-    return Look(*(bool(value) for value in found[0]))
+    return lambda: Look(*(bool(value) for value in answer()[0]))
 
 
 def flagged(limit: int) -> list[int]:

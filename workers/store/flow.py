@@ -47,6 +47,14 @@ def foresee(step_ids: Sequence[int], now: datetime | None) -> Asked:
     return _ask(sql.among_found("f.agent", wanted), [sql.id_list(step_ids)] * 2, now)
 
 
+def ask(agents: set[str], now: datetime | None, *, if_backlogged: bool = False) -> Asked:
+    """Send what a ``LockedFlow`` needs, for ``agents``, in a ``pipelined`` block.
+
+    With ``if_backlogged`` only the rows of agents are locked for which a step is due.
+    """
+    return _ask(sql.among("f.agent"), [sql.id_list(sorted(agents))], now, if_backlogged)
+
+
 class LockedFlow:
     """The flow rows of some agents, locked in one go, by name: room, and breakers.
 
@@ -59,10 +67,9 @@ class LockedFlow:
         agents: set[str],
         now: datetime | None,
         *,
-        if_backlogged: bool = False,
         asked: Asked | None = None,
     ) -> None:
-        """Lock the rows of ``agents``; ``if_backlogged``, of those for which a step is due.
+        """Lock the rows of ``agents``.
 
         ``asked`` was sent before; ``agents`` then says whether it was of all that is needed.
         """
@@ -70,8 +77,7 @@ class LockedFlow:
         looked: list[tuple[Any, ...]] = []
         if agents and asked is None:
             with sql.pipelined():
-                names = [sql.id_list(sorted(agents))]
-                asked = _ask(sql.among("f.agent"), names, now, if_backlogged)
+                asked = ask(agents, now)
         if agents and asked is not None:
             locked, look = asked
             looked = look()

@@ -10,8 +10,8 @@ from workers.conf import sas
 from workers.locked import LockedProcess
 from workers.models import Step
 from workers.rows import ProcessRow, StepRow
-from workers.store import alerts, journal, sinks, sql, writing
-from workers.store.writing import LostRow
+from workers.store import alerts, committing, journal, sinks, sql, writing
+from workers.store.committing import Check, LostRow
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -191,26 +191,30 @@ def _lock(
     return list(lockeds.values())
 
 
-def write(lockeds: Sequence[LockedProcess], decide: Callable[[], None] | None = None) -> None:
+def write(
+    lockeds: Sequence[LockedProcess],
+    decide: Callable[[], None] | None = None,
+    *,
+    is_last: bool = False,
+) -> None:
     """Write every row that moved, its journal entries and its alerts.
 
     Must run inside the transaction that took the locks.  With ``decide`` the steps that moved
     are sent first and what it decides after that: where statements are pipelined, the database
     writes the one while it makes up the other.  It may send nothing that it must read, and move
     no step that an agent may be at work on, for those are locked in order by the first write.
+    With ``is_last`` only writes may follow in the transaction, and its commit may leave along.
     Raises ``LostRow``, so that the transaction rolls back, when a row is not as it was read:
     agents start claims and file replies without the process lock.
     """
     if not lockeds:
         return
-    checks: list[writing.Check] = []
-    with sql.pipelined():
+    with committing.writes(is_last=is_last) as checks:
         if decide is not None:
-            checks += write_part(lockeds, only_steps=True)
+            checks.extend(write_part(lockeds, only_steps=True))
             _count_as_read(lockeds)
             decide()
-        checks += write_part(lockeds)
-    _look_at(checks)
+        checks.extend(write_part(lockeds))
 
 
 def _count_as_read(lockeds: Sequence[LockedProcess]) -> None:
@@ -225,7 +229,7 @@ def _count_as_read(lockeds: Sequence[LockedProcess]) -> None:
 def decide_and_write(
     lockeds: Sequence[LockedProcess], decide: Callable[[LockedProcess], None]
 ) -> None:
-    """Decide about each process and write, as ``write`` does, one part after another.
+    """Decide about each process and write, as ``write`` does with ``is_last``, part after part.
 
     Where statements are pipelined, the database writes a part while the next is decided.
     ``decide`` may send nothing.
@@ -234,8 +238,7 @@ def decide_and_write(
         return
     in_order = sorted(lockeds, key=lambda locked: locked.steps[0].id)
     ids = [step.id for locked in in_order for step in locked.steps]
-    checks: list[writing.Check] = []
-    with sql.pipelined():
+    with committing.writes(is_last=True) as checks:
         if ids != sorted(ids):
             # Part by part they would not be locked in primary-key order.
             writing.lock_steps(ids)
@@ -243,13 +246,10 @@ def decide_and_write(
             part = in_order[begin : begin + PART]
             for locked in part:
                 decide(locked)
-            checks += write_part(part)
-    _look_at(checks)
+            checks.extend(write_part(part))
 
 
-def write_part(
-    lockeds: Sequence[LockedProcess], *, only_steps: bool = False
-) -> list[writing.Check]:
+def write_part(lockeds: Sequence[LockedProcess], *, only_steps: bool = False) -> list[Check]:
     """Send what moved, in a ``pipelined`` block; return what is to be looked at after it."""
     checks = writing.steps([one for one in lockeds if one.step_origins])
     if only_steps:
@@ -259,11 +259,6 @@ def write_part(
     alerts.write([call for locked in lockeds for call in locked.alerts], lockeds[0].now)
     sinks.announce([locked for locked in lockeds if locked.has_news])
     return checks
-
-
-def _look_at(checks: Sequence[writing.Check]) -> None:
-    for check in checks:
-        check()
 
 
 def make_planned(lockeds: Sequence[LockedProcess]) -> None:

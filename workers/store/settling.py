@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from workers import decisions, renewal
-from workers.failpoints import durable
 from workers.garbage import collected_later
 from workers.locked import LockedProcess
 from workers.messages import Reply
@@ -15,6 +14,7 @@ from workers.rows import Entry
 from workers.states import StepState
 from workers.store import flow, journal, judging, plans, rows, sql
 from workers.store.claims import Claim, claim_due_in_transaction, take_or_queue
+from workers.store.committing import durable
 
 
 class _Unforeseen(Exception):
@@ -177,11 +177,11 @@ def go_on(
         for locked in lockeds:
             decisions.finish(locked, worker)
 
-    rows.write(lockeds, decide)
     # Room that came free goes to the steps that wait for it, and a step that was queued
     # just now to its agent's room, without waiting for a poll.
-    waited_for = queued | (set(freed) & locked_flow.backlogged)
-    if waited_for and claim:
+    waited_for = queued | (set(freed) & locked_flow.backlogged) if claim else set()
+    rows.write(lockeds, decide, is_last=not waited_for)
+    if waited_for:
         taken += claim_due_in_transaction(locked_flow, waited_for, worker, lockeds[0].now)
     return taken
 

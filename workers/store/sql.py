@@ -278,7 +278,8 @@ def pipelined() -> Iterator[None]:
         yield
 
 
-def _is_pipelined() -> bool:
+def is_pipelined() -> bool:
+    """Say whether what is sent now is not waited for."""
     return is_postgres() and plans.raw(plans.database()).pgconn.pipeline_status != 0
 
 
@@ -293,7 +294,7 @@ def send(statement: str, params: Sequence[Any] = ()) -> Answer:
         rows = answer()
         return lambda: rows
     cursor = _run(statement, params)
-    if _is_pipelined():
+    if is_pipelined():
         return cursor.fetchall  # type: ignore[no-any-return]
     found: list[tuple[Any, ...]] = cursor.fetchall()
     cursor.close()

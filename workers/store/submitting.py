@@ -11,7 +11,7 @@ from workers.effects import Effect
 from workers.models import Process
 from workers.rows import Entry, NewProcess
 from workers.states import ProcessState, StepState
-from workers.store import inserting, journal, plans, rows, settling, sinks, sql
+from workers.store import committing, inserting, journal, plans, rows, settling, sinks, sql
 from workers.workflow import StepSpec, Workflow
 
 #: Processes of one lane that are counted; more of them stand in the same place.
@@ -35,7 +35,9 @@ def submit(
     ]
     with plans.prepared():
         inserting.processes(made)
-    with plans.prepared(), sql.pipelined():
+    is_judged = any(_waits_for_judgement(spec) for spec in workflow.steps)
+    is_last = not is_judged and not any(one.told for one in wanted)
+    with plans.prepared(), committing.writes(is_last=is_last):
         inserting.steps(made, [_step(n, spec, at) for n, spec in enumerate(workflow.steps)])
         journal.write([_submitted(process, actor) for process in made], at)
     sinks.make(
@@ -46,7 +48,7 @@ def submit(
         ],
         at,
     )
-    if any(_waits_for_judgement(spec) for spec in workflow.steps):
+    if is_judged:
         ids = [process.pk for process in made]
         settling.go_on(rows.lock(ids, at), actor, at, claim=False)
     return made

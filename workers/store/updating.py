@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
-from workers.store import plans, sql
+from workers.store import committing, plans, sql
 
 
 def update(
@@ -29,6 +29,7 @@ def send_update(
     params: Sequence[Any] = (),
     same: Mapping[str, tuple[str, Any]] | None = None,
     are_locked: bool = False,
+    must_land: bool = False,
     returning: str = "",
 ) -> sql.Answer:
     """Update rows of ``table`` (t) by id from a row set (v); return how to read which landed.
@@ -41,6 +42,9 @@ def send_update(
     primary-key order: two statements that touch the same rows wait for each other instead of
     deadlocking.  A plan that is kept looks them up one after another, and so needs not lock
     them before it writes the first.
+
+    With ``must_land`` the statement fails (``LostRow``) where a row does not and the commit leaves
+    along; else the caller is to look at which did.
 
     ``where`` compares with columns of v and never with a value: a planner that knows the
     value may take it for rare, look for it first, and go through all of v for each it finds.
@@ -62,6 +66,8 @@ def send_update(
             f" WHERE t.id = v.id AND {where} RETURNING {returned}"
         )
         return sql.send(statement, [*params, *rowset])
+    if must_land:
+        where = committing.or_fail(where)
     if are_locked or plans.is_kept():
         statement = (
             f"UPDATE {table} AS t SET {assign} FROM ({source} OFFSET 0) AS v"

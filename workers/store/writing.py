@@ -10,11 +10,11 @@ from dataclasses import fields
 from operator import attrgetter, itemgetter
 from typing import Any
 
-from workers.exceptions import SASError
 from workers.locked import LockedProcess
 from workers.rows import Origin, ProcessRow, StepRow
 from workers.states import StepState
 from workers.store import plans, sql, updating
+from workers.store.committing import Check, LostRow
 
 PROCESS_COLUMNS = {
     "state": "text",
@@ -81,12 +81,6 @@ Change = dict[str, Any]
 Row = dict[str, Any]
 #: The columns in which rows changed -> the rows.
 Alike = dict[tuple[str, ...], list[Row]]
-#: Raises ``LostRow`` where a row was not as it was read; to be called once all was sent.
-Check = Callable[[], None]
-
-
-class LostRow(SASError):
-    """A row changed under its lock: a bug, or a database that was tampered with."""
 
 
 def values_of(step: StepRow) -> list[Any]:
@@ -246,6 +240,7 @@ def _update(
         params=params,
         same={name: (kinds[name], first[name]) for name in conditions if name in same},
         are_locked=True,
+        must_land=True,
         returning="result" if note_result is not None else "",
     )
 

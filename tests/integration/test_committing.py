@@ -1,0 +1,211 @@
+"""Transactions whose COMMIT leaves along with their last writes: what they refuse, and whose."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from django.db import IntegrityError, connection, transaction
+
+from tests.integration.conftest import NOW, claim, only
+from tests.integration.test_pipelined import held, hold
+from tests.integration.test_store_settling import Toy
+from workers import failpoints
+from workers.models import Journal, Process, Step
+from workers.states import StepState
+from workers.store import committing, plans, rows, sql
+from workers.store.committing import LostRow, durable
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql]
+
+
+class _Off(Exception):
+    pass
+
+
+@contextmanager
+def _elsewhere() -> Iterator[Any]:
+    """Return a cursor of somebody else's."""
+    other = connection.copy()
+    try:
+        with other.cursor() as cursor:
+            yield cursor
+    finally:
+        other.close()
+
+
+def _held_elsewhere() -> list[str]:
+    with _elsewhere() as cursor:
+        cursor.execute("SELECT name FROM workers_hold ORDER BY name")
+        return [name for (name,) in cursor.fetchall()]
+
+
+def _everything() -> list[Any]:
+    return [list(model.objects.order_by("pk").values()) for model in (Process, Step, Journal)]
+
+
+def _write(step: Step, meanwhile: str) -> None:
+    """Write a step, handed back if it was claimed, behind what somebody else does to its row."""
+    with plans.kept(), durable("test.hand_back"):
+        (locked,) = rows.lock_of([step.pk], NOW)
+        row = locked.step(step.pk)
+        assert row is not None
+        with _elsewhere() as cursor:
+            cursor.execute(meanwhile, [step.pk])
+        locked.touch(row)
+        if row.state == StepState.PROCESSING:
+            locked.move(row, StepState.PENDING, "handed_back", "test")
+        rows.write([locked], is_last=True)
+
+
+def test_nothing_is_committed_where_a_row_is_not_as_it_was_read(toy: Toy) -> None:
+    made = toy()
+    claim()
+    step = only(made, "one")
+    before = _everything()
+
+    with pytest.raises(LostRow, match=rf"not as it was read: row {step.pk}\b"):
+        _write(step, "UPDATE workers_step SET started_at = now() WHERE id = %s")
+
+    Step.objects.filter(pk=step.pk).update(started_at=None)
+    assert _everything() == before
+
+
+def test_what_is_as_it_was_read_is_committed_with_its_journal(toy: Toy) -> None:
+    made = toy()
+    claim()
+    step = only(made, "one")
+
+    _write(step, "SELECT 1 FROM workers_step WHERE id = %s")
+
+    assert only(made, "one").state == "pending"
+    assert Journal.objects.filter(step=step, event="handed_back").count() == 1
+
+
+def test_of_a_row_that_is_gone_it_is_told_all_the_same(toy: Toy) -> None:
+    made = toy()
+    claim()
+    last = only(made, "two")
+
+    with pytest.raises(LostRow, match=str(last.pk)):
+        _write(last, "DELETE FROM workers_step WHERE id = %s")
+
+
+def test_what_fails_among_the_last_writes_is_raised_and_nothing_is_committed() -> None:
+    def write() -> None:
+        with plans.kept(), durable("test.fails"):
+            with sql.pipelined():
+                hold("a")
+            with committing.writes(is_last=True):
+                hold("b")
+                hold("b")
+                hold("c")
+
+    with pytest.raises(IntegrityError):
+        write()
+
+    assert held() == []
+    # The connection goes on as ever.
+    with transaction.atomic():
+        hold("d")
+    assert _held_elsewhere() == ["d"]
+
+
+def test_what_is_raised_behind_the_last_writes_rolls_them_back() -> None:
+    def write() -> None:
+        with plans.kept(), durable("test.raises"):
+            with committing.writes(is_last=True):
+                hold("a")
+            raise _Off
+
+    with pytest.raises(_Off):
+        write()
+
+    assert held() == []
+
+
+def test_a_transaction_that_is_to_be_rolled_back_is() -> None:
+    with plans.kept(), durable("test.marked"):
+        with committing.writes(is_last=True):
+            hold("a")
+        transaction.set_rollback(True)
+
+    assert held() == []
+
+
+def test_only_the_outermost_commits() -> None:
+    with plans.kept(), durable("test.outer"):
+        with durable("test.inner"):
+            with sql.pipelined():
+                hold("a")
+            with committing.writes(is_last=True):
+                hold("b")
+        assert _held_elsewhere() == []
+    assert _held_elsewhere() == ["a", "b"]
+
+    with transaction.atomic():
+        with plans.kept(), durable("test.within"), committing.writes(is_last=True):
+            hold("c")
+        assert _held_elsewhere() == ["a", "b"]
+    assert _held_elsewhere() == ["a", "b", "c"]
+
+
+def test_who_commits_by_hand_goes_on_to_do_so() -> None:
+    transaction.set_autocommit(False)
+    try:
+        with plans.kept(), durable("test.by_hand"):
+            with sql.pipelined():
+                hold("a")
+            with committing.writes(is_last=True):
+                hold("b")
+        seen = _held_elsewhere()
+    finally:
+        transaction.rollback()
+        transaction.set_autocommit(True)
+
+    assert seen == []
+    assert held() == []
+
+
+def test_what_is_to_follow_the_commit_follows_it_and_is_waited_for() -> None:
+    seen: list[Any] = []
+
+    def look() -> None:
+        seen.append(_held_elsewhere())
+        seen.append(sql.execute("UPDATE workers_hold SET reason = 'seen'"))
+
+    with plans.kept(), durable("test.follow"):
+        with sql.pipelined():
+            hold("a")
+        transaction.on_commit(look)
+        with committing.writes(is_last=True):
+            hold("b")
+
+    assert seen == [["a", "b"], 2]
+
+
+def test_a_process_that_dies_before_it_has_committed_has_written_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen: dict[str, list[str]] = {}
+
+    class Witness:
+        def enter(self, name: str) -> None: ...
+
+        def leave(self, name: str) -> None: ...
+
+        def reach(self, point: str) -> None:
+            seen[point] = _held_elsewhere()
+
+    monkeypatch.setattr(failpoints, "witness", Witness())
+    with plans.kept(), durable("test.dies"):
+        with sql.pipelined():
+            hold("a")
+        with committing.writes(is_last=True):
+            hold("b")
+
+    assert seen == {
+        "test.dies:before": [],
+        "test.dies:written": [],
+        "test.dies:after": ["a", "b"],
+    }

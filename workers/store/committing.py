@@ -1,0 +1,122 @@
+"""Transactions whose COMMIT leaves along with their last writes, so that both are one wait.
+
+A COMMIT may be on its way before it is known whether each row was as it was read only because
+the database itself looks: a write that must land fails where it does not, and what follows a
+failure is not carried out.
+"""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from types import TracebackType
+
+from django.db import DataError
+
+from workers import failpoints
+from workers.exceptions import SASError
+from workers.store import plans, sql
+
+#: Raises ``LostRow`` where a row was not as it was read; to be called once its write is answered.
+Check = Callable[[], None]
+
+_Kind = type[BaseException] | None
+#: By which the failure of a write that did not land is told from others.
+_LOST = "not as it was read: row "
+
+
+class LostRow(SASError):
+    """A row changed under its lock: a bug, or a database that was tampered with."""
+
+
+class _Last(threading.local):
+    """The last writes of this thread's transaction."""
+
+    #: Holds the pipeline that they are in; None: the commit leaves alone, as ever.
+    pipeline: ExitStack | None = None
+    #: What is to be looked at once they are committed.
+    checks: tuple[list[Check], ...] = ()
+
+
+_last = _Last()
+
+
+class durable(failpoints.durable):  # noqa: N801 (used like `atomic`)
+    """As ``failpoints.durable``; its COMMIT leaves along with ``writes`` that are the last.
+
+    Where plans are kept, and in a transaction of its own; else it is sent as ever.  Raises
+    ``LostRow``, with nothing committed, where a row was not as it was read.  Only of a row that
+    is gone, though its process is locked, it tells once the rest is committed.
+    """
+
+    def __enter__(self) -> None:
+        database = plans.database()
+        self._takes_along = (
+            plans.is_kept() and not database.in_atomic_block and database.get_autocommit()
+        )
+        super().__enter__()
+        if self._takes_along:
+            _last.pipeline, _last.checks = ExitStack(), ()
+
+    def _end(self, kind: _Kind, error: BaseException | None, trace: TracebackType | None) -> None:
+        if not self._takes_along:
+            super()._end(kind, error, trace)
+            return
+        pipeline, checks = _last.pipeline, _last.checks
+        _last.pipeline, _last.checks = None, ()
+        assert pipeline is not None
+        try:
+            if error is None:
+                _commit(pipeline)
+            else:
+                pipeline.__exit__(kind, error, trace)
+        except BaseException as failed:
+            # Django rolls back, and finds a connection that is lost.
+            super()._end(type(failed), failed, failed.__traceback__)
+            _raise_lost(failed)
+            raise
+        super()._end(kind, error, trace)
+        _raise_lost(error)
+        for check in (one for together in checks for one in together):
+            check()
+
+
+def _commit(pipeline: ExitStack) -> None:
+    """Send the COMMIT behind what was left open, and wait for all; Django finds nothing to do."""
+    with pipeline:
+        if sql.is_pipelined() and not plans.database().needs_rollback:
+            plans.raw(plans.database()).execute("COMMIT", prepare=False)
+
+
+def _raise_lost(error: BaseException | None) -> None:
+    if isinstance(error, DataError) and _LOST in str(error):
+        raise LostRow(str(error)) from error
+
+
+def or_fail(condition: str) -> str:
+    """Return SQL that fails where a condition on the row ``t`` is false, if the commit is along.
+
+    Whether it is must then be known without looking at how many rows were written.
+    """
+    if _last.pipeline is None:
+        return condition
+    # No constant: the planner would work that out, and fail, before there is a row.
+    return f"CASE WHEN {condition} THEN true ELSE CAST('{_LOST}' || t.id AS boolean) END"
+
+
+@contextmanager
+def writes(*, is_last: bool = False) -> Iterator[list[Check]]:
+    """Send writes in a ``pipelined`` block, and look at what came of them once that is known.
+
+    Yields the list for what is to be looked at.  With ``is_last`` nothing but writes may follow
+    in the transaction: its ``durable`` takes the COMMIT along, and looks after it.
+    """
+    checks: list[Check] = []
+    if is_last and _last.pipeline is not None:
+        _last.checks = (*_last.checks, checks)
+        _last.pipeline.enter_context(sql.pipelined())
+        yield checks
+        return
+    with sql.pipelined():
+        yield checks
+    for check in checks:
+        check()
