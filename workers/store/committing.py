@@ -49,10 +49,8 @@ class durable(failpoints.durable):  # noqa: N801 (used like `atomic`)
     """
 
     def __enter__(self) -> None:
-        database = plans.database()
-        self._takes_along = (
-            plans.is_kept() and not database.in_atomic_block and database.get_autocommit()
-        )
+        # Off in whatever transaction there is already, and with who commits by hand.
+        self._takes_along = plans.is_kept() and plans.database().get_autocommit()
         super().__enter__()
         if self._takes_along:
             _last.pipeline, _last.checks = ExitStack(), ()
