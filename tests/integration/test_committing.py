@@ -1,5 +1,6 @@
 """Transactions whose COMMIT leaves along with their last writes: what they refuse, and whose."""
 
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -209,3 +210,28 @@ def test_a_process_that_dies_before_it_has_committed_has_written_nothing(
         "test.dies:written": [],
         "test.dies:after": ["a", "b"],
     }
+
+
+def test_a_process_that_is_told_to_end_does_not_wait_for_its_commit(toy: Toy) -> None:
+    made = toy()
+    claim()
+    step = only(made, "one")
+
+    def end(*_: object) -> None:
+        raise SystemExit
+
+    before = signal.signal(signal.SIGALRM, end)
+    try:
+        with _elsewhere() as cursor:
+            cursor.execute("BEGIN")
+            cursor.execute("LOCK TABLE workers_journal IN ACCESS EXCLUSIVE MODE")
+            signal.setitimer(signal.ITIMER_REAL, 0.2)
+            with pytest.raises(SystemExit):
+                _write(step, "SELECT 1 FROM workers_step WHERE id = %s")
+            # Asked while the lock is held still.
+            assert only(made, "one").state == "processing"
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+    _write(step, "SELECT 1 FROM workers_step WHERE id = %s")
+    assert only(made, "one").state == "pending"
