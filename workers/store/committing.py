@@ -105,8 +105,9 @@ def or_fail(condition: str) -> str:
 def writes(*, is_last: bool = False) -> Iterator[list[Check]]:
     """Send writes in a ``pipelined`` block, and look at what came of them once that is known.
 
-    Yields the list for what is to be looked at.  With ``is_last`` nothing but writes may follow
-    in the transaction: its ``durable`` takes the COMMIT along, and looks after it.
+    Yields the list for what is to be looked at.  With ``is_last`` the transaction's ``durable``
+    takes the COMMIT along, and looks after it.  What follows until then is not waited for: it may
+    not ask how many rows it has changed, and to read has it wait once more.
     """
     checks: list[Check] = []
     if is_last and _last.pipeline is not None:
