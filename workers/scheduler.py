@@ -152,7 +152,7 @@ def _carry_on(
                 flagged, worker, now, lambda locked: decisions.carry_out_policies(locked, worker)
             )
         )
-    if taken.is_cut_off or look.has_filed or look.has_flagged:
+    if taken.is_to_go_on or look.has_filed or look.has_flagged:
         claimed = _claim(agents, worker, now)
         sent, has_news = sent + claimed[0], has_news or claimed[1]
     # What is rarely found comes last: a nudge tells of none of it.
@@ -179,7 +179,7 @@ def _claim(agents: set[str], worker: str, now: datetime | None) -> tuple[int, bo
         taken = claims.claim_due(agents, worker, now)
         sent += send(taken)
         has_news = has_news or taken.has_news
-        if not (taken and taken.is_cut_off):
+        if not taken.is_to_go_on:
             break
     return sent, has_news
 

@@ -1,15 +1,13 @@
 """Transactions whose COMMIT leaves along with their last writes: what they refuse, and whose."""
 
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 
 from tests.integration.conftest import NOW, claim, only
-from tests.integration.test_pipelined import held, hold
+from tests.integration.test_pipelined import elsewhere, held, held_elsewhere, hold
 from tests.integration.test_store_settling import Toy
 from workers import failpoints
 from workers.models import Journal, Process, Step
@@ -24,49 +22,33 @@ class _Off(Exception):
     pass
 
 
-@contextmanager
-def _elsewhere() -> Iterator[Any]:
-    """Return a cursor of somebody else's."""
-    other = connection.copy()
-    try:
-        with other.cursor() as cursor:
-            yield cursor
-    finally:
-        other.close()
-
-
-def _held_elsewhere() -> list[str]:
-    with _elsewhere() as cursor:
-        cursor.execute("SELECT name FROM workers_hold ORDER BY name")
-        return [name for (name,) in cursor.fetchall()]
-
-
 def _everything() -> list[Any]:
     return [list(model.objects.order_by("pk").values()) for model in (Process, Step, Journal)]
 
 
-def _write(step: Step, meanwhile: str) -> None:
+def _write(step: Step, meanwhile: str, *, is_last: bool = True) -> None:
     """Write a step, handed back if it was claimed, behind what somebody else does to its row."""
     with plans.kept(), durable("test.hand_back"):
         (locked,) = rows.lock_of([step.pk], NOW)
         row = locked.step(step.pk)
         assert row is not None
-        with _elsewhere() as cursor:
+        with elsewhere() as cursor:
             cursor.execute(meanwhile, [step.pk])
         locked.touch(row)
         if row.state == StepState.PROCESSING:
             locked.move(row, StepState.PENDING, "handed_back", "test")
-        rows.write([locked], is_last=True)
+        rows.write([locked], is_last=is_last)
 
 
-def test_nothing_is_committed_where_a_row_is_not_as_it_was_read(toy: Toy) -> None:
+@pytest.mark.parametrize("is_last", [True, False], ids=["last", "not last"])
+def test_nothing_is_committed_where_a_row_is_not_as_it_was_read(is_last: bool, toy: Toy) -> None:
     made = toy()
     claim()
     step = only(made, "one")
     before = _everything()
 
     with pytest.raises(LostRow, match=rf"not as it was read: row {step.pk}\b"):
-        _write(step, "UPDATE workers_step SET started_at = now() WHERE id = %s")
+        _write(step, "UPDATE workers_step SET started_at = now() WHERE id = %s", is_last=is_last)
 
     Step.objects.filter(pk=step.pk).update(started_at=None)
     assert _everything() == before
@@ -109,7 +91,7 @@ def test_what_fails_among_the_last_writes_is_raised_and_nothing_is_committed() -
     # The connection goes on as ever.
     with transaction.atomic():
         hold("d")
-    assert _held_elsewhere() == ["d"]
+    assert held_elsewhere() == ["d"]
 
 
 def test_what_is_raised_behind_the_last_writes_rolls_them_back() -> None:
@@ -141,14 +123,14 @@ def test_only_the_outermost_commits() -> None:
                 hold("a")
             with committing.writes(is_last=True):
                 hold("b")
-        assert _held_elsewhere() == []
-    assert _held_elsewhere() == ["a", "b"]
+        assert held_elsewhere() == []
+    assert held_elsewhere() == ["a", "b"]
 
     with transaction.atomic():
         with plans.kept(), durable("test.within"), committing.writes(is_last=True):
             hold("c")
-        assert _held_elsewhere() == ["a", "b"]
-    assert _held_elsewhere() == ["a", "b", "c"]
+        assert held_elsewhere() == ["a", "b"]
+    assert held_elsewhere() == ["a", "b", "c"]
 
 
 def test_who_commits_by_hand_goes_on_to_do_so() -> None:
@@ -159,7 +141,7 @@ def test_who_commits_by_hand_goes_on_to_do_so() -> None:
                 hold("a")
             with committing.writes(is_last=True):
                 hold("b")
-        seen = _held_elsewhere()
+        seen = held_elsewhere()
     finally:
         transaction.rollback()
         transaction.set_autocommit(True)
@@ -172,7 +154,7 @@ def test_what_is_to_follow_the_commit_follows_it_and_is_waited_for() -> None:
     seen: list[Any] = []
 
     def look() -> None:
-        seen.append(_held_elsewhere())
+        seen.append(held_elsewhere())
         seen.append(sql.execute("UPDATE workers_hold SET reason = 'seen'"))
 
     with plans.kept(), durable("test.follow"):
@@ -196,7 +178,7 @@ def test_a_process_that_dies_before_it_has_committed_has_written_nothing(
         def leave(self, name: str) -> None: ...
 
         def reach(self, point: str) -> None:
-            seen[point] = _held_elsewhere()
+            seen[point] = held_elsewhere()
 
     monkeypatch.setattr(failpoints, "witness", Witness())
     with plans.kept(), durable("test.dies"):
@@ -222,7 +204,7 @@ def test_a_process_that_is_told_to_end_does_not_wait_for_its_commit(toy: Toy) ->
 
     before = signal.signal(signal.SIGALRM, end)
     try:
-        with _elsewhere() as cursor:
+        with elsewhere() as cursor:
             cursor.execute("BEGIN")
             cursor.execute("LOCK TABLE workers_journal IN ACCESS EXCLUSIVE MODE")
             signal.setitimer(signal.ITIMER_REAL, 0.2)

@@ -1,5 +1,7 @@
 """Statements that leave together: their order, their answers, and what goes wrong among them."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -22,6 +24,23 @@ def hold(name: str) -> None:
 
 def held() -> list[str]:
     return [name for (name,) in sql.fetch("SELECT name FROM workers_hold ORDER BY name")]
+
+
+@contextmanager
+def elsewhere() -> Iterator[Any]:
+    """Return a cursor of somebody else's."""
+    other = connection.copy()
+    try:
+        with other.cursor() as cursor:
+            yield cursor
+    finally:
+        other.close()
+
+
+def held_elsewhere() -> list[str]:
+    with elsewhere() as cursor:
+        cursor.execute("SELECT name FROM workers_hold ORDER BY name")
+        return [name for (name,) in cursor.fetchall()]
 
 
 def test_each_answer_is_of_its_moment() -> None:

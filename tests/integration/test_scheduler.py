@@ -10,7 +10,7 @@ from tests.toyflow import agents as toy
 from workers import dispatch, scheduler, supervisor
 from workers.agent import Call
 from workers.exceptions import Permanent, Transient
-from workers.models import Alert, Journal, Lease, Process, Step
+from workers.models import Alert, Flow, Journal, Lease, Process, Step
 from workers.registry import register_workflow
 from workers.store import leases
 from workers.submission import submit
@@ -208,26 +208,43 @@ def test_a_process_that_stands_still_is_carried_on(wire: Wire) -> None:
     assert set(wire.states(process).values()) == {"processed"}
 
 
+@pytest.fixture
+def looked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Return the looks for due steps, as they come."""
+    look, found = scheduler.claims.claim_due, []
+
+    def watched(*args: Any, **options: Any) -> Any:
+        found.append(args)
+        return look(*args, **options)
+
+    monkeypatch.setattr(scheduler.claims, "claim_due", watched)
+    return found
+
+
 @pytest.mark.parametrize(
     ("waiting", "looks"), [(0, 1), (1, 1), (4, 2), (5, 2), (8, 3)], ids=lambda n: f"{n}"
 )
 def test_due_steps_are_looked_for_again_only_where_there_may_be_more(
-    waiting: int, looks: int, wire: Wire, monkeypatch: pytest.MonkeyPatch
+    waiting: int, looks: int, wire: Wire, looked: list[Any]
 ) -> None:
     for number in range(waiting):
         submit("toy_line", subject=f"Toy {number}", input={})
-    look, looked = scheduler.claims.claim_due, []
-
-    def watched(*args: Any, **options: Any) -> Any:
-        looked.append(args)
-        return look(*args, **options)
-
-    monkeypatch.setattr(scheduler.claims, "claim_due", watched)
 
     with override_settings(SAS_CLAIM_BATCH=4):
         assert scheduler.advance() == waiting
 
     assert len(looked) == looks
+
+
+def test_where_there_is_no_room_due_steps_are_looked_for_once(
+    wire: Wire, looked: list[Any]
+) -> None:
+    submit("toy_line", subject="Toy", input={})
+    Flow.objects.update(window=0)
+
+    assert scheduler.advance() == 0
+
+    assert len(looked) == 1
 
 
 def test_the_poll_looks_for_standing_processes_once_per_interval(wire: Wire) -> None:

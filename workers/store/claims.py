@@ -76,6 +76,11 @@ class Taken(list[Claim]):
     #: A submitter is to be told of it.
     has_news = False
 
+    @property
+    def is_to_go_on(self) -> bool:
+        """Say whether another look may take more; one that found no room will not."""
+        return self.is_cut_off and bool(self)
+
 
 @collected_later
 @plans.kept()

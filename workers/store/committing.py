@@ -34,7 +34,7 @@ class _Last(threading.local):
     #: Holds the pipeline that they are in; None: the commit leaves alone, as ever.
     pipeline: ExitStack | None = None
     #: What is to be looked at once they are committed.
-    checks: tuple[list[Check], ...] = ()
+    checks: list[Check]
 
 
 _last = _Last()
@@ -53,14 +53,13 @@ class durable(failpoints.durable):  # noqa: N801 (used like `atomic`)
         self._takes_along = plans.is_kept() and plans.database().get_autocommit()
         super().__enter__()
         if self._takes_along:
-            _last.pipeline, _last.checks = ExitStack(), ()
+            _last.pipeline, _last.checks = ExitStack(), []
 
     def _end(self, kind: _Kind, error: BaseException | None, trace: TracebackType | None) -> None:
         if not self._takes_along:
             super()._end(kind, error, trace)
             return
-        pipeline, checks = _last.pipeline, _last.checks
-        _last.pipeline, _last.checks = None, ()
+        pipeline, _last.pipeline = _last.pipeline, None
         assert pipeline is not None
         try:
             if error is None:
@@ -74,7 +73,7 @@ class durable(failpoints.durable):  # noqa: N801 (used like `atomic`)
             raise
         super()._end(kind, error, trace)
         _raise_lost(error)
-        for check in (one for together in checks for one in together):
+        for check in _last.checks:
             check()
 
 
@@ -109,12 +108,11 @@ def writes(*, is_last: bool = False) -> Iterator[list[Check]]:
     takes the COMMIT along, and looks after it.  What follows until then is not waited for: it may
     not ask how many rows it has changed, and to read has it wait once more.
     """
-    checks: list[Check] = []
     if is_last and _last.pipeline is not None:
-        _last.checks = (*_last.checks, checks)
         _last.pipeline.enter_context(sql.pipelined())
-        yield checks
+        yield _last.checks
         return
+    checks: list[Check] = []
     with sql.pipelined():
         yield checks
     for check in checks:
