@@ -20,7 +20,17 @@ from workers.exceptions import BrokerRefused, UnknownAgent, UnknownWorkflow
 from workers.garbage import collected_later
 from workers.identity import me
 from workers.messages import Bundle, Reply, Request, parcels
-from workers.store import claims, finding, flow, leases, replies, requests, settling, unstarted
+from workers.store import (
+    claims,
+    finding,
+    flow,
+    leases,
+    plain,
+    replies,
+    requests,
+    settling,
+    unstarted,
+)
 
 log = logging.getLogger(__name__)
 
@@ -63,8 +73,41 @@ def settle(
     A reply that cannot be applied, whatever is wrong with it, counts as a failure of its own
     step and holds up no other.  Raises when the database is away.
     """
+    done = plain.Plain() if filed else _settle_plain(batch, now)
+    has_news = done.has_news
+    taken: Sequence[claims.Claim] = ()
     try:
-        settled = settling.settle(batch, me("scheduler"), now, filed=filed)
+        if done.waited_for and not _pause.is_on():
+            taken = due = claims.claim_due(done.waited_for, me("scheduler"), now)
+            has_news |= due.has_news
+    finally:
+        send([*done.claims, *taken])
+    settled = settling.Settled()
+    if rest := [reply for reply in batch if reply.step_id not in done.settled]:
+        settled = _settle_rest(rest, now, filed=filed)
+        send(settled.claims)
+    settled.applied += len(done.settled)
+    if has_news or settled.has_news:
+        dispatch.report_later()
+    return settled
+
+
+def _settle_plain(batch: Sequence[Reply], now: datetime | None) -> plain.Plain:
+    try:
+        return plain.settle(batch, me("scheduler"), now)
+    except (OperationalError, InterfaceError):
+        raise
+    except Exception:
+        # One of them cannot be stored: the other way finds out which.
+        log.exception("plain_replies_unusable", extra={"replies": len(batch)})
+        return plain.Plain()
+
+
+def _settle_rest(
+    batch: Sequence[Reply], now: datetime | None, *, filed: bool = False
+) -> settling.Settled:
+    try:
+        return settling.settle(batch, me("scheduler"), now, filed=filed)
     except (OperationalError, InterfaceError):
         raise
     except Exception:
@@ -75,10 +118,6 @@ def settle(
             # Not even that can be applied: its claim expires, as if nothing had come.
             return settling.Settled()
         return settle([_unusable(batch[0])], now)
-    if settled.has_news:
-        dispatch.report_later()
-    send(settled.claims)
-    return settled
 
 
 def _unusable(reply: Reply) -> Reply:

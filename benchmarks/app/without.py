@@ -5,8 +5,11 @@ or its fence keeps none of its promises.
 """
 
 import os
+import re
 from typing import Any
 
+#: The part of a statement that writes it.
+_JOURNAL = re.compile(r", journal AS \(.*?^\)", re.DOTALL | re.MULTILINE)
 COSTS = ("journal", "fence", "confirms")
 
 
@@ -14,9 +17,10 @@ def leave_out() -> None:
     """Patch this process as ``BENCH_WITHOUT`` says; publisher confirms are a setting's."""
     left_out = os.environ.get("BENCH_WITHOUT", "")
     if left_out == "journal":
-        from workers.store import journal
+        from workers.store import journal, plain
 
         journal.write = lambda entries, at: None
+        plain.STATEMENT = _JOURNAL.sub("", plain.STATEMENT)
     elif left_out == "fence":
         from workers.store import claims
 

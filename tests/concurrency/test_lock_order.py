@@ -28,8 +28,11 @@ def kept_plans(request: pytest.FixtureRequest, settings: Any) -> None:
 
 
 @contextmanager
-def waiting_for(step_id: int, verb: Callable[[], Any]) -> Iterator[list[Any]]:
-    """Run a verb in a thread until it waits for a step that this connection holds meanwhile."""
+def waiting_for(step_id: int, verb: Callable[[], Any], then: str = "") -> Iterator[list[Any]]:
+    """Run a verb in a thread until it waits for a step that this connection holds meanwhile.
+
+    ``then`` is done to the step, and committed, before the verb goes on.
+    """
     results: list[Any] = []
 
     def run() -> None:
@@ -48,6 +51,9 @@ def waiting_for(step_id: int, verb: Callable[[], Any]) -> Iterator[list[Any]]:
             thread.start()
             _wait_until_one_waits(cursor)
             yield results
+            if then:
+                cursor.execute(then, [step_id])
+                connection.commit()
     finally:
         connection.rollback()
         connection.set_autocommit(True)

@@ -28,6 +28,7 @@ from workers import invariants, schedule
 from workers.exceptions import SASError
 from workers.store.claims import Claim
 from workers.store.expiry import Expired
+from workers.store.plain import Plain
 from workers.store.rows import LostRow
 from workers.store.settling import Settled
 from workers.testing import frozen_clock
@@ -141,6 +142,8 @@ def _may_have_left(call: Call, turn: Turn) -> bool:
     """Say whether a verb may have done nothing; an operator's is refused where it does not."""
     if isinstance(turn.result, Settled):
         return not turn.result.applied
+    if isinstance(turn.result, Plain):
+        return not turn.result.settled
     if isinstance(turn.result, Expired):
         return turn.result == Expired()
     is_told = call.verb.startswith("steering.") and turn.result is None

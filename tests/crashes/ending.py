@@ -150,6 +150,7 @@ SCENARIOS = [
         brief=(
             "siblings.ack",
             "settling.settle",
+            "plain.settle",
         ),
     ),
     Scenario("prune", lambda: None, _pruned, prepare=_old_rows, run=_prune),

@@ -182,6 +182,7 @@ SCENARIOS = [
             "replies.file",
             "runtime.run",
             "settling.settle",
+            "plain.settle",
         ),
     ),
     Scenario(
@@ -193,6 +194,7 @@ SCENARIOS = [
         brief=(
             "runtime.perform_local",
             "settling.settle",
+            "plain.settle",
             "settling.advance",
         ),
     ),

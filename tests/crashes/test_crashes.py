@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from tests.crashes.everything import EXCUSED, SCENARIOS
+from tests.crashes.everything import EITHER, EXCUSED, SCENARIOS
 from tests.crashes.report import Report
 from tests.crashes.scenario import Scenario
 from tests.guard.failpoints import stops
@@ -47,7 +47,8 @@ def test_every_point_of_the_code_is_reached() -> None:
     tried: set[str] = set()
     for scenario in SCENARIOS:
         brief = scenario.brief
-        assert set(brief or ()) <= {_name(stop) for stop in reached[scenario.name]}
+        missing = set(brief or ()) - {_name(stop) for stop in reached[scenario.name]}
+        assert missing < EITHER
         tried |= {stop for stop in reached[scenario.name] if brief is None or _name(stop) in brief}
     assert sorted(everywhere - tried) == []
 

@@ -31,7 +31,7 @@ def _hold_in_vain(name: str) -> None:
     raise _Off
 
 
-def _waits(verb: Callable[[], Any]) -> int:
+def waits_of(verb: Callable[[], Any]) -> int:
     """Return how often a verb sent something and waited for its answer, as libpq traces it."""
     server = connection.connection.pgconn
     with tempfile.TemporaryFile("w+") as trace:
@@ -55,19 +55,19 @@ def test_a_lone_order_waits_for_the_database_as_often_as_is_said(toy: Toy) -> No
     start(taken)
     settle()
 
-    assert _waits(toy) == 2
-    assert _waits(lambda: taken.extend(claim())) == 4
+    assert waits_of(toy) == 2
+    assert waits_of(lambda: taken.extend(claim())) == 4
     taken = taken[-1:]
-    assert _waits(lambda: start(taken)) == 1
-    assert _waits(settle) == 2
+    assert waits_of(lambda: start(taken)) == 1
+    assert waits_of(settle) == 2
     # Whose instant nobody gives asks for it.
-    assert _waits(lambda: submit("toy_line", subject="Toy", input={})) == 3
+    assert waits_of(lambda: submit("toy_line", subject="Toy", input={})) == 3
 
 
 def test_a_look_asks_for_due_steps_and_for_all_else_at_once() -> None:
     assert leases.is_due(leases.POLL, 3600)
 
-    assert _waits(scheduler.advance) == 2
+    assert waits_of(scheduler.advance) == 2
 
 
 def test_a_batch_locks_flow_rows_once_it_knows_whose(toy: Toy) -> None:
@@ -85,7 +85,7 @@ def test_a_batch_locks_flow_rows_once_it_knows_whose(toy: Toy) -> None:
     toy()
     taken = claim()
     start(taken)
-    assert _waits(settle) == 3
+    assert waits_of(settle) == 3
 
 
 def test_what_left_with_its_begin_is_rolled_back_with_the_rest() -> None:

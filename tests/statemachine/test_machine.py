@@ -19,7 +19,7 @@ from tests.statemachine.machine import Engine
 from workers import schedule
 from workers.locked import LockedProcess
 from workers.states import StepState
-from workers.store import rows
+from workers.store import plain, rows
 
 PARTS = 4
 STEPS = 50
@@ -85,7 +85,10 @@ def steps_at_work_are_written_first(monkeypatch: pytest.MonkeyPatch) -> Iterator
 
 
 @pytest.mark.parametrize("part", range(1, PARTS + 1), ids=lambda part: f"part {part}")
-def test_whatever_happens_the_engine_is_sound(part: int) -> None:
+def test_whatever_happens_the_engine_is_sound(part: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    if connection.vendor == "postgresql":
+        # One way and the other: an example is one transaction, in which no plan is kept.
+        monkeypatch.setattr(plain, "is_quicker", lambda: part % 2 == 0)
     schedule.ensure_flow()
     examples = int(os.environ.get("STATEMACHINE_EXAMPLES", EXAMPLES[connection.vendor]))
     drawn_from = int(os.environ.get("STATEMACHINE_SEED", SEED))

@@ -16,6 +16,7 @@ from workers.rows import StepRow
 from workers.states import StepState
 from workers.store import flow, plans, rows, sql, updating
 from workers.store.committing import durable
+from workers.store.contexts import Context
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,8 @@ class Claim:
     in_flight: int = field(default=0, compare=False)
     #: Its process as it was read and written; None where that is to be read for its request.
     owner: LockedProcess | None = field(default=None, compare=False, repr=False)
+    #: What its request is built from, where that was read already.
+    context: Context | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def of(cls, step: StepRow, in_flight: int, owner: LockedProcess) -> "Claim":
@@ -62,8 +65,8 @@ class Claim:
 
     @classmethod
     def of_row(cls, row: Sequence[Any]) -> "Claim":
-        """Return the claim in a row whose columns stand as the fields do, but for the last two."""
-        values = dict(zip((one.name for one in fields(cls)[:-2]), row, strict=True))
+        """Return the claim in a row whose columns stand as the fields do, up to ``in_doubt``."""
+        values = dict(zip((one.name for one in fields(cls)[:-3]), row, strict=True))
         values["claim_id"] = UUID(str(values["claim_id"]))
         return cls(**values | {"in_doubt": bool(values["in_doubt"])})
 

@@ -58,6 +58,7 @@ class durable(failpoints.durable):  # noqa: N801 (used like `atomic`)
     def _end(self, kind: _Kind, error: BaseException | None, trace: TracebackType | None) -> None:
         if not self._takes_along:
             super()._end(kind, error, trace)
+            _raise_lost(error)
             return
         pipeline, _last.pipeline = _last.pipeline, None
         assert pipeline is not None
@@ -94,8 +95,11 @@ def or_fail(condition: str) -> str:
 
     Whether it is must then be known without looking at how many rows were written.
     """
-    if _last.pipeline is None:
-        return condition
+    return condition if _last.pipeline is None else must(condition)
+
+
+def must(condition: str) -> str:
+    """Return SQL that fails (``LostRow``) where a condition on the row ``t`` is false."""
     # No constant: the planner would work that out, and fail, before there is a row.
     return f"CASE WHEN {condition} THEN true ELSE CAST('{_LOST}' || t.id AS boolean) END"
 

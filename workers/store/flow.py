@@ -41,10 +41,19 @@ def foresee(step_ids: Sequence[int], now: datetime | None) -> Asked:
 
     In a ``pipelined`` block, behind the lock of their processes.
     """
+    return _ask(_of_siblings(), [sql.id_list(step_ids)] * 2, now)
+
+
+def lock_foreseen(step_ids: Sequence[int], now: datetime | None) -> None:
+    """Send the lock of the rows that ``foresee`` locks, and read nothing."""
+    _lock(_of_siblings(), [sql.id_list(step_ids)] * 2, now, False)
+
+
+def _of_siblings() -> str:
     wanted = (
         f"SELECT t.agent FROM {rows.siblings()} WHERE t.state = 'waiting' OR {sql.among('t.id')}"
     )
-    return _ask(sql.among_found("f.agent", wanted), [sql.id_list(step_ids)] * 2, now)
+    return sql.among_found("f.agent", wanted)
 
 
 def ask(agents: set[str], now: datetime | None, *, if_backlogged: bool = False) -> Asked:

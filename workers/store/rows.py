@@ -112,6 +112,15 @@ def lock_of(
     return _lock(which, siblings(), step_ids, now, skip_locked, is_whole=True, along=along)
 
 
+def lock_owners(step_ids: Sequence[int]) -> None:
+    """Send the lock of the processes of these steps, and read nothing (PostgreSQL)."""
+    sql.send(
+        f"SELECT 1 FROM workers_process t WHERE {sql.among_found('t.id', _owners())}"
+        f" ORDER BY t.id {sql.lock_rows('t')}",
+        [sql.id_list(step_ids)],
+    )
+
+
 def siblings() -> str:
     """Return the FROM clause for all steps t of the processes of a parameter's steps."""
     return sql.of_each("workers_step", "process_id", of=_owners())

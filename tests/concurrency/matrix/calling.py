@@ -20,6 +20,7 @@ from workers.store import (
     flow,
     holds,
     leases,
+    plain,
     pruning,
     regulating,
     replies,
@@ -101,6 +102,14 @@ def _settle(*names: str, **kind: Any) -> Callable[[Scene], Any]:
     return run
 
 
+def _settle_plain(*names: str) -> Callable[[Scene], Any]:
+    def run(scene: Scene) -> Any:
+        found = [scene.reply(name) for name in (names or ("",))]
+        return plain.settle(found, "scheduler")
+
+    return run
+
+
 def _settle_filed(scene: Scene) -> Any:
     return settling.settle(replies.filed(10), "scheduler", filed=True)
 
@@ -145,6 +154,9 @@ CALLS: tuple[Call, ...] = (
     ),
     Call("settling.settle", _settle("left", "right"), (scenes.at_work,), "both branches"),
     Call("settling.settle", _settle("right"), (scenes.at_work,), "the other branch"),
+    Call("plain.settle", _settle_plain(), (scenes.at_work, scenes.last)),
+    Call("plain.settle", _settle_plain("left", "right"), (scenes.at_work,), "both branches"),
+    Call("plain.settle", _settle_plain("right"), (scenes.at_work,), "the other branch"),
     Call("settling.settle", _settle(fault=FAULT), (scenes.at_work,), "a fault"),
     Call("settling.settle", _settle(fault=AWAY), (scenes.at_work,), "unavailable"),
     Call("settling.settle", _settle(fault=REFUSAL), (scenes.at_work,), "a refusal"),
