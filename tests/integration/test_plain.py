@@ -1,7 +1,7 @@
 """What is settled by one statement is settled as row by row, and the rest is left alone."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, replace
 from datetime import datetime, timedelta
 from itertools import zip_longest
@@ -14,6 +14,7 @@ import pytest
 from django.db import transaction
 from django.test import override_settings
 
+from tests.concurrency.matrix.pausing import Session, meet
 from tests.concurrency.test_lock_order import unlocked, waiting_for
 from tests.integration.conftest import NOW, claim, only
 from tests.integration.test_beginning import waits_of
@@ -440,3 +441,45 @@ class TestItsTransaction:
         told = Journal.objects.filter(process=process, event="processed")
         # The journal keeps what the row forgets.
         assert ["started_at" in entry.detail for entry in told] == [True] * is_plain
+
+    @pytest.fixture
+    def two(self, transactional_db: None) -> Iterator[tuple[Session, Session]]:
+        pair = Session(), Session()
+        yield pair
+        for session in pair:
+            session.close()
+
+    def test_two_branches_that_end_at_once_do_not_lose_their_join(
+        self, two: tuple[Session, Session], toy: Toy
+    ) -> None:
+        process = toy("toy_diamond")
+        (top,) = claim()
+        branches = plain.settle([a_result(top)], "s", NOW).claims
+
+        turns = meet(two, *(_settling(one) for one in branches), after=AFTER_ALL)
+
+        assert [turn.result.settled for turn in turns] == [{one.step_id} for one in branches]
+        assert sum(len(turn.result.claims) for turn in turns) == 1
+        assert only(process, "bottom").state == "processing"
+
+    def test_two_of_them_share_an_agent_s_room(
+        self, two: tuple[Session, Session], toy: Toy
+    ) -> None:
+        toy()
+        toy()
+        first, second = claim()
+        Flow.objects.filter(agent="toy.beta").update(window=1)
+
+        turns = meet(two, _settling(first), _settling(second), after=AFTER_ALL)
+
+        assert [len(turn.result.claims) for turn in turns] == [1, 0]
+        states = Step.objects.filter(name="two").order_by("pk").values_list("state", flat=True)
+        assert list(states) == ["processing", "pending"]
+
+
+#: Its statements: the locks of processes and of flow rows, and the one that does it.
+AFTER_ALL = 3
+
+
+def _settling(one: Claim) -> Callable[[], plain.Plain]:
+    return lambda: plain.settle([a_result(one)], "s", NOW)

@@ -126,8 +126,8 @@ MUTANTS = (
     Mutant(
         "a COMMIT waits for no row that is not as it was read",
         "workers/store/committing.py",
-        "    if _last.pipeline is None:\n        return condition",
-        "    if True:\n        return condition",
+        "return condition if _last.pipeline is None else must(condition)",
+        "return condition",
         "A batch is committed though an agent has changed one of its rows in between.",
         (_COMMITTING,),
         on=POSTGRESQL,
