@@ -355,6 +355,20 @@ def test_a_reply_without_a_result_and_one_that_comes_twice(toy: Toy) -> None:
     assert plain.settle([reply], "scheduler", NOW) == plain.Plain()
 
 
+@pytest.mark.parametrize("place", ["input", "result"])
+def test_what_is_too_large_does_not_come_along(place: str, toy: Toy) -> None:
+    # Of random signs, for PostgreSQL goes by what is left when it has pressed them.
+    large = {"signs": Random(7).randbytes(2000).hex()}
+    process = toy(**(large if place == "input" else {"n": 1}))
+    (one,) = claim()
+
+    (two,) = plain.settle([a_result(one, **(large if place == "result" else {}))], "s", NOW).claims
+
+    assert two.context is None
+    context = requests.material([two]).contexts[process.pk]
+    assert (context.input if place == "input" else context.results["one"]) == large
+
+
 def test_who_is_to_be_told_is_said(toy: Toy) -> None:
     toy()
     submit("toy_line", subject="Told", input={}, sinks=[NewSink("queue", "a")], now=NOW)

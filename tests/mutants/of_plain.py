@@ -77,11 +77,14 @@ MUTANTS = (
         "CASE WHEN true THEN",
         "Megabytes are read for each claim.",
     ),
-    _plain(
+    Mutant(
         "orders are locked before they are read",
-        "        rows.lock_owners(ids)\n",
-        "",
+        "workers/store/rows.py",
+        """ ORDER BY t.id {sql.lock_rows('t')}",""",
+        ' ORDER BY t.id",',
         "Two branches that end at once each see the other at work.",
+        _TESTS,
+        on=POSTGRESQL,
     ),
     _plain(
         "room is counted under its lock",
