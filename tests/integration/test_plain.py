@@ -476,6 +476,21 @@ class TestItsTransaction:
         assert sum(len(turn.result.claims) for turn in turns) == 1
         assert only(process, "bottom").state == "processing"
 
+    def test_an_order_that_is_paused_just_now_goes_no_further(
+        self, two: tuple[Session, Session], toy: Toy
+    ) -> None:
+        process = toy()
+        (one,) = claim()
+
+        @transaction.atomic
+        def pause() -> None:
+            Process.objects.filter(pk=process.pk).update(paused_at=NOW)
+
+        _, settling_it = meet(two, pause, _settling(one), after=1)
+
+        assert settling_it.result == plain.Plain()
+        assert [only(process, name).state for name in ("one", "two")] == ["processing", "waiting"]
+
     def test_two_of_them_share_an_agent_s_room(
         self, two: tuple[Session, Session], toy: Toy
     ) -> None:

@@ -82,7 +82,7 @@ MUTANTS = (
         "workers/store/rows.py",
         """ ORDER BY t.id {sql.lock_rows('t')}",""",
         ' ORDER BY t.id",',
-        "Two branches that end at once each see the other at work.",
+        "An order goes on that an operator is pausing at that moment.",
         _TESTS,
         on=POSTGRESQL,
     ),
