@@ -74,22 +74,32 @@ def settle(
     step and holds up no other.  Raises when the database is away.
     """
     done = plain.Plain() if filed else _settle_plain(batch, now)
-    has_news = done.has_news
-    taken: Sequence[claims.Claim] = ()
-    try:
-        if done.waited_for and not _pause.is_on():
-            taken = due = claims.claim_due(done.waited_for, me("scheduler"), now)
-            has_news |= due.has_news
-    finally:
-        send([*done.claims, *taken])
+    if done.has_news:
+        dispatch.report_later()
+    send([*done.claims, *_claim_waiting(done.waited_for, now)])
     settled = settling.Settled()
     if rest := [reply for reply in batch if reply.step_id not in done.settled]:
         settled = _settle_rest(rest, now, filed=filed)
+        if settled.has_news:
+            dispatch.report_later()
         send(settled.claims)
     settled.applied += len(done.settled)
-    if has_news or settled.has_news:
-        dispatch.report_later()
     return settled
+
+
+def _claim_waiting(agents: set[str], now: datetime | None) -> Sequence[claims.Claim]:
+    """Claim steps of agents that have room again; what fails is left to the next look."""
+    if not agents or _pause.is_on():
+        return ()
+    try:
+        taken = claims.claim_due(agents, me("scheduler"), now)
+    except Exception:
+        # The replies are settled: they must not come again for this.
+        log.exception("waiting_steps_left", extra={"agents": sorted(agents)})
+        return ()
+    if taken.has_news:
+        dispatch.report_later()
+    return taken
 
 
 def _settle_plain(batch: Sequence[Reply], now: datetime | None) -> plain.Plain:

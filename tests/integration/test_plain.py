@@ -8,10 +8,11 @@ from itertools import zip_longest
 from operator import attrgetter, itemgetter
 from random import Random
 from typing import Any
+from unittest.mock import Mock
 from uuid import uuid4
 
 import pytest
-from django.db import transaction
+from django.db import OperationalError, transaction
 from django.test import override_settings
 
 from tests.concurrency.matrix.pausing import Session, meet
@@ -20,13 +21,14 @@ from tests.integration.conftest import NOW, claim, only
 from tests.integration.test_beginning import waits_of
 from tests.integration.test_store_claims import start
 from tests.integration.test_store_settling import Toy, a_fault, a_result
-from workers import registry
+from workers import dispatch, registry, scheduler
 from workers.messages import Reply
 from workers.models import Alert, Flow, Hold, Journal, Process, Sink, Step
 from workers.rows import NewSink
 from workers.store import claims, plain, requests, settling
 from workers.store.claims import Claim
 from workers.submission import submit
+from workers.testing import Wire
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgresql]
 
@@ -367,6 +369,53 @@ def test_what_is_too_large_does_not_come_along(place: str, toy: Toy) -> None:
     assert two.context is None
     context = requests.material([two]).contexts[process.pk]
     assert (context.input if place == "input" else context.results["one"]) == large
+
+
+def test_results_that_are_large_together_do_not_come_along(toy: Toy) -> None:
+    process = toy("toy_diamond")
+    # Each comes along by itself; six of them do not.
+    result = {"signs": Random(7).randbytes(900).hex()}
+    (top,) = claim()
+    Step.objects.filter(process=process, name="left").update(
+        state="skipped", result=None, finished_at=NOW
+    )
+    (right,) = plain.settle([a_result(top, **result)], "s", NOW).claims
+    assert right.context is not None
+    more = Step.objects.get(process=process, name="left")
+    for number in range(4):
+        more.pk, more.name, more.position = None, f"more {number}", 10 + number
+        more.idempotency_key, more.state, more.result = f"more:{number}", "processed", result
+        more.save()
+
+    (bottom,) = plain.settle([a_result(right, **result)], "s", NOW).claims
+
+    assert bottom.context is None
+    assert len(requests.material([bottom]).contexts[process.pk].results) == 6
+
+
+def test_where_those_that_wait_cannot_be_claimed_the_replies_are_settled_all_the_same(
+    toy: Toy, wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Flow.objects.filter(agent="toy.alpha").update(window=1)
+    toy()
+    waiting = toy()
+    (one,) = claim()
+    with monkeypatch.context() as patch:
+        patch.setattr(claims, "claim_due", Mock(side_effect=OperationalError("timeout")))
+
+        assert scheduler.settle([a_result(one)], NOW).applied == 1
+
+        claims.claim_due.assert_called_once()
+    assert [request["step"] for (body,) in _bundles(wire) for request in body["requests"]] == [
+        "two"
+    ]
+    assert only(waiting, "one").state == "pending"
+    scheduler.advance(NOW)
+    assert only(waiting, "one").state == "processing"
+
+
+def _bundles(wire: Wire) -> list[Any]:
+    return [sent.body for sent in wire.of(dispatch.RUN_BUNDLE)]
 
 
 def test_who_is_to_be_told_is_said(toy: Toy) -> None:

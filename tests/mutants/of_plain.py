@@ -73,9 +73,9 @@ MUTANTS = (
     ),
     _plain(
         "large results are read anew",
-        "CASE WHEN NOT bool_or(pg_column_size(e.result) >= 2000) THEN",
-        "CASE WHEN true THEN",
-        "Megabytes are read for each claim.",
+        "NOT bool_or(e.size >= 2000) AND sum",
+        "sum",
+        "An agent is asked without a large result.",
     ),
     Mutant(
         "orders are locked before they are read",

@@ -200,11 +200,14 @@ WITH this AS MATERIALIZED (
         SELECT count(*) FILTER (WHERE e.is_ended) AS ended,
             COALESCE(array_agg(e.name) FILTER (WHERE NOT e.is_settled), '{{}}') AS unsettled,
             bool_and(e.undoes_id IS NULL AND e.state <> 'error') AS is_plain,
-            CASE WHEN NOT bool_or(pg_column_size(e.result) >= 2000) THEN '{{' || string_agg(
-                to_json(e.name)::text || ':' || e.result::text, ',') || '}}' END AS results
+            -- Within the aggregate, too: what is large is not even read.
+            CASE WHEN NOT bool_or(e.size >= 2000) AND sum(e.size) < 8000 THEN '{{' || string_agg(
+                CASE WHEN e.size < 2000 THEN to_json(e.name)::text || ':' || e.result::text END,
+                ',') || '}}' END AS results
         FROM (SELECT r.name::text AS name, r.state, r.undoes_id, n.is_ended,
                 n.is_ended OR r.state IN ({settled}) AS is_settled,
-                COALESCE(o.results[n.place], r.result) AS result
+                COALESCE(o.results[n.place], r.result) AS result,
+                pg_column_size(COALESCE(o.results[n.place], r.result)) AS size
             FROM workers_step r CROSS JOIN LATERAL (
                 SELECT i.place, COALESCE(r.state = 'processing' AND r.claim_id = o.claims[i.place]
                     AND o.results[i.place] <> 'null' AND r.reply IS NULL AND r.deferral IS NULL,
