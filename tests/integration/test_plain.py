@@ -228,9 +228,7 @@ def steady(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_whatever_comes_both_ways_come_to_the_same(
-    seed: int, roomy: None, steady: None, record_property: Any
-) -> None:
+def test_whatever_comes_both_ways_come_to_the_same(seed: int, roomy: None, steady: None) -> None:
     life = _Life(seed)
     met: Counter[str] = Counter()
     for _ in range(20):
@@ -412,6 +410,21 @@ def test_where_those_that_wait_cannot_be_claimed_the_replies_are_settled_all_the
     assert only(waiting, "one").state == "pending"
     scheduler.advance(NOW)
     assert only(waiting, "one").state == "processing"
+
+
+def test_a_relay_is_asked_where_somebody_is_to_be_told(
+    toy: Toy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[bool] = []
+    monkeypatch.setattr(dispatch, "report_later", lambda: asked.append(True))
+    toy()
+    submit("toy_line", subject="Told", input={}, sinks=[NewSink("queue", "a")], now=NOW)
+    first, told = claim()
+
+    scheduler.settle([a_result(first)], NOW)
+    assert asked == []
+    scheduler.settle([a_result(told)], NOW)
+    assert asked == [True]
 
 
 def _bundles(wire: Wire) -> list[Any]:

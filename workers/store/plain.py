@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from workers.conf import sas
@@ -133,11 +134,6 @@ def _read(moved: Sequence[_Moved]) -> Plain:
 
 def _send(replies: Sequence[Reply], worker: str, now: datetime | None) -> sql.Answer:
     moment, params = sql.clock(now)
-    # Agents write to steps without the process lock.
-    as_read = committing.must(
-        "t.state = 'processing' AND t.claim_id = m.claim_id AND t.reply IS NULL"
-        " AND t.started_at IS NOT DISTINCT FROM m.started_at"
-    )
     # Those that are not plain have no result here: their processes are left.
     given = [
         {
@@ -150,18 +146,29 @@ def _send(replies: Sequence[Reply], worker: str, now: datetime | None) -> sql.An
         for place, one in enumerate(replies)
     ]
     return sql.send(
-        STATEMENT.format(
-            moment=moment,
-            input=sql.if_small("r.input"),
-            settled=", ".join(f"'{state}'" for state in sorted(SETTLED_STEP_STATES)),
-            as_read=as_read,
-        ),
+        _statement(moment),
         [
             *params,
             worker[:200],
             sas.dispatch_allowance_seconds,
             sql.encode(given, ["result"]),
         ],
+    )
+
+
+@lru_cache(maxsize=8)
+def _statement(moment: str) -> str:
+    """Return the statement with what stands in its text; to put that in takes 25 µs."""
+    # Agents write to steps without the process lock.
+    as_read = committing.must(
+        "t.state = 'processing' AND t.claim_id = m.claim_id AND t.reply IS NULL"
+        " AND t.started_at IS NOT DISTINCT FROM m.started_at"
+    )
+    return STATEMENT.format(
+        moment=moment,
+        input=sql.if_small("r.input"),
+        settled=", ".join(f"'{state}'" for state in sorted(SETTLED_STEP_STATES)),
+        as_read=as_read,
     )
 
 

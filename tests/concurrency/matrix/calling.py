@@ -94,18 +94,12 @@ def _steer(verb: Callable[..., Any], *words: Any, about_step: bool = True, **mor
     return run
 
 
-def _settle(*names: str, **kind: Any) -> Callable[[Scene], Any]:
+def _settle(
+    *names: str, by: Callable[..., Any] = settling.settle, **kind: Any
+) -> Callable[[Scene], Any]:
     def run(scene: Scene) -> Any:
         found = [scene.reply(name, **kind) for name in (names or ("",))]
-        return settling.settle(found, "scheduler")
-
-    return run
-
-
-def _settle_plain(*names: str) -> Callable[[Scene], Any]:
-    def run(scene: Scene) -> Any:
-        found = [scene.reply(name) for name in (names or ("",))]
-        return plain.settle(found, "scheduler")
+        return by(found, "scheduler")
 
     return run
 
@@ -154,9 +148,14 @@ CALLS: tuple[Call, ...] = (
     ),
     Call("settling.settle", _settle("left", "right"), (scenes.at_work,), "both branches"),
     Call("settling.settle", _settle("right"), (scenes.at_work,), "the other branch"),
-    Call("plain.settle", _settle_plain(), (scenes.at_work, scenes.last)),
-    Call("plain.settle", _settle_plain("left", "right"), (scenes.at_work,), "both branches"),
-    Call("plain.settle", _settle_plain("right"), (scenes.at_work,), "the other branch"),
+    Call("plain.settle", _settle(by=plain.settle), (scenes.at_work, scenes.last)),
+    Call(
+        "plain.settle",
+        _settle("left", "right", by=plain.settle),
+        (scenes.at_work,),
+        "both branches",
+    ),
+    Call("plain.settle", _settle("right", by=plain.settle), (scenes.at_work,), "the other branch"),
     Call("settling.settle", _settle(fault=FAULT), (scenes.at_work,), "a fault"),
     Call("settling.settle", _settle(fault=AWAY), (scenes.at_work,), "unavailable"),
     Call("settling.settle", _settle(fault=REFUSAL), (scenes.at_work,), "a refusal"),
