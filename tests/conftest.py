@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -27,6 +28,13 @@ def named_writes() -> Iterator[None]:
     """Every test fails in which the product writes outside a failpoint."""
     with every_write_is_named():
         yield
+
+
+@pytest.fixture(autouse=True)
+def longest_backoffs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have no backoff be over before a test says so: the shortest of a full jitter is none."""
+    longest = SimpleNamespace(uniform=lambda low, high: high)
+    monkeypatch.setattr("workers.backoff.random", longest)
 
 
 @pytest.fixture

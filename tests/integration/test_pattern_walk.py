@@ -29,12 +29,6 @@ DOOMED = 3
 EXHAUSTED = 3
 
 
-@pytest.fixture(autouse=True)
-def longest_backoffs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have no backoff end within a stage: the shortest of a full jitter is none at all."""
-    monkeypatch.setattr("workers.backoff.random.uniform", lambda low, high: high)
-
-
 def switch(sandbox: Sandbox, **faults: Any) -> None:
     request = urllib.request.Request(
         f"{sandbox.url}/payment/faults", json.dumps(faults).encode(), method="PUT"

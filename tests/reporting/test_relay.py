@@ -193,7 +193,6 @@ def test_a_failed_try_is_made_again_after_a_backoff_and_nothing_is_left_out(
     with frozen_clock() as clock:
         with monkeypatch.context() as patch:
             patch.setitem(reporting.senders, "queue", fails_with(Undelivered("no such queue")))
-            patch.setattr("workers.backoff.random.uniform", lambda low, high: high)
             reporting.report()
         sink = sink_of(process)
         assert (sink.tries, sink.last_error, sink.cursor) == (1, "no such queue", 0)

@@ -26,12 +26,6 @@ from workers.testing import (
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture(autouse=True)
-def longest_backoffs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have every backoff take its longest, so that instants can be compared."""
-    monkeypatch.setattr("workers.backoff.random.uniform", lambda low, high: high)
-
-
 def toy_line() -> Process:
     return submit("toy_line", subject="Toy 1", input={})
 
