@@ -231,10 +231,11 @@ def steady(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_whatever_comes_both_ways_come_to_the_same(seed: int, roomy: None, steady: None) -> None:
     life = _Life(seed)
     met: Counter[str] = Counter()
-    for _ in range(20):
+    for _ in range(25):
         life.submit(WORKFLOWS)
         life.claim()
-        life.disturb()
+        if life.random.random() < 0.6:
+            life.disturb()
         batch = life.replies(faults=0.2)
         by_rows = _outcome(_row_by_row, batch, life.now, is_counted=False)
 
@@ -266,6 +267,22 @@ def test_where_room_is_scarce_both_ways_take_the_same(seed: int) -> None:
         life.under_way += done.claims
         settled += len(batch)
     assert settled
+
+
+@pytest.mark.parametrize("state", ["processing", "error", "compensating"])
+def test_a_step_that_nobody_may_claim_has_none_queue_behind_it(state: str, toy: Toy) -> None:
+    still, process = toy(), toy()
+    found = {one.process_id: one for one in claim()}
+    start(list(found.values()))
+    Step.objects.filter(process=still, name="two").update(state="pending", not_before=NOW)
+    Process.objects.filter(pk=still.pk).update(
+        state=state, paused_at=NOW if state == "processing" else None
+    )
+
+    done = plain.settle([a_result(found[process.pk])], "scheduler", NOW)
+
+    assert [(one.process_id, one.step) for one in done.claims] == [(process.pk, "two")]
+    assert not done.waited_for
 
 
 def test_of_a_process_with_another_reply_nothing_is_settled(toy: Toy) -> None:

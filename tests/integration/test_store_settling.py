@@ -13,7 +13,7 @@ import pytest
 from tests.integration.conftest import NOW, claim, only
 from tests.integration.test_store_claims import start
 from workers.messages import Reply
-from workers.models import Alert, Journal, Process, Step
+from workers.models import Alert, Hold, Journal, Process, Step
 from workers.store import replies, requests, settling
 from workers.store.claims import Claim
 from workers.store.contexts import Context
@@ -219,6 +219,34 @@ def test_ready_steps_queue_behind_those_that_wait_already() -> None:
     # Room for one came free, and a waiting step of another process has it.
     assert len(settled.claims) == 1
     assert settled.claims[0].process_id not in {c.process_id for c in found}
+
+
+@pytest.mark.parametrize(
+    "stand_still",
+    [
+        lambda step: Process.objects.filter(pk=step.process_id).update(paused_at=NOW),
+        lambda step: Process.objects.filter(pk=step.process_id).update(state="error"),
+        lambda step: Process.objects.filter(pk=step.process_id).update(state="compensating"),
+        lambda step: Hold.objects.create(kind="step", name="held", reason="", began_at=NOW),
+    ],
+    ids=["paused", "in error", "undone", "held"],
+)
+def test_ready_steps_queue_behind_none_that_nobody_may_claim(
+    stand_still: Callable[[Step], Any], toy: Toy
+) -> None:
+    """They would wait for the next poll each."""
+    still, process = toy(), toy()
+    claims = {one.process_id: one for one in claim()}
+    start(list(claims.values()))
+    Step.objects.filter(process=still, name="two").update(
+        state="pending", not_before=NOW, name="held"
+    )
+    stand_still(Step.objects.get(process=still, name="held"))
+
+    settled = settling.settle([a_result(claims[process.pk])], "scheduler", NOW)
+
+    assert [(one.process_id, one.step) for one in settled.claims] == [(process.pk, "two")]
+    assert Step.objects.get(process=still, name="held").state == "pending"
 
 
 @pytest.mark.fault("F24")

@@ -20,6 +20,14 @@ MUTANTS = (
         (_SETTLING,),
     ),
     Mutant(
+        "a step that stands still is not due",
+        "workers/store/due.py",
+        " AND p.paused_at IS NULL AND (",
+        " AND (",
+        "Steps of other orders queue behind one that nobody may claim, and wait for a poll each.",
+        (_SETTLING,),
+    ),
+    Mutant(
         "claim check of the start",
         "workers/store/claims.py",
         '"t.state = v.state AND t.claim_id = v.claim_id"',

@@ -14,7 +14,7 @@ from workers.garbage import collected_later
 from workers.locked import LockedProcess
 from workers.rows import StepRow
 from workers.states import StepState
-from workers.store import flow, plans, rows, sql, updating
+from workers.store import due, flow, plans, rows, sql, updating
 from workers.store.committing import durable
 from workers.store.contexts import Context
 
@@ -107,10 +107,11 @@ def claim_due(
             if along is not None:
                 along()
         locked_flow = flow.LockedFlow(agents, now, asked=asked)
-        due = locked_flow.backlogged
-        if not due:
+        if not locked_flow.backlogged:
             return Taken()
-        return claim_due_in_transaction(locked_flow, due, worker, locked_flow.now)
+        return claim_due_in_transaction(
+            locked_flow, locked_flow.backlogged, worker, locked_flow.now
+        )
 
 
 def claim_due_in_transaction(
@@ -151,20 +152,10 @@ def claim_due_in_transaction(
 
 
 def _due(agent: str, limit: int, at: str) -> list[tuple[int, int]]:
-    """Return (step, process) ids of an agent's steps that look claimable; the lock decides.
-
-    The order is that of the index, to the last column: any other has the database read and sort
-    all that wait, however few are taken.
-    """
+    """Return (step, process) ids of an agent's steps that look claimable; the lock decides."""
     return sql.fetch(
-        "SELECT s.id, s.process_id FROM workers_step s"
-        f" JOIN workers_process p ON {sql.looked_up('p.id', 's.process_id')}"
-        " WHERE s.state = 'pending' AND s.agent = %s AND s.not_before <= %s"
-        " AND p.paused_at IS NULL AND (p.state IN ('pending', 'processing')"
-        " OR p.state = 'compensating' AND s.undoes_id IS NOT NULL)"
-        " AND NOT EXISTS (SELECT 1 FROM workers_hold h WHERE h.ended_at IS NULL"
-        " AND h.kind = 'step' AND h.name = s.name)"
-        " ORDER BY s.turn, s.not_before, s.id LIMIT %s " + sql.lock_rows("p", skip_locked=True),
+        f"SELECT s.id, s.process_id FROM {due.steps('%s', '%s')} {due.IN_TURN} LIMIT %s "
+        + sql.lock_rows("p", skip_locked=True),
         [agent, at, limit],
     )
 

@@ -9,7 +9,7 @@ from workers.conf import sas
 from workers.failpoints import around
 from workers.rate import Bucket
 from workers.rows import AlertCall
-from workers.store import alerts, holds, rows, sql
+from workers.store import alerts, due, holds, rows, sql
 
 
 @around("flow.ensure")
@@ -22,14 +22,6 @@ def ensure(windows: Mapping[str, int]) -> None:
             " ON CONFLICT DO NOTHING",
             [agent, window],
         )
-
-
-#: In the order of its index: where the planner takes pending steps for many, EXISTS alone has it
-#: read the table from its beginning, in the hope to meet one soon.
-_IS_BACKLOGGED = (
-    "((SELECT s.id FROM workers_step s WHERE s.state = 'pending' AND s.agent = f.agent"
-    " AND s.not_before <= {at} ORDER BY s.turn LIMIT 1) IS NOT NULL)"
-)
 
 
 #: What was sent to lock the rows of some agents, and then to look at what they have under way.
@@ -91,8 +83,8 @@ class LockedFlow:
             locked, look = asked
             looked = look()
             # What was due may have been claimed before the lock was had.
-            due = {row[0] for row in looked}
-            found = [row for row in locked() if row[0] in due]
+            still = {row[0] for row in looked}
+            found = [row for row in locked() if row[0] in still]
         self._at = sql.instant(found[0][-1]) if found else now
         self._windows = {row[0]: row[1] for row in found}
         self._breakers = {
@@ -227,7 +219,7 @@ def _ask(which: str, given: list[Any], now: datetime | None, if_backlogged: bool
 
 def _lock(which: str, given: list[Any], now: datetime | None, if_backlogged: bool) -> sql.Answer:
     moment, params = sql.clock(now)
-    only = f" AND {_IS_BACKLOGGED.format(at='c.at')}" if if_backlogged else ""
+    only = f" AND {due.is_one('f.agent', 'c.at')}" if if_backlogged else ""
     return sql.send(
         'SELECT f.agent, f."window", f.unavailable_streak, f.opened_at, f.open_until,'
         " f.forced, f.rate_per_second, f.tokens, f.refilled_at, c.at"
@@ -244,7 +236,7 @@ def _look(which: str, given: list[Any], now: datetime | None, if_backlogged: boo
     would miss what the other session has just claimed.
     """
     moment, params = sql.clock(now)
-    is_backlogged = _IS_BACKLOGGED.format(at="c.at")
+    is_backlogged = due.is_one("f.agent", "c.at")
     only = f" AND {is_backlogged}" if if_backlogged else ""
     return sql.send(
         "SELECT f.agent, (SELECT count(*) FROM workers_step s WHERE s.state = 'processing'"
@@ -265,7 +257,7 @@ def seconds_to_next(now: datetime | None = None) -> float | None:
         Bucket(rate, tokens, sql.instant(refilled_at)).refilled(at).seconds_to_next()
         for rate, tokens, refilled_at in sql.fetch(
             "SELECT f.rate_per_second, f.tokens, f.refilled_at FROM workers_flow f"
-            f" WHERE f.rate_per_second IS NOT NULL AND {_IS_BACKLOGGED.format(at='%s')}",
+            f" WHERE f.rate_per_second IS NOT NULL AND {due.is_one('f.agent', '%s')}",
             [sql.instant_text(at)],
         )
     ]

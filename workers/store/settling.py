@@ -177,8 +177,9 @@ def go_on(
         for locked in lockeds:
             decisions.finish(locked, worker)
 
-    # Room that came free goes to the steps that wait for it, and a step that was queued
-    # just now to its agent's room, without waiting for a poll.
+    # Room that came free goes to the steps that wait for it, and a step that decisions moved to
+    # pending to its agent's room, without waiting for a poll.  One that was ready and queued behind
+    # others has its turn when they have theirs.
     waited_for = queued | (set(freed) & locked_flow.backlogged) if claim else set()
     rows.write(lockeds, decide, is_last=not waited_for)
     if waited_for:
