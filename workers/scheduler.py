@@ -13,10 +13,10 @@ from time import monotonic
 
 from django.db import InterfaceError, OperationalError
 
-from workers import bundling, decisions, dispatch, publishing, registry
+from workers import bundling, decisions, departing, dispatch, registry
 from workers.alerts import raise_alert
 from workers.conf import sas
-from workers.exceptions import BrokerRefused, UnknownAgent, UnknownWorkflow
+from workers.exceptions import UnknownAgent, UnknownWorkflow
 from workers.garbage import collected_later
 from workers.identity import me
 from workers.messages import Bundle, Reply, Request, parcels
@@ -65,24 +65,46 @@ class _Pause:
 _pause = _Pause()
 
 
+def settle_all(batches: Sequence[Sequence[Reply]]) -> None:
+    """As ``settle``, for one batch after another: what a batch made ready leaves during the next.
+
+    Most of the time of a settlement is a wait for the database.
+    """
+    if len(batches) == 1:
+        settle(batches[0])
+        return
+    convoy = departing.Convoy(_departed)
+    try:
+        for batch in batches:
+            settle(batch, forward=lambda taken: convoy.send(_loaded(taken)))
+    finally:
+        convoy.wait()
+
+
 def settle(
-    batch: Sequence[Reply], now: datetime | None = None, *, filed: bool = False
+    batch: Sequence[Reply],
+    now: datetime | None = None,
+    *,
+    filed: bool = False,
+    forward: Callable[[Sequence[claims.Claim]], object] | None = None,
 ) -> settling.Settled:
     """Apply replies and send what they made ready.
 
     A reply that cannot be applied, whatever is wrong with it, counts as a failure of its own
-    step and holds up no other.  Raises when the database is away.
+    step and holds up no other.  Raises when the database is away.  ``forward`` sees to the
+    sending instead of ``send``.
     """
+    forward = forward or send
     done = plain.Plain() if filed else _settle_plain(batch, now)
     if done.has_news:
         dispatch.report_later()
-    send([*done.claims, *_claim_waiting(done.waited_for, now)])
+    forward([*done.claims, *_claim_waiting(done.waited_for, now)])
     settled = settling.Settled()
     if rest := [reply for reply in batch if reply.step_id not in done.settled]:
         settled = _settle_rest(rest, now, filed=filed)
         if settled.has_news:
             dispatch.report_later()
-        send(settled.claims)
+        forward(settled.claims)
     settled.applied += len(done.settled)
     return settled
 
@@ -239,52 +261,33 @@ def send(taken: Sequence[claims.Claim]) -> int:
 
     Claims that the broker refused are handed back for a while, without a failure; when it
     took nothing at all, claiming pauses.  Claims that this code cannot serve are handed
-    back for newer code to take.  One agent's trouble is no other agent's.
+    back for newer code to take.
     """
-    handed: list[tuple[str | None, list[claims.Claim]]] = []
-    refused: list[claims.Claim] = []
-    refusing: set[str] = set()
-    material = requests.material(taken)
-    with publishing.batch() as unconfirmed:
-        for group in bundling.groups(taken):
-            for bundle_claims, bundle in _bundles(group, material):
-                if bundle.agent in refusing:
-                    refused += bundle_claims
-                    continue
-                try:
-                    handed.append((dispatch.send_bundle(bundle), bundle_claims))
-                except BrokerRefused as error:
-                    _note_refusal(bundle.agent, str(error))
-                    refused += bundle_claims
-                    refusing.add(bundle.agent)
-    sent = 0
-    for message_id, bundle_claims in handed:
-        if message_id in unconfirmed:
-            _note_refusal(bundle_claims[0].agent, unconfirmed[message_id])
-            refused += bundle_claims
-        else:
-            sent += len(bundle_claims)
-    if sent:
+    return _departed(departing.depart(_loaded(taken)))
+
+
+def _departed(departed: departing.Departed) -> int:
+    if departed.sent:
         _pause.end()
-    elif refused:
+    elif departed.refused:
         _pause.lengthen()
-    if refused:
+    if departed.refused:
         unstarted.hand_back(
-            refused,
+            departed.refused,
             me("scheduler"),
             "the broker did not take the request",
-            delay_seconds=REFUSED_SECONDS if sent else 0,
+            delay_seconds=REFUSED_SECONDS if departed.sent else 0,
         )
-    return sent
+    return departed.sent
 
 
-def _note_refusal(agent: str, reason: str) -> None:
-    log.warning("bundle_refused", extra={"agent": agent, "reason": reason})
+def _loaded(taken: Sequence[claims.Claim]) -> list[departing.Loaded]:
+    """Load claims into bundles."""
+    material = requests.material(taken)
+    return [one for group in bundling.groups(taken) for one in _bundles(group, material)]
 
 
-def _bundles(
-    group: list[claims.Claim], material: requests.Material
-) -> Iterable[tuple[list[claims.Claim], Bundle]]:
+def _bundles(group: list[claims.Claim], material: requests.Material) -> Iterable[departing.Loaded]:
     """Yield the bundles of one agent's claims, each with its claims."""
     name, timeout = group[0].agent, group[0].timeout_seconds
     try:
@@ -298,7 +301,7 @@ def _bundles(
         for parcel in parcels([size for _, _, size in kept]):
             together = kept[parcel]
             bundle = Bundle(name, timeout, tuple(request for _, request, _ in together))
-            yield [claim for claim, _, _ in together], bundle
+            yield bundle, [claim for claim, _, _ in together]
 
 
 def _leave(group: Sequence[claims.Claim], reason: str) -> None:

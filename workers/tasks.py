@@ -87,8 +87,7 @@ def settle_now(*bodies: Any) -> None:
     """Settle the replies of some messages, in batches."""
     limit = int(sas.settle_batch)
     batch = [reply for body in bodies for reply in _replies(body)]
-    for begin in range(0, len(batch), limit):
-        scheduler.settle(batch[begin : begin + limit])
+    scheduler.settle_all([batch[begin : begin + limit] for begin in range(0, len(batch), limit)])
 
 
 @shared_task(name=dispatch.ADVANCE, acks_late=True, ignore_result=True)

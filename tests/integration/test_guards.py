@@ -138,7 +138,7 @@ class TestBundles:
         taken = claims.claim_due({"toy.writer"}, "scheduler", NOW)
         bundles = list(scheduler._bundles(taken, requests.material(taken)))
 
-        assert {len(bundle.requests) for _, bundle in bundles} == {2}
+        assert {len(bundle.requests) for bundle, _ in bundles} == {2}
 
     def test_whoever_has_failed_before_travels_alone(self) -> None:
         for number in range(4):
@@ -148,7 +148,7 @@ class TestBundles:
         taken = claim()
         bundles = list(scheduler._bundles(taken, requests.material(taken)))
 
-        assert [len(bundle.requests) for _, bundle in bundles] == [1] * 4
+        assert [len(bundle.requests) for bundle, _ in bundles] == [1] * 4
 
 
 class TestAgents:

@@ -1,0 +1,186 @@
+"""What one batch of replies made ready leaves while the next is settled."""
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from django.db import OperationalError
+from django.test import override_settings
+
+from tests.integration.conftest import only
+from tests.integration.test_store_claims import start
+from workers import departing, dispatch, scheduler, tasks
+from workers.exceptions import BrokerRefused
+from workers.messages import Bundle, Reply
+from workers.models import Journal, Process, Step
+from workers.store import claims
+from workers.submission import submit
+from workers.testing import Wire
+
+pytestmark = pytest.mark.django_db
+
+AGENTS = {"toy.alpha", "toy.beta", "toy.gamma", "toy.mailer"}
+
+
+@pytest.fixture(autouse=True)
+def no_pause() -> None:
+    scheduler._pause.end()
+
+
+def answered(count: int) -> tuple[list[Process], list[Reply]]:
+    """Return processes whose first step was called, and the answers that nobody settled yet."""
+    processes = [submit("toy_line", subject=f"Toy {n}", input={}) for n in range(count)]
+    taken = claims.claim_due(AGENTS, "scheduler")
+    start(taken)
+    return processes, [Reply(one.step_id, one.claim_id, one.attempt, result={}) for one in taken]
+
+
+def claimed(wire: Wire) -> list[int]:
+    """Return the steps on the wire, in the order in which they were sent."""
+    return [
+        request["step_id"] for sent in wire.of(dispatch.RUN_BUNDLE) for request in sent.requests
+    ]
+
+
+def second_of(processes: Sequence[Process]) -> list[int]:
+    return [only(process, "two").pk for process in processes]
+
+
+def bundles(*names: str) -> list[departing.Loaded]:
+    return [(Bundle(name, 30, ()), []) for name in names]
+
+
+def test_replies_of_several_batches_all_leave_in_the_order_of_their_batches(wire: Wire) -> None:
+    processes, given = answered(5)
+    bodies = [dispatch.replies_to_wire([one]) for one in given]
+
+    with override_settings(SAS_SETTLE_BATCH=2):
+        tasks.settle_now(*bodies)
+
+    assert claimed(wire) == second_of(processes)
+    assert set(Step.objects.filter(name="two").values_list("state", flat=True)) == {"processing"}
+    wire.run_until_idle()
+    assert set(Process.objects.values_list("state", flat=True)) == {"processed"}
+
+
+def test_the_next_batch_is_settled_while_the_first_one_s_claims_are_under_way(
+    wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    processes, given = answered(2)
+    is_settling = threading.Event()
+    seen: list[bool] = []
+    real = scheduler.settle
+
+    def settle(batch: Sequence[Reply], **options: Any) -> Any:
+        if batch[0] is given[1]:
+            is_settling.set()
+        return real(batch, **options)
+
+    def send(*message: Any, **options: Any) -> None:
+        seen.append(is_settling.wait(20))
+        wire.take(*message, **options)
+
+    monkeypatch.setattr(scheduler, "settle", settle)
+    monkeypatch.setattr(dispatch, "_send", send)
+
+    scheduler.settle_all([given[:1], given[1:]])
+
+    assert seen == [True, True]
+    assert claimed(wire) == second_of(processes)
+
+
+def test_one_batch_alone_leaves_from_where_it_was_settled(
+    wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, given = answered(2)
+    threads: list[threading.Thread] = []
+
+    def send(*message: Any, **options: Any) -> None:
+        threads.append(threading.current_thread())
+
+    monkeypatch.setattr(dispatch, "_send", send)
+
+    scheduler.settle_all([given])
+
+    assert set(threads) == {threading.current_thread()}
+
+
+def test_what_the_broker_refuses_of_a_batch_is_handed_back(wire: Wire) -> None:
+    processes, given = answered(3)
+    wire.is_down = True
+
+    scheduler.settle_all([given[:2], given[2:]])
+
+    rows = [only(process, "two") for process in processes]
+    assert [(row.state, row.failure_count, row.lost_count) for row in rows] == [
+        ("pending", 0, 0)
+    ] * 3
+    assert Journal.objects.filter(event="handed_back").count() == 3
+    assert scheduler._pause.is_on()
+
+
+def test_where_the_database_goes_away_the_batches_before_have_left(
+    wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    processes, given = answered(2)
+    real = scheduler.settle
+
+    def settle(batch: Sequence[Reply], **options: Any) -> Any:
+        if batch[0] is given[1]:
+            raise OperationalError("server closed the connection")
+        return real(batch, **options)
+
+    monkeypatch.setattr(scheduler, "settle", settle)
+
+    with pytest.raises(OperationalError):
+        scheduler.settle_all([given[:1], given[1:]])
+
+    assert claimed(wire) == second_of(processes[:1])
+    assert only(processes[1], "one").state == "processing"
+
+
+def lots(monkeypatch: pytest.MonkeyPatch, became: Callable[[str], departing.Departed]) -> None:
+    monkeypatch.setattr(departing, "depart", lambda some: became(some[0][0].agent))
+
+
+def test_it_is_told_of_each_lot_by_whoever_sends_before_the_next_leaves(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    events: list[tuple[str, object]] = []
+    me = threading.current_thread()
+
+    def became(agent: str) -> departing.Departed:
+        events.append((agent, threading.current_thread() is me))
+        return departing.Departed(len(events))
+
+    lots(monkeypatch, became)
+    convoy = departing.Convoy(
+        lambda departed: events.append((f"told {departed.sent}", threading.current_thread() is me))
+    )
+
+    convoy.send(bundles("first"))
+    convoy.send([])
+    convoy.send(bundles("second"))
+    convoy.wait()
+    convoy.wait()
+
+    assert events == [("first", False), ("told 1", True), ("second", False), ("told 3", True)]
+
+
+def test_what_goes_wrong_under_way_is_raised_once_where_it_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def became(agent: str) -> departing.Departed:
+        raise BrokerRefused(f"{agent} is unheard of")
+
+    lots(monkeypatch, became)
+    told: list[departing.Departed] = []
+    convoy = departing.Convoy(told.append)
+    convoy.send(bundles("first"))
+
+    with pytest.raises(BrokerRefused, match="first is unheard of"):
+        convoy.wait()
+
+    convoy.wait()
+    assert told == []

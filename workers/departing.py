@@ -1,0 +1,87 @@
+"""Bundles on their way to their agents, while whoever sends them goes on."""
+
+import logging
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cache
+
+from workers import dispatch, publishing
+from workers.exceptions import BrokerRefused
+from workers.messages import Bundle
+from workers.store.claims import Claim
+
+log = logging.getLogger(__name__)
+
+#: A bundle, and the claims that it carries.
+Loaded = tuple[Bundle, Sequence[Claim]]
+
+
+@dataclass(slots=True)
+class Departed:
+    """What became of bundles: how many claims the broker took, and those that it did not."""
+
+    sent: int = 0
+    refused: list[Claim] = field(default_factory=list)
+
+
+def depart(bundles: Sequence[Loaded]) -> Departed:
+    """Send bundles and wait for the broker's confirms of all.
+
+    Asks the database nothing.  One agent's trouble is no other agent's.
+    """
+    departed = Departed()
+    handed: list[tuple[str | None, Sequence[Claim]]] = []
+    refusing: set[str] = set()
+    with publishing.batch() as unconfirmed:
+        for bundle, claims in bundles:
+            if bundle.agent in refusing:
+                departed.refused += claims
+                continue
+            try:
+                handed.append((dispatch.send_bundle(bundle), claims))
+            except BrokerRefused as error:
+                _note_refusal(bundle.agent, str(error))
+                departed.refused += claims
+                refusing.add(bundle.agent)
+    for message_id, claims in handed:
+        if message_id in unconfirmed:
+            _note_refusal(claims[0].agent, unconfirmed[message_id])
+            departed.refused += claims
+        else:
+            departed.sent += len(claims)
+    return departed
+
+
+def _note_refusal(agent: str, reason: str) -> None:
+    log.warning("bundle_refused", extra={"agent": agent, "reason": reason})
+
+
+class Convoy:
+    """Bundles that leave from a thread, one lot after the other.
+
+    What became of a lot is told in the thread that sends, before the next one leaves; of the
+    last one ``wait`` does so.
+    """
+
+    def __init__(self, tell: Callable[[Departed], object]) -> None:
+        self._tell = tell
+        self._under_way: Future[Departed] | None = None
+
+    def send(self, bundles: Sequence[Loaded]) -> None:
+        if bundles:
+            self.wait()
+            self._under_way = _sender(os.getpid()).submit(depart, bundles)
+
+    def wait(self) -> None:
+        """Wait until what is under way has departed, and tell of it."""
+        under_way, self._under_way = self._under_way, None
+        if under_way is not None:
+            self._tell(under_way.result())
+
+
+@cache
+def _sender(pid: int) -> ThreadPoolExecutor:
+    """Return the thread of this process: a forked one has its parent's object and no thread."""
+    return ThreadPoolExecutor(1, thread_name_prefix="sender")
