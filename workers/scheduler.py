@@ -29,6 +29,7 @@ from workers.store import (
     replies,
     requests,
     settling,
+    taking,
     unstarted,
 )
 
@@ -114,7 +115,7 @@ def _claim_waiting(agents: set[str], now: datetime | None) -> Sequence[claims.Cl
     if not agents or _pause.is_on():
         return ()
     try:
-        taken = claims.claim_due(agents, me("scheduler"), now)
+        taken = taking.claim_due(agents, me("scheduler"), now)
     except Exception:
         # The replies are settled: they must not come again for this.
         log.exception("waiting_steps_left", extra={"agents": sorted(agents)})
@@ -192,7 +193,7 @@ def _look_and_claim(
     if _pause.is_on():
         return finding.look(now), claims.Taken()
     looks: list[Callable[[], finding.Look]] = []
-    taken = claims.claim_due(
+    taken = taking.claim_due(
         agents, worker, now, along=lambda: looks.append(finding.send_look(now))
     )
     # The last one, where the claim was made again.
@@ -247,7 +248,7 @@ def _claim(agents: set[str], worker: str, now: datetime | None) -> tuple[int, bo
     for _ in range(MOST_BATCHES):
         if _pause.is_on():
             break
-        taken = claims.claim_due(agents, worker, now)
+        taken = taking.claim_due(agents, worker, now)
         sent += send(taken)
         has_news = has_news or taken.has_news
         if not taken.is_to_go_on:

@@ -140,6 +140,7 @@ SCENARIOS = [
             "surrender.surrender",
             "dispatch.hint",
             "claims.claim_due",
+            "taking.claim_due",
         ),
     ),
     Scenario(

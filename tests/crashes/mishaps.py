@@ -233,6 +233,7 @@ SCENARIOS = [
             "answering.report_progress",
             "expiry.escalate",
             "claims.claim_due",
+            "taking.claim_due",
         ),
     ),
 ]

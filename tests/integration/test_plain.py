@@ -2,10 +2,9 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
-from itertools import zip_longest
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from random import Random
 from typing import Any
 from unittest.mock import Mock
@@ -17,37 +16,28 @@ from django.test import override_settings
 
 from tests.concurrency.matrix.pausing import Session, meet
 from tests.concurrency.test_lock_order import unlocked, waiting_for
+from tests.integration.both_ways import (
+    WORKFLOWS,
+    Life,
+    Outcome,
+    are_the_same,
+    outcome,
+    rows_now,
+)
 from tests.integration.conftest import NOW, claim, only
 from tests.integration.test_beginning import waits_of
 from tests.integration.test_store_claims import start
 from tests.integration.test_store_settling import Toy, a_fault, a_result
-from workers import dispatch, registry, scheduler
+from workers import dispatch, scheduler
 from workers.messages import Reply
-from workers.models import Alert, Flow, Hold, Journal, Process, Sink, Step
+from workers.models import Flow, Hold, Journal, Process, Sink, Step
 from workers.rows import NewSink
-from workers.store import claims, plain, requests, settling
+from workers.store import plain, requests, settling, taking
 from workers.store.claims import Claim
 from workers.submission import submit
 from workers.testing import Wire
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgresql]
-
-WORKFLOWS = (
-    "toy_line",
-    "toy_diamond",
-    "toy_undoable",
-    "toy_optional",
-    "toy_conditional",
-    "toy_parallel",
-    "toy_fallback_undo",
-    "toy_asking",
-    "toy_delayed",
-    "toy_answered",
-    "toy_narrow",
-)
-
-
-OTHERS = (Process, Flow, Sink)
 
 
 @pytest.fixture(autouse=True)
@@ -61,9 +51,6 @@ def roomy() -> None:
     Flow.objects.update(window=1000)
 
 
-Row = dict[str, Any]
-#: What a way of settling some replies came to: its claims, and all rows.
-Outcome = tuple[list[Row], list[Row]]
 Way = Callable[[Sequence[Reply], datetime], list[Claim]]
 
 
@@ -75,150 +62,13 @@ def _plain_first(batch: Sequence[Reply], now: datetime) -> list[Claim]:
     done = plain.settle(batch, "scheduler", now)
     found = list(done.claims)
     if done.waited_for:
-        found += claims.claim_due(done.waited_for, "scheduler", now)
+        found += taking.claim_due(done.waited_for, "scheduler", now)
     rest = [reply for reply in batch if reply.step_id not in done.settled]
     return found + (settling.settle(rest, "scheduler", now).claims if rest else [])
 
 
-def _rows() -> list[Row]:
-    """Return all rows; of a claim whether it is there, of the journal its order in a process.
-
-    Steps by their names: undo steps that are made twice have other numbers.
-    """
-    steps = list(Step.objects.order_by("process_id", "position").values())
-    names: dict[int | None, Any] = {
-        step["id"]: (step["process_id"], step["name"]) for step in steps
-    }
-    for step in steps:
-        step["claim_id"] = step["claim_id"] is not None
-        step["undoes_id"] = names.get(step["undoes_id"])
-        del step["id"]
-    told = Journal.objects.order_by("process_id", "pk").values()
-    journal = [{name: row[name] for name in row if name != "id"} for row in told]
-    for row in journal:
-        row["step_id"] = names.get(row["step_id"])
-        row["detail"].pop("claim", None)
-        for name in ("claimed_at", "started_at", "complete_by"):
-            if name in row["detail"]:
-                row["detail"][name] = datetime.fromisoformat(row["detail"][name])
-    tables = [steps, journal, *(model.objects.order_by("pk").values() for model in OTHERS)]
-    alerts = Alert.objects.order_by("cause").values("cause", "code", "message", "times")
-    return [row for table in [*tables, alerts] for row in table]
-
-
-def _said(taken: Sequence[Claim], *, is_counted: bool) -> list[Row]:
-    """Return what claims say, their steps' rows, and what their requests are built from."""
-    held = dict(Step.objects.values_list("pk", "claim_id"))
-    material = requests.material(taken).contexts
-    anew = requests.material([replace(one, owner=None, context=None) for one in taken]).contexts
-    assert repr(sorted(material.items())) == repr(sorted(anew.items()))
-    assert all(held[one.step_id] == one.claim_id for one in taken)
-    left_out = {"claim_id", "step_id", "undoes_id", "owner", "context"} | (
-        set() if is_counted else {"in_flight"}
-    )
-    said = [
-        {one.name: getattr(claim, one.name) for one in fields(claim) if one.name not in left_out}
-        for claim in taken
-    ]
-    return sorted(said, key=itemgetter("process_id", "step"))
-
-
 def _outcome(way: Way, batch: Sequence[Reply], now: datetime, *, is_counted: bool) -> Outcome:
-    """Return what a way comes to, and take it back."""
-    with transaction.atomic():
-        taken = way(batch, now)
-        found = (_said(taken, is_counted=is_counted), _rows())
-        transaction.set_rollback(True)
-    return found
-
-
-def _are_the_same(one: Outcome, other: Outcome) -> None:
-    """Say where two outcomes differ, for all of them is too much to read."""
-    for some, others in zip(one, other, strict=True):
-        assert [
-            {name: (row.get(name), beside.get(name)) for name in {**row, **beside}}
-            for row, beside in zip_longest(some, others, fillvalue={})
-            if row != beside
-        ][:2] == []
-
-
-def _all_due(now: datetime) -> list[Claim]:
-    return claims.claim_due({one.name for one in registry.agents()}, "scheduler", now)
-
-
-class _Life:
-    """Processes that go on at random, and now and then something out of the ordinary."""
-
-    def __init__(self, seed: int) -> None:
-        self.random = Random(seed)
-        self.now = NOW
-        self.under_way: list[Claim] = []
-
-    def submit(self, workflows: Sequence[str]) -> None:
-        number = Process.objects.count()
-        sinks = [NewSink("queue", "replies.a.b")] if self.random.random() < 0.3 else []
-        given = {"n": number, "maybe": bool(number % 2), "day": self.now.isoformat()}
-        submit(
-            self.random.choice(workflows),
-            subject=f"Toy {number}",
-            input=given,
-            sinks=sinks,
-            now=self.now,
-        )
-
-    def claim(self) -> None:
-        self.now += timedelta(seconds=self.random.choice([1, 70, 4000]))
-        self.under_way += _all_due(self.now)
-
-    def replies(self, faults: float) -> list[Reply]:
-        """Return replies of some claims, mostly of started ones that went well."""
-        self.random.shuffle(self.under_way)
-        count = self.random.randint(1, max(1, len(self.under_way)))
-        some, self.under_way = self.under_way[:count], self.under_way[count:]
-        start(some, self.now)
-        found = [self._reply(one, faults) for one in some]
-        if found and self.random.random() < 0.1 * bool(faults):
-            found.append(found[0])
-        return found
-
-    def _reply(self, one: Claim, faults: float) -> Reply:
-        chance = self.random.random() / faults if faults else 1
-        if chance < 0.5:
-            return a_fault(one, self.random.choice(["transient", "permanent", "unavailable"]))
-        if chance < 0.7:
-            return replace(a_result(one), claim_id=uuid4())
-        if chance < 0.9:
-            deferral = {"seconds": 60, "question": "", "permission": "", "is_asked_once": False}
-            return Reply(one.step_id, one.claim_id, one.attempt, deferral=deferral)
-        size = self.random.choice([1, 3000])
-        return a_result(one, size=size, text="x" * size, by=one.agent)
-
-    def disturb(self) -> None:
-        """Do what makes rows anything but plain, or what undoes it."""
-        some = Process.objects.order_by("pk")[self.random.randrange(Process.objects.count())]
-        match self.random.randrange(10):
-            case 0:
-                Process.objects.filter(pk=some.pk).update(paused_at=self.now)
-            case 1:
-                Process.objects.update(paused_at=None)
-            case 2:
-                Hold.objects.get_or_create(
-                    kind="agent", name="toy.beta", defaults={"reason": "", "began_at": self.now}
-                )
-            case 3:
-                Hold.objects.all().delete()
-            case 4:
-                Flow.objects.filter(agent="toy.beta").update(unavailable_streak=3)
-            case 5:
-                Flow.objects.filter(agent="toy.alpha").update(rate_per_second=0.5, tokens=1)
-            case 6:
-                Flow.objects.update(unavailable_streak=0, rate_per_second=None, forced=None)
-            case 7:
-                Flow.objects.filter(agent="toy.gamma").update(forced="open")
-            case 8:
-                Step.objects.filter(state="processing", process=some).update(reply={"v": 1})
-            case 9:
-                Process.objects.filter(pk=some.pk).update(needs_decision=True)
+    return outcome(lambda: way(batch, now), is_counted=is_counted)
 
 
 @pytest.fixture
@@ -229,7 +79,7 @@ def steady(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("seed", range(12))
 def test_whatever_comes_both_ways_come_to_the_same(seed: int, roomy: None, steady: None) -> None:
-    life = _Life(seed)
+    life = Life(seed)
     met: Counter[str] = Counter()
     for _ in range(25):
         life.submit(WORKFLOWS)
@@ -239,7 +89,7 @@ def test_whatever_comes_both_ways_come_to_the_same(seed: int, roomy: None, stead
         batch = life.replies(faults=0.2)
         by_rows = _outcome(_row_by_row, batch, life.now, is_counted=False)
 
-        _are_the_same(_outcome(_plain_first, batch, life.now, is_counted=False), by_rows)
+        are_the_same(_outcome(_plain_first, batch, life.now, is_counted=False), by_rows)
 
         met["plain"] += len(plain.settle(batch, "scheduler", life.now).settled)
         met["all"] += len(batch)
@@ -250,7 +100,7 @@ def test_whatever_comes_both_ways_come_to_the_same(seed: int, roomy: None, stead
 
 @pytest.mark.parametrize("seed", range(8))
 def test_where_room_is_scarce_both_ways_take_the_same(seed: int) -> None:
-    life = _Life(seed)
+    life = Life(seed)
     settled = 0
     for _ in range(15):
         for _ in range(life.random.randint(1, 4)):
@@ -260,7 +110,7 @@ def test_where_room_is_scarce_both_ways_take_the_same(seed: int) -> None:
         batch = life.replies(faults=0)
         by_rows = _outcome(_row_by_row, batch, life.now, is_counted=True)
 
-        _are_the_same(_outcome(_plain_first, batch, life.now, is_counted=True), by_rows)
+        are_the_same(_outcome(_plain_first, batch, life.now, is_counted=True), by_rows)
 
         done = plain.settle(batch, "scheduler", life.now)
         assert done.settled == {reply.step_id for reply in batch}
@@ -291,7 +141,7 @@ def test_of_a_process_with_another_reply_nothing_is_settled(toy: Toy) -> None:
     a, b, other, _ = sorted(claim(), key=lambda one: (one.process_id, one.step))
     start([a, b, other])
     for beside in (a_fault(b, "transient"), replace(a_result(b), claim_id=uuid4()), a_result(a)):
-        before = _rows()
+        before = rows_now()
 
         with transaction.atomic():
             done = plain.settle([a_result(a), beside, a_result(other)], "scheduler", NOW)
@@ -300,7 +150,7 @@ def test_of_a_process_with_another_reply_nothing_is_settled(toy: Toy) -> None:
             assert Step.objects.filter(process_id=a.process_id, state="processing").count() == 2
             transaction.set_rollback(True)
 
-        assert _rows() == before
+        assert rows_now() == before
 
 
 @pytest.mark.parametrize(
@@ -341,11 +191,11 @@ def test_what_is_not_plain_is_left_as_it_was(change: Callable[[Claim], Any], toy
     (one,) = claim()
     start([one])
     change(one)
-    before = _rows()
+    before = rows_now()
 
     assert plain.settle([a_result(one)], "scheduler", NOW) == plain.Plain()
 
-    assert _rows() == before
+    assert rows_now() == before
 
 
 def test_answers_of_a_service_that_was_not_always_reached_are_left_in_their_order(
@@ -416,11 +266,11 @@ def test_where_those_that_wait_cannot_be_claimed_the_replies_are_settled_all_the
     waiting = toy()
     (one,) = claim()
     with monkeypatch.context() as patch:
-        patch.setattr(claims, "claim_due", Mock(side_effect=OperationalError("timeout")))
+        patch.setattr(taking, "claim_due", Mock(side_effect=OperationalError("timeout")))
 
         assert scheduler.settle([a_result(one)], NOW).applied == 1
 
-        claims.claim_due.assert_called_once()
+        taking.claim_due.assert_called_once()
     assert [request["step"] for (body,) in _bundles(wire) for request in body["requests"]] == [
         "two"
     ]

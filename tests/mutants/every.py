@@ -1,12 +1,13 @@
 """All mutants."""
 
-from tests.mutants import of_agents, of_claims, of_decisions, of_plain, of_statements
+from tests.mutants import of_agents, of_claims, of_decisions, of_plain, of_statements, of_taking
 from tests.mutants.mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
     *of_claims.MUTANTS,
     *of_statements.MUTANTS,
     *of_plain.MUTANTS,
+    *of_taking.MUTANTS,
     *of_decisions.MUTANTS,
     *of_agents.MUTANTS,
 )

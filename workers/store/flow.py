@@ -41,6 +41,23 @@ def lock_foreseen(step_ids: Sequence[int], now: datetime | None) -> None:
     _lock(_of_siblings(), [sql.id_list(step_ids)] * 2, now, False)
 
 
+#: The agents whose rows ``lock_backlogged`` locked, for a statement behind it (PostgreSQL).
+LOCKED = "ARRAY(SELECT jsonb_array_elements_text(current_setting('workers.locked')::jsonb))"
+
+
+def lock_backlogged(agents: set[str], now: datetime | None) -> None:
+    """Send the lock of the rows of agents for which a step is due, and read nothing.
+
+    Which those are stays in the database, until the transaction ends: to a statement behind it,
+    which must not touch an agent whose row is not locked, others may look as due.
+    """
+    sql.send(
+        "SELECT set_config('workers.locked', COALESCE(jsonb_agg(l.agent), '[]')::text, true)"
+        f" FROM ({_lock_of(sql.among('f.agent'), 'f.agent', now, True)}) l",
+        [*sql.clock(now)[1], sql.id_list(sorted(agents))],
+    )
+
+
 def _of_siblings() -> str:
     wanted = (
         f"SELECT t.agent FROM {rows.siblings()} WHERE t.state = 'waiting' OR {sql.among('t.id')}"
@@ -218,14 +235,24 @@ def _ask(which: str, given: list[Any], now: datetime | None, if_backlogged: bool
 
 
 def _lock(which: str, given: list[Any], now: datetime | None, if_backlogged: bool) -> sql.Answer:
-    moment, params = sql.clock(now)
-    only = f" AND {due.is_one('f.agent', 'c.at')}" if if_backlogged else ""
     return sql.send(
-        'SELECT f.agent, f."window", f.unavailable_streak, f.opened_at, f.open_until,'
-        " f.forced, f.rate_per_second, f.tokens, f.refilled_at, c.at"
-        f" FROM (SELECT {moment} AS at) c CROSS JOIN workers_flow f"
-        f" WHERE {which}{only} ORDER BY f.agent " + sql.lock_rows("f"),
-        [*params, *given],
+        _lock_of(
+            which,
+            'f.agent, f."window", f.unavailable_streak, f.opened_at, f.open_until,'
+            " f.forced, f.rate_per_second, f.tokens, f.refilled_at, c.at",
+            now,
+            if_backlogged,
+        ),
+        [*sql.clock(now)[1], *given],
+    )
+
+
+def _lock_of(which: str, columns: str, now: datetime | None, if_backlogged: bool) -> str:
+    only = f" AND {due.is_one('f.agent', 'c.at')}" if if_backlogged else ""
+    return (
+        f"SELECT {columns}"
+        f" FROM (SELECT {sql.clock(now)[0]} AS at) c CROSS JOIN workers_flow f"
+        f" WHERE {which}{only} ORDER BY f.agent " + sql.lock_rows("f")
     )
 
 

@@ -9,13 +9,12 @@ anything else is to be decided: that one is left as it was.  A test holds the tw
 For PostgreSQL alone, with plans that are kept: to plan the statement takes longer than it saves.
 """
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from workers.conf import sas
 from workers.garbage import collected_later
@@ -24,7 +23,7 @@ from workers.states import SETTLED_STEP_STATES
 from workers.store import committing, due, flow, plans, rows, sql
 from workers.store.claims import Claim
 from workers.store.committing import durable
-from workers.store.contexts import Context
+from workers.store.made import RESULTS, Made
 
 
 @dataclass(slots=True)
@@ -55,7 +54,7 @@ def settle(replies: Sequence[Reply], worker: str, now: datetime | None = None) -
         rows.lock_owners(ids)
         flow.lock_foreseen(ids, now)
         answer = _send(replies, worker, now)
-    return _read([_Moved._make(row) for row in answer()])
+    return _read([_Moved._make((*row[:5], Made._make(row[5:]))) for row in answer()])
 
 
 def _is_plain(reply: Reply) -> bool:
@@ -70,64 +69,27 @@ def is_quicker() -> bool:
 class _Moved(NamedTuple):
     """A step that was moved, in the columns of the statement's answer."""
 
-    id: int
-    process_id: int
-    agent: str
     is_ended: bool
     is_claimed: bool
     #: Its end makes room for steps that wait.
     is_waited_for: bool
     is_told: bool
-    #: Of its agent: what was under way before the new claims, and its window.
-    in_flight: int
+    #: Of its agent.
     window: int
-    claim_id: Any
-    attempt: int
-    name: str
-    timeout_seconds: int
-    key: str
-    failure_count: int
-    workflow: str
-    version: int
-    subject: str
-    #: JSON texts: the process's input, and by step the results; None: too large to come along.
-    input: str
-    results: str | None
-
-    @property
-    def context(self) -> Context | None:
-        """Return what a request is built from; None where that is to be read."""
-        if self.input == sql.LARGE or self.results is None:
-            return None
-        given, results = json.loads(self.input), json.loads(self.results)
-        return Context(self.workflow, self.version, self.subject, given, results)
-
-    def claim(self, in_flight: int) -> Claim:
-        return Claim(
-            step_id=self.id,
-            process_id=self.process_id,
-            claim_id=self.claim_id,
-            attempt=self.attempt,
-            step=self.name,
-            agent=self.agent,
-            timeout_seconds=self.timeout_seconds,
-            key=self.key,
-            failure_count=self.failure_count,
-            in_flight=in_flight,
-            context=self.context,
-        )
+    made: Made
 
 
 def _read(moved: Sequence[_Moved]) -> Plain:
-    taken = Counter(one.agent for one in moved if one.is_claimed)
+    claimed = [one.made for one in moved if one.is_claimed]
+    taken = Counter(made.agent for made in claimed)
     return Plain(
-        settled={one.id for one in moved if one.is_ended},
-        claims=[one.claim(one.in_flight + taken[one.agent]) for one in moved if one.is_claimed],
+        settled={one.made.id for one in moved if one.is_ended},
+        claims=[made.claim(made.in_flight + taken[made.agent]) for made in claimed],
         has_news=any(one.is_told for one in moved),
         waited_for={
-            one.agent
+            one.made.agent
             for one in moved
-            if one.is_waited_for and one.in_flight + taken[one.agent] < one.window
+            if one.is_waited_for and one.made.in_flight + taken[one.made.agent] < one.window
         },
     )
 
@@ -167,6 +129,7 @@ def _statement(moment: str, is_backlogged: str) -> str:
     return STATEMENT.format(
         moment=moment,
         input=sql.if_small("r.input"),
+        results=RESULTS,
         settled=", ".join(f"'{state}'" for state in sorted(SETTLED_STEP_STATES)),
         as_read=as_read,
         is_backlogged=is_backlogged,
@@ -208,10 +171,7 @@ WITH this AS MATERIALIZED (
         SELECT count(*) FILTER (WHERE e.is_ended) AS ended,
             COALESCE(array_agg(e.name) FILTER (WHERE NOT e.is_settled), '{{}}') AS unsettled,
             bool_and(e.undoes_id IS NULL AND e.state <> 'error') AS is_plain,
-            -- Within the aggregate, too: what is large is not even read.
-            CASE WHEN NOT bool_or(e.size >= 2000) AND sum(e.size) < 8000 THEN '{{' || string_agg(
-                CASE WHEN e.size < 2000 THEN to_json(e.name)::text || ':' || e.result::text END,
-                ',') || '}}' END AS results
+            {results} AS results
         FROM (SELECT r.name::text AS name, r.state, r.undoes_id, n.is_ended,
                 n.is_ended OR r.state IN ({settled}) AS is_settled,
                 COALESCE(o.results[n.place], r.result) AS result,
@@ -303,10 +263,9 @@ WITH this AS MATERIALIZED (
         WHERE m.is_last AND m.is_over
     ) e ORDER BY m.process_id, e.kind, m.place, m.position
 )
-SELECT m.id, m.process_id, m.agent, m.is_ended, m.is_claimed,
-    m.is_ended AND m.is_backlogged, m.is_told,
-    m.left_in_flight, m."window", m.new_claim, m.attempt + 1, m.name, m.timeout_seconds,
-    m.idempotency_key, m.failure_count, m.workflow, m.version, m.subject,
+SELECT m.is_ended, m.is_claimed, m.is_ended AND m.is_backlogged, m.is_told, m."window",
+    m.id, m.process_id, m.agent, m.left_in_flight, m.new_claim, m.attempt + 1, m.name,
+    m.timeout_seconds, m.idempotency_key, m.failure_count, m.workflow, m.version, m.subject,
     CASE WHEN m.is_claimed THEN m.given END, CASE WHEN m.is_claimed THEN m.results END
 FROM moved m
 """

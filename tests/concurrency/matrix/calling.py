@@ -29,6 +29,7 @@ from workers.store import (
     sinks,
     steering,
     surrender,
+    taking,
     unstarted,
     webhooks,
 )
@@ -135,6 +136,7 @@ CALLS: tuple[Call, ...] = (
         lambda s: claims.claim_due(AGENTS, "scheduler"),
         (scenes.submitted, scenes.rated),
     ),
+    Call("taking.claim_due", lambda s: taking.claim_due(AGENTS, "scheduler"), (scenes.submitted,)),
     Call(
         "unstarted.hand_back",
         lambda s: unstarted.hand_back([s.claim()], "scheduler", "refused"),
