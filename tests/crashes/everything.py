@@ -15,10 +15,12 @@ SCENARIOS: list[Scenario] = [
     *ending.SCENARIOS,
 ]
 
-#: A database settles what is plain by one of them or by the other.
-EITHER = {"settling.settle", "plain.settle"}
+#: A database does what is plain by one of a pair or by the other.
+EITHER = ({"settling.settle", "plain.settle"}, {"claims.claim_due", "taking.claim_due"})
 
 #: Point without its stop -> why nothing is killed there.
 EXCUSED: dict[str, str] = (
-    {} if connection.vendor == "postgresql" else {"plain.settle": "PostgreSQL's alone"}
+    {}
+    if connection.vendor == "postgresql"
+    else dict.fromkeys(("plain.settle", "taking.claim_due"), "PostgreSQL's alone")
 )

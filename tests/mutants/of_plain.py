@@ -71,11 +71,14 @@ MUTANTS = (
         " AND",
         "An order that came later is served first.",
     ),
-    _plain(
+    Mutant(
         "large results are read anew",
-        "NOT bool_or(e.size >= 2000) AND sum",
-        "sum",
+        "workers/store/made.py",
+        "COALESCE(max(e.size), 0) < 2000 AND ",
+        "",
         "An agent is asked without a large result.",
+        _TESTS,
+        on=POSTGRESQL,
     ),
     Mutant(
         "orders are locked before they are read",
