@@ -1,7 +1,8 @@
 """A task takes its waiting siblings from its own queue, so that batches grow under load.
 
 At idle there are none and nothing is waited for.  Works on every transport, because it is
-a plain get on the queue that the task itself came from.
+a plain get on the queue that the task itself came from.  A broker that speaks AMQP says with the
+first message how many there are behind it, and is asked for those all at once.
 """
 
 import logging
@@ -10,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from amqp import Channel, spec
 from celery import current_app
 from kombu import Connection, Message
 
@@ -45,6 +47,9 @@ class _Channel:
 
 _channel = _Channel()
 
+#: What a broker says with a message that was asked for.  Source: AMQP 0-9-1, basic.get-ok.
+_FACTS = ("delivery_tag", "redelivered", "exchange", "routing_key", "message_count")
+
 
 @contextmanager
 def waiting(queue: str, limit: int) -> Iterator[list[list[Any]]]:
@@ -62,6 +67,10 @@ def waiting(queue: str, limit: int) -> Iterator[list[list[Any]]]:
             if message is None:
                 break
             messages.append(_as_message(channel, message))
+            if isinstance(channel, Channel):
+                behind = min(message.delivery_info["message_count"], limit - len(messages))
+                found = _get_at_once(channel, queue, behind)
+                messages += [_as_message(channel, one) for one in found]
     except Exception:
         log.warning("siblings_unreadable", extra={"queue": queue}, exc_info=True)
         messages = []
@@ -81,8 +90,7 @@ def waiting(queue: str, limit: int) -> Iterator[list[list[Any]]]:
         raise
     try:
         with around("siblings.ack"):
-            for message in messages:
-                message.ack()
+            _acknowledge(messages)
     except Exception:
         log.warning("siblings_unacknowledged", extra={"queue": queue}, exc_info=True)
         _channel.drop()
@@ -93,3 +101,34 @@ def _as_message(channel: Any, message: Any) -> Message:
     found: Message = to_message(message) if to_message else message
     found.accept = {"application/json"}
     return found
+
+
+def _get_at_once(channel: Channel, queue: str, count: int) -> list[Any]:
+    """Get up to ``count`` messages by as many requests, sent without waiting for each answer.
+
+    As ``Channel.basic_get`` does one by one: each of those waits for the broker.
+    """
+    for _ in range(count):
+        channel.send_method(spec.Basic.Get, "Bsb", (0, queue, False))
+    answers = [
+        channel.wait([spec.Basic.GetOk, spec.Basic.GetEmpty], returns_tuple=True)
+        for _ in range(count)
+    ]
+    found = []
+    for answer in answers:
+        # Of an empty queue it has one part, or none.
+        if answer and len(answer) > 1:
+            *facts, message = answer
+            message.channel = channel
+            message.delivery_info = dict(zip(_FACTS, facts, strict=True))
+            found.append(message)
+    return found
+
+
+def _acknowledge(messages: list[Message]) -> None:
+    if messages and isinstance(messages[-1].channel, Channel):
+        # One answer for all: this channel delivers to nobody else.
+        messages[-1].ack(multiple=True)
+        return
+    for message in messages:
+        message.ack()

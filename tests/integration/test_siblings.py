@@ -1,0 +1,166 @@
+"""What waits behind a message in its queue is taken along, on a real RabbitMQ and elsewhere."""
+
+from collections.abc import Iterator
+from typing import Any
+from unittest.mock import Mock
+
+import pytest
+from amqp import Channel, spec
+from kombu import Connection, Exchange, Queue
+
+from sasproject.celery import app
+from tests.services import own_rabbitmq_vhost
+from workers import siblings
+from workers.siblings import waiting
+
+QUEUE = "sas.siblings"
+
+
+@pytest.fixture(scope="module")
+def vhost() -> Iterator[str]:
+    with own_rabbitmq_vhost() as url:
+        yield url
+
+
+@pytest.fixture(params=["amqp", "memory"])
+def url(request: pytest.FixtureRequest) -> str:
+    if request.param == "memory":
+        return "memory://"
+    found: str = request.getfixturevalue("vhost")
+    return found
+
+
+@pytest.fixture
+def broker(url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Connection]:
+    monkeypatch.setattr(app, "connection_for_read", lambda: Connection(url))
+    monkeypatch.setattr(siblings, "_channel", siblings._Channel())
+    with Connection(url) as connection:
+        queue = Queue(QUEUE, Exchange("sas", "direct"), routing_key=QUEUE)(connection)
+        queue.declare()
+        queue.purge()
+        yield connection
+    siblings._channel.drop()
+
+
+def publish(broker: Connection, *numbers: int) -> None:
+    with broker.Producer() as producer:
+        for number in numbers:
+            producer.publish([[number], {}, {}], exchange="sas", routing_key=QUEUE)
+
+
+def left(broker: Connection) -> list[int]:
+    """Return what is in the queue still, and take it."""
+    found = []
+    with broker.SimpleQueue(QUEUE) as queue:
+        while len(queue):
+            message = queue.get_nowait()
+            found.append(message.payload[0][0])
+            message.ack()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("limit", "taken"), [(1, [1]), (2, [1, 2]), (4, [1, 2, 3, 4]), (9, [1, 2, 3, 4, 5])]
+)
+def test_as_many_as_wait_are_taken_in_their_order_and_no_more(
+    limit: int, taken: list[int], broker: Connection
+) -> None:
+    publish(broker, 1, 2, 3, 4, 5)
+
+    with waiting(QUEUE, limit) as found:
+        assert [number for (number,) in found] == taken
+
+    siblings._channel.drop()
+    assert left(broker) == [1, 2, 3, 4, 5][len(taken) :]
+
+
+def test_where_nothing_waits_nothing_is_taken(broker: Connection) -> None:
+    with waiting(QUEUE, 9) as found:
+        assert found == []
+
+
+@pytest.mark.parametrize("url", ["amqp"], indirect=True)
+def test_what_was_taken_comes_again_where_the_work_on_it_fails(broker: Connection) -> None:
+    publish(broker, 1, 2, 3)
+
+    def fail() -> None:
+        with waiting(QUEUE, 9) as found:
+            assert len(found) == 3
+            raise ValueError("what?")
+
+    with pytest.raises(ValueError, match="what"):
+        fail()
+
+    with waiting(QUEUE, 9) as found:
+        assert sorted(number for (number,) in found) == [1, 2, 3]
+
+
+def test_one_block_after_another_takes_what_came_meanwhile(broker: Connection) -> None:
+    for numbers in ([1], [2, 3], [4, 5, 6]):
+        publish(broker, *numbers)
+        with waiting(QUEUE, 9) as found:
+            assert [number for (number,) in found] == numbers
+    siblings._channel.drop()
+    assert left(broker) == []
+
+
+@pytest.mark.parametrize("url", ["amqp"], indirect=True)
+def test_one_that_somebody_else_took_first_is_missed_and_the_others_are_taken(
+    broker: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(broker, 1, 2, 3)
+    real = siblings._get_at_once
+
+    def after_another(channel: Channel, queue: str, count: int) -> list[Any]:
+        assert count == 2
+        other: Any = broker.channel()
+        other.basic_ack(other.basic_get(queue).delivery_tag)
+        return real(channel, queue, count)
+
+    monkeypatch.setattr(siblings, "_get_at_once", after_another)
+
+    with waiting(QUEUE, 3) as found:
+        assert [number for (number,) in found] == [1, 3]
+
+
+@pytest.mark.parametrize("url", ["amqp"], indirect=True)
+def test_all_that_wait_are_asked_for_before_the_first_has_come(
+    broker: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(broker, *range(40))
+    said: list[str] = []
+    send, wait = Channel.send_method, Channel.wait
+
+    def sent(self: Channel, method: Any, *words: Any, **options: Any) -> Any:
+        said.append({spec.Basic.Get: "get", spec.Basic.Ack: "ack"}.get(method, ""))
+        return send(self, method, *words, **options)
+
+    def waited(self: Channel, method: Any, *words: Any, **options: Any) -> Any:
+        said.append("wait" if spec.Basic.GetOk in method else "")
+        return wait(self, method, *words, **options)
+
+    siblings._channel.get()
+    monkeypatch.setattr(Channel, "send_method", sent)
+    monkeypatch.setattr(Channel, "wait", waited)
+
+    with waiting(QUEUE, 30) as found:
+        assert len(found) == 30
+
+    # The first tells how many there are; one word acknowledges all of them.
+    assert said == ["get", "wait", *["get"] * 29, *["wait"] * 29, "ack"]
+
+
+@pytest.mark.parametrize("url", ["amqp"], indirect=True)
+def test_a_broker_that_goes_away_meanwhile_leaves_them_for_later(
+    broker: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(broker, 1, 2, 3)
+    channel = siblings._channel.get()
+    get, broken = channel.basic_get, Mock(side_effect=ConnectionResetError)
+    monkeypatch.setattr(channel, "basic_get", lambda queue: get(queue) and broken())
+
+    with waiting(QUEUE, 9) as found:
+        assert found == []
+
+    with waiting(QUEUE, 9) as found:
+        assert sorted(number for (number,) in found) == [1, 2, 3]
