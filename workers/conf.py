@@ -76,7 +76,7 @@ class Settings:
     bundle_depth = Number(100, 1, 500, "Claims in one message; quick calls follow one another")
     agent_slots = Number(4, 1, 10_000, "Agent processes that bundles are spread over")
     claim_batch = Number(200, 1, 5000, "Steps claimed in one transaction")
-    settle_batch = Number(200, 1, 5000, "Replies settled in one transaction")
+    settle_batch = Number(400, 1, 5000, "Replies settled in one transaction")
     kept_plans = Number(200, 0, 2000, "Statements whose plans a connection keeps; 0 = none")
     sweep_batch = Number(200, 1, 5000, "Expired steps handled in one transaction")
     lease_seconds = Number(15, 1, 600, "Time a periodic duty is held by one process")

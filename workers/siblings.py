@@ -89,8 +89,7 @@ def waiting(queue: str, limit: int) -> Iterator[list[list[Any]]]:
             _channel.drop()
         raise
     try:
-        with around("siblings.ack"):
-            _acknowledge(messages)
+        _acknowledge(messages)
     except Exception:
         log.warning("siblings_unacknowledged", extra={"queue": queue}, exc_info=True)
         _channel.drop()
@@ -125,6 +124,7 @@ def _get_at_once(channel: Channel, queue: str, count: int) -> list[Any]:
     return found
 
 
+@around("siblings.ack")
 def _acknowledge(messages: list[Message]) -> None:
     if messages and isinstance(messages[-1].channel, Channel):
         # One answer for all: this channel delivers to nobody else.

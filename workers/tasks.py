@@ -30,6 +30,8 @@ log = logging.getLogger(__name__)
 
 #: Time a message rests before it is delivered again when the database was away.
 DATABASE_PAUSE_SECONDS = 1.0
+#: Messages that a task takes along from its queue; should it fail, they come again.
+MOST_SIBLINGS = 200
 
 worker_process_init.connect(garbage.leave_what_is_there)
 
@@ -74,7 +76,7 @@ def settle(body: Any) -> None:
         with connections.kept():
             if is_alone:
                 settle_now(body)
-            with waiting(dispatch.REPLY_QUEUE, int(sas.settle_batch)) as siblings:
+            with waiting(dispatch.REPLY_QUEUE, MOST_SIBLINGS) as siblings:
                 _company.was_met = bool(siblings)
                 batch = [*([] if is_alone else [body]), *(wire for (wire,) in siblings)]
                 if batch:
