@@ -34,7 +34,8 @@ def url(request: pytest.FixtureRequest) -> str:
 def broker(url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Connection]:
     monkeypatch.setattr(app, "connection_for_read", lambda: Connection(url))
     monkeypatch.setattr(siblings, "_channel", siblings._Channel())
-    with Connection(url) as connection:
+    # What is published is there once the broker has said so.
+    with Connection(url, transport_options={"confirm_publish": True}) as connection:
         queue = Queue(QUEUE, Exchange("sas", "direct"), routing_key=QUEUE)(connection)
         queue.declare()
         queue.purge()
