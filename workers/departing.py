@@ -3,13 +3,14 @@
 import logging
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from functools import cache
 
 from workers import dispatch, publishing
 from workers.exceptions import BrokerRefused
 from workers.messages import Bundle
+from workers.signals import block_soft_limit
 from workers.store.claims import Claim
 
 log = logging.getLogger(__name__)
@@ -62,7 +63,8 @@ class Convoy:
     """Bundles that leave from a thread, one lot after the other.
 
     What became of a lot is told in the thread that sends, before the next one leaves; of the
-    last one ``wait`` does so.
+    last one ``wait`` does so.  What goes wrong with a lot is logged and stops nothing: claims
+    that nobody got are sent again.
     """
 
     def __init__(self, tell: Callable[[Departed], object]) -> None:
@@ -76,12 +78,18 @@ class Convoy:
 
     def wait(self) -> None:
         """Wait until what is under way has departed, and tell of it."""
-        under_way, self._under_way = self._under_way, None
-        if under_way is not None:
-            self._tell(under_way.result())
+        if self._under_way is None:
+            return
+        # Interrupted here, it is still under way.
+        wait([self._under_way])
+        departed, self._under_way = self._under_way, None
+        try:
+            self._tell(departed.result())
+        except Exception:
+            log.exception("departure_failed")
 
 
 @cache
 def _sender(pid: int) -> ThreadPoolExecutor:
     """Return the thread of this process: a forked one has its parent's object and no thread."""
-    return ThreadPoolExecutor(1, thread_name_prefix="sender")
+    return ThreadPoolExecutor(1, thread_name_prefix="sender", initializer=block_soft_limit)

@@ -16,6 +16,7 @@ from workers import publishing, registry
 from workers.exceptions import BrokerRefused
 from workers.failpoints import around
 from workers.messages import Bundle, Reply, replies_to_wire
+from workers.signals import block_soft_limit
 
 RUN_BUNDLE = "workers.run_bundle"
 SETTLE = "workers.settle"
@@ -104,6 +105,7 @@ class _Nudger:
             self._wanted.put_nowait(None)
 
     def _send_wanted(self) -> None:
+        block_soft_limit()
         while True:
             self._wanted.get()
             try:

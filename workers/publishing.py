@@ -121,7 +121,8 @@ class _Confirming:
         self.refused: dict[str, str] = {}
 
     def begin(self) -> None:
-        self.refused.clear()
+        # Whoever sent the batch before may not have read its own yet.
+        self.refused = {}
         if self._pid != os.getpid() or monotonic() - self._used_at > FRESH_SECONDS:
             self._drop("")
 

@@ -282,6 +282,7 @@ def _departed(departed: departing.Departed) -> int:
     return departed.sent
 
 
+@collected_later
 def _loaded(taken: Sequence[claims.Claim]) -> list[departing.Loaded]:
     """Load claims into bundles."""
     material = requests.material(taken)

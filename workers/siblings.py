@@ -7,6 +7,7 @@ first message how many there are behind it, and is asked for those all at once.
 
 import logging
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -20,8 +21,11 @@ from workers.failpoints import around
 log = logging.getLogger(__name__)
 
 
-class _Channel:
-    """One channel per process, kept open between tasks; a forked child opens its own."""
+class _Channel(threading.local):
+    """One channel per thread, kept open between tasks; a forked child opens its own.
+
+    One word acknowledges all that came over it, so no two tasks may share it at a time.
+    """
 
     def __init__(self) -> None:
         self._pid = 0
@@ -75,15 +79,12 @@ def waiting(queue: str, limit: int) -> Iterator[list[list[Any]]]:
         log.warning("siblings_unreadable", extra={"queue": queue}, exc_info=True)
         messages = []
         _channel.drop()
-    readable = []
-    for message in messages:
-        try:
-            readable.append(list(message.payload[0]))
-        except Exception:
-            # Acknowledged with the others: read again it would be no better.
-            log.exception("sibling_unreadable", extra={"queue": queue})
+    except BaseException:
+        # What came so far nobody looks at, and the next word over it would acknowledge that, too.
+        _channel.drop()
+        raise
     try:
-        yield readable
+        yield _readable(messages, queue)
     except BaseException:
         if messages:
             _channel.drop()
@@ -93,6 +94,17 @@ def waiting(queue: str, limit: int) -> Iterator[list[list[Any]]]:
     except Exception:
         log.warning("siblings_unacknowledged", extra={"queue": queue}, exc_info=True)
         _channel.drop()
+
+
+def _readable(messages: list[Message], queue: str) -> list[list[Any]]:
+    found = []
+    for message in messages:
+        try:
+            found.append(list(message.payload[0]))
+        except Exception:
+            # Acknowledged with the others: read again it would be no better.
+            log.exception("sibling_unreadable", extra={"queue": queue})
+    return found
 
 
 def _as_message(channel: Any, message: Any) -> Message:

@@ -1,12 +1,17 @@
 """What one batch of replies made ready leaves while the next is settled."""
 
+import os
+import signal
 import threading
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from django.db import OperationalError
 from django.test import override_settings
+from django.utils import timezone
 
 from tests.integration.conftest import only
 from tests.integration.test_store_claims import start
@@ -168,19 +173,119 @@ def test_it_is_told_of_each_lot_by_whoever_sends_before_the_next_leaves(
     assert events == [("first", False), ("told 1", True), ("second", False), ("told 3", True)]
 
 
-def test_what_goes_wrong_under_way_is_raised_once_where_it_is_waited_for(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("is_telling", [False, True], ids=["under way", "where it is told"])
+def test_what_goes_wrong_with_a_lot_is_logged_and_the_next_leaves(
+    is_telling: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    left: list[str] = []
+
+    def fail_at(where: bool, agent: str) -> None:
+        if agent == "first" and where == is_telling:
+            raise OperationalError(f"{agent} is unheard of")
+
     def became(agent: str) -> departing.Departed:
-        raise BrokerRefused(f"{agent} is unheard of")
+        left.append(agent)
+        fail_at(False, agent)
+        return departing.Departed(len(left))
+
+    def tell(departed: departing.Departed) -> None:
+        fail_at(True, left[0] if departed.sent == 1 else "second")
+        told.append(departed.sent)
 
     lots(monkeypatch, became)
-    told: list[departing.Departed] = []
-    convoy = departing.Convoy(told.append)
-    convoy.send(bundles("first"))
+    told: list[int] = []
+    convoy = departing.Convoy(tell)
 
-    with pytest.raises(BrokerRefused, match="first is unheard of"):
-        convoy.wait()
+    convoy.send(bundles("first"))
+    convoy.send(bundles("second"))
+    convoy.wait()
+
+    assert (left, told) == (["first", "second"], [2])
+    assert [record.message for record in caplog.records] == ["departure_failed"]
+
+
+def test_who_is_interrupted_while_it_waits_waits_on_for_what_is_under_way(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lots(monkeypatch, lambda agent: departing.Departed(1))
+    told: list[int] = []
+    convoy = departing.Convoy(lambda departed: told.append(departed.sent))
+    convoy.send(bundles("first"))
+    with monkeypatch.context() as patch:
+        patch.setattr(departing, "wait", Mock(side_effect=KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            convoy.wait()
 
     convoy.wait()
-    assert told == []
+
+    assert told == [1]
+
+
+def test_its_thread_lets_no_soft_limit_through() -> None:
+    masked = departing._sender(os.getpid()).submit(signal.pthread_sigmask, signal.SIG_BLOCK, set())
+
+    assert signal.SIGUSR1 in masked.result()
+
+
+def test_a_forked_child_gets_a_thread_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The object that it has from its parent has no thread: it would wait for good."""
+    threads: list[threading.Thread] = []
+
+    def became(agent: str) -> departing.Departed:
+        threads.append(threading.current_thread())
+        return departing.Departed(1)
+
+    lots(monkeypatch, became)
+    convoy = departing.Convoy(lambda departed: None)
+    convoy.send(bundles("of the parent"))
+    convoy.wait()
+    child = os.getpid() + 1
+    monkeypatch.setattr(os, "getpid", lambda: child)
+
+    convoy.send(bundles("of the child"))
+    convoy.wait()
+
+    assert len(set(threads)) == 2
+
+
+def test_an_agent_whose_queue_refuses_is_tried_once_and_the_others_are_served(
+    wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[str] = []
+
+    def send(bundle: Bundle) -> None:
+        tried.append(bundle.agent)
+        if bundle.agent == "toy.alpha":
+            raise BrokerRefused("its queue is full")
+
+    monkeypatch.setattr(dispatch, "send_bundle", send)
+    one = claims.Claim(*[None] * 8)  # type: ignore[arg-type]
+    lot = [(Bundle(name, 30, ()), [one]) for name in ("toy.alpha", "toy.alpha", "toy.beta")]
+
+    departed = departing.depart(lot)
+
+    assert tried == ["toy.alpha", "toy.beta"]
+    assert (departed.sent, len(departed.refused)) == (1, 2)
+
+
+def test_claims_of_a_queue_that_refuses_come_again_after_a_while(
+    wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submit("toy_line", subject="Refused", input={})
+    submit("toy_narrow", subject="Served", input={})
+    real = dispatch.send_bundle
+
+    def send(bundle: Bundle) -> str | None:
+        if bundle.agent == "toy.alpha":
+            raise BrokerRefused("its queue is full")
+        return real(bundle)
+
+    monkeypatch.setattr(dispatch, "send_bundle", send)
+    now = timezone.now()
+
+    assert scheduler.advance() == 1
+
+    put_off = Step.objects.get(process__subject="Refused", name="one")
+    assert put_off.state == "pending"
+    assert put_off.not_before >= now + timedelta(seconds=scheduler.REFUSED_SECONDS)
+    assert not scheduler._pause.is_on()

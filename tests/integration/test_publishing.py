@@ -77,6 +77,19 @@ def test_what_has_no_queue_is_told_and_the_others_arrive(broker: Connection) -> 
     assert waiting(broker, "sas.three") == 3
 
 
+def test_what_one_batch_was_refused_is_not_forgotten_for_the_next(broker: Connection) -> None:
+    """Whoever sent it reads it after the block, while another thread may begin one."""
+    publish("sas.ten")
+    broker.channel().queue_delete("sas.ten")
+    with publishing.batch() as refused:
+        one = publishing.publish("toy", [], "sas.ten")
+    with publishing.batch() as others:
+        pass
+
+    assert list(refused) == [one]
+    assert others == {}
+
+
 def test_a_queue_is_declared_again_over_a_new_connection(broker: Connection) -> None:
     publish("sas.five")
     broker.channel().queue_delete("sas.five")

@@ -293,6 +293,18 @@ def test_a_nudge_that_the_broker_refuses_costs_nothing(wire: Wire) -> None:
     assert dispatch.nudge() is False
 
 
+def test_a_nudger_s_thread_lets_no_soft_limit_through() -> None:
+    seen: queue.Queue[set[int]] = queue.Queue()
+
+    def look() -> bool:
+        seen.put(signal.pthread_sigmask(signal.SIG_BLOCK, set()))
+        return True
+
+    dispatch._Nudger(look, 0).want()
+
+    assert signal.SIGUSR1 in seen.get(timeout=5)
+
+
 def test_a_nudge_later_leaves_from_a_thread_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     nudged: queue.Queue[str] = queue.Queue()
     monkeypatch.setattr(dispatch, "nudge", lambda: nudged.put(threading.current_thread().name))

@@ -1,6 +1,7 @@
 """What waits behind a message in its queue is taken along, on a real RabbitMQ and elsewhere."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from unittest.mock import Mock
 
@@ -165,3 +166,43 @@ def test_a_broker_that_goes_away_meanwhile_leaves_them_for_later(
 
     with waiting(QUEUE, 9) as found:
         assert sorted(number for (number,) in found) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("url", ["amqp"], indirect=True)
+def test_who_is_interrupted_while_it_asks_acknowledges_none_with_its_next(
+    broker: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(broker, 1, 2, 3)
+    with monkeypatch.context() as patch:
+        patch.setattr(siblings, "_get_at_once", Mock(side_effect=KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt), waiting(QUEUE, 3):
+            pass
+
+    with waiting(QUEUE, 1) as found:
+        assert [number for (number,) in found] == [1]
+
+    siblings._channel.drop()
+    assert left(broker) == [2, 3]
+
+
+@pytest.mark.parametrize("url", ["amqp"], indirect=True)
+def test_one_thread_s_word_acknowledges_nothing_that_another_works_on(broker: Connection) -> None:
+    publish(broker, 1, 2)
+
+    def in_another() -> list[int]:
+        with waiting(QUEUE, 1) as found:
+            numbers = [number for (number,) in found]
+        return numbers
+
+    def drop() -> None:
+        siblings._channel.drop()
+
+    with ThreadPoolExecutor(1) as other:
+        with pytest.raises(ValueError, match="died"), waiting(QUEUE, 1) as found:
+            assert [number for (number,) in found] == [1]
+            assert other.submit(in_another).result() == [2]
+            raise ValueError("died")
+        other.submit(drop).result()
+
+    siblings._channel.drop()
+    assert left(broker) == [1]

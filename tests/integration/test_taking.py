@@ -250,6 +250,68 @@ def test_of_an_agent_whose_flow_row_is_not_locked_nothing_is_taken(
     assert Step.objects.filter(state="processing").count() == 0
 
 
+@pytest.mark.parametrize("error", [ValueError("what is that?"), OperationalError("a deadlock")])
+def test_where_the_rest_cannot_be_taken_what_was_taken_is_there_to_be_sent(
+    error: Exception, toy: Toy, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    doubtful = toy()
+    Step.objects.filter(process=doubtful, name="one").update(is_in_doubt=True)
+    narrow = submit("toy_narrow", subject="Narrow", input={}, now=NOW)
+    monkeypatch.setattr(claims, "claim_due", Mock(side_effect=error))
+
+    taken = taking.claim_due(every_agent(), "s", NOW)
+
+    assert [one.process_id for one in taken] == [narrow.pk]
+    assert [record.message for record in caplog.records] == ["due_steps_left"]
+
+
+@pytest.mark.parametrize("word", ["is_cut_off", "has_news"])
+def test_what_the_rest_has_to_say_is_said_of_all(
+    word: str, toy: Toy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Step.objects.filter(process=toy(), name="one").update(is_in_doubt=True)
+    rest = claims.Taken()
+    monkeypatch.setattr(claims, "claim_due", lambda agents, worker, now: rest)
+    assert not getattr(taking.claim_due({"toy.alpha"}, "s", NOW), word)
+
+    setattr(rest, word, True)
+
+    assert getattr(taking.claim_due({"toy.alpha"}, "s", NOW), word)
+
+
+def test_of_an_agent_that_is_left_no_order_is_locked(toy: Toy) -> None:
+    for _ in range(3):
+        toy()
+    Flow.objects.filter(agent="toy.alpha").update(unavailable_streak=1)
+
+    def locks() -> list[tuple[int, str]]:
+        return sql.fetch("SELECT id, xmax::text FROM workers_process ORDER BY id", [])
+
+    before = locks()
+
+    assert plainly({"toy.alpha"}).left == {"toy.alpha"}
+
+    assert locks() == before
+
+
+def test_a_claim_forgets_that_one_was_lost_and_not_when_the_order_began(toy: Toy) -> None:
+    process = toy()
+    Step.objects.filter(process=process, name="one").update(lost_count=2)
+    Process.objects.update(started_at=NOW - timedelta(hours=1))
+
+    assert len(plainly().taken) == 1
+
+    assert only(process, "one").lost_count == 0
+    assert Process.objects.get().started_at == NOW - timedelta(hours=1)
+
+
+def test_a_call_that_must_not_be_repeated_is_seen_where_there_is_no_room(toy: Toy) -> None:
+    Flow.objects.filter(agent="toy.alpha").update(window=0)
+    Step.objects.filter(process=toy(), name="one").update(is_in_doubt=True)
+
+    assert plainly({"toy.alpha"}).left == {"toy.alpha"}
+
+
 @pytest.mark.parametrize("is_poison", [True, False], ids=["a bug", "the database is away"])
 def test_what_the_statement_cannot_take_is_taken_row_by_row(
     is_poison: bool, toy: Toy, monkeypatch: pytest.MonkeyPatch
@@ -374,6 +436,23 @@ class TestItsTransaction:
 
         assert looking.result == []
         assert only(process, "one").state == "pending"
+
+    def test_steps_are_written_in_the_order_of_their_keys(self, toy: Toy) -> None:
+        """As whoever else writes several at once does; two orders would meet in a deadlock."""
+        submit("toy_parallel", subject="Toy", input={}, now=NOW)
+        wanted = list(
+            Step.objects.filter(state="pending").order_by("pk").values_list("pk", flat=True)
+        )
+        for pk, agent in zip(wanted, ["toy.gamma", "toy.alpha"], strict=True):
+            Step.objects.filter(pk=pk).update(agent=agent)
+
+        assert [one.step_id for one in taking.claim_due(every_agent(), "s", NOW)] == wanted[::-1]
+
+        # A row is written anew behind those that were written before it.
+        written = sql.fetch(
+            "SELECT id FROM workers_step WHERE state = 'processing' ORDER BY ctid", []
+        )
+        assert [pk for (pk,) in written] == wanted
 
     def test_what_the_transaction_is_told_ends_with_it(self, toy: Toy) -> None:
         toy()

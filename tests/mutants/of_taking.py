@@ -78,6 +78,24 @@ MUTANTS = (
         "Steps behind one that is to be decided on are claimed before it, and their room twice.",
     ),
     _taking(
+        "an agent that is left holds up no order",
+        "LIMIT CASE WHEN a.is_plain THEN",
+        "LIMIT CASE WHEN true THEN",
+        "While a service is away or anything is held, each look locks the orders that wait.",
+    ),
+    _taking(
+        "steps are written in the order of their keys",
+        "FROM chosen c ORDER BY c.id",
+        "FROM chosen c",
+        "Two that write several steps at once meet in a deadlock.",
+    ),
+    _taking(
+        "what is claimed is sent, whatever becomes of the rest",
+        "        except Exception:\n            # What is claimed already",
+        "        except KeyError:\n            # What is claimed already",
+        "One agent's trouble keeps claims of all others from being sent.",
+    ),
+    _taking(
         "an order begins once",
         "c.is_claimed AND c.state = 'pending' AND row_number() OVER (\n"
         "            PARTITION BY c.process_id, c.is_claimed ORDER BY c.agent, c.place) = 1",

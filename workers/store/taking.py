@@ -47,7 +47,12 @@ def claim_due(
         return claims.claim_due(agents, worker, now, along=along)
     taken = found.taken
     if found.left:
-        rest = claims.claim_due(found.left, worker, now)
+        try:
+            rest = claims.claim_due(found.left, worker, now)
+        except Exception:
+            # What is claimed already must be sent; these are due in the next look, too.
+            log.exception("due_steps_left", extra={"agents": sorted(found.left)})
+            return taken
         taken += rest
         taken.is_cut_off |= rest.is_cut_off
         taken.has_news |= rest.has_news
@@ -155,8 +160,10 @@ WITH this AS MATERIALIZED (
             (SELECT k.id FROM workers_sink k WHERE k.process_id = p.id LIMIT 1) IS NOT NULL
                 AS is_told
         FROM {due_steps} {in_turn}
-        LIMIT GREATEST(1, LEAST(a."window" - a.in_flight, %s)) {lock}
-    ) d ON a.is_plain
+        -- None of an agent that is left: a condition of the join would come after the locks.
+        LIMIT CASE WHEN a.is_plain THEN GREATEST(1, LEAST(a."window" - a.in_flight, %s)) ELSE 0 END
+        {lock}
+    ) d ON true
 ), ranked AS (
     SELECT f.*, bool_and(f.is_plain) OVER (PARTITION BY f.agent) AS is_all_plain,
         row_number() OVER (PARTITION BY f.agent ORDER BY f.turn, f.not_before, f.id) AS place
@@ -168,7 +175,7 @@ WITH this AS MATERIALIZED (
     SELECT c.*, CASE WHEN c.is_claimed THEN gen_random_uuid() END AS new_claim,
         c.is_claimed AND c.state = 'pending' AND row_number() OVER (
             PARTITION BY c.process_id, c.is_claimed ORDER BY c.agent, c.place) = 1 AS is_first
-    FROM chosen c
+    FROM chosen c ORDER BY c.id
 ), begun AS (
     UPDATE workers_step t SET state = 'processing', attempt = c.attempt + 1, lost_count = 0,
         claim_id = c.new_claim, locked_by = this.worker, claimed_at = this.at,
