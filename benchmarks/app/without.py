@@ -17,14 +17,26 @@ def leave_out() -> None:
     """Patch this process as ``BENCH_WITHOUT`` says; publisher confirms are a setting's."""
     left_out = os.environ.get("BENCH_WITHOUT", "")
     if left_out == "journal":
-        from workers.store import journal, plain
+        from workers.store import journal, plain, taking
 
         journal.write = lambda entries, at: None
-        plain.STATEMENT = _JOURNAL.sub("", plain.STATEMENT)
+        for module in (plain, taking):
+            module.STATEMENT = without_journal(module.STATEMENT)
     elif left_out == "fence":
         from workers.store import claims
 
         claims.start = _start
+
+
+def without_journal(statement: str) -> str:
+    """Return a statement without the part that writes the journal.
+
+    Raises ``ValueError`` where it has none: what leaves nothing out would measure nothing.
+    """
+    found, count = _JOURNAL.subn("", statement)
+    if count != 1:
+        raise ValueError(f"{count} parts of the statement write the journal, and one should.")
+    return found
 
 
 def _start(wanted: Any, **given: Any) -> set[int]:

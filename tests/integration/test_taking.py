@@ -24,10 +24,12 @@ from tests.integration.both_ways import (
 from tests.integration.conftest import NOW, claim, only
 from tests.integration.test_beginning import waits_of
 from tests.integration.test_store_settling import Toy, a_fault, a_result
+from workers import dispatch, scheduler
 from workers.models import Flow, Hold, Process, Sink, Step
 from workers.rows import NewSink
 from workers.store import claims, flow, plain, requests, settling, sql, taking
 from workers.submission import submit
+from workers.testing import Wire
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgresql]
 
@@ -326,6 +328,23 @@ def test_what_the_statement_cannot_take_is_taken_row_by_row(
         with pytest.raises(OperationalError):
             taking.claim_due({"toy.alpha"}, "s", NOW)
         assert only(process, "one").state == "pending"
+
+
+def test_while_claiming_pauses_a_settlement_claims_nothing_that_waits(
+    wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scheduler, "_pause", scheduler._Pause())
+    for number in range(2):
+        submit("toy_line", subject=f"Toy {number}", input={})
+    Flow.objects.filter(agent="toy.alpha").update(window=1)
+    assert scheduler.advance() == 1
+    wire.deliver_all(dispatch.RUN_BUNDLE)
+    scheduler._pause.lengthen()
+
+    wire.deliver_all(dispatch.SETTLE)
+
+    states = Step.objects.filter(name="one").order_by("pk").values_list("state", flat=True)
+    assert list(states) == ["processed", "pending"]
 
 
 @pytest.mark.django_db(transaction=True)
