@@ -193,16 +193,13 @@ def test_one_thread_s_word_acknowledges_nothing_that_another_works_on(broker: Co
         with waiting(QUEUE, 1) as found:
             return [number for (number,) in found]
 
-    def drop() -> None:
-        siblings._channel.drop()
-
     with ThreadPoolExecutor(1) as other:
         with waiting(QUEUE, 1) as found:
             assert [number for (number,) in found] == [1]
             assert other.submit(in_another).result() == [2]
             # As if this one had died over it.
-            drop()
-        other.submit(drop).result()
+            siblings._channel.drop()
+        other.submit(siblings._channel.drop).result()
 
     siblings._channel.drop()
     assert left(broker) == [1]

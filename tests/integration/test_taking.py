@@ -473,6 +473,23 @@ class TestItsTransaction:
         )
         assert [pk for (pk,) in written] == wanted
 
+    def test_where_the_connection_breaks_over_the_rest_what_was_taken_is_sent(
+        self, toy: Toy, wire: Wire, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        Step.objects.filter(process=toy(), name="one").update(is_in_doubt=True)
+        narrow = submit("toy_narrow", subject="Narrow", input={}, now=NOW)
+
+        def broken(*given: Any) -> claims.Taken:
+            connection.close()
+            raise OperationalError("server closed the connection")
+
+        monkeypatch.setattr(claims, "claim_due", broken)
+
+        assert scheduler.advance() == 1
+
+        (bundle,) = wire.of(dispatch.RUN_BUNDLE)
+        assert [one["subject"] for one in bundle.requests] == [narrow.subject]
+
     def test_what_the_transaction_is_told_ends_with_it(self, toy: Toy) -> None:
         toy()
         taking.claim_due(every_agent(), "s", NOW)
