@@ -107,8 +107,9 @@ def test_going_back_to_a_token_shows_it_to_nobody(page: Page, acme: ApiClient, l
     page.context.clear_cookies()
 
     # The page is in no cache: the browser has to ask again, as somebody without a session.
-    page.evaluate("history.go(-1)")
-    page.wait_for_timeout(1000)
+    # Asked by the page once this call is over, which would not outlive the page.
+    with page.expect_event("framenavigated"):
+        page.evaluate("setTimeout(() => history.go(-1))")
 
     assert shown not in page.content()
     assert acme.tokens.count() == 2
