@@ -60,7 +60,8 @@ def lock_backlogged(agents: set[str], now: datetime | None) -> None:
 
 def _of_siblings() -> str:
     wanted = (
-        f"SELECT t.agent FROM {rows.siblings()} WHERE t.state = 'waiting' OR {sql.among('t.id')}"
+        f"SELECT s.agent FROM workers_step s WHERE {sql.among('s.id')}"
+        f" UNION SELECT t.agent FROM {rows.siblings()} WHERE t.state = 'waiting'"
     )
     return sql.among_found("f.agent", wanted)
 

@@ -146,10 +146,10 @@ WITH this AS MATERIALIZED (
     SELECT * FROM jsonb_to_recordset(%s::jsonb) AS g(
         place int, id bigint, claim uuid, result jsonb, is_away boolean)
 ), owner AS MATERIALIZED (
-    SELECT s.process_id AS id, array_agg(g.id ORDER BY g.place) AS ids,
-        array_agg(g.claim ORDER BY g.place) AS claims,
-        array_agg(g.result ORDER BY g.place) AS results
-    FROM given g JOIN workers_step s ON s.id = ANY(ARRAY[g.id]) GROUP BY s.process_id
+    SELECT g.process_id AS id, array_agg(g.id) AS ids, array_agg(g.claim) AS claims,
+        array_agg(g.result) AS results
+    FROM (SELECT s.process_id, g.* FROM given g JOIN workers_step s ON s.id = ANY(ARRAY[g.id])
+        ORDER BY s.process_id, g.place) g GROUP BY g.process_id
 ), due AS MATERIALIZED (
     -- Of each process the steps that its replies end, and those that may begin then.
     SELECT p.workflow, p.version, p.subject, p.given, p.sequence, p.is_told, b.ended, b.unsettled,
@@ -209,11 +209,12 @@ WITH this AS MATERIALIZED (
             AS turn
     FROM plain p WHERE p.is_all_plain
 ), moved AS MATERIALIZED (
-    SELECT r.*, gen_random_uuid() AS new_claim, r.unsettled = '{{}}' AS is_over,
-        r.is_ended AND r.place = r.ended AS is_last,
-        r.is_ready AND NOT r.is_backlogged AND r.turn <= r."window" - r.left_in_flight
+    SELECT r.*, c.is_claimed, CASE WHEN c.is_claimed THEN gen_random_uuid() END AS new_claim,
+        r.unsettled = '{{}}' AS is_over, r.is_ended AND r.place = r.ended AS is_last
+    FROM room r CROSS JOIN LATERAL (
+        SELECT r.is_ready AND NOT r.is_backlogged AND r.turn <= r."window" - r.left_in_flight
             AS is_claimed
-    FROM room r ORDER BY r.id
+    ) c ORDER BY r.id
 ), settled AS (
     UPDATE workers_step t SET state = 'processed', result = m.new_result, fault = NULL,
         claim_id = NULL, locked_by = NULL, claimed_at = NULL, dispatch_by = NULL,
