@@ -1,18 +1,68 @@
 """What travels together to an agent, and what its requests say.  Sends and writes nothing."""
 
+import logging
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from workers import registry
 from workers.agent import Agent
 from workers.conf import sas
-from workers.messages import Request, storable
+from workers.exceptions import UnknownAgent, UnknownWorkflow
+from workers.garbage import collected_later
+from workers.messages import Bundle, Request, parcels, storable
 from workers.store.claims import Claim
 from workers.store.contexts import Context
-from workers.store.requests import Undone
+from workers.store.requests import Material, Undone
+
+log = logging.getLogger(__name__)
 
 #: Time that a bundle of a local agent may take in all.
 LONGEST_BUNDLE_SECONDS = 600
+
+
+@dataclass(slots=True)
+class Load:
+    """Bundles, each with the claims that it carries."""
+
+    bundles: list[tuple[Bundle, Sequence[Claim]]] = field(default_factory=list)
+    #: Claims of which no request can be built, and why.
+    unbuilt: list[tuple[Claim, Exception]] = field(default_factory=list)
+
+
+@collected_later
+def load(taken: Sequence[Claim], material: Material) -> Load:
+    """Build the requests of claims and put together what travels together."""
+    made = Load()
+    for group in groups(taken):
+        try:
+            agent = registry.agent(group[0].agent)
+        except UnknownAgent as error:
+            made.unbuilt += [(claim, error) for claim in group]
+            continue
+        for part in parts(group, agent):
+            _load_part(made, part, material)
+    return made
+
+
+def _load_part(made: Load, part: Sequence[Claim], material: Material) -> None:
+    kept: list[tuple[Claim, Request, int]] = []
+    for claim in part:
+        context = material.contexts[claim.process_id]
+        undone = None if claim.undoes_id is None else material.undone[claim.undoes_id]
+        try:
+            kept.append((claim, *request(claim, context, undone)))
+        except UnknownWorkflow as error:
+            made.unbuilt.append((claim, error))
+        except Exception as error:
+            log.exception("request_builder_failed", extra={"step": claim.step})
+            made.unbuilt.append((claim, error))
+    for parcel in parcels([size for _, _, size in kept]):
+        together = kept[parcel]
+        bundle = Bundle(
+            part[0].agent, part[0].timeout_seconds, tuple(request for _, request, _ in together)
+        )
+        made.bundles.append((bundle, [claim for claim, _, _ in together]))
 
 
 def groups(taken: Sequence[Claim]) -> list[list[Claim]]:

@@ -7,36 +7,35 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from functools import cache
 
-from workers import dispatch, publishing
+from workers import connections, dispatch, publishing
+from workers.bundling import Load
 from workers.exceptions import BrokerRefused
-from workers.messages import Bundle
 from workers.signals import block_soft_limit
 from workers.store.claims import Claim
 
 log = logging.getLogger(__name__)
 
-#: A bundle, and the claims that it carries.
-Loaded = tuple[Bundle, Sequence[Claim]]
-
 
 @dataclass(slots=True)
 class Departed:
-    """What became of bundles: how many claims the broker took, and those that it did not."""
+    """What became of claims: how many the broker took, and those that it did not."""
 
     sent: int = 0
     refused: list[Claim] = field(default_factory=list)
+    #: Those that there was nothing to send of, and why.
+    unbuilt: list[tuple[Claim, Exception]] = field(default_factory=list)
 
 
-def depart(bundles: Sequence[Loaded]) -> Departed:
+def depart(load: Load) -> Departed:
     """Send bundles and wait for the broker's confirms of all.
 
     Asks the database nothing.  One agent's trouble is no other agent's.
     """
-    departed = Departed()
+    departed = Departed(unbuilt=load.unbuilt)
     handed: list[tuple[str | None, Sequence[Claim]]] = []
     refusing: set[str] = set()
     with publishing.batch() as unconfirmed:
-        for bundle, claims in bundles:
+        for bundle, claims in load.bundles:
             if bundle.agent in refusing:
                 departed.refused += claims
                 continue
@@ -71,10 +70,10 @@ class Convoy:
         self._tell = tell
         self._under_way: Future[Departed] | None = None
 
-    def send(self, bundles: Sequence[Loaded]) -> None:
-        if bundles:
-            self.wait()
-            self._under_way = _sender(os.getpid()).submit(depart, bundles)
+    def send(self, load: Callable[[], Load]) -> None:
+        """Have a lot loaded and sent, once the one before has departed and was told of."""
+        self.wait()
+        self._under_way = _sender(os.getpid()).submit(_load_and_depart, load)
 
     def wait(self) -> None:
         """Wait until what is under way has departed, and tell of it."""
@@ -87,6 +86,12 @@ class Convoy:
             self._tell(departed.result())
         except Exception:
             log.exception("departure_failed")
+
+
+def _load_and_depart(load: Callable[[], Load]) -> Departed:
+    # A workflow's builder may ask the database after all, on this thread's own connection.
+    with connections.kept():
+        return depart(load())
 
 
 @cache

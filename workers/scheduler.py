@@ -7,19 +7,20 @@ one goes on from the rows.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import partial
 from time import monotonic
 
 from django.db import InterfaceError, OperationalError
 
 from workers import bundling, decisions, departing, dispatch, registry
 from workers.alerts import raise_alert
+from workers.arriving import Arrivals
 from workers.conf import sas
 from workers.exceptions import UnknownAgent, UnknownWorkflow
-from workers.garbage import collected_later
 from workers.identity import me
-from workers.messages import Bundle, Reply, Request, parcels
+from workers.messages import Reply
 from workers.store import (
     claims,
     finding,
@@ -66,18 +67,26 @@ class _Pause:
 _pause = _Pause()
 
 
-def settle_all(batches: Sequence[Sequence[Reply]]) -> None:
-    """As ``settle``, for one batch after another: what a batch made ready leaves during the next.
+def settle_all(arrivals: Arrivals) -> None:
+    """As ``settle``, for one batch after another.
 
-    Most of the time of a settlement is a wait for the database.
+    Most of the time of a settlement is a wait for the database.  Meanwhile the next batch is made
+    up, and leaves what the one before made ready.
     """
-    if len(batches) == 1:
-        settle(batches[0])
-        return
     convoy = departing.Convoy(_departed)
+
+    def forward(taken: Sequence[claims.Claim]) -> None:
+        if not taken:
+            return
+        if arrivals.is_over():
+            convoy.wait()
+            send(taken)
+        else:
+            convoy.send(_loader(taken))
+
     try:
-        for batch in batches:
-            settle(batch, forward=lambda taken: convoy.send(_loaded(taken)))
+        while batch := arrivals.next():
+            settle(batch, forward=forward, meanwhile=arrivals.look_ahead)
     finally:
         convoy.wait()
 
@@ -88,15 +97,16 @@ def settle(
     *,
     filed: bool = False,
     forward: Callable[[Sequence[claims.Claim]], object] | None = None,
+    meanwhile: Callable[[], object] | None = None,
 ) -> settling.Settled:
     """Apply replies and send what they made ready.
 
     A reply that cannot be applied, whatever is wrong with it, counts as a failure of its own
     step and holds up no other.  Raises when the database is away.  ``forward`` sees to the
-    sending instead of ``send``.
+    sending instead of ``send``; ``meanwhile`` may be called while the database is waited for.
     """
     forward = forward or send
-    done = plain.Plain() if filed else _settle_plain(batch, now)
+    done = plain.Plain() if filed else _settle_plain(batch, now, meanwhile)
     if done.has_news:
         dispatch.report_later()
     forward([*done.claims, *_claim_waiting(done.waited_for, now)])
@@ -125,9 +135,11 @@ def _claim_waiting(agents: set[str], now: datetime | None) -> Sequence[claims.Cl
     return taken
 
 
-def _settle_plain(batch: Sequence[Reply], now: datetime | None) -> plain.Plain:
+def _settle_plain(
+    batch: Sequence[Reply], now: datetime | None, meanwhile: Callable[[], object] | None
+) -> plain.Plain:
     try:
-        return plain.settle(batch, me("scheduler"), now)
+        return plain.settle(batch, me("scheduler"), now, meanwhile=meanwhile)
     except (OperationalError, InterfaceError):
         raise
     except Exception:
@@ -256,7 +268,6 @@ def _claim(agents: set[str], worker: str, now: datetime | None) -> tuple[int, bo
     return sent, has_news
 
 
-@collected_later
 def send(taken: Sequence[claims.Claim]) -> int:
     """Send claims to their agents in bundles; return how many the broker took.
 
@@ -264,7 +275,12 @@ def send(taken: Sequence[claims.Claim]) -> int:
     took nothing at all, claiming pauses.  Claims that this code cannot serve are handed
     back for newer code to take.
     """
-    return _departed(departing.depart(_loaded(taken)))
+    return _departed(departing.depart(_loader(taken)()))
+
+
+def _loader(taken: Sequence[claims.Claim]) -> Callable[[], bundling.Load]:
+    """Return what loads claims into bundles, and asks the database nothing."""
+    return partial(bundling.load, taken, requests.material(taken))
 
 
 def _departed(departed: departing.Departed) -> int:
@@ -279,56 +295,27 @@ def _departed(departed: departing.Departed) -> int:
             "the broker did not take the request",
             delay_seconds=REFUSED_SECONDS if departed.sent else 0,
         )
+    if departed.unbuilt:
+        _give_up(departed.unbuilt)
     return departed.sent
 
 
-@collected_later
-def _loaded(taken: Sequence[claims.Claim]) -> list[departing.Loaded]:
-    """Load claims into bundles."""
-    material = requests.material(taken)
-    return [one for group in bundling.groups(taken) for one in _bundles(group, material)]
-
-
-def _bundles(group: list[claims.Claim], material: requests.Material) -> Iterable[departing.Loaded]:
-    """Yield the bundles of one agent's claims, each with its claims."""
-    name, timeout = group[0].agent, group[0].timeout_seconds
-    try:
-        agent = registry.agent(name)
-    except UnknownAgent as error:
-        _leave(group, str(error))
-        return
-    for part in bundling.parts(group, agent):
-        built = [(claim, _request(claim, material)) for claim in part]
-        kept = [(claim, *made) for claim, made in built if made is not None]
-        for parcel in parcels([size for _, _, size in kept]):
-            together = kept[parcel]
-            bundle = Bundle(name, timeout, tuple(request for _, request, _ in together))
-            yield bundle, [claim for claim, _, _ in together]
-
-
-def _leave(group: Sequence[claims.Claim], reason: str) -> None:
-    """Leave claims to code that knows their agent or workflow: no failure, and an alert."""
-    raise_alert(
-        "unknown_definition", f"Steps wait for code that knows them. {reason}", subject=reason
-    )
-    unstarted.hand_back(group, me("scheduler"), reason, delay_seconds=UNKNOWN_SECONDS)
-
-
-def _request(claim: claims.Claim, material: requests.Material) -> tuple[Request, int] | None:
-    """Build one request; None, and the step refused for good, when its builder fails."""
-    context = material.contexts[claim.process_id]
-    undone = None if claim.undoes_id is None else material.undone[claim.undoes_id]
-    try:
-        return bundling.request(claim, context, undone)
-    except UnknownWorkflow as error:
-        _leave([claim], str(error))
-        return None
-    except Exception as error:
-        log.exception("request_builder_failed", extra={"step": claim.step})
+def _give_up(unbuilt: Sequence[tuple[claims.Claim, Exception]]) -> None:
+    """Leave claims to code that knows them; refuse a step for good whose builder failed."""
+    unknown: dict[str, list[claims.Claim]] = {}
+    for claim, error in unbuilt:
+        if isinstance(error, UnknownAgent | UnknownWorkflow):
+            unknown.setdefault(str(error), []).append(claim)
+            continue
         fault = {
             "kind": "permanent",
             "code": "request_builder_failed",
             "message": f"{type(error).__name__}: {error}"[:500],
         }
         settle([Reply(claim.step_id, claim.claim_id, claim.attempt, fault=fault)])
-        return None
+    for reason, left in unknown.items():
+        # No failure, and an alert.
+        raise_alert(
+            "unknown_definition", f"Steps wait for code that knows them. {reason}", subject=reason
+        )
+        unstarted.hand_back(left, me("scheduler"), reason, delay_seconds=UNKNOWN_SECONDS)

@@ -8,7 +8,7 @@ first message how many there are behind it, and is asked for those all at once.
 import logging
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -56,35 +56,33 @@ _FACTS = ("delivery_tag", "redelivered", "exchange", "routing_key", "message_cou
 
 
 @contextmanager
-def waiting(queue: str, limit: int) -> Iterator[list[list[Any]]]:
-    """Yield the arguments of up to ``limit`` tasks that wait in ``queue``.
+def waiting(queue: str, limit: int) -> Iterator[Callable[[], list[list[Any]]]]:
+    """Yield a function that takes the tasks that wait in ``queue``, up to ``limit`` in all.
 
     They are acknowledged when the block ends well.  When it raises, or the process dies,
     the broker delivers them again (the filesystem transport does not: what it had handed
-    out is lost).
+    out is lost).  The function raises nothing: what cannot be taken is left for later.
     """
     messages: list[Message] = []
+
+    def take() -> list[list[Any]]:
+        try:
+            found = _get(_channel.get(), queue, limit - len(messages))
+        except Exception:
+            log.warning("siblings_unreadable", extra={"queue": queue}, exc_info=True)
+            # With the channel goes what came over it before: that comes again, too.
+            messages.clear()
+            _channel.drop()
+            return []
+        except BaseException:
+            # What came so far nobody looks at, and the next word over it would acknowledge that.
+            _channel.drop()
+            raise
+        messages.extend(found)
+        return _readable(found, queue)
+
     try:
-        channel = _channel.get()
-        while len(messages) < limit:
-            message = channel.basic_get(queue)
-            if message is None:
-                break
-            messages.append(_as_message(channel, message))
-            if isinstance(channel, Channel):
-                behind = min(message.delivery_info["message_count"], limit - len(messages))
-                found = _get_at_once(channel, queue, behind)
-                messages += [_as_message(channel, one) for one in found]
-    except Exception:
-        log.warning("siblings_unreadable", extra={"queue": queue}, exc_info=True)
-        messages = []
-        _channel.drop()
-    except BaseException:
-        # What came so far nobody looks at, and the next word over it would acknowledge that, too.
-        _channel.drop()
-        raise
-    try:
-        yield _readable(messages, queue)
+        yield take
     except BaseException:
         if messages:
             _channel.drop()
@@ -94,6 +92,19 @@ def waiting(queue: str, limit: int) -> Iterator[list[list[Any]]]:
     except Exception:
         log.warning("siblings_unacknowledged", extra={"queue": queue}, exc_info=True)
         _channel.drop()
+
+
+def _get(channel: Any, queue: str, limit: int) -> list[Message]:
+    found: list[Message] = []
+    while len(found) < limit:
+        message = channel.basic_get(queue)
+        if message is None:
+            break
+        found.append(_as_message(channel, message))
+        if isinstance(channel, Channel):
+            behind = min(message.delivery_info["message_count"], limit - len(found))
+            found += [_as_message(channel, one) for one in _get_at_once(channel, queue, behind)]
+    return found
 
 
 def _readable(messages: list[Message], queue: str) -> list[list[Any]]:

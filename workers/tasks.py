@@ -21,9 +21,9 @@ from workers import (
     scheduler,
     supervisor,
 )
-from workers.conf import sas
+from workers.arriving import Arrivals
 from workers.exceptions import MessageError, UnknownAgent
-from workers.messages import Bundle, Reply, replies_from_wire
+from workers.messages import Bundle
 from workers.siblings import waiting
 
 log = logging.getLogger(__name__)
@@ -76,20 +76,17 @@ def settle(body: Any) -> None:
         with connections.kept():
             if is_alone:
                 settle_now(body)
-            with waiting(dispatch.REPLY_QUEUE, MOST_SIBLINGS) as siblings:
-                _company.was_met = bool(siblings)
-                batch = [*([] if is_alone else [body]), *(wire for (wire,) in siblings)]
-                if batch:
-                    settle_now(*batch)
+            with waiting(dispatch.REPLY_QUEUE, MOST_SIBLINGS) as take:
+                arrivals = Arrivals([] if is_alone else [body], take)
+                scheduler.settle_all(arrivals)
+            _company.was_met = arrivals.had_company
     except (OperationalError, InterfaceError) as error:
         raise _again(error) from error
 
 
 def settle_now(*bodies: Any) -> None:
     """Settle the replies of some messages, in batches."""
-    limit = int(sas.settle_batch)
-    batch = [reply for body in bodies for reply in _replies(body)]
-    scheduler.settle_all([batch[begin : begin + limit] for begin in range(0, len(batch), limit)])
+    scheduler.settle_all(Arrivals(bodies, list))
 
 
 @shared_task(name=dispatch.ADVANCE, acks_late=True, ignore_result=True)
@@ -100,8 +97,8 @@ def advance() -> None:
     """
     with _left_to_the_next():
         scheduler.advance()
-        with waiting(dispatch.SCHEDULER_QUEUE, 1000) as nudges:
-            if nudges:
+        with waiting(dispatch.SCHEDULER_QUEUE, 1000) as take:
+            if take():
                 scheduler.advance()
 
 
@@ -122,8 +119,8 @@ def prune() -> None:
 @shared_task(name=dispatch.REPORT, acks_late=True, ignore_result=True)
 def report() -> None:
     """Relay: tell submitters, beside whatever else this process does."""
-    with waiting(dispatch.REPORTS_QUEUE, 1000):
-        pass
+    with waiting(dispatch.REPORTS_QUEUE, 1000) as take:
+        take()
     desk.want()
 
 
@@ -135,14 +132,6 @@ def _left_to_the_next() -> Iterator[None]:
             yield
     except (OperationalError, InterfaceError) as error:
         log.warning("database_away", extra={"reason": str(error)[:200]})
-
-
-def _replies(wire: Any) -> list[Reply]:
-    try:
-        return replies_from_wire(wire)
-    except MessageError as error:
-        log.error("replies_refused", extra={"reason": str(error)})
-        return []
 
 
 def _again(error: Exception) -> Reject:

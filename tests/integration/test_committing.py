@@ -116,6 +116,37 @@ def test_a_transaction_that_is_to_be_rolled_back_is() -> None:
     assert held() == []
 
 
+def test_what_is_done_meanwhile_is_done_before_the_answer_is_waited_for() -> None:
+    with elsewhere() as cursor:
+        # Until it lets go of the name, the write waits for it.
+        cursor.execute("BEGIN")
+        cursor.execute(
+            "INSERT INTO workers_hold (kind, name, reason, began_at, began_by, ended_by)"
+            " VALUES ('agent', 'a', '', now(), '', '')"
+        )
+
+        with (
+            plans.kept(),
+            durable("test.meanwhile", meanwhile=lambda: cursor.execute("ROLLBACK")),
+            committing.writes(is_last=True),
+        ):
+            hold("a")
+
+    assert held_elsewhere() == ["a"]
+
+
+@pytest.mark.parametrize("is_last", [True, False], ids=["rolled back", "not along"])
+def test_nothing_is_done_meanwhile_where_no_commit_leaves_along(is_last: bool) -> None:
+    done: list[None] = []
+
+    with plans.kept(), durable("test.marked", meanwhile=lambda: done.append(None)):
+        with committing.writes(is_last=is_last):
+            hold("a")
+        transaction.set_rollback(is_last)
+
+    assert done == []
+
+
 def test_only_the_outermost_commits() -> None:
     with plans.kept(), durable("test.outer"):
         with durable("test.inner"):

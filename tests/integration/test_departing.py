@@ -16,13 +16,18 @@ from django.utils import timezone
 
 from tests.integration.conftest import only
 from tests.integration.test_store_claims import start
-from workers import departing, dispatch, scheduler, tasks
-from workers.exceptions import BrokerRefused
+from workers import departing, dispatch, registry, scheduler, tasks
+from workers.agent import Agent
+from workers.arriving import Arrivals
+from workers.bundling import Load
+from workers.exceptions import BrokerRefused, UnknownAgent
 from workers.messages import Bundle, Reply
-from workers.models import Journal, Process, Step
+from workers.models import Alert, Journal, Process, Step
+from workers.registry import register_workflow
 from workers.store import claims
 from workers.submission import submit
 from workers.testing import Wire
+from workers.workflow import Workflow, step
 
 pytestmark = pytest.mark.django_db
 
@@ -53,8 +58,14 @@ def second_of(processes: Sequence[Process]) -> list[int]:
     return [only(process, "two").pk for process in processes]
 
 
-def bundles(*names: str) -> list[departing.Loaded]:
-    return [(Bundle(name, 30, ()), []) for name in names]
+def lot(*names: str) -> Callable[[], Load]:
+    return lambda: Load([(Bundle(name, 30, ()), []) for name in names])
+
+
+def settle_by(size: int, given: Sequence[Reply]) -> None:
+    """Settle replies in batches of so many."""
+    with override_settings(SAS_SETTLE_BATCH=size):
+        scheduler.settle_all(Arrivals([dispatch.replies_to_wire(list(given))], list))
 
 
 def test_replies_of_several_batches_all_leave_in_the_order_of_their_batches(wire: Wire) -> None:
@@ -79,7 +90,7 @@ def test_the_next_batch_is_settled_while_the_first_one_s_claims_are_under_way(
     real = scheduler.settle
 
     def settle(batch: Sequence[Reply], **options: Any) -> Any:
-        if batch[0] is given[1]:
+        if batch[0] == given[1]:
             is_settling.set()
         return real(batch, **options)
 
@@ -90,7 +101,7 @@ def test_the_next_batch_is_settled_while_the_first_one_s_claims_are_under_way(
     monkeypatch.setattr(scheduler, "settle", settle)
     monkeypatch.setattr(dispatch, "_send", send)
 
-    scheduler.settle_all([given[:1], given[1:]])
+    settle_by(1, given)
 
     assert seen == [True, True]
     assert claimed(wire) == second_of(processes)
@@ -107,7 +118,7 @@ def test_one_batch_alone_leaves_from_where_it_was_settled(
 
     monkeypatch.setattr(dispatch, "_send", send)
 
-    scheduler.settle_all([given])
+    settle_by(2, given)
 
     assert set(threads) == {threading.current_thread()}
 
@@ -116,7 +127,7 @@ def test_what_the_broker_refuses_of_a_batch_is_handed_back(wire: Wire) -> None:
     processes, given = answered(3)
     wire.is_down = True
 
-    scheduler.settle_all([given[:2], given[2:]])
+    settle_by(2, given)
 
     rows = [only(process, "two") for process in processes]
     assert [(row.state, row.failure_count, row.lost_count) for row in rows] == [
@@ -126,6 +137,45 @@ def test_what_the_broker_refuses_of_a_batch_is_handed_back(wire: Wire) -> None:
     assert scheduler._pause.is_on()
 
 
+def test_what_cannot_be_built_of_a_batch_is_told_of_and_the_rest_leaves(
+    wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = registry.agent
+
+    def agent(name: str) -> Agent:
+        if name == "toy.gamma":
+            raise UnknownAgent(name)
+        return known(name)
+
+    def broken(given: Any, results: Any) -> Any:
+        return {"x": given["missing"]}
+
+    register_workflow(
+        Workflow(
+            "toy_broken_later",
+            1,
+            (
+                step("one", "toy.alpha"),
+                step("two", "toy.beta", after="one", request=broken),
+                step("three", "toy.gamma", after="one"),
+            ),
+        )
+    )
+    bad = submit("toy_broken_later", subject="Bad", input={})
+    processes, given = answered(2)
+    monkeypatch.setattr(registry, "agent", agent)
+
+    # The first batch is what cannot be built.
+    given.sort(key=lambda one: Step.objects.get(pk=one.step_id).process_id != bad.pk)
+    settle_by(1, given)
+
+    assert claimed(wire) == second_of(processes)
+    two, three = only(bad, "two"), only(bad, "three")
+    assert (two.state, two.fault["code"]) == ("error", "request_builder_failed")
+    assert (three.state, three.failure_count) == ("pending", 0)
+    assert Alert.objects.filter(code="unknown_definition").count() == 1
+
+
 def test_where_the_database_goes_away_the_batches_before_have_left(
     wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -133,21 +183,21 @@ def test_where_the_database_goes_away_the_batches_before_have_left(
     real = scheduler.settle
 
     def settle(batch: Sequence[Reply], **options: Any) -> Any:
-        if batch[0] is given[1]:
+        if batch[0] == given[1]:
             raise OperationalError("server closed the connection")
         return real(batch, **options)
 
     monkeypatch.setattr(scheduler, "settle", settle)
 
     with pytest.raises(OperationalError):
-        scheduler.settle_all([given[:1], given[1:]])
+        settle_by(1, given)
 
     assert claimed(wire) == second_of(processes[:1])
     assert only(processes[1], "one").state == "processing"
 
 
 def lots(monkeypatch: pytest.MonkeyPatch, became: Callable[[str], departing.Departed]) -> None:
-    monkeypatch.setattr(departing, "depart", lambda some: became(some[0][0].agent))
+    monkeypatch.setattr(departing, "depart", lambda load: became(load.bundles[0][0].agent))
 
 
 def test_it_is_told_of_each_lot_by_whoever_sends_before_the_next_leaves(
@@ -165,9 +215,8 @@ def test_it_is_told_of_each_lot_by_whoever_sends_before_the_next_leaves(
         lambda departed: events.append((f"told {departed.sent}", threading.current_thread() is me))
     )
 
-    convoy.send(bundles("first"))
-    convoy.send([])
-    convoy.send(bundles("second"))
+    convoy.send(lot("first"))
+    convoy.send(lot("second"))
     convoy.wait()
     convoy.wait()
 
@@ -195,8 +244,8 @@ def test_what_goes_wrong_with_a_lot_is_logged_and_the_next_leaves(
     lots(monkeypatch, became)
     convoy = departing.Convoy(tell)
 
-    convoy.send(bundles("first"))
-    convoy.send(bundles("second"))
+    convoy.send(lot("first"))
+    convoy.send(lot("second"))
     convoy.wait()
 
     assert (left, told) == (["first", "second"], [2])
@@ -209,7 +258,7 @@ def test_who_is_interrupted_while_it_waits_waits_on_for_what_is_under_way(
     lots(monkeypatch, lambda agent: departing.Departed(1))
     told: list[int] = []
     convoy = departing.Convoy(lambda departed: told.append(departed.sent))
-    convoy.send(bundles("first"))
+    convoy.send(lot("first"))
     with monkeypatch.context() as patch:
         patch.setattr(departing, "wait", Mock(side_effect=KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
@@ -236,12 +285,12 @@ def test_a_forked_child_gets_a_thread_of_its_own(monkeypatch: pytest.MonkeyPatch
 
     lots(monkeypatch, became)
     convoy = departing.Convoy(lambda departed: None)
-    convoy.send(bundles("of the parent"))
+    convoy.send(lot("of the parent"))
     convoy.wait()
     child = os.getpid() + 1
     monkeypatch.setattr(os, "getpid", lambda: child)
 
-    convoy.send(bundles("of the child"))
+    convoy.send(lot("of the child"))
     convoy.wait()
 
     assert len(set(threads)) == 2
@@ -259,9 +308,9 @@ def test_an_agent_whose_queue_refuses_is_tried_once_and_the_others_are_served(
 
     monkeypatch.setattr(dispatch, "send_bundle", send)
     one = claims.Claim(1, 1, uuid4(), 1, "one", "toy.alpha", 30, "key")
-    lot = [(Bundle(name, 30, ()), [one]) for name in ("toy.alpha", "toy.alpha", "toy.beta")]
+    names = ("toy.alpha", "toy.alpha", "toy.beta")
 
-    departed = departing.depart(lot)
+    departed = departing.depart(Load([(Bundle(name, 30, ()), [one]) for name in names]))
 
     assert tried == ["toy.alpha", "toy.beta"]
     assert (departed.sent, len(departed.refused)) == (1, 2)

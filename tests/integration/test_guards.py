@@ -14,7 +14,7 @@ from orders.submission import Customer, Line, place_order
 from tests.integration.conftest import NOW, claim, only
 from tests.toyflow import agents as toy
 from tests.unit.build import a_process, a_step
-from workers import desk, registry, reporting, runtime, scheduler
+from workers import bundling, desk, registry, reporting, runtime
 from workers.agent import Call, Deadline
 from workers.failpoints import durable
 from workers.messages import Reply, Request
@@ -136,7 +136,7 @@ class TestBundles:
         Step.objects.update(timeout_seconds=250)
 
         taken = claims.claim_due({"toy.writer"}, "scheduler", NOW)
-        bundles = list(scheduler._bundles(taken, requests.material(taken)))
+        bundles = bundling.load(taken, requests.material(taken)).bundles
 
         assert {len(bundle.requests) for bundle, _ in bundles} == {2}
 
@@ -146,7 +146,7 @@ class TestBundles:
         Step.objects.filter(name="one").update(failure_count=1)
 
         taken = claim()
-        bundles = list(scheduler._bundles(taken, requests.material(taken)))
+        bundles = bundling.load(taken, requests.material(taken)).bundles
 
         assert [len(bundle.requests) for bundle, _ in bundles] == [1] * 4
 

@@ -29,10 +29,11 @@ from tests.integration.test_beginning import waits_of
 from tests.integration.test_store_claims import start
 from tests.integration.test_store_settling import Toy, a_fault, a_result
 from workers import dispatch, scheduler
+from workers.arriving import Arrivals
 from workers.messages import Reply
 from workers.models import Flow, Hold, Journal, Process, Sink, Step
 from workers.rows import NewSink
-from workers.store import plain, requests, settling, taking
+from workers.store import plain, requests, settling, sql, taking
 from workers.store.claims import Claim
 from workers.submission import submit
 from workers.testing import Wire
@@ -327,6 +328,25 @@ class TestItsTransaction:
 
         assert waits == 1
         assert Step.objects.filter(name="one", state="processed").count() == 3
+
+    def test_the_next_batch_is_taken_while_the_database_works_on_one(
+        self, toy: Toy, wire: Wire
+    ) -> None:
+        processes = [toy(), toy()]
+        found = claim()
+        start(found)
+        bodies = [dispatch.replies_to_wire([a_result(one)]) for one in found]
+        under_way: list[bool] = []
+
+        def take() -> list[list[Any]]:
+            under_way.append(sql.is_pipelined())
+            return [[bodies[1]]] if under_way == [False, True] else []
+
+        scheduler.settle_all(Arrivals(bodies[:1], take))
+
+        # Between them it is asked once more, for none of them was full.
+        assert under_way == [False, True, False, True, False]
+        assert [only(process, "one").state for process in processes] == ["processed"] * 2
 
     def test_it_is_not_used_in_a_caller_s_transaction_nor_without_kept_plans(
         self, toy: Toy

@@ -69,15 +69,16 @@ def test_as_many_as_wait_are_taken_in_their_order_and_no_more(
 ) -> None:
     publish(broker, 1, 2, 3, 4, 5)
 
-    with waiting(QUEUE, limit) as found:
-        assert [number for (number,) in found] == taken
+    with waiting(QUEUE, limit) as take:
+        assert [number for (number,) in take()] == taken
 
     siblings._channel.drop()
     assert left(broker) == [1, 2, 3, 4, 5][len(taken) :]
 
 
 def test_where_nothing_waits_nothing_is_taken(broker: Connection) -> None:
-    with waiting(QUEUE, 9) as found:
+    with waiting(QUEUE, 9) as take:
+        found = take()
         assert found == []
 
 
@@ -86,22 +87,58 @@ def test_what_was_taken_comes_again_where_the_work_on_it_fails(broker: Connectio
     publish(broker, 1, 2, 3)
 
     def fail() -> None:
-        with waiting(QUEUE, 9) as found:
+        with waiting(QUEUE, 9) as take:
+            found = take()
             assert len(found) == 3
             raise ValueError("what?")
 
     with pytest.raises(ValueError, match="what"):
         fail()
 
-    with waiting(QUEUE, 9) as found:
+    with waiting(QUEUE, 9) as take:
+        found = take()
         assert sorted(number for (number,) in found) == [1, 2, 3]
 
 
 def test_one_block_after_another_takes_what_came_meanwhile(broker: Connection) -> None:
     for numbers in ([1], [2, 3], [4, 5, 6]):
         publish(broker, *numbers)
-        with waiting(QUEUE, 9) as found:
+        with waiting(QUEUE, 9) as take:
+            found = take()
             assert [number for (number,) in found] == numbers
+    siblings._channel.drop()
+    assert left(broker) == []
+
+
+def test_what_comes_while_the_block_works_is_taken_and_acknowledged_with_the_rest(
+    broker: Connection,
+) -> None:
+    with waiting(QUEUE, 4) as take:
+        assert take() == []
+        publish(broker, 1, 2)
+        assert [number for (number,) in take()] == [1, 2]
+        publish(broker, 3, 4, 5)
+        # No more than four in all.
+        assert [number for (number,) in take()] == [3, 4]
+        assert take() == []
+
+    siblings._channel.drop()
+    assert left(broker) == [5]
+
+
+@pytest.mark.parametrize("url", ["amqp"], indirect=True)
+def test_what_was_taken_before_the_broker_went_away_comes_again_and_what_came_after_does_not(
+    broker: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(broker, 1)
+    with waiting(QUEUE, 9) as take:
+        assert [number for (number,) in take()] == [1]
+        with monkeypatch.context() as patch:
+            patch.setattr(siblings._channel.get(), "basic_get", Mock(side_effect=OSError))
+            assert take() == []
+        publish(broker, 2)
+        assert sorted(number for (number,) in take()) == [1, 2]
+
     siblings._channel.drop()
     assert left(broker) == []
 
@@ -121,7 +158,8 @@ def test_one_that_somebody_else_took_first_is_missed_and_the_others_are_taken(
 
     monkeypatch.setattr(siblings, "_get_at_once", after_another)
 
-    with waiting(QUEUE, 3) as found:
+    with waiting(QUEUE, 3) as take:
+        found = take()
         assert [number for (number,) in found] == [1, 3]
 
 
@@ -145,7 +183,8 @@ def test_all_that_wait_are_asked_for_before_the_first_has_come(
     monkeypatch.setattr(Channel, "send_method", sent)
     monkeypatch.setattr(Channel, "wait", waited)
 
-    with waiting(QUEUE, 30) as found:
+    with waiting(QUEUE, 30) as take:
+        found = take()
         assert len(found) == 30
 
     # The first tells how many there are; one word acknowledges all of them.
@@ -161,10 +200,12 @@ def test_a_broker_that_goes_away_meanwhile_leaves_them_for_later(
     get, broken = channel.basic_get, Mock(side_effect=ConnectionResetError)
     monkeypatch.setattr(channel, "basic_get", lambda queue: get(queue) and broken())
 
-    with waiting(QUEUE, 9) as found:
+    with waiting(QUEUE, 9) as take:
+        found = take()
         assert found == []
 
-    with waiting(QUEUE, 9) as found:
+    with waiting(QUEUE, 9) as take:
+        found = take()
         assert sorted(number for (number,) in found) == [1, 2, 3]
 
 
@@ -175,10 +216,11 @@ def test_who_is_interrupted_while_it_asks_acknowledges_none_with_its_next(
     publish(broker, 1, 2, 3)
     with monkeypatch.context() as patch:
         patch.setattr(siblings, "_get_at_once", Mock(side_effect=KeyboardInterrupt))
-        with pytest.raises(KeyboardInterrupt), waiting(QUEUE, 3):
-            pass
+        with pytest.raises(KeyboardInterrupt), waiting(QUEUE, 3) as take:
+            take()
 
-    with waiting(QUEUE, 1) as found:
+    with waiting(QUEUE, 1) as take:
+        found = take()
         assert [number for (number,) in found] == [1]
 
     siblings._channel.drop()
@@ -190,11 +232,12 @@ def test_one_thread_s_word_acknowledges_nothing_that_another_works_on(broker: Co
     publish(broker, 1, 2)
 
     def in_another() -> list[int]:
-        with waiting(QUEUE, 1) as found:
-            return [number for (number,) in found]
+        with waiting(QUEUE, 1) as take:
+            return [number for (number,) in take()]
 
     with ThreadPoolExecutor(1) as other:
-        with waiting(QUEUE, 1) as found:
+        with waiting(QUEUE, 1) as take:
+            found = take()
             assert [number for (number,) in found] == [1]
             assert other.submit(in_another).result() == [2]
             # As if this one had died over it.

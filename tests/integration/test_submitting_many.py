@@ -54,6 +54,16 @@ def test_each_has_the_rows_that_it_has_alone() -> None:
     assert keys == [f"{stored.uid.hex}:{place}:1" for place in range(len(keys))]
 
 
+def test_keys_are_in_the_order_in_which_their_processes_were_submitted() -> None:
+    first = [submit("toy_line", subject=f"Toy {n}", input={}) for n in range(3)]
+    last = submit_many("toy_line", [NewProcess(f"Toy {n}", {}) for n in range(30)])
+
+    uids = [process.uid for process in [*first, *last]]
+    assert uids == sorted(uids)
+    assert {uid.version for uid in uids} == {7}
+    assert len(set(uids)) == 33
+
+
 def test_those_of_one_lane_stand_one_behind_the_other(settings: Any) -> None:
     settings.SAS_FAIR_SECONDS = 1
     submit("toy_line", subject="First", input={}, lane="acme", now=NOW)

@@ -1,15 +1,18 @@
 """Celery's entry points: what they take along, and what while the database is away."""
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from celery.exceptions import Reject
 from django.db import InterfaceError, OperationalError
+from django.test import override_settings
 
-from workers import retention, scheduler, supervisor, tasks
+from workers import arriving, retention, scheduler, supervisor, tasks
+from workers.messages import Reply, replies_to_wire
 
 LOOKS: list[tuple[Callable[[], None], object, str]] = [
     (tasks.advance, scheduler, "advance"),
@@ -58,11 +61,17 @@ def queue(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     found: list[Any] = []
 
     @contextmanager
-    def waiting(name: str, limit: int) -> Iterator[list[list[Any]]]:
-        taken = found[:limit]
-        del found[:limit]
+    def waiting(name: str, limit: int) -> Iterator[Callable[[], list[list[Any]]]]:
+        taken: list[Any] = []
+
+        def take() -> list[list[Any]]:
+            now = found[: limit - len(taken)]
+            del found[: len(now)]
+            taken.extend(now)
+            return [[body] for body in now]
+
         try:
-            yield [[body] for body in taken]
+            yield take
         except BaseException:
             # Delivered again.
             found.extend(taken)
@@ -73,58 +82,133 @@ def queue(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return found
 
 
+def body(*names: str) -> dict[str, Any]:
+    """Return a message with replies, each known by a letter."""
+    return replies_to_wire([Reply(ord(name), uuid4(), 1, result={}) for name in names])
+
+
 @pytest.fixture
-def settled(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
-    """Note which messages were settled together."""
-    found: list[tuple[Any, ...]] = []
-    monkeypatch.setattr(tasks, "settle_now", lambda *bodies: found.append(bodies))
+def settled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Note which replies were settled together, by their letters."""
+    found: list[str] = []
+
+    def settle(batch: Sequence[Reply], **options: Any) -> None:
+        found.append("".join(chr(reply.step_id) for reply in batch))
+
+    monkeypatch.setattr(scheduler, "settle", settle)
     return found
 
 
 def test_a_lone_message_is_settled_before_the_queue_is_asked(
-    queue: list[Any], settled: list[tuple[Any, ...]]
+    queue: list[Any], settled: list[str]
 ) -> None:
-    queue += ["b", "c"]
+    queue += [body("b"), body("c")]
 
-    tasks.settle("a")
+    tasks.settle(body("a"))
 
-    assert settled == [("a",), ("b", "c")]
+    assert settled == ["a", "bc"]
 
 
 def test_messages_that_come_one_behind_the_other_are_settled_together(
-    queue: list[Any], settled: list[tuple[Any, ...]]
+    queue: list[Any], settled: list[str]
 ) -> None:
-    queue += ["b"]
-    tasks.settle("a")
-    queue += ["d", "e"]
-    tasks.settle("c")
+    queue += [body("b")]
+    tasks.settle(body("a"))
+    queue += [body("d"), body("e", "f")]
+    tasks.settle(body("c"))
     # Nobody was behind this one, so that the next is on its own again.
-    tasks.settle("f")
-    queue += ["h"]
-    tasks.settle("g")
+    tasks.settle(body("g"))
+    queue += [body("i")]
+    tasks.settle(body("h"))
 
-    assert settled == [("a",), ("b",), ("c", "d", "e"), ("f",), ("g",), ("h",)]
+    assert settled == ["a", "b", "cdef", "g", "h", "i"]
+
+
+def test_what_comes_during_a_settlement_is_the_next_batch_of_the_same_task(
+    queue: list[Any], settled: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = scheduler.settle
+    queue += [body("b")]
+
+    def settle(batch: Sequence[Reply], **options: Any) -> None:
+        real(batch, **options)
+        if settled == ["a", "b"]:
+            queue.extend([body("c"), body("d")])
+
+    monkeypatch.setattr(scheduler, "settle", settle)
+
+    tasks.settle(body("a"))
+
+    assert settled == ["a", "b", "cd"]
+
+
+def test_no_task_goes_on_for_long_while_others_wait(
+    queue: list[Any], settled: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 1000.0
+    real = scheduler.settle
+    monkeypatch.setattr(arriving, "monotonic", lambda: now)
+
+    def settle(batch: Sequence[Reply], **options: Any) -> None:
+        nonlocal now
+        real(batch, **options)
+        now += arriving.MOST_SECONDS / 2
+        queue.append(body(chr(batch[-1].step_id + 1)))
+
+    monkeypatch.setattr(scheduler, "settle", settle)
+    tasks._company.was_met = True
+
+    tasks.settle(body("a"))
+
+    assert settled == ["a", "b"]
+    assert [one["replies"][0]["step_id"] for one in queue] == [ord("c")]
+
+
+def test_what_was_taken_is_settled_in_batches_however_long_it_takes(
+    queue: list[Any], settled: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = iter(range(1000))
+    monkeypatch.setattr(arriving, "monotonic", lambda: float(next(now)) / 4)
+    queue += [body(*"bcdefgh")]
+    tasks._company.was_met = True
+
+    with override_settings(SAS_SETTLE_BATCH=2):
+        tasks.settle(body("a"))
+
+    assert settled == ["ab", "cd", "ef", "gh"]
+
+
+def test_a_message_that_holds_no_replies_holds_up_no_other(
+    queue: list[Any], settled: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    queue += [{"version": 99}, body("b")]
+
+    tasks.settle(body("a"))
+
+    assert settled == ["a", "b"]
+    assert [record.message for record in caplog.records] == ["replies_refused"]
 
 
 def test_what_waits_behind_is_delivered_again_where_the_database_goes_away(
-    queue: list[Any], monkeypatch: pytest.MonkeyPatch
+    queue: list[Any], settled: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    done: list[Any] = []
+    real = scheduler.settle
 
-    def settle_now(*bodies: Any) -> None:
-        if done:
+    def settle(batch: Sequence[Reply], **options: Any) -> None:
+        if settled:
             raise OperationalError("gone")
-        done.append(bodies)
+        real(batch, **options)
 
-    monkeypatch.setattr(tasks, "settle_now", settle_now)
+    monkeypatch.setattr(scheduler, "settle", settle)
     monkeypatch.setattr(tasks, "DATABASE_PAUSE_SECONDS", 0)
-    queue += ["b", "c"]
+    behind = [body("b"), body("c")]
+    queue += behind
 
     # The first, too: it is stale by then, as any message that comes twice.
     with pytest.raises(Reject, match="gone"):
-        tasks.settle("a")
+        tasks.settle(body("a"))
 
-    assert (done, queue) == ([("a",)], ["b", "c"])
+    assert (settled, queue) == (["a"], behind)
 
 
 def test_nudges_are_delivered_again_where_the_look_they_asked_for_fails(

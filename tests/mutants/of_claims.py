@@ -79,7 +79,7 @@ MUTANTS = (
     Mutant(
         "nudges that come during a look",
         "workers/tasks.py",
-        "            if nudges:\n",
+        "            if take():\n",
         "            if False:\n",
         "An order that was submitted while a scheduler looked waits for the poll.",
         ("tests/integration/test_tasks.py",),

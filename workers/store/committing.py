@@ -48,6 +48,16 @@ class durable(failpoints.durable):  # noqa: N801 (used like `atomic`)
     is gone, though its process is locked, it tells once the rest is committed.
     """
 
+    def __init__(
+        self, name: str, *, savepoint: bool = True, meanwhile: Callable[[], object] | None = None
+    ) -> None:
+        """``meanwhile`` is called once the COMMIT is sent along, before its answer is waited for.
+
+        It may not ask this connection for anything, and may not raise.
+        """
+        super().__init__(name, savepoint=savepoint)
+        self._meanwhile = meanwhile
+
     def __enter__(self) -> None:
         # Off in whatever transaction there is already, and with who commits by hand.
         self._takes_along = plans.is_kept() and plans.database().get_autocommit()
@@ -64,7 +74,7 @@ class durable(failpoints.durable):  # noqa: N801 (used like `atomic`)
         assert pipeline is not None
         try:
             if error is None:
-                _commit(pipeline)
+                _commit(pipeline, self._meanwhile)
             else:
                 pipeline.__exit__(kind, error, trace)
         except BaseException as failed:
@@ -78,11 +88,13 @@ class durable(failpoints.durable):  # noqa: N801 (used like `atomic`)
             check()
 
 
-def _commit(pipeline: ExitStack) -> None:
+def _commit(pipeline: ExitStack, meanwhile: Callable[[], object] | None) -> None:
     """Send the COMMIT behind what was left open, and wait for all; Django finds nothing to do."""
     with pipeline:
         if sql.is_pipelined() and not plans.database().needs_rollback:
             plans.raw(plans.database()).execute("COMMIT", prepare=False)
+            if meanwhile is not None:
+                meanwhile()
 
 
 def _raise_lost(error: BaseException | None) -> None:

@@ -10,7 +10,7 @@ For PostgreSQL alone, with plans that are kept: to plan the statement takes long
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
@@ -42,15 +42,22 @@ class Plain:
 @collected_later
 @rows.again_when_lost
 @plans.kept()
-def settle(replies: Sequence[Reply], worker: str, now: datetime | None = None) -> Plain:
+def settle(
+    replies: Sequence[Reply],
+    worker: str,
+    now: datetime | None = None,
+    *,
+    meanwhile: Callable[[], object] | None = None,
+) -> Plain:
     """Settle the replies that are plain and claim what becomes ready; nothing of the others.
 
     All replies of a process are settled or none.  Nothing is where it would not be quicker.
+    ``meanwhile`` may be called while the database works on them; see ``committing.durable``.
     """
     if not any(map(_is_plain, replies)) or not is_quicker():
         return Plain()
     ids = [one.step_id for one in replies]
-    with durable("plain.settle"), committing.writes(is_last=True):
+    with durable("plain.settle", meanwhile=meanwhile), committing.writes(is_last=True):
         rows.lock_owners(ids)
         flow.lock_foreseen(ids, now)
         answer = _send(replies, worker, now)
