@@ -1,8 +1,6 @@
 """Inserting processes with their steps: two statements, however many they are."""
 
-import json
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 from workers.models import Process
@@ -66,7 +64,12 @@ def processes(made: Sequence[Process]) -> None:
     found = sql.fetch(
         f"INSERT INTO workers_process ({names})"
         f" SELECT {names} FROM {sql.rows_as('v', _PROCESS_COLUMNS)} RETURNING uid, id",
-        [_encode([{name: getattr(one, name) for name in _PROCESS_COLUMNS} for one in made])],
+        [
+            sql.encode(
+                [{name: getattr(one, name) for name in _PROCESS_COLUMNS} for one in made],
+                ["input"],
+            )
+        ],
     )
     ids = {sql.uuid(uid): row_id for uid, row_id in found}
     for one in made:
@@ -85,18 +88,7 @@ def steps(made: Sequence[Process], specs: Sequence[Mapping[str, Any]]) -> None:
         f" FROM {sql.rows_as('p', own)} CROSS JOIN {sql.rows_as('s', _STEP_COLUMNS)}"
         " ORDER BY p.id, s.position",
         [
-            _encode([{"id": one.pk, "turn": one.turn, "stem": one.uid.hex} for one in made]),
-            _encode(specs),
+            sql.encode([{"id": one.pk, "turn": one.turn, "stem": one.uid.hex} for one in made]),
+            sql.encode(specs),
         ],
     )
-
-
-def _encode(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return rows as one parameter; raise where what was given as JSON is none."""
-    return json.dumps([{k: _plain(k, v) for k, v in row.items()} for row in rows], allow_nan=False)
-
-
-def _plain(name: str, value: Any) -> Any:
-    if isinstance(value, datetime):
-        return sql.instant_text(value)
-    return value.hex if name == "uid" else value
