@@ -1,6 +1,6 @@
 """The connection breaks inside COMMIT: nobody knows whether it was done, and the rows say so."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 
@@ -40,14 +40,14 @@ def broken_commit(monkeypatch: pytest.MonkeyPatch, is_done: bool) -> Iterator[No
             raise OperationalError("server closed the connection unexpectedly")
         real()
 
-    def commit_along(pipeline: ExitStack) -> None:
+    def commit_along(pipeline: ExitStack, meanwhile: Callable[[], object] | None) -> None:
         if not raised:
             raised.append(True)
             with pipeline:
                 if is_done:
-                    real_along(pipeline)
+                    real_along(pipeline, meanwhile)
                 raise OperationalError("server closed the connection unexpectedly")
-        real_along(pipeline)
+        real_along(pipeline, meanwhile)
 
     with monkeypatch.context() as patch:
         patch.setattr(connection, "_commit", commit)

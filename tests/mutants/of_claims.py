@@ -93,11 +93,11 @@ MUTANTS = (
         ("tests/integration/test_tasks.py",),
     ),
     Mutant(
-        "what came over a lost channel comes again",
+        "what came over a lost channel is not acknowledged",
         "workers/siblings.py",
         "            messages.clear()\n",
         "",
-        "A message that comes again is acknowledged by the number of another.",
+        "What comes again is acknowledged all the same, over a channel that is gone.",
         ("tests/integration/test_siblings.py",),
     ),
     Mutant(
