@@ -36,9 +36,9 @@ class Arrivals:
         """Take what waits by now, unless there is a batch already.  Raises nothing."""
         if len(self._left) >= int(sas.settle_batch) or monotonic() >= self._until:
             return
-        for (body,) in self._take():
+        for given in self._take():
             self.had_company = True
-            self._left += _replies(body)
+            self._left += _replies(given[0] if given else None)
 
     def is_over(self) -> bool:
         """Say whether there is nothing left by what is known."""

@@ -181,12 +181,18 @@ def test_what_was_taken_is_settled_in_batches_however_long_it_takes(
 def test_a_message_that_holds_no_replies_holds_up_no_other(
     queue: list[Any], settled: list[str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    queue += [{"version": 99}, body("b")]
+    queue += [{"version": 99}, None, body("b")]
 
     tasks.settle(body("a"))
 
     assert settled == ["a", "b"]
-    assert [record.message for record in caplog.records] == ["replies_refused"]
+    assert [record.message for record in caplog.records] == ["replies_refused"] * 2
+
+
+def test_a_message_without_arguments_is_one_without_replies() -> None:
+    arrivals = arriving.Arrivals([], lambda: [[]])
+
+    assert (arrivals.next(), arrivals.had_company) == ([], True)
 
 
 def test_what_waits_behind_is_delivered_again_where_the_database_goes_away(
