@@ -4,6 +4,7 @@ import logging
 from contextlib import nullcontext
 from datetime import timedelta
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from django.db import connection
@@ -163,13 +164,14 @@ def test_nothing_is_begun_under_a_claim_that_is_nearly_over(
 
 
 def test_the_task_wakes_this_process_s_relays(monkeypatch: pytest.MonkeyPatch) -> None:
-    woken = []
-    monkeypatch.setattr(tasks.desk, "want", lambda: woken.append(1))
-    monkeypatch.setattr(tasks, "waiting", lambda queue, limit: nullcontext([]))
+    done: list[str] = []
+    monkeypatch.setattr(tasks.desk, "want", lambda: done.append("woken"))
+    take = Mock(side_effect=lambda: done.append("taken along"))
+    monkeypatch.setattr(tasks, "waiting", lambda queue, limit: nullcontext(take))
 
     tasks.report()
 
-    assert woken == [1]
+    assert done == ["taken along", "woken"]
 
 
 def test_more_rows_than_are_read_at_once_are_told_all_the_same(wire: Wire) -> None:
