@@ -5,7 +5,7 @@ from uuid import UUID
 
 from workers.models import Process, Step
 
-#: Shorter beginnings could be words: "deed", "cafe".
+#: Shorter beginnings could be words: "deed", "cafe".  So many digits are a minute of submissions.
 SHORTEST = 8
 LIMIT = 200
 
