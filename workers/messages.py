@@ -139,8 +139,9 @@ class Reply:
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise MessageError(f"This is no reply: {error!r}") from error
-        if [reply.result, reply.fault, reply.deferral].count(None) != 2:
-            raise MessageError("A reply carries a result, a fault or a deferral.")
+        parts = [reply.result, reply.fault, reply.deferral]
+        if parts.count(None) != 2 or not any(isinstance(part, dict) for part in parts):
+            raise MessageError("A reply carries a result, a fault or a deferral, as an object.")
         if reply.deferral is not None and _seconds(reply.deferral.get("seconds")) is None:
             raise MessageError("A deferral says how many seconds it may take.")
         if reply.fault is not None and reply.fault.get("kind") not in FAULT_KINDS:

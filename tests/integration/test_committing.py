@@ -7,7 +7,7 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from tests.integration.conftest import NOW, claim, only
-from tests.integration.test_pipelined import elsewhere, held, held_elsewhere, hold
+from tests.integration.test_pipelined import HOLD, elsewhere, held, held_elsewhere, hold
 from tests.integration.test_store_settling import Toy
 from workers import failpoints
 from workers.models import Journal, Process, Step
@@ -120,10 +120,7 @@ def test_what_is_done_meanwhile_is_done_before_the_answer_is_waited_for() -> Non
     with elsewhere() as cursor:
         # Until it lets go of the name, the write waits for it.
         cursor.execute("BEGIN")
-        cursor.execute(
-            "INSERT INTO workers_hold (kind, name, reason, began_at, began_by, ended_by)"
-            " VALUES ('agent', 'a', '', now(), '', '')"
-        )
+        cursor.execute(HOLD, ["a", NOW])
 
         with (
             plans.kept(),

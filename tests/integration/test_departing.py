@@ -3,7 +3,8 @@
 import os
 import signal
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 from unittest.mock import Mock
@@ -16,7 +17,7 @@ from django.utils import timezone
 
 from tests.integration.conftest import only
 from tests.integration.test_store_claims import start
-from workers import departing, dispatch, registry, scheduler, tasks
+from workers import connections, departing, dispatch, registry, scheduler, tasks
 from workers.agent import Agent
 from workers.arriving import Arrivals
 from workers.bundling import Load
@@ -273,6 +274,24 @@ def test_its_thread_lets_no_soft_limit_through() -> None:
     masked = departing._sender(os.getpid()).submit(signal.pthread_sigmask, signal.SIG_BLOCK, set())
 
     assert signal.SIGUSR1 in masked.result()
+
+
+def test_its_thread_has_its_own_connection_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[bool] = []
+    me = threading.current_thread()
+
+    @contextmanager
+    def kept() -> Iterator[None]:
+        looked.append(threading.current_thread() is me)
+        yield
+
+    monkeypatch.setattr(connections, "kept", kept)
+    lots(monkeypatch, lambda agent: departing.Departed(1))
+    convoy = departing.Convoy(lambda departed: None)
+    convoy.send(lot("first"))
+    convoy.wait()
+
+    assert looked == [False]
 
 
 def test_a_forked_child_gets_a_thread_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,14 +12,14 @@ from tests.integration.test_store_settling import NOW, Toy, a_result, started
 from workers.store import settling, sql
 
 pytestmark = pytest.mark.django_db
-_HOLD = (
+HOLD = (
     "INSERT INTO workers_hold (kind, name, reason, began_at, began_by, ended_by)"
     " VALUES ('agent', %s, 'test', %s, 'somebody', '')"
 )
 
 
 def hold(name: str) -> None:
-    sql.execute(_HOLD, [name, sql.instant_text(NOW)])
+    sql.execute(HOLD, [name, sql.instant_text(NOW)])
 
 
 def held() -> list[str]:

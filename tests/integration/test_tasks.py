@@ -181,12 +181,13 @@ def test_what_was_taken_is_settled_in_batches_however_long_it_takes(
 def test_a_message_that_holds_no_replies_holds_up_no_other(
     queue: list[Any], settled: list[str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    queue += [{"version": 99}, None, body("b")]
+    odd = {"step_id": 1, "claim_id": uuid4().hex, "attempt": 1, "fault": "away"}
+    queue += [{"version": 99}, None, {"version": 1, "replies": [odd]}, body("b")]
 
     tasks.settle(body("a"))
 
     assert settled == ["a", "b"]
-    assert [record.message for record in caplog.records] == ["replies_refused"] * 2
+    assert [record.message for record in caplog.records] == ["replies_refused"] * 3
 
 
 def test_a_message_without_arguments_is_one_without_replies() -> None:

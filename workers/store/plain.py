@@ -153,6 +153,7 @@ WITH this AS MATERIALIZED (
     SELECT * FROM jsonb_to_recordset(%s::jsonb) AS g(
         place int, id bigint, claim uuid, result jsonb, is_away boolean)
 ), owner AS MATERIALIZED (
+    -- Sorted once, so that all three are in the order of the replies.
     SELECT g.process_id AS id, array_agg(g.id) AS ids, array_agg(g.claim) AS claims,
         array_agg(g.result) AS results
     FROM (SELECT s.process_id, g.* FROM given g JOIN workers_step s ON s.id = ANY(ARRAY[g.id])
