@@ -31,7 +31,8 @@ class Fleet:
             self.running[role] = subprocess.Popen(
                 [sys.executable, *words],
                 cwd=ROOT,
-                env={**os.environ, **self.environment},
+                # Whoever waits for a line must see it when it is printed.
+                env={**os.environ, "PYTHONUNBUFFERED": "1", **self.environment},
                 stdout=log,
                 stderr=log,
                 start_new_session=True,

@@ -11,8 +11,12 @@ from workers.messages import Reply, replies_from_wire
 
 log = logging.getLogger(__name__)
 
-#: Takes the messages that wait at that moment and returns the arguments of each; raises nothing.
-Take = Callable[[], list[list[Any]]]
+#: Takes so many of the messages that wait at that moment, at most, and returns the arguments of
+#: each; raises nothing.
+Take = Callable[[int], list[list[Any]]]
+
+#: Messages asked for at a time; a batch is made up of some 5 to 20 where many come.
+PORTION = 10
 
 #: Time after which a task asks for no more messages: other tasks of its process wait for its end.
 MOST_SECONDS = 0.5
@@ -29,27 +33,41 @@ class Arrivals:
         self._left = [reply for body in bodies for reply in _replies(body)]
         self._take = take
         self._until = monotonic() + MOST_SECONDS
+        self._is_first = True
         #: Whether a message waited behind those that were given.
         self.had_company = False
 
     def look_ahead(self) -> None:
-        """Take what waits by now, unless there is a batch already.  Raises nothing."""
-        if len(self._left) >= int(sas.settle_batch) or monotonic() >= self._until:
-            return
-        for given in self._take():
-            self.had_company = True
-            self._left += _replies(given[0] if given else None)
+        """Take of what waits by now, until there is a batch.  Raises nothing."""
+        while len(self._left) < int(sas.settle_batch) and monotonic() < self._until:
+            taken = self._take(PORTION)
+            for given in taken:
+                self.had_company = True
+                self._left += _replies(given[0] if given else None)
+            if len(taken) < PORTION:
+                break
 
     def is_over(self) -> bool:
         """Say whether there is nothing left by what is known."""
         return not self._left
 
     def next(self) -> list[Reply]:
-        """Return the next batch; empty when nothing is left, and nothing waits."""
-        self.look_ahead()
+        """Return the next batch; empty when nothing is left, and nothing waits.
+
+        Only the first is filled up with what waits: later on the database would stand still for
+        that, and what came while it worked has been taken by then.
+        """
+        if self._is_first or not self._left:
+            self.look_ahead()
+        self._is_first = False
         limit = int(sas.settle_batch)
         batch, self._left = self._left[:limit], self._left[limit:]
         return batch
+
+
+def none_waits(most: int) -> list[list[Any]]:
+    """Take nothing."""
+    return []
 
 
 def _replies(wire: Any) -> list[Reply]:

@@ -109,7 +109,7 @@ def settle(
     done = plain.Plain() if filed else _settle_plain(batch, now, meanwhile)
     if done.has_news:
         dispatch.report_later()
-    forward([*done.claims, *_claim_waiting(done.waited_for, now)])
+    forward([*done.claims, *_claim_waiting(done.waited_for, now, meanwhile)])
     settled = settling.Settled()
     if rest := [reply for reply in batch if reply.step_id not in done.settled]:
         settled = _settle_rest(rest, now, filed=filed)
@@ -120,12 +120,14 @@ def settle(
     return settled
 
 
-def _claim_waiting(agents: set[str], now: datetime | None) -> Sequence[claims.Claim]:
+def _claim_waiting(
+    agents: set[str], now: datetime | None, meanwhile: Callable[[], object] | None
+) -> Sequence[claims.Claim]:
     """Claim steps of agents that have room again; what fails is left to the next look."""
     if not agents or _pause.is_on():
         return ()
     try:
-        taken = taking.claim_due(agents, me("scheduler"), now)
+        taken = taking.claim_due(agents, me("scheduler"), now, meanwhile=meanwhile)
     except Exception:
         # The replies are settled: they must not come again for this.
         log.exception("waiting_steps_left", extra={"agents": sorted(agents)})

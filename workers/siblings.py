@@ -56,8 +56,10 @@ _FACTS = ("delivery_tag", "redelivered", "exchange", "routing_key", "message_cou
 
 
 @contextmanager
-def waiting(queue: str, limit: int) -> Iterator[Callable[[], list[list[Any]]]]:
+def waiting(queue: str, limit: int) -> Iterator[Callable[..., list[list[Any]]]]:
     """Yield a function that takes the tasks that wait in ``queue``, up to ``limit`` in all.
+
+    It takes all that wait, or as many of them as it is told.
 
     They are acknowledged when the block ends well.  When it raises, or the process dies,
     the broker delivers them again (the filesystem transport does not: what it had handed
@@ -65,9 +67,9 @@ def waiting(queue: str, limit: int) -> Iterator[Callable[[], list[list[Any]]]]:
     """
     messages: list[Message] = []
 
-    def take() -> list[list[Any]]:
+    def take(most: int = limit) -> list[list[Any]]:
         try:
-            found = _get(_channel.get(), queue, limit - len(messages))
+            found = _get(_channel.get(), queue, min(most, limit - len(messages)))
         except Exception:
             log.warning("siblings_unreadable", extra={"queue": queue}, exc_info=True)
             # With the channel goes what came over it before: that comes again, too.

@@ -21,7 +21,7 @@ from workers import (
     scheduler,
     supervisor,
 )
-from workers.arriving import Arrivals
+from workers.arriving import Arrivals, none_waits
 from workers.exceptions import MessageError, UnknownAgent
 from workers.messages import Bundle
 from workers.siblings import waiting
@@ -86,7 +86,7 @@ def settle(body: Any) -> None:
 
 def settle_now(*bodies: Any) -> None:
     """Settle the replies of some messages, in batches."""
-    scheduler.settle_all(Arrivals(bodies, list))
+    scheduler.settle_all(Arrivals(bodies, none_waits))
 
 
 @shared_task(name=dispatch.ADVANCE, acks_late=True, ignore_result=True)

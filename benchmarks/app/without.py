@@ -17,10 +17,10 @@ def leave_out() -> None:
     """Patch this process as ``BENCH_WITHOUT`` says; publisher confirms are a setting's."""
     left_out = os.environ.get("BENCH_WITHOUT", "")
     if left_out == "journal":
-        from workers.store import journal, plain, taking
+        from workers.store import following, journal, plain, taking
 
         journal.write = lambda entries, at: None
-        for module in (plain, taking):
+        for module in (plain, following, taking):
             module.STATEMENT = without_journal(module.STATEMENT)
     elif left_out == "fence":
         from workers.store import claims

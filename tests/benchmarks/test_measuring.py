@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import child, measuring
+from benchmarks import child, measuring, processes
 from benchmarks.exceptions import Unavailable, Wrong
 from benchmarks.peers import marks
 from benchmarks.processes import PIDS, Fleet
@@ -122,3 +122,12 @@ def test_marks_tell_what_was_lost_or_happened_twice(
 
     with pytest.raises(Wrong, match=said):
         marks.span(tmp_path, 2)
+
+
+def test_a_line_is_seen_when_it_is_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
+    monkeypatch.setattr(processes, "READY_SECONDS", 10)
+
+    with processes.fleet(tmp_path, {}) as fleet:
+        fleet.start("one", "-c", "import time; print('ready'); time.sleep(60)")
+        fleet.wait_for("one", "ready")

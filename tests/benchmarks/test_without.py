@@ -3,13 +3,16 @@
 import pytest
 
 from benchmarks.app.without import leave_out, without_journal
-from workers.store import journal, plain, taking
+from workers.store import following, journal, plain, taking
+
+#: Whose statements write the journal themselves.
+MODULES = (plain, following, taking)
 
 
 @pytest.fixture
 def engine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Put back what is patched for a measurement."""
-    for module in (plain, taking):
+    for module in MODULES:
         monkeypatch.setattr(module, "STATEMENT", module.STATEMENT)
     monkeypatch.setattr(journal, "write", journal.write)
 
@@ -17,16 +20,16 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_without_the_journal_no_statement_writes_it(
     engine: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = (plain.STATEMENT, taking.STATEMENT)
+    before = [module.STATEMENT for module in MODULES]
     monkeypatch.setenv("BENCH_WITHOUT", "journal")
 
     leave_out()
 
-    for one, whole in zip((plain.STATEMENT, taking.STATEMENT), before, strict=True):
+    for one, whole in zip([module.STATEMENT for module in MODULES], before, strict=True):
         assert "INSERT INTO workers_journal" in whole
         assert "workers_journal" not in one
         # Nothing else is missing: what comes before it and what comes after.
-        assert "UPDATE workers_sink" in one
+        assert "UPDATE workers_step" in one
         assert one.endswith(whole[whole.rindex("SELECT ") :])
 
 

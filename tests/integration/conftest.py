@@ -9,6 +9,7 @@ import pytest
 from django.test import override_settings
 
 from orders.sandbox.server import Sandbox
+from tests.concurrency.matrix.pausing import Session
 from workers import schedule
 from workers.models import Process, Step
 from workers.store import claims
@@ -32,6 +33,15 @@ def toy() -> Callable[..., Process]:
         return submit(workflow, subject="Toy 1", input=input_, now=NOW)
 
     return make
+
+
+@pytest.fixture
+def two(transactional_db: None) -> Iterator[tuple[Session, Session]]:
+    """Two sessions of the database, in which verbs may meet (PostgreSQL)."""
+    pair = Session(), Session()
+    yield pair
+    for session in pair:
+        session.close()
 
 
 def only(process: Process, name: str) -> Step:

@@ -19,7 +19,7 @@ from tests.integration.conftest import only
 from tests.integration.test_store_claims import start
 from workers import connections, departing, dispatch, registry, scheduler, tasks
 from workers.agent import Agent
-from workers.arriving import Arrivals
+from workers.arriving import Arrivals, none_waits
 from workers.bundling import Load
 from workers.exceptions import BrokerRefused, UnknownAgent
 from workers.messages import Bundle, Reply
@@ -66,7 +66,7 @@ def lot(*names: str) -> Callable[[], Load]:
 def settle_by(size: int, given: Sequence[Reply]) -> None:
     """Settle replies in batches of so many."""
     with override_settings(SAS_SETTLE_BATCH=size):
-        scheduler.settle_all(Arrivals([dispatch.replies_to_wire(list(given))], list))
+        scheduler.settle_all(Arrivals([dispatch.replies_to_wire(list(given))], none_waits))
 
 
 def test_replies_of_several_batches_all_leave_in_the_order_of_their_batches(wire: Wire) -> None:

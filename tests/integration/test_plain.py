@@ -1,7 +1,7 @@
 """What is settled by one statement is settled as row by row, and the rest is left alone."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from operator import attrgetter
@@ -338,14 +338,14 @@ class TestItsTransaction:
         bodies = [dispatch.replies_to_wire([a_result(one)]) for one in found]
         under_way: list[bool] = []
 
-        def take() -> list[list[Any]]:
+        def take(most: int) -> list[list[Any]]:
             under_way.append(sql.is_pipelined())
             return [[bodies[1]]] if under_way == [False, True] else []
 
         scheduler.settle_all(Arrivals(bodies[:1], take))
 
-        # Between them it is asked once more, for none of them was full.
-        assert under_way == [False, True, False, True, False]
+        # Before the first, for it is not full; while each is settled; and once nothing is left.
+        assert under_way == [False, True, True, False]
         assert [only(process, "one").state for process in processes] == ["processed"] * 2
 
     def test_it_is_not_used_in_a_caller_s_transaction_nor_without_kept_plans(
@@ -405,13 +405,6 @@ class TestItsTransaction:
         # The journal keeps what the row forgets.
         assert ["started_at" in entry.detail for entry in told] == [True] * is_plain
 
-    @pytest.fixture
-    def two(self, transactional_db: None) -> Iterator[tuple[Session, Session]]:
-        pair = Session(), Session()
-        yield pair
-        for session in pair:
-            session.close()
-
     def test_two_branches_that_end_at_once_do_not_lose_their_join(
         self, two: tuple[Session, Session], toy: Toy
     ) -> None:
@@ -440,23 +433,10 @@ class TestItsTransaction:
         assert settling_it.result == plain.Plain()
         assert [only(process, name).state for name in ("one", "two")] == ["processing", "waiting"]
 
-    def test_two_of_them_share_an_agent_s_room(
-        self, two: tuple[Session, Session], toy: Toy
-    ) -> None:
-        toy()
-        toy()
-        first, second = claim()
-        Flow.objects.filter(agent="toy.beta").update(window=1)
 
-        turns = meet(two, _settling(first), _settling(second), after=AFTER_ALL)
-
-        assert [len(turn.result.claims) for turn in turns] == [1, 0]
-        states = Step.objects.filter(name="two").order_by("pk").values_list("state", flat=True)
-        assert list(states) == ["processing", "pending"]
-
-
-#: Its statements: the locks of processes and of flow rows, and the one that does it.
-AFTER_ALL = 3
+#: Its statements: the planner's settings, the lock of processes, what ends, the lock of flow rows,
+#: what begins.
+AFTER_ALL = 5
 
 
 def _settling(one: Claim) -> Callable[[], plain.Plain]:

@@ -1,7 +1,7 @@
 """What is claimed by one statement is claimed as row by row, and the rest is left to that."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from random import Random
 from typing import Any
@@ -354,13 +354,6 @@ class TestItsTransaction:
     @pytest.fixture(autouse=True)
     def by_one_statement(self) -> None:
         """Use it where the engine would."""
-
-    @pytest.fixture
-    def two(self, transactional_db: None) -> Iterator[tuple[Session, Session]]:
-        pair = Session(), Session()
-        yield pair
-        for session in pair:
-            session.close()
 
     def test_it_waits_for_the_database_once(self, toy: Toy) -> None:
         toy()

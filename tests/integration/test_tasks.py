@@ -64,8 +64,8 @@ def queue(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     def waiting(name: str, limit: int) -> Iterator[Callable[[], list[list[Any]]]]:
         taken: list[Any] = []
 
-        def take() -> list[list[Any]]:
-            now = found[: limit - len(taken)]
+        def take(most: int = limit) -> list[list[Any]]:
+            now = found[: min(most, limit - len(taken))]
             del found[: len(now)]
             taken.extend(now)
             return [[body] for body in now]
@@ -191,7 +191,7 @@ def test_a_message_that_holds_no_replies_holds_up_no_other(
 
 
 def test_a_message_without_arguments_is_one_without_replies() -> None:
-    arrivals = arriving.Arrivals([], lambda: [[]])
+    arrivals = arriving.Arrivals([], lambda most: [[]])
 
     assert (arrivals.next(), arrivals.had_company) == ([], True)
 

@@ -3,11 +3,17 @@
 from tests.mutants.mutant import POSTGRESQL, Mutant
 
 _FILE = "workers/store/plain.py"
+_FOLLOWING = "workers/store/following.py"
 _TESTS = ("tests/integration/test_plain.py",)
 
 
 def _plain(guard: str, old: str, new: str, prevents: str) -> Mutant:
     return Mutant(guard, _FILE, old, new, prevents, _TESTS, on=POSTGRESQL)
+
+
+def _following(guard: str, old: str, new: str, prevents: str) -> Mutant:
+    tests = ("tests/integration/test_following.py", *_TESTS)
+    return Mutant(guard, _FOLLOWING, old, new, prevents, tests, on=POSTGRESQL)
 
 
 MUTANTS = (
@@ -59,17 +65,47 @@ MUTANTS = (
         "",
         "A service is called more often than it allows.",
     ),
-    _plain(
+    _following(
         "a window is kept",
-        ' AND r.turn <= r."window" - r.left_in_flight',
+        " AND r.turn <= r.room",
         "",
         "A service has more calls at once than it bears.",
     ),
-    _plain(
+    _following(
         "those that wait come first",
-        " AND NOT r.is_backlogged AND",
-        " AND",
+        " AND NOT a.is_backlogged,",
+        ",",
         "An order that came later is served first.",
+    ),
+    _following(
+        "a hold that came meanwhile holds",
+        "NOT EXISTS (SELECT 1 FROM workers_hold h WHERE h.ended_at IS NULL)",
+        "true",
+        "What operators have just held is claimed.",
+    ),
+    _following(
+        "a breaker that opened meanwhile is open",
+        " AND f.opened_at IS NULL",
+        "",
+        "A service that is away gets calls.",
+    ),
+    _following(
+        "a rate that was set meanwhile is kept",
+        " AND f.rate_per_second IS NULL",
+        "",
+        "A service is called more often than it allows.",
+    ),
+    _following(
+        "an agent without a row holds nothing up",
+        "LEFT JOIN agent a ON a.agent = s.agent",
+        "JOIN agent a ON a.agent = s.agent",
+        "A step of an agent whose row is gone waits for a poll that finds it standing still.",
+    ),
+    _following(
+        "what was made ready is looked at again",
+        " OR a.is_wanted AND NOT a.is_plain",
+        "",
+        "A step whose agent has changed just then waits for the next poll.",
     ),
     Mutant(
         "large results are read anew",
@@ -89,9 +125,9 @@ MUTANTS = (
         _TESTS,
         on=POSTGRESQL,
     ),
-    _plain(
+    _following(
         "room is counted under its lock",
-        "        flow.lock_foreseen(ids, now)\n",
+        "    flow.lock_wanted()\n",
         "",
         "Two schedulers send a service more than its window between them.",
     ),

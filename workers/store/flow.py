@@ -36,9 +36,16 @@ def foresee(step_ids: Sequence[int], now: datetime | None) -> Asked:
     return _ask(_of_siblings(), [sql.id_list(step_ids)] * 2, now)
 
 
-def lock_foreseen(step_ids: Sequence[int], now: datetime | None) -> None:
-    """Send the lock of the rows that ``foresee`` locks, and read nothing."""
-    _lock(_of_siblings(), [sql.id_list(step_ids)] * 2, now, False)
+def lock_wanted() -> None:
+    """Send the lock of the rows of agents whose steps were made ready, and read nothing.
+
+    Which those are the statement before has said to the database.
+    """
+    sql.send(
+        "SELECT 1 FROM workers_flow f"
+        " WHERE f.agent = ANY(current_setting('workers.wanted')::text[])"
+        " ORDER BY f.agent " + sql.lock_rows("f")
+    )
 
 
 #: The agents whose rows ``lock_backlogged`` locked, for a statement behind it (PostgreSQL).

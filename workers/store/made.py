@@ -1,7 +1,8 @@
 """Claims that a statement has made where the rows lie, in the columns of its answer."""
 
 import json
-from typing import Any, NamedTuple
+from typing import NamedTuple
+from uuid import UUID
 
 from workers.store import sql
 from workers.store.claims import Claim
@@ -14,9 +15,6 @@ class Made(NamedTuple):
     id: int
     process_id: int
     agent: str
-    #: Of its agent: what was under way before the new claims.
-    in_flight: int
-    claim_id: Any
     attempt: int
     name: str
     timeout_seconds: int
@@ -37,11 +35,11 @@ class Made(NamedTuple):
         given, results = json.loads(self.input), json.loads(self.results)
         return Context(self.workflow, self.version, self.subject, given, results)
 
-    def claim(self, in_flight: int) -> Claim:
+    def claim(self, claim_id: UUID, in_flight: int) -> Claim:
         return Claim(
             step_id=self.id,
             process_id=self.process_id,
-            claim_id=self.claim_id,
+            claim_id=claim_id,
             attempt=self.attempt,
             step=self.name,
             agent=self.agent,

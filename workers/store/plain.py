@@ -1,12 +1,13 @@
 """Replies that say no more than that a call went well, settled where their rows are.
 
 Most settlements are that: the step is processed, what was behind it is claimed or queued, and the
-process ends with its last step.  One statement does it for any number of processes; BEGIN, the
-locks and COMMIT travel with it, so it is one round trip, and no row is read into memory to be
-written back.  It decides as ``decisions`` and ``settling`` do, and takes no process of which
-anything else is to be decided: that one is left as it was.  A test holds the two side by side.
+process ends with its last step.  Two statements do it for any number of processes: one ends steps
+and processes, the other (``following``) begins what they made ready.  BEGIN, the locks and COMMIT
+travel with them, so it is one round trip, and no row is read into memory to be written back.  They
+decide as ``decisions`` and ``settling`` do, and take no process of which anything else is to be
+decided: that one is left as it was.  A test holds the two ways side by side.
 
-For PostgreSQL alone, with plans that are kept: to plan the statement takes longer than it saves.
+For PostgreSQL alone, with plans that are kept: to plan the statements takes longer than they save.
 """
 
 from collections import Counter
@@ -14,13 +15,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any
 
-from workers.conf import sas
 from workers.garbage import collected_later
 from workers.messages import Reply
 from workers.states import SETTLED_STEP_STATES
-from workers.store import committing, due, flow, plans, rows, sql
+from workers.store import committing, following, plans, rows, sql
 from workers.store.claims import Claim
 from workers.store.committing import durable
 from workers.store.made import RESULTS, Made
@@ -59,9 +59,9 @@ def settle(
     ids = [one.step_id for one in replies]
     with durable("plain.settle", meanwhile=meanwhile), committing.writes(is_last=True):
         rows.lock_owners(ids)
-        flow.lock_foreseen(ids, now)
-        answer = _send(replies, worker, now)
-    return _read([_Moved._make((*row[:5], Made._make(row[5:]))) for row in answer()])
+        settled = _send(replies, worker, now)
+        begun = following.send(worker, now)
+    return _read(settled(), [following.Begun._make(row) for row in begun()])
 
 
 def _is_plain(reply: Reply) -> bool:
@@ -69,34 +69,27 @@ def _is_plain(reply: Reply) -> bool:
 
 
 def is_quicker() -> bool:
-    """Say whether to settle by one statement is quicker just now."""
+    """Say whether to settle where the rows are is quicker just now."""
     return plans.is_kept()
 
 
-class _Moved(NamedTuple):
-    """A step that was moved, in the columns of the statement's answer."""
-
-    is_ended: bool
-    is_claimed: bool
-    #: Its end makes room for steps that wait.
-    is_waited_for: bool
-    is_told: bool
-    #: Of its agent.
-    window: int
-    made: Made
-
-
-def _read(moved: Sequence[_Moved]) -> Plain:
-    claimed = [one.made for one in moved if one.is_claimed]
-    taken = Counter(made.agent for made in claimed)
+def _read(settled: Sequence[tuple[Any, ...]], begun: Sequence[following.Begun]) -> Plain:
+    # The first two columns are of all; a row is a step made ready, if there is one.
+    ended, has_news = settled[0][:2]
+    ready = {row[2]: Made._make(row[2:]) for row in settled}
+    claimed = [one for one in begun if one.step_id is not None]
+    taken = Counter(one.agent for one in claimed)
     return Plain(
-        settled={one.made.id for one in moved if one.is_ended},
-        claims=[made.claim(made.in_flight + taken[made.agent]) for made in claimed],
-        has_news=any(one.is_told for one in moved),
+        settled=set(ended or ()),
+        claims=[
+            ready[one.step_id].claim(one.claim_id, one.in_flight + taken[one.agent])
+            for one in claimed
+        ],
+        has_news=bool(has_news),
         waited_for={
-            one.made.agent
-            for one in moved
-            if one.is_waited_for and one.made.in_flight + taken[one.made.agent] < one.window
+            one.agent
+            for one in begun
+            if one.is_waited_for and one.in_flight + taken[one.agent] < one.window
         },
     )
 
@@ -115,18 +108,13 @@ def _send(replies: Sequence[Reply], worker: str, now: datetime | None) -> sql.An
         for place, one in enumerate(replies)
     ]
     return sql.send(
-        _statement(moment, due.is_one("f.agent", "this.at")),
-        [
-            *params,
-            worker[:200],
-            sas.dispatch_allowance_seconds,
-            sql.encode(given, ["result"]),
-        ],
+        _statement(moment),
+        [*params, worker[:200], sql.encode(given, ["result"])],
     )
 
 
 @lru_cache(maxsize=8)
-def _statement(moment: str, is_backlogged: str) -> str:
+def _statement(moment: str) -> str:
     """Return the statement with what stands in its text; to put that in takes 25 µs."""
     # Agents write to steps without the process lock.
     as_read = committing.must(
@@ -139,15 +127,14 @@ def _statement(moment: str, is_backlogged: str) -> str:
         results=RESULTS,
         settled=", ".join(f"'{state}'" for state in sorted(SETTLED_STEP_STATES)),
         as_read=as_read,
-        is_backlogged=is_backlogged,
     )
 
 
 #: In the order of its parts: what is given; what of it is plain, with the steps that end and those
-#: that may begin then; who has room; what moves; the writes.
+#: that may begin then; the writes; what is told to the statement behind it.
 STATEMENT = """\
 WITH this AS MATERIALIZED (
-    SELECT {moment} AS at, %s::text AS worker, %s * interval '1 second' AS allowance,
+    SELECT {moment} AS at, %s::text AS worker,
         NOT EXISTS (SELECT 1 FROM workers_hold h WHERE h.ended_at IS NULL) AS is_free
 ), given AS MATERIALIZED (
     SELECT * FROM jsonb_to_recordset(%s::jsonb) AS g(
@@ -195,51 +182,23 @@ WITH this AS MATERIALIZED (
             AND (r.id = ANY(o.ids) OR r.state = 'waiting' AND NOT r.after ?| b.unsettled) OFFSET 0
     ) t
     WHERE this.is_free AND b.is_plain AND b.ended = cardinality(o.ids)
-), agent AS MATERIALIZED (
-    SELECT f.agent, f."window", f.unavailable_streak = 0 AND f.opened_at IS NULL
+), plain AS (
+    SELECT d.*, bool_and(COALESCE(f.unavailable_streak = 0 AND f.opened_at IS NULL
             AND f.open_until IS NULL AND f.forced IS NULL AND f.rate_per_second IS NULL
             -- Of answers its breaker counts the order, so none is settled before the others.
             AND f.agent <> ALL(ARRAY(SELECT s.agent FROM given g
-                JOIN workers_step s ON s.id = ANY(ARRAY[g.id]) WHERE g.is_away)) AS is_plain,
-        (SELECT count(*) FROM workers_step s WHERE s.state = 'processing'
-            AND s.deferral IS NULL AND s.agent = f.agent) AS in_flight,
-        {is_backlogged} AS is_backlogged
-    FROM this CROSS JOIN workers_flow f WHERE f.agent = ANY(ARRAY(SELECT DISTINCT agent FROM due))
-), plain AS (
-    SELECT d.*, a."window", a.in_flight, a.is_backlogged,
-        bool_and(a.agent IS NOT NULL AND a.is_plain AND d.is_plain_step)
-            OVER (PARTITION BY d.process_id) AS is_all_plain
-    FROM due d LEFT JOIN agent a ON a.agent = d.agent
-), room AS (
-    SELECT p.*, p.in_flight - count(*) FILTER (WHERE p.is_ended) OVER (PARTITION BY p.agent)
-            AS left_in_flight,
-        row_number() OVER (PARTITION BY p.agent, p.is_ready ORDER BY p.process_id, p.position)
-            AS turn
-    FROM plain p WHERE p.is_all_plain
+                JOIN workers_step s ON s.id = ANY(ARRAY[g.id]) WHERE g.is_away)), false)
+            AND d.is_plain_step) OVER (PARTITION BY d.process_id) AS is_all_plain
+    FROM due d LEFT JOIN workers_flow f ON f.agent = d.agent
 ), moved AS MATERIALIZED (
-    SELECT r.*, c.is_claimed, CASE WHEN c.is_claimed THEN gen_random_uuid() END AS new_claim,
-        r.unsettled = '{{}}' AS is_over, r.is_ended AND r.place = r.ended AS is_last
-    FROM room r CROSS JOIN LATERAL (
-        SELECT r.is_ready AND NOT r.is_backlogged AND r.turn <= r."window" - r.left_in_flight
-            AS is_claimed
-    ) c ORDER BY r.id
+    SELECT p.*, p.unsettled = '{{}}' AS is_over, p.is_ended AND p.place = p.ended AS is_last
+    FROM plain p WHERE p.is_all_plain ORDER BY p.id
 ), settled AS (
     UPDATE workers_step t SET state = 'processed', result = m.new_result, fault = NULL,
         claim_id = NULL, locked_by = NULL, claimed_at = NULL, dispatch_by = NULL,
         started_at = NULL, complete_by = NULL, delivery = NULL, escalate_at = NULL,
         finished_at = this.at
     FROM moved m, this WHERE m.is_ended AND t.id = ANY(ARRAY[m.id]) AND {as_read}
-), begun AS (
-    UPDATE workers_step t SET
-        state = CASE WHEN m.is_claimed THEN 'processing' ELSE 'pending' END,
-        attempt = m.attempt + m.is_claimed::int,
-        lost_count = CASE WHEN m.is_claimed THEN 0 ELSE t.lost_count END,
-        claim_id = CASE WHEN m.is_claimed THEN m.new_claim END,
-        locked_by = CASE WHEN m.is_claimed THEN this.worker END,
-        claimed_at = CASE WHEN m.is_claimed THEN this.at END,
-        dispatch_by = CASE WHEN m.is_claimed THEN this.at + this.allowance END,
-        not_before = CASE WHEN NOT m.is_claimed THEN this.at END
-    FROM moved m, this WHERE m.is_ready AND t.id = ANY(ARRAY[m.id])
 ), process AS (
     UPDATE workers_process t SET sequence = m.sequence + m.ended + m.is_over::int,
         state = CASE WHEN m.is_over THEN 'processed' ELSE 'processing' END,
@@ -260,21 +219,27 @@ WITH this AS MATERIALIZED (
                 'locked_by', m.locked_by, 'claimed_at', m.claimed_at,
                 'started_at', m.started_at, 'complete_by', m.complete_by)) AS detail
         WHERE m.is_ended
-        UNION ALL SELECT CASE WHEN m.is_claimed THEN 2 ELSE 3 END, m.id, NULL,
-            CASE WHEN m.is_claimed THEN 'claimed' ELSE 'ready' END,
-            'waiting', CASE WHEN m.is_claimed THEN 'processing' ELSE 'pending' END,
-            CASE WHEN m.is_claimed THEN m.attempt + 1 END,
-            jsonb_strip_nulls(jsonb_build_object('step', m.name,
-                'agent', CASE WHEN m.is_claimed THEN m.agent END))
-        WHERE m.is_ready
-        UNION ALL SELECT 4, NULL, m.sequence + m.ended + 1, 'processed', 'processing',
+        UNION ALL SELECT 2, NULL, m.sequence + m.ended + 1, 'processed', 'processing',
             'processed', NULL, '{{}}'::jsonb
         WHERE m.is_last AND m.is_over
-    ) e ORDER BY m.process_id, e.kind, m.place, m.position
+    ) e ORDER BY m.process_id, e.kind, m.place
+), came_of_it AS MATERIALIZED (
+    SELECT array_agg(m.id) FILTER (WHERE m.is_ended) AS ended, bool_or(m.is_told) AS has_news,
+        set_config('workers.ready',
+            COALESCE(array_agg(m.id) FILTER (WHERE m.is_ready), '{{}}')::text, true) AS ready
+    FROM moved m
+), agents AS MATERIALIZED (
+    SELECT set_config('workers.freed',
+            COALESCE(array_agg(a.agent) FILTER (WHERE a.is_freed), '{{}}')::text, true) AS freed,
+        set_config('workers.wanted',
+            COALESCE(array_agg(a.agent) FILTER (WHERE a.is_wanted), '{{}}')::text, true) AS wanted
+    FROM (SELECT m.agent, bool_or(m.is_ended) AS is_freed, bool_or(m.is_ready) AS is_wanted
+        FROM moved m GROUP BY m.agent) a
 )
-SELECT m.is_ended, m.is_claimed, m.is_ended AND m.is_backlogged, m.is_told, m."window",
-    m.id, m.process_id, m.agent, m.left_in_flight, m.new_claim, m.attempt + 1, m.name,
+SELECT CASE WHEN row_number() OVER () = 1 THEN c.ended END, c.has_news,
+    m.id, m.process_id, m.agent, m.attempt + 1, m.name,
     m.timeout_seconds, m.idempotency_key, m.failure_count, m.workflow, m.version, m.subject,
-    CASE WHEN m.is_claimed THEN m.given END, CASE WHEN m.is_claimed THEN m.results END
-FROM moved m
+    m.given, m.results
+FROM came_of_it c CROSS JOIN agents a LEFT JOIN moved m ON m.is_ready
+WHERE c.ready IS NOT NULL AND a.freed IS NOT NULL AND a.wanted IS NOT NULL
 """

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.db import InterfaceError, OperationalError
 
@@ -29,14 +29,23 @@ from workers.store.made import RESULTS, Made
 log = logging.getLogger(__name__)
 
 _Along = Callable[[], None] | None
+_Meanwhile = Callable[[], object] | None
 
 
 def claim_due(
-    agents: set[str], worker: str, now: datetime | None = None, *, along: _Along = None
+    agents: set[str],
+    worker: str,
+    now: datetime | None = None,
+    *,
+    along: _Along = None,
+    meanwhile: _Meanwhile = None,
 ) -> Taken:
-    """As ``claims.claim_due``, by one statement as far as that can."""
+    """As ``claims.claim_due``, by one statement as far as that can.
+
+    ``meanwhile`` may be called while the database works on it; see ``committing.durable``.
+    """
     try:
-        found = _claim_plain(agents, worker, now, along)
+        found = _claim_plain(agents, worker, now, along, meanwhile)
     except (OperationalError, InterfaceError):
         raise
     except Exception:
@@ -70,18 +79,22 @@ class _Found:
 @rows.again_when_lost
 @plans.kept()
 def _claim_plain(
-    agents: set[str], worker: str, now: datetime | None, along: _Along
+    agents: set[str],
+    worker: str,
+    now: datetime | None,
+    along: _Along,
+    meanwhile: _Meanwhile = None,
 ) -> _Found | None:
     """Claim what is plain; None, and nothing sent along, where that would not be quicker."""
     if not plain.is_quicker():
         return None
     limit = int(sas.claim_batch)
-    with durable("taking.claim_due"), committing.writes(is_last=True):
+    with durable("taking.claim_due", meanwhile=meanwhile), committing.writes(is_last=True):
         flow.lock_backlogged(agents, now)
         if along is not None:
             along()
         answer = _send(worker, now, limit)
-    return _read([_Row._make((*row[:4], Made._make(row[4:]))) for row in answer()], limit)
+    return _read([_Row._make((*row[:6], Made._make(row[6:]))) for row in answer()], limit)
 
 
 class _Row(NamedTuple):
@@ -93,6 +106,9 @@ class _Row(NamedTuple):
     #: A submitter is to be told that its process has begun.
     has_news: bool
     room: int
+    #: Of its agent: what was under way before the new claims.
+    in_flight: int
+    claim_id: Any
     #: Its claim; its id is None for an agent without a due step.
     made: Made
 
@@ -100,9 +116,11 @@ class _Row(NamedTuple):
 def _read(found: list[_Row], limit: int) -> _Found:
     seen = Counter(one.made.agent for one in found if one.made.id is not None)
     taken = Taken()
-    claimed = [one.made for one in found if one.is_claimed]
-    counts = Counter(made.agent for made in claimed)
-    taken += [made.claim(made.in_flight + counts[made.agent]) for made in claimed]
+    claimed = [one for one in found if one.is_claimed]
+    counts = Counter(one.made.agent for one in claimed)
+    taken += [
+        one.made.claim(one.claim_id, one.in_flight + counts[one.made.agent]) for one in claimed
+    ]
     taken.has_news = any(one.has_news for one in found)
     taken.is_cut_off = any(
         one.is_plain and seen[one.made.agent] == max(1, min(one.room, limit)) for one in found
@@ -201,8 +219,8 @@ WITH this AS MATERIALIZED (
             jsonb_build_object('step', c.name, 'agent', c.agent)
     ) e WHERE c.is_claimed ORDER BY c.process_id, c.agent, c.place, e.kind
 )
-SELECT c.is_all_plain, c.is_claimed, c.is_first AND c.is_told, c.room,
-    c.id, c.process_id, c.agent, c.in_flight, c.new_claim, c.attempt + 1, c.name,
+SELECT c.is_all_plain, c.is_claimed, c.is_first AND c.is_told, c.room, c.in_flight, c.new_claim,
+    c.id, c.process_id, c.agent, c.attempt + 1, c.name,
     c.timeout_seconds, c.idempotency_key, c.failure_count, c.workflow, c.version, c.subject,
     CASE WHEN c.is_claimed THEN c.input END,
     CASE WHEN c.is_claimed THEN (

@@ -1,0 +1,101 @@
+"""What plain replies made ready goes by what its agent's row says once that is locked."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.concurrency.matrix.pausing import Session, meet
+from tests.integration.conftest import NOW, claim, only
+from tests.integration.test_store_settling import Toy, a_result
+from workers.models import Flow, Hold, Journal, Step
+from workers.store import plain
+from workers.store.claims import Claim
+
+pytestmark = [pytest.mark.django_db, pytest.mark.postgresql]
+
+#: Its statements: the planner's settings, the lock of processes, what ends, the lock of flow rows,
+#: what begins.
+AFTER_SETTLED, AFTER_LOCKED, AFTER_ALL = 3, 4, 5
+
+
+def _settling(one: Claim) -> Callable[[], plain.Plain]:
+    return lambda: plain.settle([a_result(one)], "s", NOW)
+
+
+@pytest.mark.parametrize(
+    ("after", "claimed"), [(AFTER_SETTLED, [0, 1]), (AFTER_LOCKED, [1, 0]), (AFTER_ALL, [1, 0])]
+)
+def test_two_settlements_share_an_agent_s_room(
+    after: int, claimed: list[int], two: tuple[Session, Session], toy: Toy
+) -> None:
+    toy()
+    toy()
+    first, second = claim()
+    Flow.objects.filter(agent="toy.beta").update(window=1)
+
+    turns = meet(two, _settling(first), _settling(second), after=after)
+
+    # Whoever has the agent's row first has its room, and the other finds it taken.
+    assert [len(turn.result.claims) for turn in turns] == claimed
+    states = Step.objects.filter(name="two").order_by("pk").values_list("state", flat=True)
+    assert list(states) == [["pending", "processing"][count] for count in claimed]
+
+
+def test_a_settlement_waits_for_no_agent_that_it_claims_nothing_of(
+    two: tuple[Session, Session], toy: Toy
+) -> None:
+    process = toy()
+    (first,) = claim()
+    (second,) = plain.settle([a_result(first)], "s", NOW).claims
+    toy()
+    (first,) = claim()
+    ended: list[str] = []
+
+    # The one holds the row of the agent that it claims of, and the other's call was that agent's.
+    meet(
+        two,
+        lambda: (plain.settle([a_result(first)], "s", NOW), ended.append("claims of it")),
+        lambda: (plain.settle([a_result(second)], "s", NOW), ended.append("frees room")),
+        after=AFTER_ALL,
+    )
+
+    assert second.agent == "toy.beta"
+    assert ended == ["frees room", "claims of it"]
+    assert [only(process, name).state for name in ("one", "two")] == ["processed"] * 2
+
+
+def _flow(**values: Any) -> Callable[[], object]:
+    return lambda: Flow.objects.filter(agent="toy.beta").update(**values)
+
+
+@pytest.mark.parametrize(
+    ("change", "is_waited_for"),
+    [
+        (_flow(opened_at=NOW, open_until=NOW, unavailable_streak=5), True),
+        (_flow(unavailable_streak=1), True),
+        (_flow(forced="open"), True),
+        (_flow(rate_per_second=1), True),
+        (_flow(window=0), False),
+        (lambda: Hold.objects.create(kind="agent", name="toy.beta", began_at=NOW), True),
+        (lambda: Flow.objects.filter(agent="toy.beta").delete(), False),
+    ],
+    ids=["breaker", "streak", "forced", "rate", "window", "hold", "gone"],
+)
+def test_what_has_changed_before_the_lock_counts(
+    change: Callable[[], object], is_waited_for: bool, two: tuple[Session, Session], toy: Toy
+) -> None:
+    process = toy()
+    (one,) = claim()
+
+    turn, changed = meet(two, _settling(one), change, after=AFTER_SETTLED)
+
+    assert not isinstance(changed.result, Exception)
+    done = turn.result
+    assert done.settled == {one.step_id}
+    assert done.claims == []
+    # Who settles looks at once what may be claimed of it after all.
+    assert done.waited_for == ({"toy.beta"} if is_waited_for else set())
+    assert [only(process, name).state for name in ("one", "two")] == ["processed", "pending"]
+    told = Journal.objects.filter(process=process, step__name="two")
+    assert [(row.event, row.before, row.after) for row in told] == [("ready", "waiting", "pending")]
