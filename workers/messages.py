@@ -139,8 +139,8 @@ class Reply:
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise MessageError(f"This is no reply: {error!r}") from error
-        parts = [reply.result, reply.fault, reply.deferral]
-        if parts.count(None) != 2 or not any(isinstance(part, dict) for part in parts):
+        parts = [p for p in (reply.result, reply.fault, reply.deferral) if p is not None]
+        if len(parts) != 1 or not isinstance(parts[0], dict):
             raise MessageError("A reply carries a result, a fault or a deferral, as an object.")
         if reply.deferral is not None and _seconds(reply.deferral.get("seconds")) is None:
             raise MessageError("A deferral says how many seconds it may take.")

@@ -62,7 +62,9 @@ def start_scheduler(fleet: Fleet) -> None:
     fleet.start("beat", *beat)
     # Printed right before it reads the schedule, whatever the log level.
     fleet.wait_for("beat", "LocalTime ->")
-    processes = int(os.environ.get("BENCH_SCHEDULERS", "1"))
+    # As many as for steps: what a worker starts with unless told otherwise, and two at least are
+    # recommended, so that one may die.
+    processes = int(os.environ.get("BENCH_SCHEDULERS", PROCESSES))
     fleet.start("scheduler", *_worker("scheduler", SCHEDULER_QUEUES, processes))
 
 

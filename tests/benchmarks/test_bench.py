@@ -62,7 +62,7 @@ def test_a_peer_that_cannot_run_is_null_and_named_and_the_rest_goes_on(
 
     assert found["throughput"] == {
         "ours": 2000.0,
-        "ours_two_schedulers": 2000.0,
+        "ours_one_scheduler": 2000.0,
         "celery_chain": 400.0,
         "naive": 160.0,
         "naive_as_installed": 160.0,
@@ -70,7 +70,7 @@ def test_a_peer_that_cannot_run_is_null_and_named_and_the_rest_goes_on(
         "procrastinate": 100.0,
     }
     assert found["ratios"] == {
-        "throughput/ours_two_schedulers": 1.0,
+        "throughput/ours_one_scheduler": 1.0,
         "throughput/celery_chain": 5.0,
         "throughput/naive": 12.5,
         "throughput/naive_as_installed": 12.5,
@@ -93,8 +93,8 @@ def test_a_peer_that_cannot_run_is_null_and_named_and_the_rest_goes_on(
     assert "dbos: none. dbos is not installed" in capsys.readouterr().err
 
 
-#: Ours, with one scheduler process and with two.
-OURS = ["throughput: ours", "throughput: ours_two_schedulers"]
+#: Ours, with two scheduler processes and with one.
+OURS = ["throughput: ours", "throughput: ours_one_scheduler"]
 
 
 @pytest.mark.parametrize(
