@@ -13,6 +13,7 @@ from uuid import uuid4
 
 from workers.backoff import Backoff, is_exhausted, is_out_of_time
 from workers.exceptions import StateError
+from workers.instants import text_of
 from workers.rows import AlertCall, Entry, Origin, PlannedUndo, ProcessRow, StepRow
 from workers.states import (
     CLOSED_STEP_STATES,
@@ -245,7 +246,7 @@ class LockedProcess:
             step.leave_out(step.started_at - step.claimed_at)
         step.failure_count += 1
         step.is_in_doubt = step.may_have_effect
-        step.fault = {**fault, "at": self.now.isoformat()}
+        step.fault = {**fault, "at": text_of(self.now)}
         facts: dict[str, Any] = {
             "fault": _brief(fault),
             "failure_count": step.failure_count,
@@ -268,7 +269,7 @@ class LockedProcess:
             return True
         step.not_before = self.now + timedelta(seconds=delay)
         self.move(
-            step, StepState.PENDING, event, actor, **facts, not_before=step.not_before.isoformat()
+            step, StepState.PENDING, event, actor, **facts, not_before=text_of(step.not_before)
         )
         return False
 
@@ -291,9 +292,9 @@ def _claim_facts(step: StepRow) -> dict[str, Any]:
     return {
         "agent": step.agent,
         "locked_by": step.locked_by,
-        "claimed_at": step.claimed_at.isoformat() if step.claimed_at else None,
-        "started_at": step.started_at.isoformat() if step.started_at else None,
-        "complete_by": step.complete_by.isoformat() if step.complete_by else None,
+        "claimed_at": text_of(step.claimed_at) if step.claimed_at else None,
+        "started_at": text_of(step.started_at) if step.started_at else None,
+        "complete_by": text_of(step.complete_by) if step.complete_by else None,
     }
 
 

@@ -51,9 +51,9 @@ def expire(worker: str, now: datetime | None = None) -> Expired:
         ends: Counter[bool] = Counter()
 
         def decide(locked: LockedProcess) -> None:
-            ends.update(
-                _expire(locked, step, worker) for step in locked.steps if is_expired(step, due)
-            )
+            for step in locked.steps:
+                if is_expired(step, due):
+                    ends[_expire(locked, step, worker)] += 1
 
         # A reply filed after the steps were read saves its step: filing takes no process lock.
         rows.decide_and_write(lockeds, decide)

@@ -61,9 +61,14 @@ def _insert(
 
 def _row(entry: Entry) -> dict[str, Any]:
     """Return what a row has; what it has not is null."""
-    row: dict[str, Any] = {"event": entry.event, "detail": entry.detail}
-    for name in ("process_id", "step_id", "sequence", "before", "after", "attempt"):
-        value = getattr(entry, name)
-        if value is not None:
-            row[name] = value
-    return row
+    row = {
+        "event": entry.event,
+        "detail": entry.detail,
+        "process_id": entry.process_id,
+        "step_id": entry.step_id,
+        "sequence": entry.sequence,
+        "before": entry.before,
+        "after": entry.after,
+        "attempt": entry.attempt,
+    }
+    return {name: value for name, value in row.items() if value is not None}
