@@ -7,10 +7,14 @@ import pytest
 
 from tests.concurrency.matrix.pausing import Session, meet
 from tests.integration.conftest import NOW, claim, only
+from tests.integration.test_store_claims import start
 from tests.integration.test_store_settling import Toy, a_result
+from workers import dispatch, scheduler
+from workers.arriving import Arrivals
 from workers.models import Flow, Hold, Journal, Step
-from workers.store import plain
+from workers.store import plain, sql
 from workers.store.claims import Claim
+from workers.testing import Wire
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgresql]
 
@@ -99,3 +103,23 @@ def test_what_has_changed_before_the_lock_counts(
     assert [only(process, name).state for name in ("one", "two")] == ["processed", "pending"]
     told = Journal.objects.filter(process=process, step__name="two")
     assert [(row.event, row.before, row.after) for row in told] == [("ready", "waiting", "pending")]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_messages_are_taken_while_what_waited_is_claimed(toy: Toy, wire: Wire) -> None:
+    Flow.objects.filter(agent="toy.gamma").update(window=1)
+    processes = [toy("toy_narrow"), toy("toy_narrow")]
+    found = claim()
+    start(found)
+    under_way: list[bool] = []
+
+    def take(most: int) -> list[list[Any]]:
+        under_way.append(sql.is_pipelined())
+        return []
+
+    scheduler.settle_all(Arrivals([dispatch.replies_to_wire([a_result(*found)])], take))
+
+    # Before the first, while it is settled, while the next step is claimed; nothing is left then.
+    assert under_way == [False, True, True, False]
+    states = [only(process, "only").state for process in processes]
+    assert states == ["processed", "processing"]

@@ -190,6 +190,22 @@ def test_a_message_that_holds_no_replies_holds_up_no_other(
     assert [record.message for record in caplog.records] == ["replies_refused"] * 3
 
 
+def test_no_more_messages_are_taken_than_a_batch_is_made_up_of() -> None:
+    asked: list[int] = []
+
+    def take(most: int) -> list[list[Any]]:
+        asked.append(most)
+        return [[body("a")]] * most
+
+    arrivals = arriving.Arrivals([body("b")], take)
+    with override_settings(SAS_SETTLE_BATCH=3 * arriving.PORTION):
+        assert len(arrivals.next()) == 3 * arriving.PORTION
+        assert asked == [arriving.PORTION] * 3
+        # One is left, and goes on without any more.
+        assert len(arrivals.next()) == 1
+    assert asked == [arriving.PORTION] * 3
+
+
 def test_a_message_without_arguments_is_one_without_replies() -> None:
     arrivals = arriving.Arrivals([], lambda most: [[]])
 
