@@ -87,7 +87,7 @@ MUTANTS = (
     Mutant(
         "no task goes on for long",
         "workers/arriving.py",
-        " or monotonic() >= self._until",
+        " and monotonic() < self._until",
         "",
         "As long as replies come, nothing is swept, polled or begun.",
         ("tests/integration/test_tasks.py",),
