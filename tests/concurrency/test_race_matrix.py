@@ -21,7 +21,7 @@ import pytest
 
 from tests.concurrency.matrix import collecting, stage
 from tests.concurrency.matrix.calling import CALLS, Call
-from tests.concurrency.matrix.pausing import Session, Turn, meet, one_after_the_other
+from tests.concurrency.matrix.pausing import Session, Turn, meet, one_after_the_other, two_sessions
 from tests.concurrency.matrix.scenes import NOW, Scene, Setting
 from tests.concurrency.test_races import on_postgres
 from workers import invariants, schedule
@@ -166,10 +166,8 @@ def _claims(result: Any) -> list[Claim]:
 
 @pytest.fixture
 def sessions(transactional_db: None) -> Iterator[tuple[Session, Session]]:
-    pair = Session(), Session()
-    yield pair
-    for session in pair:
-        session.close()
+    with two_sessions() as pair:
+        yield pair
 
 
 @pytest.mark.fault("F18")

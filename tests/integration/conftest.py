@@ -9,7 +9,7 @@ import pytest
 from django.test import override_settings
 
 from orders.sandbox.server import Sandbox
-from tests.concurrency.matrix.pausing import Session
+from tests.concurrency.matrix.pausing import Session, two_sessions
 from workers import schedule
 from workers.models import Process, Step
 from workers.store import claims
@@ -38,10 +38,8 @@ def toy() -> Callable[..., Process]:
 @pytest.fixture
 def two(transactional_db: None) -> Iterator[tuple[Session, Session]]:
     """Two sessions of the database, in which verbs may meet (PostgreSQL)."""
-    pair = Session(), Session()
-    yield pair
-    for session in pair:
-        session.close()
+    with two_sessions() as pair:
+        yield pair
 
 
 def only(process: Process, name: str) -> Step:

@@ -1,6 +1,7 @@
 """What plain replies made ready goes by what its agent's row says once that is locked."""
 
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
 import pytest
@@ -23,7 +24,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.postgresql]
 AFTER_SETTLED, AFTER_LOCKED, AFTER_ALL = 3, 4, 5
 
 
-def _settling(one: Claim) -> Callable[[], plain.Plain]:
+def settling_of(one: Claim) -> Callable[[], plain.Plain]:
     return lambda: plain.settle([a_result(one)], "s", NOW)
 
 
@@ -34,11 +35,12 @@ def test_two_settlements_share_an_agent_s_room(
     after: int, claimed: list[int], two: tuple[Session, Session], toy: Toy
 ) -> None:
     toy()
-    toy()
-    first, second = claim()
+    # They come to the same agent from two.
+    Step.objects.filter(process=toy(), name="one").update(agent="toy.gamma")
+    first, second = sorted(claim(), key=attrgetter("process_id"))
     Flow.objects.filter(agent="toy.beta").update(window=1)
 
-    turns = meet(two, _settling(first), _settling(second), after=after)
+    turns = meet(two, settling_of(first), settling_of(second), after=after)
 
     # Whoever has the agent's row first has its room, and the other finds it taken.
     assert [len(turn.result.claims) for turn in turns] == claimed
@@ -92,7 +94,7 @@ def test_what_has_changed_before_the_lock_counts(
     process = toy()
     (one,) = claim()
 
-    turn, changed = meet(two, _settling(one), change, after=AFTER_SETTLED)
+    turn, changed = meet(two, settling_of(one), change, after=AFTER_SETTLED)
 
     assert not isinstance(changed.result, Exception)
     done = turn.result

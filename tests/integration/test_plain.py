@@ -26,6 +26,7 @@ from tests.integration.both_ways import (
 )
 from tests.integration.conftest import NOW, claim, only
 from tests.integration.test_beginning import waits_of
+from tests.integration.test_following import AFTER_ALL, settling_of
 from tests.integration.test_store_claims import start
 from tests.integration.test_store_settling import Toy, a_fault, a_result
 from workers import dispatch, scheduler
@@ -412,7 +413,7 @@ class TestItsTransaction:
         (top,) = claim()
         branches = plain.settle([a_result(top)], "s", NOW).claims
 
-        turns = meet(two, *(_settling(one) for one in branches), after=AFTER_ALL)
+        turns = meet(two, *(settling_of(one) for one in branches), after=AFTER_ALL)
 
         assert [turn.result.settled for turn in turns] == [{one.step_id} for one in branches]
         assert sum(len(turn.result.claims) for turn in turns) == 1
@@ -428,16 +429,7 @@ class TestItsTransaction:
         def pause() -> None:
             Process.objects.filter(pk=process.pk).update(paused_at=NOW)
 
-        _, settling_it = meet(two, pause, _settling(one), after=1)
+        _, settling_it = meet(two, pause, settling_of(one), after=1)
 
         assert settling_it.result == plain.Plain()
         assert [only(process, name).state for name in ("one", "two")] == ["processing", "waiting"]
-
-
-#: Its statements: the planner's settings, the lock of processes, what ends, the lock of flow rows,
-#: what begins.
-AFTER_ALL = 5
-
-
-def _settling(one: Claim) -> Callable[[], plain.Plain]:
-    return lambda: plain.settle([a_result(one)], "s", NOW)

@@ -16,6 +16,12 @@ def _following(guard: str, old: str, new: str, prevents: str) -> Mutant:
     return Mutant(guard, _FOLLOWING, old, new, prevents, tests, on=POSTGRESQL)
 
 
+def _of_agent(guard: str, old: str, new: str, prevents: str) -> Mutant:
+    """Of what all statements ask of an agent."""
+    tests = (*_TESTS, "tests/integration/test_following.py", "tests/integration/test_taking.py")
+    return Mutant(guard, "workers/store/flow.py", old, new, prevents, tests, on=POSTGRESQL)
+
+
 MUTANTS = (
     _plain(
         "replies of one process stay together",
@@ -55,15 +61,15 @@ MUTANTS = (
     ),
     _plain(
         "holds hold",
-        "NOT EXISTS (SELECT 1 FROM workers_hold h WHERE h.ended_at IS NULL)",
+        "{nothing_held}",
         "true",
         "What operators hold is claimed.",
     ),
     _plain(
-        "a rate is kept",
-        " AND f.rate_per_second IS NULL",
-        "",
-        "A service is called more often than it allows.",
+        "an agent that is not plain is left",
+        "COALESCE({is_plain}\n",
+        "COALESCE(true\n",
+        "A breaker is told of no answer, and a rate of no claim.",
     ),
     _following(
         "a window is kept",
@@ -79,18 +85,30 @@ MUTANTS = (
     ),
     _following(
         "a hold that came meanwhile holds",
-        "NOT EXISTS (SELECT 1 FROM workers_hold h WHERE h.ended_at IS NULL)",
+        "{nothing_held}",
         "true",
         "What operators have just held is claimed.",
     ),
     _following(
-        "a breaker that opened meanwhile is open",
-        " AND f.opened_at IS NULL",
-        "",
+        "an agent that changed meanwhile is asked again",
+        "this.is_free AND {is_plain} AS is_plain",
+        "this.is_free AS is_plain",
+        "A service that has just turned out to be away gets calls.",
+    ),
+    _of_agent(
+        "a breaker that opened is open",
+        "f.opened_at IS NULL AND f.open_until IS NULL",
+        "true",
         "A service that is away gets calls.",
     ),
-    _following(
-        "a rate that was set meanwhile is kept",
+    _of_agent(
+        "a breaker lets one through",
+        "f.unavailable_streak = 0 AND ",
+        "",
+        "A service that was not reached just now gets all that waits.",
+    ),
+    _of_agent(
+        "a rate is kept",
         " AND f.rate_per_second IS NULL",
         "",
         "A service is called more often than it allows.",

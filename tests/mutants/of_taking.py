@@ -54,15 +54,9 @@ MUTANTS = (
         "A step that waited for room has used up the time for all its attempts.",
     ),
     _taking(
-        "a breaker lets one through",
-        "f.unavailable_streak = 0 AND ",
-        "",
-        "A service that was not reached just now gets all that waits.",
-    ),
-    _taking(
-        "a rate is spent",
-        " AND f.rate_per_second IS NULL",
-        "",
+        "an agent that is not plain is left to the other way",
+        "this.is_free AND {is_plain} AS is_plain",
+        "this.is_free AS is_plain",
         "An agent with a rate is sent all that waits at once.",
     ),
     _taking(

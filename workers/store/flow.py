@@ -24,6 +24,18 @@ def ensure(windows: Mapping[str, int]) -> None:
         )
 
 
+#: SQL that says of a flow row f whether its window alone regulates the agent: nothing that a claim
+#: or an answer would have to be told to.
+IS_PLAIN = (
+    "f.unavailable_streak = 0 AND f.opened_at IS NULL AND f.open_until IS NULL"
+    " AND f.forced IS NULL AND f.rate_per_second IS NULL"
+)
+#: SQL for the claims that take up room of the agent of a flow row f.
+IN_FLIGHT = (
+    "(SELECT count(*) FROM workers_step s WHERE s.state = 'processing'"
+    " AND s.deferral IS NULL AND s.agent = f.agent)"
+)
+
 #: What was sent to lock the rows of some agents, and then to look at what they have under way.
 Asked = tuple[sql.Answer, sql.Answer]
 
@@ -274,8 +286,7 @@ def _look(which: str, given: list[Any], now: datetime | None, if_backlogged: boo
     is_backlogged = due.is_one("f.agent", "c.at")
     only = f" AND {is_backlogged}" if if_backlogged else ""
     return sql.send(
-        "SELECT f.agent, (SELECT count(*) FROM workers_step s WHERE s.state = 'processing'"
-        f" AND s.deferral IS NULL AND s.agent = f.agent), {is_backlogged}, {holds.document()}"
+        f"SELECT f.agent, {IN_FLIGHT}, {is_backlogged}, {holds.document()}"
         f" FROM (SELECT {moment} AS at) c CROSS JOIN workers_flow f"
         f" WHERE {which}{only}",
         [*params, *given],

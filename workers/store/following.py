@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from workers.conf import sas
-from workers.store import due, flow, sql
+from workers.store import due, flow, holds, sql
 
 
 class Begun(NamedTuple):
@@ -41,7 +41,13 @@ def send(worker: str, now: datetime | None) -> sql.Answer:
 @lru_cache(maxsize=8)
 def _statement(moment: str, is_backlogged: str) -> str:
     """Return the statement with what stands in its text."""
-    return STATEMENT.format(moment=moment, is_backlogged=is_backlogged)
+    return STATEMENT.format(
+        moment=moment,
+        is_backlogged=is_backlogged,
+        is_plain=flow.IS_PLAIN,
+        in_flight=flow.IN_FLIGHT,
+        nothing_held=holds.NOTHING_HELD,
+    )
 
 
 #: In the order of its parts: who has room; what is claimed; the writes.  What was read of an agent
@@ -49,21 +55,14 @@ def _statement(moment: str, is_backlogged: str) -> str:
 STATEMENT = """\
 WITH this AS MATERIALIZED (
     SELECT {moment} AS at, %s::text AS worker, %s * interval '1 second' AS allowance,
-        NOT EXISTS (SELECT 1 FROM workers_hold h WHERE h.ended_at IS NULL) AS is_free
+        {nothing_held} AS is_free,
+        current_setting('workers.freed')::text[] AS freed,
+        current_setting('workers.wanted')::text[] AS wanted
 ), agent AS MATERIALIZED (
-    SELECT f.agent, f."window", this.is_free AND f.unavailable_streak = 0 AND f.opened_at IS NULL
-            AND f.open_until IS NULL AND f.forced IS NULL AND f.rate_per_second IS NULL AS is_plain,
-        (SELECT count(*) FROM workers_step s WHERE s.state = 'processing'
-            AND s.deferral IS NULL AND s.agent = f.agent) AS in_flight,
-        {is_backlogged} AS is_backlogged, f.is_freed, f.is_wanted
-    FROM this CROSS JOIN (
-        SELECT current_setting('workers.freed')::text[] AS freed,
-            current_setting('workers.wanted')::text[] AS wanted
-    ) n CROSS JOIN LATERAL (
-        SELECT w.*, w.agent = ANY(n.freed) AS is_freed, w.agent = ANY(n.wanted) AS is_wanted
-        FROM workers_flow w
-        WHERE w.agent = ANY(n.freed || n.wanted)
-    ) f
+    SELECT f.agent, f."window", this.is_free AND {is_plain} AS is_plain, {in_flight} AS in_flight,
+        {is_backlogged} AS is_backlogged,
+        f.agent = ANY(this.freed) AS is_freed, f.agent = ANY(this.wanted) AS is_wanted
+    FROM this CROSS JOIN workers_flow f WHERE f.agent = ANY(this.freed || this.wanted)
 ), moved AS MATERIALIZED (
     SELECT r.*, c.is_claimed, CASE WHEN c.is_claimed THEN gen_random_uuid() END AS new_claim
     FROM (

@@ -20,7 +20,7 @@ from typing import Any
 from workers.garbage import collected_later
 from workers.messages import Reply
 from workers.states import SETTLED_STEP_STATES
-from workers.store import committing, following, plans, rows, sql
+from workers.store import committing, flow, following, holds, plans, rows, sql
 from workers.store.claims import Claim
 from workers.store.committing import durable
 from workers.store.made import RESULTS, Made
@@ -127,6 +127,8 @@ def _statement(moment: str) -> str:
         results=RESULTS,
         settled=", ".join(f"'{state}'" for state in sorted(SETTLED_STEP_STATES)),
         as_read=as_read,
+        is_plain=flow.IS_PLAIN,
+        nothing_held=holds.NOTHING_HELD,
     )
 
 
@@ -135,7 +137,7 @@ def _statement(moment: str) -> str:
 STATEMENT = """\
 WITH this AS MATERIALIZED (
     SELECT {moment} AS at, %s::text AS worker,
-        NOT EXISTS (SELECT 1 FROM workers_hold h WHERE h.ended_at IS NULL) AS is_free
+        {nothing_held} AS is_free
 ), given AS MATERIALIZED (
     SELECT * FROM jsonb_to_recordset(%s::jsonb) AS g(
         place int, id bigint, claim uuid, result jsonb, is_away boolean)
@@ -183,8 +185,7 @@ WITH this AS MATERIALIZED (
     ) t
     WHERE this.is_free AND b.is_plain AND b.ended = cardinality(o.ids)
 ), plain AS (
-    SELECT d.*, bool_and(COALESCE(f.unavailable_streak = 0 AND f.opened_at IS NULL
-            AND f.open_until IS NULL AND f.forced IS NULL AND f.rate_per_second IS NULL
+    SELECT d.*, bool_and(COALESCE({is_plain}
             -- Of answers its breaker counts the order, so none is settled before the others.
             AND f.agent <> ALL(ARRAY(SELECT s.agent FROM given g
                 JOIN workers_step s ON s.id = ANY(ARRAY[g.id]) WHERE g.is_away)), false)

@@ -21,7 +21,7 @@ from django.db import InterfaceError, OperationalError
 
 from workers.conf import sas
 from workers.garbage import collected_later
-from workers.store import claims, committing, due, flow, plain, plans, rows, sql
+from workers.store import claims, committing, due, flow, holds, plain, plans, rows, sql
 from workers.store.claims import Taken
 from workers.store.committing import durable
 from workers.store.made import RESULTS, Made
@@ -150,6 +150,9 @@ def _statement(moment: str, due_steps: str, locked: str) -> str:
         # after this statement's snapshot.
         as_read=committing.must("t.xmin = c.read"),
         lock=sql.lock_rows("p", skip_locked=True),
+        is_plain=flow.IS_PLAIN,
+        in_flight=flow.IN_FLIGHT,
+        nothing_held=holds.NOTHING_HELD,
     )
 
 
@@ -158,12 +161,9 @@ def _statement(moment: str, due_steps: str, locked: str) -> str:
 STATEMENT = """\
 WITH this AS MATERIALIZED (
     SELECT {moment} AS at, %s::text AS worker, %s * interval '1 second' AS allowance,
-        NOT EXISTS (SELECT 1 FROM workers_hold h WHERE h.ended_at IS NULL) AS is_free
+        {nothing_held} AS is_free
 ), agent AS MATERIALIZED (
-    SELECT f.agent, f."window", this.is_free AND f.unavailable_streak = 0 AND f.opened_at IS NULL
-            AND f.open_until IS NULL AND f.forced IS NULL AND f.rate_per_second IS NULL AS is_plain,
-        (SELECT count(*) FROM workers_step s WHERE s.state = 'processing'
-            AND s.deferral IS NULL AND s.agent = f.agent) AS in_flight
+    SELECT f.agent, f."window", this.is_free AND {is_plain} AS is_plain, {in_flight} AS in_flight
     FROM this CROSS JOIN workers_flow f WHERE f.agent = ANY({locked})
 ), found AS MATERIALIZED (
     -- One even where there is no room: a call that must not be repeated is given up without.

@@ -3,7 +3,8 @@
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from django.db import connection, connections
@@ -90,6 +91,15 @@ class Session:
 
     def waits_for_a_lock(self) -> bool:
         return bool(sql.fetch("SELECT pg_blocking_pids(%s) <> '{}'", [self.pid])[0][0])
+
+
+@contextmanager
+def two_sessions() -> Iterator[tuple[Session, Session]]:
+    """Yield two sessions of the database, in which verbs may meet."""
+    pair = Session(), Session()
+    yield pair
+    for session in pair:
+        session.close()
 
 
 def one_after_the_other(session: Session, *verbs: Callable[[], Any]) -> list[Turn]:
