@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from workers.states import PROCESS_MOVES, STEP_MOVES
-from workers.store import sql
+from workers.store import live, sql
 
 #: Time past its timer after which a claim counts as forgotten: sweeps, poll and some load.
 SLACK_SECONDS = 30
@@ -137,6 +137,15 @@ INVARIANTS: tuple[Invariant, ...] = (
         " AND NOT p.needs_decision AND NOT EXISTS (SELECT 1 FROM workers_alert a"
         " WHERE a.process_id = p.id AND a.code = 'unknown_definition'"
         " AND a.acknowledged_at IS NULL)",
+    ),
+    Invariant(
+        "live_steps_are_found",
+        "Steps are looked for by narrow rows that say what the steps say.",
+        "SELECT p.subject, s.name || ' would not be found as it is' FROM workers_step s"
+        " JOIN workers_process p ON p.id = s.process_id"
+        f" LEFT JOIN workers_live l ON l.step_id = s.id WHERE {live.is_wrong()}"
+        " UNION ALL SELECT '', 'step ' || l.step_id || ' is gone' FROM workers_live l"
+        " WHERE NOT EXISTS (SELECT 1 FROM workers_step s WHERE s.id = l.step_id)",
     ),
     Invariant(
         "step_journal_is_a_path",

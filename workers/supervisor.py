@@ -13,7 +13,7 @@ from uuid import uuid4
 from workers import dispatch
 from workers.conf import sas
 from workers.identity import me
-from workers.store import expiry, finding, flow, leases, sql
+from workers.store import expiry, finding, flow, leases, live, sql
 
 log = logging.getLogger(__name__)
 
@@ -44,6 +44,7 @@ def sweep() -> Swept:
             errors += expired.errors
             if expired.reset + expired.errors < sas.sweep_batch:
                 break
+        live.put_off()
         overdue = expiry.flag_overdue()
         expiry.escalate(worker)
         flow.alert_long_open(sql.read_clock())

@@ -84,7 +84,7 @@ def _expire(times: int, is_large: bool) -> dict[str, Any]:
         except _Undone:
             pass
     find = plans.the_one(sent, "SELECT", "complete_by <")
-    index = plans.index_of(find, "workers_step", is_required=is_large)
+    index = plans.index_of(find, "workers_live", is_required=is_large)
     found, whole, python = [], [], []
     for _ in range(times):
         with plans.listening() as sent:
@@ -113,11 +113,11 @@ def _claim(times: int, is_large: bool) -> dict[str, Any]:
             whole.append(1000 * (time.perf_counter() - began))
         if len(taken) != batch:
             raise Wrong(f"{len(taken)} of {batch} steps were claimed")
-        due = plans.the_one(sent, "SELECT", "state = 'pending'", "not_before")
+        due = plans.the_one(sent, "SELECT", "l.state = 'pending'", "not_before")
         found.append(due.ms)
     return {
         "claim_batch": batch,
         "claim_find_ms": figures.median(found),
         "claim_ms": figures.median(whole),
-        "claim_index": plans.index_of(due, "workers_step", is_required=is_large),
+        "claim_index": plans.index_of(due, "workers_live", is_required=is_large),
     }

@@ -19,7 +19,7 @@ from tests.toyflow import agents as toy
 from workers import callbacks, dispatch, supervisor, tokens
 from workers.agent import Deferred
 from workers.exceptions import Unavailable
-from workers.models import Journal, Step
+from workers.models import Journal, LiveStep, Step
 from workers.store import expiry, sql
 from workers.testing import Aftermath, Clock, Sent, Wire, delays, drops, passes, refuses
 
@@ -87,6 +87,16 @@ def _failing_sweep(wire: Wire, clock: Clock) -> None:
     away = OperationalError("the connection is closed")
     with patch.object(expiry, "expire", side_effect=away), suppress(OperationalError):
         supervisor.sweep()
+    wire.run_until_settled(clock)
+
+
+def _not_found(wire: Wire, clock: Clock) -> None:
+    """Settle after somebody has removed what steps are looked for by."""
+    if happens_once("the narrow rows are gone"):
+        LiveStep.objects.all().delete()
+    # A poll that dies before it has mended them leaves that to the next one.
+    for _ in range(2):
+        wire.run_for(clock, seconds=10)
     wire.run_until_settled(clock)
 
 
@@ -211,6 +221,13 @@ SCENARIOS = [
             "leases.abandon",
             "leases.acquire",
         ),
+    ),
+    Scenario(
+        "steps not found",
+        submit_once("toy_line"),
+        _line_done,
+        run=_not_found,
+        brief=("live.mend", "leases.set_cursor"),
     ),
     Scenario(
         "deadline passes",

@@ -19,6 +19,7 @@ from workers.store import (
     expiry,
     finding,
     flow,
+    live,
     pruning,
     replies,
     rows,
@@ -65,6 +66,14 @@ def many_settled_steps() -> None:
             for process in done
         ]
     )
+    # Live, and of no interest to whoever looks for something to do.
+    in_error = {**template, "state": "error", "not_before": None}
+    Step.objects.bulk_create(
+        [
+            Step(**{**in_error, "process_id": process.pk, "name": "x", "idempotency_key": f"e{n}"})
+            for n, process in enumerate(done)
+        ]
+    )
     Sink.objects.bulk_create(
         [
             Sink(process=process, kind="queue", address="a", cursor=1, last=1, next_try_at=now)
@@ -85,6 +94,7 @@ def many_settled_steps() -> None:
         cursor.execute("ANALYZE workers_journal")
         cursor.execute("ANALYZE workers_sink")
         cursor.execute("ANALYZE workers_step")
+        cursor.execute("ANALYZE workers_live")
         cursor.execute("ANALYZE workers_process")
 
 
@@ -95,7 +105,7 @@ def each_plan_of(verb: Any) -> list[str]:
     plans = []
     with connection.cursor() as cursor:
         for query in captured.captured_queries:
-            if query["sql"].startswith(("SELECT", "UPDATE", "DELETE")):
+            if query["sql"].startswith(("SELECT", "UPDATE", "DELETE", "WITH")):
                 cursor.execute("EXPLAIN " + query["sql"])
                 plans.append("\n".join(row[0] for row in cursor.fetchall()))
     return plans
@@ -153,16 +163,17 @@ def test_a_claim_reads_no_more_of_a_long_backlog_than_it_takes(is_analyzed: bool
         with connection.cursor() as cursor:
             cursor.execute("ANALYZE workers_process")
             cursor.execute("ANALYZE workers_step")
+            cursor.execute("ANALYZE workers_live")
 
     plans = each_plan_of(lambda: claims.claim_due({"toy.alpha"}, "scheduler"))
 
-    found = [one for one in plans if "step_claimable_idx" in one]
+    found = [one for one in plans if "live_claimable_idx" in one]
     # Whether any waits, twice: before and after the flow row is locked.  Then which are next.
     assert len(found) == 3, plans
     for plan in found:
         # The flow rows themselves are sorted by name.
         look = plan.partition("SubPlan")[2] if "workers_flow" in plan else plan
-        assert "step_claimable_idx" in look
+        assert "live_claimable_idx" in look
         assert "Sort" not in look, plan
 
 
@@ -170,18 +181,20 @@ def test_a_claim_reads_no_more_of_a_long_backlog_than_it_takes(is_analyzed: bool
 @pytest.mark.parametrize(
     ("verb", "index"),
     [
-        (lambda: claims.claim_due({"toy.alpha"}, "scheduler"), "step_claimable_idx"),
-        (lambda: expiry.expire("supervisor"), "step_expiry_idx"),
-        (lambda: unstarted.lost("scheduler"), "step_expiry_idx"),
+        (lambda: claims.claim_due({"toy.alpha"}, "scheduler"), "live_claimable_idx"),
+        (lambda: expiry.expire("supervisor"), "live_look_at_idx"),
+        (lambda: expiry.extend_gap(60, 10), "live_look_at_idx"),
+        (live.put_off, "live_look_at_idx"),
+        (lambda: unstarted.lost("scheduler"), "live_look_at_idx"),
         (lambda: replies.filed(10), "step_filed_reply_idx"),
         (lambda: finding.flagged(10), "process_decision_idx"),
         (lambda: finding.standing_still(10), "process_open_idx"),
-        (room, "step_in_flight_idx"),
-        (room, "step_claimable_idx"),
-        (backlog, "step_claimable_idx"),
+        (room, "live_in_flight_idx"),
+        (room, "live_claimable_idx"),
+        (backlog, "live_claimable_idx"),
         (finding.look, "step_filed_reply_idx"),
         (finding.look, "process_decision_idx"),
-        (finding.look, "step_expiry_idx"),
+        (finding.look, "live_look_at_idx"),
         (lambda: expiry.escalate("supervisor"), "step_escalation_idx"),
         (expiry.flag_overdue, "process_deadline_idx"),
         (lambda: submit("toy_line", subject="Next", input={}, lane="many"), "process_lane_idx"),
@@ -197,7 +210,7 @@ def test_a_claim_reads_no_more_of_a_long_backlog_than_it_takes(is_analyzed: bool
         (lambda: next(pruning.prune_alerts(200)), "alert_acknowledged_idx"),
     ],
     ids=[
-        *("claim", "expire", "lost", "filed", "flagged", "standing still"),
+        *("claim", "expire", "extend", "put off", "lost", "filed", "flagged", "standing still"),
         *("room", "backlog of locked rows", "backlog"),
         *("filed, at a look", "flagged, at a look", "lost, at a look"),
         *("escalate", "overdue", "lane", "told", "tell", "foresee"),
@@ -208,11 +221,12 @@ def test_a_claim_reads_no_more_of_a_long_backlog_than_it_takes(is_analyzed: bool
 def test_a_background_query_uses_its_partial_index(verb: Any, index: str) -> None:
     # A row set that a claim writes is joined to a table of this size as the planner likes; what
     # becomes of plans that are kept is looked at in test_kept_plans.
-    is_claim = index == "step_claimable_idx"
+    is_claim = index == "live_claimable_idx"
     found = each_plan_of(verb)
     plans = "\n".join(one for one in found if not is_claim or "jsonb_to_recordset" not in one)
 
     assert index in plans
     assert "Seq Scan on workers_step" not in plans
+    assert "Seq Scan on workers_live" not in plans
     assert "Seq Scan on workers_sink" not in plans
     assert "Seq Scan on workers_journal" not in plans

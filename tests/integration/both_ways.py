@@ -16,7 +16,7 @@ from tests.integration.test_store_claims import start
 from tests.integration.test_store_settling import a_fault, a_result
 from workers import registry
 from workers.messages import Reply
-from workers.models import Alert, Flow, Hold, Journal, Process, Sink, Step
+from workers.models import Alert, Flow, Hold, Journal, LiveStep, Process, Sink, Step
 from workers.rows import NewSink
 from workers.store import claims, requests
 from workers.store.claims import Claim
@@ -63,7 +63,10 @@ def rows_now() -> list[Row]:
         for name in ("claimed_at", "started_at", "complete_by"):
             if name in row["detail"]:
                 row["detail"][name] = datetime.fromisoformat(row["detail"][name])
-    tables = [steps, journal, *(model.objects.order_by("pk").values() for model in OTHERS)]
+    live = list(LiveStep.objects.order_by("step__process_id", "step__position").values())
+    for row in live:
+        row["step_id"] = names[row["step_id"]]
+    tables = [steps, live, journal, *(model.objects.order_by("pk").values() for model in OTHERS)]
     alerts = Alert.objects.order_by("cause").values("cause", "code", "message", "times")
     return [row for table in [*tables, alerts] for row in table]
 

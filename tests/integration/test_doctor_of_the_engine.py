@@ -391,9 +391,9 @@ class TestDatabase:
         recorder = MigrationRecorder(connection)
         recorder.record_applied("workers", "9999_from_the_future")
         assert levels(database.migrations_are_applied()) == ["ok", "info"]
-        recorder.record_unapplied("workers", "0006_room_in_pages")
+        recorder.record_unapplied("workers", "0007_live_steps")
         found = [one for one in database.migrations_are_applied() if str(one.level) == "error"]
-        assert "workers.0006_room_in_pages" in found[0].what
+        assert "workers.0007_live_steps" in found[0].what
 
     @pytest.mark.sqlite
     def test_sqlite(self) -> None:

@@ -138,7 +138,7 @@ def test_a_step_that_ends_while_nobody_waits_has_nobody_looked_for(wire: Wire) -
     looks = [
         query["sql"]
         for query in captured.captured_queries
-        if query["sql"].startswith("SELECT s.id, s.process_id FROM workers_step s")
+        if query["sql"].startswith("SELECT s.id, s.process_id FROM workers_live l")
     ]
     # The first step is looked for; the second is claimed as the first one ends.
     assert len(looks) == 1

@@ -21,7 +21,7 @@ from workers import invariants as engine
 from workers import scheduler
 from workers.agent import Call
 from workers.exceptions import Permanent, Transient
-from workers.models import Alert, Journal, Process, Sink, Step
+from workers.models import Alert, Journal, LiveStep, Process, Sink, Step
 from workers.submission import submit
 from workers.testing import Wire, pass_time
 
@@ -138,6 +138,7 @@ BREAKS: dict[str, Callable[[Process], object]] = {
         last=p.sequence,
         next_try_at=timezone.now() - timedelta(minutes=5),
     ),
+    "live_steps_are_found": lambda p: LiveStep.objects.filter(state="error").update(turn=p.turn),
     "step_journal_is_a_path": lambda p: Journal.objects.filter(
         process=p, step__name="left", event="processed"
     ).update(before="pending"),

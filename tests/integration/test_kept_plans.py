@@ -108,6 +108,7 @@ def test_a_kept_plan_follows_an_index_to_each_row_though_it_was_made_in_empty_ta
         with connection.cursor() as cursor:
             cursor.execute("VACUUM ANALYZE workers_process")
             cursor.execute("VACUUM ANALYZE workers_step")
+            cursor.execute("VACUUM ANALYZE workers_live")
     _each_verb(toy)
 
     kept = _kept()
@@ -127,7 +128,7 @@ def test_a_kept_plan_follows_an_index_to_each_row_though_it_was_made_in_empty_ta
     ]
     assert not wrong, "\n".join(wrong)
     # In their turn, and the longest expired first: by the index, and not by reading all to sort.
-    for order in ("ORDER BY s.turn, s.not_before", "ORDER BY s.complete_by"):
+    for order in ("ORDER BY l.turn, l.not_before", "ORDER BY l.look_at"):
         (name,) = (name for name in kept if order in kept[name] and "LIMIT $" in kept[name])
         assert "Sort" not in {node["Node Type"] for node in _nodes(_explained(name))}
     # Where all is one statement, what it has found is sorted, and not what it looks for.

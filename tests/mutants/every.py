@@ -1,6 +1,14 @@
 """All mutants."""
 
-from tests.mutants import of_agents, of_claims, of_decisions, of_plain, of_statements, of_taking
+from tests.mutants import (
+    of_agents,
+    of_claims,
+    of_decisions,
+    of_live,
+    of_plain,
+    of_statements,
+    of_taking,
+)
 from tests.mutants.mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -8,6 +16,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *of_statements.MUTANTS,
     *of_plain.MUTANTS,
     *of_taking.MUTANTS,
+    *of_live.MUTANTS,
     *of_decisions.MUTANTS,
     *of_agents.MUTANTS,
 )

@@ -259,7 +259,7 @@ MUTANTS = (
     Mutant(
         "a deadline is extended once",
         "workers/store/expiry.py",
-        " AND complete_by < {as_it_was_set}",
+        " AND s.complete_by < {as_it_was_set}",
         "",
         "Sweeps that stay late put a deadline off for ever.",
         ("tests/integration/test_poison.py",),

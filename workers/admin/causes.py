@@ -51,7 +51,7 @@ class Cause:
 
 def causes(limit: int = MOST) -> list[Cause]:
     """Return the causes that hold up most, those first."""
-    failed = Step.objects.filter(state=StepState.ERROR, process__state="error").order_by()
+    failed = Step.objects.filter(live__state=StepState.ERROR, process__state="error").order_by()
     grouped = (
         failed.annotate(workflow=F("process__workflow"), code=F("fault__code"))
         .values("workflow", "name", "agent", "code")

@@ -16,10 +16,7 @@ from django.utils.translation import gettext_lazy as _
 
 from workers.admin import wording
 from workers.models import Alert, Journal, Step
-from workers.states import FINAL_PROCESS_STATES, ProcessState, StepState
-
-#: A process goes on, or not, with the steps in these states.
-CURRENT_STATES = (StepState.ERROR, StepState.PROCESSING, StepState.PENDING)
+from workers.states import FINAL_PROCESS_STATES, LIVE_STEP_STATES, ProcessState, StepState
 
 
 class ProcessFilter(admin.SimpleListFilter):
@@ -108,11 +105,11 @@ class CurrentStepFilter(ProcessFilter):
     parameter_name = "step"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        names = Step.objects.filter(state__in=CURRENT_STATES).order_by()
+        names = Step.objects.filter(live__state__in=LIVE_STEP_STATES).order_by()
         return self.named(request, names.values_list("name", flat=True).distinct())
 
     def condition(self, value: str) -> Q:
-        return _has_step(self.path, name=value, state__in=CURRENT_STATES)
+        return _has_step(self.path, name=value, live__state__in=LIVE_STEP_STATES)
 
 
 class AgentInErrorFilter(ProcessFilter):
@@ -120,11 +117,11 @@ class AgentInErrorFilter(ProcessFilter):
     parameter_name = "agent"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        agents = Step.objects.filter(state=StepState.ERROR).order_by()
+        agents = Step.objects.filter(live__state=StepState.ERROR).order_by()
         return self.named(request, agents.values_list("agent", flat=True).distinct())
 
     def condition(self, value: str) -> Q:
-        return _has_step(self.path, agent=value, state=StepState.ERROR)
+        return _has_step(self.path, agent=value, live__state=StepState.ERROR)
 
 
 class FaultFilter(ProcessFilter):
@@ -145,7 +142,7 @@ def _faulty() -> QuerySet[Any]:
     As JSON, one that looks like a number would be compared as one.
     """
     code = Cast(KT("fault__code"), TextField())
-    return Step.objects.filter(state=StepState.ERROR).annotate(code=code)
+    return Step.objects.filter(live__state=StepState.ERROR).annotate(code=code)
 
 
 def _has_step(path: str, **wanted: Any) -> Q:

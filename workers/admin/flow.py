@@ -16,11 +16,9 @@ from django.utils.translation import gettext_lazy as _
 from workers.admin import marks, regulating
 from workers.admin.lists import LiveListAdmin
 from workers.admin.readonly import ReadOnlyAdmin
-from workers.models import Flow, Step
-from workers.states import StepState
+from workers.models import Flow, LiveStep
+from workers.states import LIVE_STEP_STATES, StepState
 from workers.store import holds, sql
-
-COUNTED = (StepState.PENDING, StepState.PROCESSING, StepState.ERROR)
 
 
 class _CountedChangeList(ChangeList):
@@ -29,13 +27,13 @@ class _CountedChangeList(ChangeList):
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
         # What waits for an answer holds no room.
-        steps = Step.objects.filter(state__in=COUNTED, deferral__isnull=True).order_by()
+        steps = LiveStep.objects.filter(is_deferred=False).order_by()
         found = steps.values_list("agent", "state").annotate(n=Count("pk"))
         counts = {(agent, state): n for agent, state, n in found}
         now, held = sql.read_clock(), holds.current()
         self.result_list = list(self.result_list)
         for row in self.result_list:
-            row.counts = {state: counts.get((row.agent, state), 0) for state in COUNTED}
+            row.counts = {state: counts.get((row.agent, state), 0) for state in LIVE_STEP_STATES}
             row.now = now
             row.is_held = bool({("everything", ""), ("agent", row.agent)} & held)
             row.may_set = request.user.has_perm(regulating.PERMISSION)

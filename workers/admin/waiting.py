@@ -26,7 +26,7 @@ def steps(user: Any) -> QuerySet[Step]:
 
     Each says in ``is_escalated`` whether an operator was told that its answer is overdue.
     """
-    asked = Step.objects.filter(state=StepState.PROCESSING, deferral__isnull=False)
+    asked = Step.objects.filter(live__state=StepState.PROCESSING, live__is_deferred=True)
     named = set(asked.order_by().values_list("deferral__permission", flat=True).distinct())
     allowed = [name for name in named if user.has_perm(name or PERMISSION)]
     told = Journal.objects.filter(

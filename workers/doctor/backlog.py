@@ -18,7 +18,7 @@ def pending_steps_are_claimed() -> Iterable[Finding]:
     """Count the steps that may be claimed, by agent, with the oldest."""
     moment, params = sql.clock(None)
     found = sql.fetch(
-        "SELECT agent, count(*), min(not_before) FROM workers_step WHERE state = 'pending'"
+        "SELECT agent, count(*), min(not_before) FROM workers_live WHERE state = 'pending'"
         f" AND not_before <= {moment} GROUP BY agent ORDER BY agent",
         params,
     )
@@ -41,10 +41,11 @@ def pending_steps_are_claimed() -> Iterable[Finding]:
 def started_steps_end() -> Iterable[Finding]:
     """Count the claims that expired and that nobody has taken back."""
     moment, params = sql.clock(None)
-    slack = sql.later("complete_by", str(sas.expiry_grace_seconds + SLACK_SECONDS))
+    slack = sql.later("s.complete_by", str(sas.expiry_grace_seconds + SLACK_SECONDS))
     count, oldest = sql.fetch(
-        "SELECT count(*), min(complete_by) FROM workers_step WHERE state = 'processing'"
-        f" AND reply IS NULL AND {slack} < {moment}",
+        "SELECT count(*), min(s.complete_by) FROM workers_live l"
+        " JOIN workers_step s ON s.id = l.step_id WHERE l.state = 'processing'"
+        f" AND s.reply IS NULL AND {slack} < {moment}",
         params,
     )[0]
     if count:
@@ -60,8 +61,9 @@ def started_steps_end() -> Iterable[Finding]:
 def claims_are_started() -> Iterable[Finding]:
     """Count the claims that are sent again because nobody starts them."""
     found = sql.fetch(
-        "SELECT agent, count(*), max(lost_count) FROM workers_step WHERE state = 'processing'"
-        " AND complete_by IS NULL AND lost_count > 0 GROUP BY agent ORDER BY agent"
+        "SELECT l.agent, count(*), max(s.lost_count) FROM workers_live l"
+        " JOIN workers_step s ON s.id = l.step_id WHERE l.state = 'processing'"
+        " AND s.complete_by IS NULL AND s.lost_count > 0 GROUP BY l.agent ORDER BY l.agent"
     )
     for agent, count, times in found:
         yield warning(

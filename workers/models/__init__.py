@@ -8,6 +8,7 @@ from workers.models.alert import Alert
 from workers.models.flow import Flow, Hold
 from workers.models.journal import Journal
 from workers.models.lease import Lease
+from workers.models.live import LiveStep
 from workers.models.process import Process
 from workers.models.sink import Sink
 from workers.models.step import Step
@@ -19,6 +20,7 @@ __all__ = [
     "Hold",
     "Journal",
     "Lease",
+    "LiveStep",
     "Process",
     "ReceivedWebhook",
     "Sink",

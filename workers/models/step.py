@@ -155,23 +155,6 @@ class Step(models.Model):
         ]
         indexes = [
             models.Index(
-                name="step_claimable_idx",
-                fields=["agent", "turn", "not_before", "id"],
-                condition=Q(state=StepState.PENDING),
-            ),
-            # What takes up room; what waits for somebody's answer does not.
-            models.Index(
-                name="step_in_flight_idx",
-                fields=["agent"],
-                condition=Q(state=StepState.PROCESSING, deferral__isnull=True),
-            ),
-            # Expired claims by complete_by; claims nobody has started yet by its null.
-            models.Index(
-                name="step_expiry_idx",
-                fields=["complete_by"],
-                condition=Q(state=StepState.PROCESSING),
-            ),
-            models.Index(
                 name="step_filed_reply_idx", fields=["id"], condition=Q(reply__isnull=False)
             ),
             models.Index(
@@ -179,7 +162,6 @@ class Step(models.Model):
                 fields=["escalate_at"],
                 condition=Q(escalate_at__isnull=False),
             ),
-            models.Index(name="step_error_idx", fields=["id"], condition=Q(state=StepState.ERROR)),
         ]
 
     def __str__(self) -> str:

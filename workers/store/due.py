@@ -4,18 +4,19 @@ from workers.store import sql
 
 #: The order of the index, to its last column: any other has the database read and sort all that
 #: wait, however few are taken.
-IN_TURN = "ORDER BY s.turn, s.not_before, s.id"
+IN_TURN = "ORDER BY l.turn, l.not_before, l.step_id"
 
 
 def steps(agent: str, at: str) -> str:
-    """Return the FROM clause for the due steps s of an agent, of processes p.
+    """Return the FROM clause for the due steps s of an agent, with narrow rows l, of processes p.
 
     A pending step of a process that stands still (paused, in error), or of a name that is held, is
     none: nobody may claim it.  Whether somebody holds the process just now the lock tells.
     """
     return (
-        f"workers_step s JOIN workers_process p ON {sql.looked_up('p.id', 's.process_id')}"
-        f" WHERE s.state = 'pending' AND s.agent = {agent} AND s.not_before <= {at}"
+        f"workers_live l JOIN workers_step s ON {sql.looked_up('s.id', 'l.step_id')}"
+        f" JOIN workers_process p ON {sql.looked_up('p.id', 's.process_id')}"
+        f" WHERE l.state = 'pending' AND l.agent = {agent} AND l.not_before <= {at}"
         " AND p.paused_at IS NULL AND (p.state IN ('pending', 'processing')"
         " OR p.state = 'compensating' AND s.undoes_id IS NOT NULL)"
         " AND NOT EXISTS (SELECT 1 FROM workers_hold h WHERE h.ended_at IS NULL"

@@ -40,11 +40,13 @@ def expire(worker: str, now: datetime | None = None) -> Expired:
         at = sql.read_clock(now)
         due = at - timedelta(seconds=sas.expiry_grace_seconds)
         found = sql.fetch(
-            "SELECT s.id FROM workers_step s"
+            "SELECT s.id FROM workers_live l JOIN workers_step s"
+            f" ON {sql.looked_up('s.id', 'l.step_id')}"
             f" JOIN workers_process p ON {sql.looked_up('p.id', 's.process_id')}"
-            " WHERE s.state = 'processing' AND s.complete_by < %s AND s.reply IS NULL"
-            " ORDER BY s.complete_by LIMIT %s " + sql.lock_rows("p", skip_locked=True),
-            [sql.instant_text(due), int(sas.sweep_batch)],
+            " WHERE l.look_at < %s"
+            " AND s.state = 'processing' AND s.complete_by < %s AND s.reply IS NULL"
+            " ORDER BY l.look_at LIMIT %s " + sql.lock_rows("p", skip_locked=True),
+            [*[sql.instant_text(due)] * 2, int(sas.sweep_batch)],
         )
         # Whatever its siblings are, it expires: what that means for them is decided elsewhere.
         lockeds = rows.lock_only([step_id for (step_id,) in found], now, skip_locked=True)
@@ -85,17 +87,19 @@ def extend_gap(gap_seconds: float, extension_seconds: float, now: datetime | Non
     is extended once and never again, however late the next sweeps are.
     """
     at = sql.read_clock(now)
-    as_it_was_set = sql.later("started_at", "(timeout_seconds + 1)")
+    as_it_was_set = sql.later("s.started_at", "(s.timeout_seconds + 1)")
     wanted = (
-        "SELECT id FROM workers_step WHERE state = 'processing' AND complete_by < %s"
-        f" AND complete_by > %s AND complete_by < {as_it_was_set} AND reply IS NULL"
-        " AND deferral IS NULL ORDER BY id " + sql.lock_rows("workers_step")
+        "SELECT s.id FROM workers_live l JOIN workers_step s ON s.id = l.step_id"
+        " WHERE l.look_at < %s"
+        " AND s.state = 'processing' AND s.complete_by < %s"
+        f" AND s.complete_by > %s AND s.complete_by < {as_it_was_set} AND s.reply IS NULL"
+        " AND s.deferral IS NULL ORDER BY s.id " + sql.lock_rows("s")
     )
     return sql.execute(
         f"UPDATE workers_step SET complete_by = %s WHERE id IN ({wanted})",
         [
             sql.instant_text(at + timedelta(seconds=extension_seconds)),
-            sql.instant_text(at),
+            *[sql.instant_text(at)] * 2,
             sql.instant_text(at - timedelta(seconds=gap_seconds)),
         ],
     )

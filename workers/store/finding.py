@@ -5,13 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from workers.conf import sas
-from workers.store import leases, sinks, sql
-
-#: Whether a claim waits for its start beyond its allowance.
-_HAS_LOST = (
-    "((SELECT s.id FROM workers_step s WHERE s.state = 'processing' AND s.complete_by IS NULL"
-    " AND s.dispatch_by < {now} LIMIT 1) IS NOT NULL)"
-)
+from workers.store import leases, live, sinks, sql
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +38,7 @@ def send_look(now: datetime | None = None) -> Callable[[], Look]:
         " ORDER BY s.id LIMIT 1) IS NOT NULL,"
         " (SELECT p.id FROM workers_process p WHERE p.needs_decision"
         " ORDER BY p.id LIMIT 1) IS NOT NULL,"
-        f" {_HAS_LOST.format(now='c.at')},"
+        f" {_has_lost('c.at')},"
         " EXISTS (SELECT 1 FROM workers_flow f WHERE f.rate_per_second IS NOT NULL),"
         " NOT EXISTS (SELECT 1 FROM workers_lease l WHERE l.name = %s"
         f" AND {sql.later('l.performed_at', '%s')} > c.at),"
@@ -68,7 +62,8 @@ def flagged(limit: int) -> list[int]:
 def standing_still(limit: int) -> list[int]:
     """Return open processes in which nothing is pending or processing.
 
-    None should exist; whatever made one, carrying it on mends it.  Each call looks at the
+    None should exist; whatever made one, carrying it on mends it.  Nor should one whose steps
+    cannot be found: that is mended here (``live.mend``).  Each call looks at the
     next ``limit`` open processes, so that a call costs the same however many are open.
     """
     cursor = leases.cursor(leases.POLL)
@@ -79,6 +74,7 @@ def standing_still(limit: int) -> list[int]:
         " ORDER BY p.id LIMIT %s",
         [cursor, limit],
     )
+    live.mend([process_id for process_id, _ in portion])
     leases.set_cursor(leases.POLL, portion[-1][0] if len(portion) == limit else 0)
     return [process_id for process_id, is_moving in portion if not is_moving]
 
@@ -86,4 +82,15 @@ def standing_still(limit: int) -> list[int]:
 def has_lost() -> bool:
     """Say whether a claim waits for its start beyond its allowance."""
     moment, params = sql.clock(None)
-    return bool(sql.fetch(f"SELECT {_HAS_LOST.format(now=moment)}", params)[0][0])
+    return bool(
+        sql.fetch(f"SELECT {_has_lost('c.at')} FROM (SELECT {moment} AS at) c", params)[0][0]
+    )
+
+
+def _has_lost(now: str) -> str:
+    """Return SQL that says whether a claim waits for its start beyond its allowance."""
+    found = f"workers_live l JOIN workers_step s ON {sql.looked_up('s.id', 'l.step_id')}"
+    return (
+        f"((SELECT s.id FROM {found} WHERE l.look_at < {now} AND s.complete_by IS NULL"
+        f" AND s.dispatch_by < {now} ORDER BY l.look_at LIMIT 1) IS NOT NULL)"
+    )

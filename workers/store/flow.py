@@ -32,8 +32,8 @@ IS_PLAIN = (
 )
 #: SQL for the claims that take up room of the agent of a flow row f.
 IN_FLIGHT = (
-    "(SELECT count(*) FROM workers_step s WHERE s.state = 'processing'"
-    " AND s.deferral IS NULL AND s.agent = f.agent)"
+    "(SELECT count(*) FROM workers_live l WHERE l.state = 'processing'"
+    " AND NOT l.is_deferred AND l.agent = f.agent)"
 )
 
 #: What was sent to lock the rows of some agents, and then to look at what they have under way.
@@ -229,7 +229,7 @@ def alert_long_open(now: datetime) -> int:
     since = now - timedelta(seconds=sas.breaker_alert_seconds)
     found = sql.fetch(
         "SELECT agent, opened_at FROM workers_flow WHERE opened_at < %s AND EXISTS (SELECT 1"
-        " FROM workers_step s WHERE s.state = 'pending' AND s.agent = workers_flow.agent)"
+        " FROM workers_live l WHERE l.state = 'pending' AND l.agent = workers_flow.agent)"
         " ORDER BY agent",
         [sql.instant_text(since)],
     )

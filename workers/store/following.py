@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from workers.conf import sas
-from workers.store import due, flow, holds, sql
+from workers.store import due, flow, holds, live, sql
 
 
 class Begun(NamedTuple):
@@ -47,6 +47,7 @@ def _statement(moment: str, is_backlogged: str) -> str:
         is_plain=flow.IS_PLAIN,
         in_flight=flow.IN_FLIGHT,
         nothing_held=holds.NOTHING_HELD,
+        first_look=live.first_look("this.at", "this.allowance", "b.timeout_seconds"),
     )
 
 
@@ -85,6 +86,12 @@ WITH this AS MATERIALIZED (
         dispatch_by = CASE WHEN m.is_claimed THEN this.at + this.allowance END,
         not_before = CASE WHEN NOT m.is_claimed THEN this.at END
     FROM moved m, this WHERE t.id = ANY(ARRAY[m.id])
+    RETURNING t.id, t.agent, t.state, t.turn, t.not_before, t.timeout_seconds
+), live AS (
+    INSERT INTO workers_live (step_id, agent, state, turn, not_before, look_at, is_deferred)
+    SELECT b.id, b.agent, b.state, b.turn, b.not_before,
+        CASE WHEN b.state = 'processing' THEN {first_look} END, false
+    FROM begun b CROSS JOIN this
 ), journal AS (
     INSERT INTO workers_journal
         (process_id, step_id, sequence, event, before, after, attempt, detail, actor, at)

@@ -20,7 +20,7 @@ from typing import Any
 from workers.garbage import collected_later
 from workers.messages import Reply
 from workers.states import SETTLED_STEP_STATES
-from workers.store import committing, flow, following, holds, plans, rows, sql
+from workers.store import committing, flow, following, holds, live, plans, rows, sql
 from workers.store.claims import Claim
 from workers.store.committing import durable
 from workers.store.made import RESULTS, Made
@@ -61,6 +61,7 @@ def settle(
         rows.lock_owners(ids)
         settled = _send(replies, worker, now)
         begun = following.send(worker, now)
+        live.written()
     return _read(settled(), [following.Begun._make(row) for row in begun()])
 
 
@@ -129,6 +130,7 @@ def _statement(moment: str) -> str:
         as_read=as_read,
         is_plain=flow.IS_PLAIN,
         nothing_held=holds.NOTHING_HELD,
+        written_here=live.WRITTEN_HERE,
     )
 
 
@@ -137,7 +139,7 @@ def _statement(moment: str) -> str:
 STATEMENT = """\
 WITH this AS MATERIALIZED (
     SELECT {moment} AS at, %s::text AS worker,
-        {nothing_held} AS is_free
+        {nothing_held} AS is_free, {written_here} AS written
 ), given AS MATERIALIZED (
     SELECT * FROM jsonb_to_recordset(%s::jsonb) AS g(
         place int, id bigint, claim uuid, result jsonb, is_away boolean)
@@ -200,6 +202,9 @@ WITH this AS MATERIALIZED (
         started_at = NULL, complete_by = NULL, delivery = NULL, escalate_at = NULL,
         finished_at = this.at
     FROM moved m, this WHERE m.is_ended AND t.id = ANY(ARRAY[m.id]) AND {as_read}
+    RETURNING t.id
+), not_live AS (
+    DELETE FROM workers_live l USING settled s WHERE l.step_id = ANY(ARRAY[s.id])
 ), process AS (
     UPDATE workers_process t SET sequence = m.sequence + m.ended + m.is_over::int,
         state = CASE WHEN m.is_over THEN 'processed' ELSE 'processing' END,

@@ -21,7 +21,7 @@ from django.db import InterfaceError, OperationalError
 
 from workers.conf import sas
 from workers.garbage import collected_later
-from workers.store import claims, committing, due, flow, holds, plain, plans, rows, sql
+from workers.store import claims, committing, due, flow, holds, live, plain, plans, rows, sql
 from workers.store.claims import Taken
 from workers.store.committing import durable
 from workers.store.made import RESULTS, Made
@@ -94,6 +94,7 @@ def _claim_plain(
         if along is not None:
             along()
         answer = _send(worker, now, limit)
+        live.written()
     return _read([_Row._make((*row[:6], Made._make(row[6:]))) for row in answer()], limit)
 
 
@@ -153,6 +154,8 @@ def _statement(moment: str, due_steps: str, locked: str) -> str:
         is_plain=flow.IS_PLAIN,
         in_flight=flow.IN_FLIGHT,
         nothing_held=holds.NOTHING_HELD,
+        written_here=live.WRITTEN_HERE,
+        first_look=live.first_look("this.at", "this.allowance", "b.timeout_seconds"),
     )
 
 
@@ -161,7 +164,7 @@ def _statement(moment: str, due_steps: str, locked: str) -> str:
 STATEMENT = """\
 WITH this AS MATERIALIZED (
     SELECT {moment} AS at, %s::text AS worker, %s * interval '1 second' AS allowance,
-        {nothing_held} AS is_free
+        {nothing_held} AS is_free, {written_here} AS written
 ), agent AS MATERIALIZED (
     SELECT f.agent, f."window", this.is_free AND {is_plain} AS is_plain, {in_flight} AS in_flight
     FROM this CROSS JOIN workers_flow f WHERE f.agent = ANY({locked})
@@ -170,7 +173,7 @@ WITH this AS MATERIALIZED (
     SELECT a.agent, a.in_flight, a."window" - a.in_flight AS room, d.*,
         a.is_plain AND COALESCE(d.is_plain_step, true) AS is_plain
     FROM this CROSS JOIN agent a LEFT JOIN LATERAL (
-        SELECT s.id, s.process_id, s.xmin AS read, s.turn, s.not_before, s.attempt, s.name,
+        SELECT s.id, s.process_id, s.xmin AS read, l.turn, l.not_before, s.attempt, s.name,
             s.timeout_seconds, s.idempotency_key, s.failure_count, p.workflow, p.version, p.subject,
             p.sequence, p.state, {input} AS input,
             s.undoes_id IS NULL AND NOT s.is_in_doubt AND s.began_at IS NULL AND p.outcome IS NULL
@@ -199,6 +202,10 @@ WITH this AS MATERIALIZED (
         claim_id = c.new_claim, locked_by = this.worker, claimed_at = this.at,
         dispatch_by = this.at + this.allowance
     FROM claimed c, this WHERE c.is_claimed AND t.id = ANY(ARRAY[c.id]) AND {as_read}
+    RETURNING t.id, t.timeout_seconds
+), live AS (
+    UPDATE workers_live l SET state = 'processing', look_at = {first_look}
+    FROM begun b, this WHERE l.step_id = ANY(ARRAY[b.id])
 ), process AS (
     UPDATE workers_process t SET state = 'processing', sequence = c.sequence + 1,
         started_at = COALESCE(t.started_at, this.at)

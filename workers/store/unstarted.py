@@ -61,12 +61,13 @@ def lost(worker: str, now: datetime | None = None) -> list[Claim]:
         found = sql.fetch(
             "SELECT t.id, t.process_id, t.claim_id, t.attempt, t.name, t.agent,"
             " t.timeout_seconds, t.idempotency_key, t.failure_count, t.undoes_id, t.is_in_doubt,"
-            " t.lost_count FROM workers_step t"
+            " t.lost_count FROM workers_live l JOIN workers_step t ON t.id = l.step_id"
             " JOIN workers_process p ON p.id = t.process_id"
-            " WHERE t.state = 'processing' AND t.complete_by IS NULL AND t.dispatch_by < %s"
+            " WHERE l.look_at < %s AND t.state = 'processing'"
+            " AND t.complete_by IS NULL AND t.dispatch_by < %s"
             # The process, too: whoever holds it may just be ending the claim.
             " ORDER BY t.id LIMIT %s " + sql.lock_rows("p, t", skip_locked=True),
-            [sql.instant_text(at), int(sas.claim_batch)],
+            [*[sql.instant_text(at)] * 2, int(sas.claim_batch)],
         )
         claims = [Claim.of_row(row[:-1]) for row in found]
         again = [

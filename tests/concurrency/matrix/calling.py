@@ -20,6 +20,7 @@ from workers.store import (
     flow,
     holds,
     leases,
+    live,
     plain,
     pruning,
     regulating,
@@ -183,8 +184,10 @@ CALLS: tuple[Call, ...] = (
         "expiry.expire", lambda s: expiry.expire("supervisor"), (scenes.expired, scenes.unanswered)
     ),
     Call("expiry.extend_gap", lambda s: expiry.extend_gap(120, 10), (scenes.expired,)),
+    Call("live.put_off", lambda s: live.put_off(), (scenes.going_on,)),
     Call("expiry.flag_overdue", lambda s: expiry.flag_overdue(), (scenes.past_deadline,)),
     Call("expiry.escalate", lambda s: expiry.escalate("supervisor"), (scenes.overdue,)),
+    Call("live.mend", lambda s: live.mend([s.process_id]), (scenes.not_found, scenes.found_wrong)),
     Call("leases.acquire", lambda s: leases.acquire(leases.SWEEP, "two", 15), (scenes.submitted,)),
     Call("leases.abandon", lambda s: leases.abandon(leases.SWEEP, "one"), (scenes.leased,)),
     Call("leases.release", lambda s: leases.release(leases.SWEEP, "one"), (scenes.leased,)),

@@ -15,7 +15,7 @@ from django.contrib.auth.models import User
 
 from workers.alerts import raise_alert
 from workers.messages import Reply
-from workers.models import Alert, Sink, Step
+from workers.models import Alert, LiveStep, Sink, Step
 from workers.registry import register_workflow
 from workers.rows import NewSink
 from workers.store import (
@@ -208,6 +208,25 @@ def at_work(seconds: float = 5) -> Scene:
 
 def expired() -> Scene:
     return at_work(60)
+
+
+def going_on() -> Scene:
+    """A call takes longer than its claim had to be started."""
+    return at_work(20)
+
+
+def not_found() -> Scene:
+    """Nobody would find what can be claimed."""
+    scene = submitted()
+    LiveStep.objects.all().delete()
+    return scene
+
+
+def found_wrong() -> Scene:
+    """Steps at work are looked for as if they were in error."""
+    scene = at_work()
+    LiveStep.objects.update(state="error", look_at=None)
+    return scene
 
 
 def filed() -> Scene:

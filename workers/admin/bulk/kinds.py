@@ -59,14 +59,14 @@ KINDS: tuple[BulkVerb, ...] = (
         Resubmit(),
         _("Resubmit selected %(verbose_name_plural)s in error"),
         _("Failed at"),
-        lambda path, now: _with_step(path, state=StepState.ERROR) & _open(path),
+        lambda path, now: _with_step(path, live__state=StepState.ERROR) & _open(path),
         lambda target: _in_state(target, StepState.ERROR),
     ),
     BulkVerb(
         RetryAll(),
         _("Try selected %(verbose_name_plural)s now"),
         _("Tried now"),
-        lambda path, now: _with_step(path, state=StepState.PENDING, not_before__gt=now),
+        lambda path, now: _with_step(path, live__state=StepState.PENDING, live__not_before__gt=now),
         resting,
     ),
     BulkVerb(

@@ -1,0 +1,301 @@
+"""The narrow rows by which steps are looked for: kept by the database, put off, and mended."""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.db import IntegrityError, connection, transaction
+from django.test import override_settings
+
+from tests.integration.conftest import NOW, claim, only
+from tests.integration.test_store_claims import start
+from tests.integration.test_store_settling import Toy
+from workers import scheduler
+from workers.invariants import violations
+from workers.models import LiveStep, Process, Step
+from workers.store import expiry, finding, live, unstarted
+from workers.testing import Wire, frozen_clock
+
+pytestmark = pytest.mark.django_db
+
+#: A toy step has 30 s, and its claim 15 s to be started.
+ALLOWANCE, TIMEOUT = timedelta(seconds=15), timedelta(seconds=30)
+CLAIMED = {
+    "state": "processing",
+    "claim_id": uuid4(),
+    "locked_by": "scheduler",
+    "claimed_at": NOW,
+    "dispatch_by": NOW + ALLOWANCE,
+}
+STARTED = {**CLAIMED, "started_at": NOW, "complete_by": NOW + TIMEOUT}
+
+
+def after(seconds: float) -> datetime:
+    return NOW + timedelta(seconds=seconds)
+
+
+def rows() -> list[dict[str, Any]]:
+    return list(LiveStep.objects.order_by("step_id").values())
+
+
+def row_of(step: Step, **said: Any) -> dict[str, Any]:
+    return {
+        "step_id": step.pk,
+        "agent": step.agent,
+        "state": step.state,
+        "turn": step.turn,
+        "not_before": step.not_before,
+        "look_at": None,
+        "is_deferred": False,
+        **said,
+    }
+
+
+def change(step: Step, **columns: Any) -> Step:
+    Step.objects.filter(pk=step.pk).update(**columns)
+    step.refresh_from_db()
+    return step
+
+
+@pytest.fixture
+def step(toy: Toy) -> Step:
+    """Return a pending step, whose process has one that waits."""
+    return only(toy(), "one")
+
+
+def test_a_submitted_process_has_a_row_for_what_can_be_claimed(step: Step) -> None:
+    assert rows() == [row_of(step, state="pending", not_before=NOW)]
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ({"agent": "toy.gamma"}, {}),
+        ({"turn": after(7)}, {}),
+        ({"not_before": after(7)}, {}),
+        (CLAIMED, {"look_at": NOW + ALLOWANCE}),
+        ({**CLAIMED, "dispatch_by": after(70)}, {"look_at": NOW + TIMEOUT}),
+        ({**CLAIMED, "dispatch_by": after(70), "timeout_seconds": 50}, {"look_at": after(50)}),
+        (STARTED, {"look_at": NOW + TIMEOUT}),
+        ({**STARTED, "deferral": {"since": ""}}, {"look_at": NOW + TIMEOUT, "is_deferred": True}),
+        ({"state": "error", "fault": {"kind": "permanent"}}, {}),
+    ],
+)
+def test_a_row_says_what_its_step_says(
+    step: Step, columns: dict[str, Any], said: dict[str, Any]
+) -> None:
+    change(step, **columns)
+
+    assert rows() == [row_of(step, **said)]
+
+
+@pytest.mark.parametrize(
+    ("columns", "look_at"),
+    [
+        ({"complete_by": after(20)}, after(20)),
+        ({"complete_by": after(200)}, after(200)),
+        ({"complete_by": after(200), "deferral": {"since": ""}}, after(200)),
+        ({"deferral": {"since": ""}}, after(30)),
+        ({"dispatch_by": after(1)}, after(30)),
+    ],
+)
+def test_it_follows_the_end_of_a_started_claim(
+    step: Step, columns: dict[str, Any], look_at: datetime
+) -> None:
+    change(step, **STARTED)
+
+    change(step, **columns)
+
+    assert rows() == [row_of(step, look_at=look_at, is_deferred="deferral" in columns)]
+
+
+@pytest.mark.parametrize("state", ["waiting", "skipped", "cancelled"])
+@pytest.mark.parametrize("before", [{}, CLAIMED, {"state": "error"}])
+def test_a_step_that_is_live_no_more_has_none(
+    step: Step, before: dict[str, Any], state: str
+) -> None:
+    change(step, **before)
+    nothing = dict.fromkeys(CLAIMED)
+
+    change(step, **{**nothing, "state": state})
+
+    assert rows() == []
+
+
+def test_a_deleted_process_leaves_none(step: Step) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM workers_journal")
+        cursor.execute("DELETE FROM workers_step")
+
+    assert rows() == []
+
+
+def test_a_start_does_not_write_it(toy: Toy) -> None:
+    toy()
+    (found,) = claim()
+    before = rows()
+
+    assert start([found], now=after(3))
+
+    assert Step.objects.get(pk=found.step_id).complete_by == after(33)
+    assert rows() == before
+    assert before[0]["look_at"] == NOW + ALLOWANCE
+
+
+def test_a_start_that_ends_sooner_than_its_claim_was_looked_at_does(toy: Toy) -> None:
+    toy()
+    (found,) = claim()
+
+    assert start([found], now=after(3), timeout=5)
+
+    assert [row["look_at"] for row in rows()] == [after(8)]
+    assert expiry.expire("supervisor", after(10)).reset == 1
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"state": "pending", "look_at": NOW},
+        {"state": "error", "look_at": NOW},
+        {"state": "processing", "look_at": None},
+        {"state": "waiting"},
+        {"state": "pending", "is_deferred": True},
+    ],
+)
+def test_the_database_refuses_a_row_that_says_what_cannot_be(
+    step: Step, wrong: dict[str, Any]
+) -> None:
+    with pytest.raises(IntegrityError), transaction.atomic():
+        LiveStep.objects.update(**wrong)
+
+
+def test_a_claim_that_goes_on_is_looked_at_once_and_then_at_its_end(toy: Toy) -> None:
+    toy(), toy(), toy()
+    going_on, unstarted_, ended = claim()
+    start([going_on], now=after(10))
+    start([ended], now=NOW)
+
+    assert live.put_off(after(15)) == 0
+    assert live.put_off(after(31)) == 1
+
+    assert [row["look_at"] for row in rows()] == [after(40), NOW + ALLOWANCE, NOW + ALLOWANCE]
+    assert [one.step_id for one in unstarted.lost("s", after(31))] == [unstarted_.step_id]
+    assert expiry.expire("supervisor", after(32)).reset == 1
+    assert expiry.expire("supervisor", after(41)).reset == 0
+    assert expiry.expire("supervisor", after(42)).reset == 1
+    assert only(Process.objects.get(pk=going_on.process_id), "one").state == "pending"
+
+
+def test_no_more_are_put_off_at_a_time_than_a_sweep_takes(toy: Toy) -> None:
+    for _ in range(3):
+        toy()
+    start(claim(), now=after(10))
+
+    with override_settings(SAS_SWEEP_BATCH=2):
+        assert [live.put_off(after(20)) for _ in range(3)] == [2, 1, 0]
+
+
+@pytest.mark.parametrize("batch", [1, 1000])
+def test_what_is_not_lost_and_not_over_keeps_nobody_from_what_is(toy: Toy, batch: int) -> None:
+    for _ in range(3):
+        toy()
+    first, second, third = claim()
+    start([first, second], now=after(10))
+    start([third], now=NOW)
+
+    with override_settings(SAS_SWEEP_BATCH=batch, SAS_CLAIM_BATCH=batch):
+        assert unstarted.lost("scheduler", after(39)) == []
+        assert expiry.expire("supervisor", after(39)).reset == 1
+
+
+def _missing(step: Step) -> None:
+    LiveStep.objects.filter(pk=step.pk).delete()
+
+
+def _stale(step: Step) -> None:
+    """Have a row of a step that waits."""
+    waiting = Step.objects.get(process=step.process_id, name="two")
+    LiveStep.objects.create(
+        step=waiting, agent=waiting.agent, state="error", turn=NOW, is_deferred=False
+    )
+
+
+@pytest.mark.parametrize(
+    "breaks",
+    [
+        _missing,
+        _stale,
+        lambda step: LiveStep.objects.update(state="error"),
+        lambda step: LiveStep.objects.update(agent="toy.gamma"),
+        lambda step: LiveStep.objects.update(turn=after(7)),
+        lambda step: LiveStep.objects.update(not_before=after(7)),
+        lambda step: LiveStep.objects.update(not_before=None),
+    ],
+)
+def test_a_wrong_row_is_told_and_mended(step: Step, breaks: Callable[[Step], None]) -> None:
+    right = rows()
+    breaks(step)
+    assert [one.invariant for one in violations()] == ["live_steps_are_found"]
+
+    assert live.mend([step.process_id]) == 1
+
+    assert rows() == right
+    assert violations() == []
+    assert live.mend([step.process_id]) == 0
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"look_at": after(31)}, {"is_deferred": True}, {"state": "pending", "look_at": None}]
+)
+def test_a_claim_that_would_be_looked_at_too_late_is_told_and_mended(
+    step: Step, wrong: dict[str, Any]
+) -> None:
+    change(step, **STARTED)
+    right = rows()
+    LiveStep.objects.update(**wrong)
+
+    assert live.mend([step.process_id]) == 1
+
+    assert rows() == right
+
+
+def test_an_unstarted_claim_is_mended_so_that_it_is_looked_at_early(step: Step) -> None:
+    change(step, **CLAIMED)
+    LiveStep.objects.update(look_at=after(16))
+
+    assert live.mend([step.process_id]) == 1
+
+    assert rows() == [row_of(step, look_at=NOW)]
+
+
+def test_only_the_processes_given_are_mended(step: Step, toy: Toy) -> None:
+    other = only(toy(), "one")
+    LiveStep.objects.update(turn=after(7))
+
+    assert live.mend([step.process_id]) == 1
+    assert live.mend([]) == 0
+
+    assert [row["turn"] for row in rows()] == [step.turn, after(7)]
+    assert rows()[1]["step_id"] == other.pk
+
+
+def test_a_row_whose_step_is_gone_is_told(step: Step) -> None:
+    LiveStep.objects.create(
+        step_id=step.pk + 1000, agent="toy.alpha", state="error", turn=NOW, is_deferred=False
+    )
+
+    assert [one.wrong for one in violations()] == [f"step {step.pk + 1000} is gone"]
+
+
+def test_an_order_whose_step_cannot_be_found_goes_on_after_a_poll(wire: Wire, toy: Toy) -> None:
+    process = toy()
+    LiveStep.objects.all().delete()
+    with frozen_clock(after(60)) as clock:
+        assert scheduler.advance() == 0
+        assert not finding.standing_still(100)
+        wire.run_until_settled(clock)
+
+    process.refresh_from_db()
+    assert process.state == "processed"

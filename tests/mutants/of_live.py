@@ -1,0 +1,139 @@
+"""Guards of the narrow rows by which steps are looked for."""
+
+from tests.mutants.mutant import POSTGRESQL, Mutant
+
+_MIGRATION = "workers/migrations/0007_live_steps.py"
+_LIVE = "workers/store/live.py"
+_TESTS = ("tests/integration/test_live.py",)
+_PLAIN = ("tests/integration/test_plain.py",)
+_TAKING = ("tests/integration/test_taking.py",)
+
+
+def _trigger(guard: str, old: str, new: str, prevents: str) -> Mutant:
+    return Mutant(guard, _MIGRATION, old, new, prevents, _TESTS)
+
+
+MUTANTS = (
+    _trigger(
+        "an end that is brought forward is looked at",
+        '" AND (OLD.complete_by IS NOT NULL OR NEW.complete_by < {until})"',
+        '" AND OLD.complete_by IS NOT NULL"',
+        "A claim with little time expires and nobody sees it.",
+    ),
+    _trigger(
+        "an end that is changed is looked at",
+        '" AND (OLD.complete_by IS NOT NULL OR NEW.complete_by < {until})"',
+        '" AND NEW.complete_by < {until}"',
+        "A claim expires earlier than it is looked at.",
+    ),
+    _trigger(
+        "a start writes no narrow row",
+        '" AND (OLD.complete_by IS NOT NULL OR NEW.complete_by < {until})"',
+        '""',
+        "Each start costs what the narrow rows were made to save.",
+    ),
+    _trigger(
+        "what waits for an answer takes up no room",
+        '" OR (OLD.deferral IS NULL) <> (NEW.deferral IS NULL)"',
+        '""',
+        "Orders that wait for a person stop an agent.",
+    ),
+    _trigger(
+        "what has ended is looked for no more",
+        '        f"OLD.state IN {LIVE} AND NEW.state NOT IN {LIVE}",\n',
+        '        "false",\n',
+        "Ended steps take up their agent's room for good.",
+    ),
+    _trigger(
+        "a claim is looked at when it may have expired",
+        "\"min({row}.dispatch_by, strftime('%Y-%m-%d %H:%M:%f000', {row}.claimed_at,\"",
+        "\"max({row}.dispatch_by, strftime('%Y-%m-%d %H:%M:%f000', {row}.claimed_at,\"",
+        "A claim with a short time expires and is seen late.",
+    ),
+    Mutant(
+        "only what goes on is put off",
+        _LIVE,
+        " AND s.complete_by > %s",
+        " AND s.complete_by <> %s",
+        "An expired claim is put off to when it has expired.",
+        _TESTS,
+    ),
+    Mutant(
+        "no more are put off than a sweep takes",
+        _LIVE,
+        "int(sas.sweep_batch)]",
+        "1_000_000]",
+        "A sweep holds the rows of everything that is under way.",
+        _TESTS,
+    ),
+    Mutant(
+        "what nobody finds is mended",
+        "workers/store/finding.py",
+        "    live.mend([process_id for process_id, _ in portion])\n",
+        "",
+        "An order stands still for good though it could go on.",
+        _TESTS,
+    ),
+    Mutant(
+        "only what has expired is reset",
+        "workers/store/expiry.py",
+        "\" AND s.state = 'processing' AND s.complete_by < %s AND s.reply IS NULL\"",
+        "\" AND s.state = 'processing' AND s.turn < %s AND s.reply IS NULL\"",
+        "Claims that are looked at early fill the batches of a sweep.",
+        _TESTS,
+    ),
+    Mutant(
+        "a started claim is not lost",
+        "workers/store/unstarted.py",
+        '" AND t.complete_by IS NULL AND t.dispatch_by < %s"',
+        '" AND t.dispatch_by < %s"',
+        "Work under way is sent once more.",
+        ("tests/integration/test_store_claims.py",),
+    ),
+    Mutant(
+        "settled steps leave their narrow rows",
+        "workers/store/plain.py",
+        "DELETE FROM workers_live l USING settled s WHERE l.step_id = ANY(ARRAY[s.id])",
+        "DELETE FROM workers_live l USING settled s WHERE l.step_id = ANY(ARRAY[-s.id])",
+        "An agent's room is never given back.",
+        _PLAIN,
+        on=POSTGRESQL,
+    ),
+    Mutant(
+        "narrow rows are the triggers' again after a settlement",
+        "workers/store/plain.py",
+        "        live.written()\n",
+        "",
+        "What follows in the same transaction is not looked for.",
+        _PLAIN,
+        on=POSTGRESQL,
+    ),
+    Mutant(
+        "narrow rows are the triggers' again after a claim",
+        "workers/store/taking.py",
+        "        live.written()\n",
+        "",
+        "What follows in the same transaction is not looked for.",
+        _TAKING,
+        on=POSTGRESQL,
+    ),
+    Mutant(
+        "steps come before their narrow rows",
+        "workers/store/taking.py",
+        "    FROM begun b, this WHERE l.step_id = ANY(ARRAY[b.id])\n",
+        "    FROM (SELECT c.id, c.timeout_seconds FROM claimed c WHERE c.is_claimed) b, this"
+        " WHERE l.step_id = ANY(ARRAY[b.id])\n",
+        "Two sessions that change a step wait for each other.",
+        _TAKING,
+        on=POSTGRESQL,
+    ),
+    Mutant(
+        "claims at once have narrow rows",
+        "workers/store/following.py",
+        "    FROM begun b CROSS JOIN this\n",
+        "    FROM begun b CROSS JOIN this WHERE b.state = 'pending'\n",
+        "A claim neither expires nor takes up room.",
+        _PLAIN,
+        on=POSTGRESQL,
+    ),
+)

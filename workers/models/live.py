@@ -1,0 +1,66 @@
+"""What steps are looked for by, in narrow rows."""
+
+from django.db import models
+from django.db.models import Q
+
+from workers.models.step import Step
+from workers.states import LIVE_STEP_STATES, StepState
+
+
+class LiveStep(models.Model):
+    """A step that is pending, processing or in error, once more: what it is looked for by.
+
+    The database keeps it in step with the step by triggers (migration ``0007_live_steps``), in the
+    same transaction, whoever writes the step.  All that finds steps by their state asks here, so
+    that the steps need no such index and their changes touch none (HOT).
+    """
+
+    step = models.OneToOneField(
+        Step, on_delete=models.CASCADE, primary_key=True, related_name="live", db_constraint=False
+    )
+    agent = models.CharField(max_length=100)
+    state = models.CharField(
+        max_length=20, choices=[(state.value, state.label) for state in LIVE_STEP_STATES]
+    )
+    turn = models.DateTimeField()
+    not_before = models.DateTimeField(null=True)
+    #: Before this, its claim neither expires nor counts as lost; null unless processing.
+    look_at = models.DateTimeField(null=True)
+    #: It waits for somebody's answer, and takes up no room.
+    is_deferred = models.BooleanField()
+
+    class Meta:
+        db_table = "workers_live"
+        constraints = [
+            models.CheckConstraint(
+                name="live_look_at_iff_processing",
+                condition=Q(state=StepState.PROCESSING, look_at__isnull=False)
+                | Q(
+                    state__in=[StepState.PENDING, StepState.ERROR],
+                    look_at__isnull=True,
+                    is_deferred=False,
+                ),
+            ),
+        ]
+        indexes = [
+            models.Index(
+                name="live_claimable_idx",
+                fields=["agent", "turn", "not_before", "step"],
+                condition=Q(state=StepState.PENDING),
+            ),
+            models.Index(
+                name="live_in_flight_idx",
+                fields=["agent"],
+                condition=Q(state=StepState.PROCESSING, is_deferred=False),
+            ),
+            # Of no use to who counts: a plan made while the table is empty would take either.
+            models.Index(
+                name="live_look_at_idx", fields=["look_at"], condition=Q(look_at__isnull=False)
+            ),
+            models.Index(
+                name="live_error_idx", fields=["step"], condition=Q(state=StepState.ERROR)
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"step {self.step_id}, {self.state}"
