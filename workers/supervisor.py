@@ -44,7 +44,8 @@ def sweep() -> Swept:
             errors += expired.errors
             if expired.reset + expired.errors < sas.sweep_batch:
                 break
-        live.put_off()
+        while live.put_off() >= sas.sweep_batch:
+            pass
         overdue = expiry.flag_overdue()
         expiry.escalate(worker)
         flow.alert_long_open(sql.read_clock())

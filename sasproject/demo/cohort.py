@@ -46,13 +46,13 @@ class Cohort:
     def moving(self) -> set[int]:
         """Return the orders that will go on by themselves."""
         open_ones = self._orders.filter(process__state__in=OPEN)
-        claimed = Step.objects.filter(state="processing", process__in=self._processes())
+        claimed = Step.objects.filter(live__state="processing", process__in=self._processes())
         return set(open_ones.values_list("number", flat=True)) | self._numbers(claimed)
 
     def failing(self) -> int:
         """Count the orders that try again what has failed."""
         steps = Step.objects.filter(
-            state__in=("pending", "processing"),
+            live__state__in=("pending", "processing"),
             fault__isnull=False,
             process__in=self._processes().filter(state__in=OPEN),
         )
@@ -60,7 +60,7 @@ class Cohort:
 
     def is_calling(self, agent: str) -> bool:
         """Say whether this agent works for one of the orders at this moment."""
-        claimed = Step.objects.filter(state="processing", process__in=self._processes())
+        claimed = Step.objects.filter(live__state="processing", process__in=self._processes())
         return claimed.filter(agent=agent, started_at__isnull=False).exists()
 
     def _processes(self) -> QuerySet[Process]:

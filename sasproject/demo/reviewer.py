@@ -23,7 +23,9 @@ class Reviewer:
 
     def waiting(self) -> list[int]:
         """Return the numbers of the orders that wait for a decision."""
-        steps = Step.objects.filter(name="review", live__state="processing", live__is_deferred=True)
+        steps = Step.objects.filter(
+            name="review", live__look_at__isnull=False, live__is_deferred=True
+        )
         orders = self._cohort.orders().filter(process_id__in=steps.values("process_id"))
         return list(orders.order_by("number").values_list("number", flat=True))
 

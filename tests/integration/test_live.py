@@ -1,6 +1,6 @@
 """The narrow rows by which steps are looked for: kept by the database, put off, and mended."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import uuid4
@@ -9,13 +9,14 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 from django.test import override_settings
 
+from tests.concurrency.test_races import on_postgres
 from tests.integration.conftest import NOW, claim, only
 from tests.integration.test_store_claims import start
 from tests.integration.test_store_settling import Toy
-from workers import scheduler
+from workers import scheduler, supervisor
 from workers.invariants import violations
 from workers.models import LiveStep, Process, Step
-from workers.store import expiry, finding, live, unstarted
+from workers.store import claims, expiry, finding, live, taking, unstarted
 from workers.testing import Wire, frozen_clock
 
 pytestmark = pytest.mark.django_db
@@ -287,6 +288,53 @@ def test_a_row_whose_step_is_gone_is_told(step: Step) -> None:
     )
 
     assert [one.wrong for one in violations()] == [f"step {step.pk + 1000} is gone"]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("take", [claims.claim_due, taking.claim_due])
+@pytest.mark.parametrize("state", ["waiting", "skipped", "processing"])
+def test_a_step_is_not_claimed_because_a_wrong_row_says_so(
+    step: Step, state: str, take: Callable[..., Sequence[claims.Claim]]
+) -> None:
+    columns = CLAIMED if state == "processing" else {"state": state}
+    change(step, **columns)
+    LiveStep.objects.all().delete()
+    LiveStep.objects.create(
+        step=step,
+        agent=step.agent,
+        state="pending",
+        turn=step.turn,
+        not_before=NOW,
+        is_deferred=False,
+    )
+    before = Step.objects.values().get(pk=step.pk)
+
+    assert take({"toy.alpha"}, "scheduler", NOW) == []
+
+    assert Step.objects.values().get(pk=step.pk) == before
+
+
+@on_postgres
+def test_whoever_has_no_search_path_may_write_steps(step: Step) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT current_schema()")
+        schema = cursor.fetchone()[0]
+        cursor.execute("SET LOCAL search_path = ''")
+        cursor.execute(f"UPDATE {schema}.workers_step SET agent = 'toy.gamma' WHERE id = {step.pk}")
+        cursor.execute(f"SET LOCAL search_path = {schema}")
+
+    assert [row["agent"] for row in rows()] == ["toy.gamma"]
+
+
+def test_a_sweep_puts_off_all_there_is(toy: Toy) -> None:
+    for _ in range(5):
+        toy()
+    start(claim(), now=after(10))
+
+    with override_settings(SAS_SWEEP_BATCH=2), frozen_clock(after(20)):
+        supervisor.sweep()
+
+    assert {row["look_at"] for row in rows()} == {after(40)}
 
 
 def test_an_order_whose_step_cannot_be_found_goes_on_after_a_poll(wire: Wire, toy: Toy) -> None:

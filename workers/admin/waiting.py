@@ -15,7 +15,6 @@ from workers.admin import subjects
 from workers.admin.lists import LiveMedia
 from workers.admin.verbs.answering import PERMISSION
 from workers.models import Journal, Process, Step
-from workers.states import StepState
 from workers.store import sql
 
 PAGE = 50
@@ -26,7 +25,7 @@ def steps(user: Any) -> QuerySet[Step]:
 
     Each says in ``is_escalated`` whether an operator was told that its answer is overdue.
     """
-    asked = Step.objects.filter(live__state=StepState.PROCESSING, live__is_deferred=True)
+    asked = Step.objects.filter(live__look_at__isnull=False, live__is_deferred=True)
     named = set(asked.order_by().values_list("deferral__permission", flat=True).distinct())
     allowed = [name for name in named if user.has_perm(name or PERMISSION)]
     told = Journal.objects.filter(

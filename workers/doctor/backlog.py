@@ -44,7 +44,7 @@ def started_steps_end() -> Iterable[Finding]:
     slack = sql.later("s.complete_by", str(sas.expiry_grace_seconds + SLACK_SECONDS))
     count, oldest = sql.fetch(
         "SELECT count(*), min(s.complete_by) FROM workers_live l"
-        " JOIN workers_step s ON s.id = l.step_id WHERE l.state = 'processing'"
+        " JOIN workers_step s ON s.id = l.step_id WHERE l.look_at IS NOT NULL"
         f" AND s.reply IS NULL AND {slack} < {moment}",
         params,
     )[0]
@@ -62,7 +62,7 @@ def claims_are_started() -> Iterable[Finding]:
     """Count the claims that are sent again because nobody starts them."""
     found = sql.fetch(
         "SELECT l.agent, count(*), max(s.lost_count) FROM workers_live l"
-        " JOIN workers_step s ON s.id = l.step_id WHERE l.state = 'processing'"
+        " JOIN workers_step s ON s.id = l.step_id WHERE l.look_at IS NOT NULL"
         " AND s.complete_by IS NULL AND s.lost_count > 0 GROUP BY l.agent ORDER BY l.agent"
     )
     for agent, count, times in found:

@@ -10,7 +10,8 @@ from django.db import migrations, models
 #: Pages of steps are filled to so many percent by new rows; see ``0006_room_in_pages``.
 FILL_PERCENT = 50
 
-LIVE = "('pending', 'processing', 'error')"
+STATES = ("pending", "processing", "error")
+LIVE = f"{STATES}"
 #: No claim that nobody has started expires, or counts as lost, before this.
 UNSTARTED_UNTIL = {
     "postgresql": "LEAST({row}.dispatch_by,"
@@ -62,16 +63,23 @@ def keep(apps, schema_editor):
     keepers = {"postgresql": _keep_on_postgresql, "sqlite": _keep_on_sqlite}
     for statement in keepers[vendor](write, concerns):
         schema_editor.execute(statement)
-    # Behind the triggers, which lock out whoever writes steps until all of this is committed.
-    schema_editor.execute(
-        f"INSERT INTO workers_live ({COLUMNS})"
-        f" SELECT {_values(vendor, 's')} FROM workers_step s WHERE s.state IN {LIVE}"
+    # State by state, as each index has it: one condition for all would read the whole table.
+    live = " UNION ALL ".join(
+        f"SELECT {_values(vendor, 's')} FROM workers_step s WHERE s.state = '{state}'"
+        for state in STATES
     )
+    schema_editor.execute(f"INSERT INTO workers_live ({COLUMNS}) {live}")
 
 
 def _keep_on_postgresql(write, concerns):
-    # A plan that was made while the table was small would read all of it, for good.
-    function = "CREATE FUNCTION {}() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS"
+    # As dropping the indexes does: to begin with less and ask for more might never end.
+    yield "LOCK TABLE workers_step IN ACCESS EXCLUSIVE MODE"
+    # A plan that was made while the table was small would read all of it, for good; and whoever
+    # restores a dump has no search path.
+    function = (
+        "CREATE FUNCTION {}() RETURNS trigger LANGUAGE plpgsql"
+        " SET enable_seqscan = off SET search_path FROM CURRENT AS"
+    )
     trigger = (
         "CREATE TRIGGER {} AFTER {} ON workers_step FOR EACH ROW WHEN ({}) EXECUTE FUNCTION {}()"
     )
@@ -206,10 +214,10 @@ class Migration(migrations.Migration):
                 condition=models.Q(("state", "error")), fields=["step"], name="live_error_idx"
             ),
         ),
+        # While there are indexes by which live steps are found.
+        migrations.RunPython(keep, let_go),
         migrations.RemoveIndex(model_name="step", name="step_expiry_idx"),
         migrations.RemoveIndex(model_name="step", name="step_error_idx"),
         migrations.RemoveIndex(model_name="step", name="step_claimable_idx"),
         migrations.RemoveIndex(model_name="step", name="step_in_flight_idx"),
-        # Last: a table that SQLite makes anew has no triggers.
-        migrations.RunPython(keep, let_go),
     ]

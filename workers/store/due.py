@@ -17,6 +17,8 @@ def steps(agent: str, at: str) -> str:
         f"workers_live l JOIN workers_step s ON {sql.looked_up('s.id', 'l.step_id')}"
         f" JOIN workers_process p ON {sql.looked_up('p.id', 's.process_id')}"
         f" WHERE l.state = 'pending' AND l.agent = {agent} AND l.not_before <= {at}"
+        # By the narrow row it is found; what it is the step says.
+        " AND s.state = 'pending'"
         " AND p.paused_at IS NULL AND (p.state IN ('pending', 'processing')"
         " OR p.state = 'compensating' AND s.undoes_id IS NOT NULL)"
         " AND NOT EXISTS (SELECT 1 FROM workers_hold h WHERE h.ended_at IS NULL"

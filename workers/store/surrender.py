@@ -31,7 +31,7 @@ def surrender(
         at = sql.read_clock(now)
         found = sql.fetch(
             "SELECT s.id, s.process_id FROM workers_live l JOIN workers_step s ON s.id = l.step_id"
-            " WHERE l.state = 'processing' AND s.state = 'processing'"
+            " WHERE l.state = 'processing' AND NOT l.is_deferred AND s.state = 'processing'"
             " AND s.complete_by > %s AND s.reply IS NULL AND s.deferral IS NULL"
             f" AND s.locked_by LIKE %s AND (s.effect <> %s OR {sql.among('s.agent')})"
             " ORDER BY s.process_id, s.id LIMIT %s",
