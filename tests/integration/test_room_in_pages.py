@@ -1,22 +1,26 @@
 """What a change of a row costs PostgreSQL beside the row itself."""
 
+from uuid import uuid4
+
 import pytest
 from django.db import connection
 from django.db.models import F
 
 from tests.concurrency.test_races import on_postgres
 from workers import schedule
-from workers.models import Process
+from workers.messages import Reply
+from workers.models import Flow, Process
 from workers.rows import NewProcess
+from workers.store import claims, settling
 from workers.submission import submit_many
 
 pytestmark = pytest.mark.django_db
 
 
-def hot_updates() -> int:
-    """Return a count that grows with each change of a process that touches no index."""
+def hot_updates(table: str) -> int:
+    """Return a count that grows with each change of a row that touches no index."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_stat_get_xact_tuples_hot_updated('workers_process'::regclass)")
+        cursor.execute("SELECT pg_stat_get_xact_tuples_hot_updated(%s::regclass)", [table])
         return int(cursor.fetchone()[0])
 
 
@@ -27,7 +31,27 @@ def test_a_process_that_takes_a_number_stays_on_its_page() -> None:
 
     # A few of those that were written first: the pages behind them are as full as they get.
     few = [process.pk for process in submitted[:5]]
-    before = hot_updates()
+    before = hot_updates("workers_process")
     Process.objects.filter(pk__in=few).update(sequence=F("sequence") + 1)
 
-    assert hot_updates() - before == 5
+    assert hot_updates("workers_process") - before == 5
+
+
+@on_postgres
+def test_a_step_that_is_claimed_started_and_ended_stays_on_its_page() -> None:
+    schedule.ensure_flow()
+    # Two steps each; those that are written first have full pages behind them.
+    submit_many("toy_line", [NewProcess(f"Order {n}", {}) for n in range(100)])
+    # No more, for what one transaction leaves behind nobody clears away before it ends.
+    Flow.objects.update(window=1)
+
+    before = hot_updates("workers_step")
+    taken = claims.claim_due({"toy.alpha"}, "scheduler")
+    given = [(one.step_id, one.claim_id) for one in taken]
+    claims.start(given, timeout_seconds=30, worker="agent", delivery=uuid4())
+    replies = [Reply(one.step_id, one.claim_id, one.attempt, result={}) for one in taken]
+    begun = settling.settle(replies, "scheduler").claims
+
+    assert (len(taken), len(begun)) == (1, 2)
+    # Claimed, started and ended; and what follows it claimed, and what waited for its room.
+    assert hot_updates("workers_step") - before == 3 + 2

@@ -25,6 +25,7 @@ def steps(user: Any) -> QuerySet[Step]:
 
     Each says in ``is_escalated`` whether an operator was told that its answer is overdue.
     """
+    # Deferred is enough; the other is what an index has.
     asked = Step.objects.filter(live__look_at__isnull=False, live__is_deferred=True)
     named = set(asked.order_by().values_list("deferral__permission", flat=True).distinct())
     allowed = [name for name in named if user.has_perm(name or PERMISSION)]

@@ -47,6 +47,7 @@ def _statement(moment: str, is_backlogged: str) -> str:
         is_plain=flow.IS_PLAIN,
         in_flight=flow.IN_FLIGHT,
         nothing_held=holds.NOTHING_HELD,
+        live_columns=live.COLUMNS,
         first_look=live.first_look("this.at", "this.allowance", "b.timeout_seconds"),
     )
 
@@ -88,7 +89,7 @@ WITH this AS MATERIALIZED (
     FROM moved m, this WHERE t.id = ANY(ARRAY[m.id])
     RETURNING t.id, t.agent, t.state, t.turn, t.not_before, t.timeout_seconds
 ), live AS (
-    INSERT INTO workers_live (step_id, agent, state, turn, not_before, look_at, is_deferred)
+    INSERT INTO workers_live ({live_columns})
     SELECT b.id, b.agent, b.state, b.turn, b.not_before,
         CASE WHEN b.state = 'processing' THEN {first_look} END, false
     FROM begun b CROSS JOIN this

@@ -9,6 +9,8 @@ from workers.states import LIVE_STEP_STATES
 from workers.store import sql, writing
 from workers.store.committing import durable
 
+#: As whoever inserts narrow rows fills them.
+COLUMNS = "step_id, agent, state, turn, not_before, look_at, is_deferred"
 _STATES = ", ".join(f"'{state}'" for state in LIVE_STEP_STATES)
 #: SQL for a statement that updates steps and writes their narrow rows itself, for all at once: the
 #: triggers leave those to it, until ``written`` (PostgreSQL).  Steps come first, as with triggers:
@@ -53,7 +55,7 @@ def put_off(now: datetime | None = None) -> int:
     Each is looked at once before: when nobody might have started it.
     """
     at = sql.instant_text(sql.read_clock(now))
-    put_off = sql.fetch(
+    found = sql.fetch(
         "WITH started AS (SELECT l.step_id AS id, s.complete_by FROM workers_live l"
         " JOIN workers_step s ON s.id = l.step_id"
         " WHERE l.look_at < %s AND s.complete_by > %s"
@@ -63,7 +65,7 @@ def put_off(now: datetime | None = None) -> int:
         " WHERE l.step_id = v.id RETURNING step_id",
         [at, at, int(sas.sweep_batch)],
     )
-    return len(put_off)
+    return len(found)
 
 
 def mend(process_ids: Sequence[int]) -> int:
@@ -85,8 +87,7 @@ def mend(process_ids: Sequence[int]) -> int:
         given = [sql.id_list(wrong)]
         sql.execute(f"DELETE FROM workers_live WHERE {sql.among('step_id')}", given)
         sql.execute(
-            "INSERT INTO workers_live"
-            " (step_id, agent, state, turn, not_before, look_at, is_deferred)"
+            f"INSERT INTO workers_live ({COLUMNS})"
             " SELECT s.id, s.agent, s.state, s.turn, s.not_before, CASE WHEN s.state = 'processing'"
             # Early enough for one that nobody has started; see ``put_off``.
             " THEN COALESCE(s.complete_by, s.claimed_at) END, s.deferral IS NOT NULL"
