@@ -106,15 +106,24 @@ def _perform_side_by_side(agent: Agent, bundle: Bundle) -> int:
         if rest:
             calls.wait_until_over(QUICK_SECONDS)
             found = calls.take(0)
-            replied += _reply(agent, found, deadline)
             is_quick = len(found) == len(started) > 0
             is_well = is_quick and all(reply.fault is None for reply in found)
-            if is_well and deadline.remaining() > bundle.timeout_seconds / 2:
-                calls = _calls(agent, _start(rest, bundle.timeout_seconds), deadline, width)
-                calls.begin()
-                if not calls.wait_until_over(QUICK_SECONDS):
-                    # Not quick any more: from now on each has a thread of its own.
-                    calls.widen()
+            goes_on = is_well and deadline.remaining() > bundle.timeout_seconds / 2
+            if not goes_on or agent.effect == Effect.UNSAFE:
+                # Of what must not be repeated nothing is kept back.
+                replied += _reply(agent, found, deadline)
+                found = []
+            if goes_on:
+                try:
+                    calls = _calls(agent, _start(rest, bundle.timeout_seconds), deadline, width)
+                    calls.begin()
+                    if not calls.wait_until_over(QUICK_SECONDS):
+                        # Not quick any more: from now on each has a thread of its own.
+                        calls.widen()
+                    # One message for both parts: it takes the Scheduler half as long.
+                    found = found + calls.take(0)
+                finally:
+                    replied += _reply(agent, found, deadline)
             else:
                 _pass_on(bundle, rest, width)
         while not calls.is_over and deadline.remaining() > 0:

@@ -15,7 +15,7 @@ from django.db import connection, connections
 
 from tests.concurrency.test_races import NOW, TOY, flow_rows, on_postgres, start, submit_some
 from workers.models import Step
-from workers.store import claims, expiry, rows
+from workers.store import claims, expiry, plain, rows
 
 __all__ = ["flow_rows"]
 
@@ -107,8 +107,10 @@ def test_a_start_that_waits_for_a_step_holds_none_after_it(place: int) -> None:
     ("place", "tired"), [(0, ()), (3, ()), (0, (1, 3)), (1, (1, 3)), (4, (1, 3))]
 )
 def test_a_sweep_that_waits_for_a_step_holds_none_after_it(
-    place: int, tired: tuple[int, ...]
+    place: int, tired: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # What resets them at once waits for none.
+    monkeypatch.setattr(plain, "is_quicker", lambda: False)
     found = claimed()
     start(found)
     ids = [claim.step_id for claim in found]
@@ -135,6 +137,7 @@ def test_a_sweep_locks_in_order_though_steps_of_orders_lie_among_each_other(
     Step.objects.filter(pk=ids[1]).update(process_id=other, name="of the other")
     Step.objects.filter(pk=ids[3]).update(process_id=one)
     monkeypatch.setattr(rows, "PART", 1)
+    monkeypatch.setattr(plain, "is_quicker", lambda: False)
     later = NOW + timedelta(hours=1)
 
     with waiting_for(ids[1], lambda: expiry.expire("sweep", later)) as results:

@@ -5,6 +5,7 @@ Each guard is also taken away once, to show that its race would be seen.
 
 import threading
 from collections import Counter
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 from uuid import uuid4
@@ -20,7 +21,18 @@ from workers import registry, schedule
 from workers.agent import Call, Deadline
 from workers.messages import Reply
 from workers.models import Journal, Process, Step
-from workers.store import claims, expiry, replies, rows, settling, sql, unstarted, updating, writing
+from workers.store import (
+    claims,
+    expiry,
+    plain,
+    replies,
+    rows,
+    settling,
+    sql,
+    unstarted,
+    updating,
+    writing,
+)
 from workers.submission import submit
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -74,6 +86,11 @@ def without_where(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
+def row_by_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have expired steps be decided about one by one, as all are on SQLite."""
+    monkeypatch.setattr(plain, "is_quicker", lambda: False)
+
+
 @pytest.mark.fault("F18")
 def test_two_schedulers_never_claim_the_same_step(monkeypatch: pytest.MonkeyPatch) -> None:
     submit_some(20)
@@ -114,7 +131,11 @@ def test_without_immediate_transactions_schedulers_would_meet_locks(
 
 
 @pytest.mark.fault("F18")
-def test_two_supervisors_never_expire_the_same_step(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("way", [row_by_row, lambda monkeypatch: None], ids=["rows", "at once"])
+def test_two_supervisors_never_expire_the_same_step(
+    way: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    way(monkeypatch)
     submit_some(10)
     start(claims.claim_due(TOY, "scheduler", NOW))
     after = NOW + timedelta(seconds=40)
@@ -130,6 +151,7 @@ def test_two_supervisors_never_expire_the_same_step(monkeypatch: pytest.MonkeyPa
 
 @on_postgres
 def test_without_its_guards_a_step_would_be_expired_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    row_by_row(monkeypatch)
     submit_some(1)
     start(claims.claim_due(TOY, "scheduler", NOW))
     without_where(monkeypatch)
@@ -193,7 +215,11 @@ def test_without_the_process_lock_the_join_would_be_lost(monkeypatch: pytest.Mon
 
 
 @pytest.mark.fault("F8")
-def test_a_late_reply_and_an_expiry_have_one_winner(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("way", [row_by_row, lambda monkeypatch: None], ids=["rows", "at once"])
+def test_a_late_reply_and_an_expiry_have_one_winner(
+    way: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    way(monkeypatch)
     (process,) = submit_some(1)
     found = claims.claim_due(TOY, "scheduler", NOW)
     start(found)
@@ -218,6 +244,7 @@ def test_a_late_reply_and_an_expiry_have_one_winner(monkeypatch: pytest.MonkeyPa
 def test_a_reply_that_is_filed_in_the_middle_of_a_sweep_is_kept(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    row_by_row(monkeypatch)
     (process,) = submit_some(1)
     (work,) = claims.claim_due(TOY, "scheduler", NOW)
     start([work])

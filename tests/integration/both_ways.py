@@ -54,13 +54,15 @@ def rows_now() -> list[Row]:
     for step in steps:
         step["claim_id"] = step["claim_id"] is not None
         step["undoes_id"] = names.get(step["undoes_id"])
+        if step["fault"] and "at" in step["fault"]:
+            step["fault"]["at"] = datetime.fromisoformat(step["fault"]["at"])
         del step["id"]
     told = Journal.objects.order_by("process_id", "pk").values()
     journal = [{name: row[name] for name in row if name != "id"} for row in told]
     for row in journal:
         row["step_id"] = names.get(row["step_id"])
         row["detail"].pop("claim", None)
-        for name in ("claimed_at", "started_at", "complete_by"):
+        for name in ("claimed_at", "started_at", "complete_by", "not_before"):
             if name in row["detail"]:
                 row["detail"][name] = datetime.fromisoformat(row["detail"][name])
     live = list(LiveStep.objects.order_by("step__process_id", "step__position").values())

@@ -2,14 +2,18 @@
 
 import threading
 import time
+from contextlib import suppress
 from typing import Any
 
 import pytest
+from celery.exceptions import SoftTimeLimitExceeded
+from django.db import OperationalError
 
 from tests.integration.test_runtime import replies_on
 from tests.toyflow import agents as toy
 from workers import dispatch, registry, runtime, scheduler
 from workers.agent import Call, Deadline
+from workers.effects import Effect
 from workers.exceptions import Transient
 from workers.messages import MESSAGE_BYTES, Bundle, parcels
 from workers.models import Step
@@ -65,6 +69,82 @@ def test_quick_calls_follow_one_another(wire: Wire) -> None:
     assert runtime.perform(bundle) == 16
 
     assert (len(replies_on(wire)), started(), sizes(wire)) == (16, 16, [])
+
+
+def messages(wire: Wire) -> list[int]:
+    return [len(sent.body[0]["replies"]) for sent in wire.of(dispatch.SETTLE)]
+
+
+def test_what_both_parts_came_to_is_one_message(wire: Wire) -> None:
+    (bundle,) = bundles(wire, 16)
+
+    runtime.perform(bundle)
+
+    assert messages(wire) == [16]
+
+
+def test_what_must_not_be_repeated_is_not_kept_back(
+    wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registry.agent("toy.alpha"), "effect", Effect.UNSAFE)
+    told: list[list[int]] = []
+    real = runtime._start
+
+    def start(requests: Any, timeout_seconds: float) -> Any:
+        told.append(sorted(Step.objects.filter(reply__isnull=False).values_list("pk", flat=True)))
+        return real(requests, timeout_seconds)
+
+    monkeypatch.setattr(runtime, "_start", start)
+    (bundle,) = bundles(wire, 16)
+
+    assert runtime.perform(bundle) == 16
+
+    assert told == [[], [request.step_id for request in bundle.requests[:4]]]
+
+
+@pytest.mark.parametrize("error", [OperationalError("gone"), SoftTimeLimitExceeded()])
+def test_where_the_rest_cannot_be_begun_the_first_are_told_all_the_same(
+    error: Exception, wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (bundle,) = bundles(wire, 16)
+    real = runtime._start
+
+    def start(requests: Any, timeout_seconds: float) -> Any:
+        if len(requests) != 4:
+            raise error
+        return real(requests, timeout_seconds)
+
+    monkeypatch.setattr(runtime, "_start", start)
+
+    with suppress(OperationalError):
+        runtime.perform(bundle)
+
+    assert (messages(wire), started()) == ([4], 4)
+
+
+def test_the_first_do_not_wait_for_a_rest_that_is_slow(
+    wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runtime, "QUICK_SECONDS", 0.1)
+    until = threading.Event()
+
+    def run(call: Call) -> dict[str, Any]:
+        if int(call.subject.removeprefix("Toy ")) >= 4:
+            assert until.wait(10)
+        return {}
+
+    def send(replies: Any) -> None:
+        sent.append(len(replies))
+        until.set()
+
+    sent: list[int] = []
+    toy.script["toy.alpha"] = run
+    monkeypatch.setattr(dispatch, "send_replies", send)
+    (bundle,) = bundles(wire, 16)
+
+    assert runtime.perform(bundle) == 16
+
+    assert (sent[0], sum(sent)) == (4, 16)
 
 
 def test_behind_slow_calls_the_rest_is_passed_on_and_not_begun(
@@ -205,8 +285,8 @@ def test_replies_do_not_grow_with_their_results(wire: Wire) -> None:
 
     assert runtime.perform(bundle) == 16
 
-    # Those behind the first four are twelve, and would be one message.
-    assert max(len(sent.body[0]["replies"]) for sent in wire.of(dispatch.SETTLE)) == 4
+    # They would be one message.
+    assert max(messages(wire)) == 4
     assert len(replies_on(wire)) == 16
 
 

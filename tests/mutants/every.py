@@ -6,6 +6,7 @@ from tests.mutants import (
     of_decisions,
     of_live,
     of_plain,
+    of_resetting,
     of_statements,
     of_taking,
 )
@@ -17,6 +18,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *of_plain.MUTANTS,
     *of_taking.MUTANTS,
     *of_live.MUTANTS,
+    *of_resetting.MUTANTS,
     *of_decisions.MUTANTS,
     *of_agents.MUTANTS,
 )

@@ -11,7 +11,7 @@ from workers.garbage import collected_later
 from workers.locked import LockedProcess
 from workers.rows import StepRow
 from workers.states import StepState
-from workers.store import plans, rows, sql
+from workers.store import plain, plans, resetting, rows, sql
 from workers.store.committing import durable
 
 #: What the journal and the row say of a step nobody answered for.
@@ -37,28 +37,38 @@ def expire(worker: str, now: datetime | None = None) -> Expired:
     the meantime is left alone, so any number of supervisors may do this at once.
     """
     with durable("expiry.expire"):
-        at = sql.read_clock(now)
-        due = at - timedelta(seconds=sas.expiry_grace_seconds)
-        found = sql.fetch(
-            "SELECT s.id FROM workers_live l JOIN workers_step s"
-            f" ON {sql.looked_up('s.id', 'l.step_id')}"
-            f" JOIN workers_process p ON {sql.looked_up('p.id', 's.process_id')}"
-            " WHERE l.look_at < %s"
-            " AND s.state = 'processing' AND s.complete_by < %s AND s.reply IS NULL"
-            " ORDER BY l.look_at LIMIT %s " + sql.lock_rows("p", skip_locked=True),
-            [*[sql.instant_text(due)] * 2, int(sas.sweep_batch)],
-        )
-        # Whatever its siblings are, it expires: what that means for them is decided elsewhere.
-        lockeds = rows.lock_only([step_id for (step_id,) in found], now, skip_locked=True)
-        ends: Counter[bool] = Counter()
+        if not plain.is_quicker():
+            return _take_one_by_one(worker, now)
+        at_once = resetting.reset(worker, EXPIRED, now)
+        # Still under the locks of that: of a process all that has expired is taken, or nothing.
+        rest = _take_one_by_one(worker, now) if at_once.left else Expired()
+    return Expired(reset=at_once.reset + rest.reset, errors=rest.errors)
 
-        def decide(locked: LockedProcess) -> None:
-            for step in locked.steps:
-                if is_expired(step, due):
-                    ends[_expire(locked, step, worker)] += 1
 
-        # A reply filed after the steps were read saves its step: filing takes no process lock.
-        rows.decide_and_write(lockeds, decide)
+def _take_one_by_one(worker: str, now: datetime | None) -> Expired:
+    """Take a batch of expired steps one by one."""
+    at = sql.read_clock(now)
+    due = at - timedelta(seconds=sas.expiry_grace_seconds)
+    found = sql.fetch(
+        "SELECT s.id FROM workers_live l JOIN workers_step s"
+        f" ON {sql.looked_up('s.id', 'l.step_id')}"
+        f" JOIN workers_process p ON {sql.looked_up('p.id', 's.process_id')}"
+        " WHERE l.look_at < %s"
+        " AND s.state = 'processing' AND s.complete_by < %s AND s.reply IS NULL"
+        " ORDER BY l.look_at LIMIT %s " + sql.lock_rows("p", skip_locked=True),
+        [*[sql.instant_text(due)] * 2, int(sas.sweep_batch)],
+    )
+    # Whatever its siblings are, it expires: what that means for them is decided elsewhere.
+    lockeds = rows.lock_only([step_id for (step_id,) in found], now, skip_locked=True)
+    ends: Counter[bool] = Counter()
+
+    def decide(locked: LockedProcess) -> None:
+        for step in locked.steps:
+            if is_expired(step, due):
+                ends[_expire(locked, step, worker)] += 1
+
+    # A reply filed after the steps were read saves its step: filing takes no process lock.
+    rows.decide_and_write(lockeds, decide)
     return Expired(reset=ends[False], errors=ends[True])
 
 

@@ -181,7 +181,9 @@ CALLS: tuple[Call, ...] = (
     ),
     # Supervisor
     Call(
-        "expiry.expire", lambda s: expiry.expire("supervisor"), (scenes.expired, scenes.unanswered)
+        "expiry.expire",
+        lambda s: expiry.expire("supervisor"),
+        (scenes.expired, scenes.unanswered, scenes.tired),
     ),
     Call("expiry.extend_gap", lambda s: expiry.extend_gap(120, 10), (scenes.expired,)),
     Call("live.put_off", lambda s: live.put_off(), (scenes.going_on,)),

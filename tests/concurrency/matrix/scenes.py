@@ -210,6 +210,13 @@ def expired() -> Scene:
     return at_work(60)
 
 
+def tired() -> Scene:
+    """Nothing is tried again."""
+    scene = expired()
+    Step.objects.update(failure_threshold=1)
+    return scene
+
+
 def going_on() -> Scene:
     """A call takes longer than its claim had to be started."""
     return at_work(20)
