@@ -12,11 +12,11 @@ from django.test import override_settings
 from tests.concurrency.test_races import on_postgres
 from tests.integration.conftest import NOW, claim, only
 from tests.integration.test_store_claims import start
-from tests.integration.test_store_settling import Toy
+from tests.integration.test_store_settling import Toy, a_result
 from workers import scheduler, supervisor
 from workers.invariants import violations
 from workers.models import LiveStep, Process, Step
-from workers.store import claims, expiry, finding, live, taking, unstarted
+from workers.store import claims, expiry, finding, live, plain, taking, unstarted
 from workers.testing import Wire, frozen_clock
 
 pytestmark = pytest.mark.django_db
@@ -347,3 +347,24 @@ def test_an_order_whose_step_cannot_be_found_goes_on_after_a_poll(wire: Wire, to
 
     process.refresh_from_db()
     assert process.state == "processed"
+
+
+@on_postgres
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("way", ["settled", "claimed", "reset"])
+def test_a_transaction_s_narrow_rows_are_no_matter_of_the_next(toy: Toy, way: str) -> None:
+    """Where the commit leaves along, nothing says in it that its statement's writing is over."""
+    toy(), toy()
+    (one, _) = started = claim()
+    start(started)
+    if way == "settled":
+        assert len(plain.settle([a_result(one)], "scheduler", NOW).claims) == 1
+    elif way == "claimed":
+        toy()
+        assert len(taking.claim_due({"toy.alpha"}, "scheduler", NOW)) == 1
+    else:
+        assert expiry.expire("supervisor", after(40)).reset == 2
+
+    Step.objects.update(agent="toy.gamma")
+
+    assert {row["agent"] for row in rows()} == {"toy.gamma"}

@@ -33,6 +33,8 @@ class _Last(threading.local):
 
     #: Holds the pipeline that they are in; None: the commit leaves alone, as ever.
     pipeline: ExitStack | None = None
+    #: They are being sent, and the commit comes right behind them.
+    is_along: bool = False
     #: What is to be looked at once they are committed.
     checks: list[Check]
 
@@ -63,14 +65,14 @@ class durable(failpoints.durable):  # noqa: N801 (used like `atomic`)
         self._takes_along = plans.is_kept() and plans.database().get_autocommit()
         super().__enter__()
         if self._takes_along:
-            _last.pipeline, _last.checks = ExitStack(), []
+            _last.pipeline, _last.checks, _last.is_along = ExitStack(), [], False
 
     def _end(self, kind: _Kind, error: BaseException | None, trace: TracebackType | None) -> None:
         if not self._takes_along:
             super()._end(kind, error, trace)
             _raise_lost(error)
             return
-        pipeline, _last.pipeline = _last.pipeline, None
+        pipeline, _last.pipeline, _last.is_along = _last.pipeline, None, False
         assert pipeline is not None
         try:
             if error is None:
@@ -110,6 +112,11 @@ def or_fail(condition: str) -> str:
     return condition if _last.pipeline is None else must(condition)
 
 
+def is_ending() -> bool:
+    """Say whether the commit leaves along with what is sent now."""
+    return _last.is_along
+
+
 def must(condition: str) -> str:
     """Return SQL that fails (``LostRow``) where a condition on the row ``t`` is false."""
     # No constant: the planner would work that out, and fail, before there is a row.
@@ -126,6 +133,7 @@ def writes(*, is_last: bool = False) -> Iterator[list[Check]]:
     """
     if is_last and _last.pipeline is not None:
         _last.pipeline.enter_context(sql.pipelined())
+        _last.is_along = sql.is_pipelined()
         yield _last.checks
         return
     checks: list[Check] = []

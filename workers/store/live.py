@@ -6,7 +6,7 @@ from datetime import datetime
 from workers.conf import sas
 from workers.failpoints import around
 from workers.states import LIVE_STEP_STATES
-from workers.store import sql, writing
+from workers.store import committing, sql, writing
 from workers.store.committing import durable
 
 #: As whoever inserts narrow rows fills them.
@@ -19,8 +19,12 @@ WRITTEN_HERE = "set_config('workers.live', 'written', true)"
 
 
 def written() -> None:
-    """Send, behind statements with ``WRITTEN_HERE``, that narrow rows are the triggers' again."""
-    sql.send("SELECT set_config('workers.live', '', true)")
+    """Send, behind statements with ``WRITTEN_HERE``, that narrow rows are the triggers' again.
+
+    Where the transaction ends with them it needs not be said: the setting ends with it, too.
+    """
+    if not committing.is_ending():
+        sql.send("SELECT set_config('workers.live', '', true)")
 
 
 def first_look(at: str, allowance: str, timeout_seconds: str) -> str:
