@@ -7,9 +7,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import connection
+from django.db import connection, transaction
 
 from benchmarks.exceptions import Wrong
+from workers.store.plans import SETTINGS
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +47,12 @@ def the_one(sent: list[Sent], *parts: str) -> Sent:
 def index_of(sent: Sent, table: str, *, is_required: bool) -> str:
     """Return the partial index by which ``table`` is read, or how else it is read.
 
+    As plans are made that the engine keeps: for tables of any size.
     Raises ``Wrong`` without one where it is required.
     """
-    with connection.cursor() as cursor:
+    with transaction.atomic(), connection.cursor() as cursor:
+        for name, to in SETTINGS.items():
+            cursor.execute(f"SET LOCAL {name} = {to}")
         cursor.execute(f"EXPLAIN (FORMAT JSON) {sent.statement}", sent.params)
         plan = cursor.fetchone()[0]
         cursor.execute(

@@ -44,9 +44,30 @@ MUTANTS = (
     Mutant(
         "only behind quick calls",
         "workers/runtime.py",
-        "if is_well and deadline.remaining() > bundle.timeout_seconds / 2:",
-        "if True:",
+        "goes_on = is_well and deadline.remaining() > bundle.timeout_seconds / 2",
+        "goes_on = True",
         "Claims use up their time waiting for a thread behind slow calls.",
+        ("tests/integration/test_deep_bundles.py",),
+    ),
+    Mutant(
+        "replies to calls that must not be repeated are not kept back",
+        "workers/runtime.py",
+        "if not goes_on or agent.effect == Effect.UNSAFE:",
+        "if not goes_on:",
+        "An operator is asked of calls whose replies were there.",
+        ("tests/integration/test_deep_bundles.py",),
+    ),
+    Mutant(
+        "a rest that cannot be begun takes no reply with it",
+        "workers/runtime.py",
+        """                finally:
+                    replied += _reply(agent, found, deadline)
+""",
+        """                finally:
+                    pass
+                replied += _reply(agent, found, deadline)
+""",
+        "Calls that went well are made again.",
         ("tests/integration/test_deep_bundles.py",),
     ),
     Mutant(

@@ -51,14 +51,13 @@ def _take_one_by_one(worker: str, now: datetime | None) -> Expired:
     due = at - timedelta(seconds=sas.expiry_grace_seconds)
     found = sql.fetch(
         "SELECT s.id FROM workers_live l JOIN workers_step s"
-        f" ON {sql.looked_up('s.id', 'l.step_id')}"
-        f" JOIN workers_process p ON {sql.looked_up('p.id', 's.process_id')}"
-        " WHERE l.look_at < %s"
+        f" ON {sql.looked_up('s.id', 'l.step_id')} WHERE l.look_at < %s"
         " AND s.state = 'processing' AND s.complete_by < %s AND s.reply IS NULL"
-        " ORDER BY l.look_at LIMIT %s " + sql.lock_rows("p", skip_locked=True),
+        " ORDER BY l.look_at LIMIT %s",
         [*[sql.instant_text(due)] * 2, int(sas.sweep_batch)],
     )
-    # Whatever its siblings are, it expires: what that means for them is decided elsewhere.
+    # Whatever its siblings are, it expires: what that means for them is decided elsewhere.  What
+    # another session holds is left for the next sweep.
     lockeds = rows.lock_only([step_id for (step_id,) in found], now, skip_locked=True)
     ends: Counter[bool] = Counter()
 
