@@ -166,8 +166,8 @@ def _sweep(found: Mapping[str, Any]) -> Table | None:
     )  # fmt: skip
     note = (
         "Reset is all of it: find, lock, decide, write, journal, commit; of it Python is the CPU"
-        " time of our process. Row by row, and found by a statement of its own, is what has no"
-        " attempt left, or a time for all attempts. 10 million: --large."
+        " time of our process. Find is the same by a statement of its own, and row by row what"
+        " follows it, as where plans are not kept. 10 million: --large."
     )
     return Table("Sweep and claim by table size", head, rows, note)
 

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from django.db import connection, transaction
@@ -17,7 +17,6 @@ from tests.integration.test_store_settling import Toy, a_result
 from workers.models import Journal, LiveStep, Process, Step
 from workers.store import expiry, plain, replies, resetting
 from workers.store.committing import durable
-from workers.store.resetting import Reset
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgresql]
 
@@ -30,10 +29,16 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plain, "is_quicker", lambda: True)
 
 
-def reset(now: datetime = AFTER) -> Reset:
+class Came(NamedTuple):
+    reset: int
+    left: int
+
+
+def reset(now: datetime = AFTER) -> Came:
     """Return what the statement alone comes to."""
     with durable("expiry.expire"):
-        return resetting.reset("supervisor", expiry.EXPIRED, now)
+        found = resetting.reset("supervisor", expiry.EXPIRED, now)
+    return Came(found.reset, len(found.left))
 
 
 def at_work(toy: Toy, count: int = 1) -> list[Step]:
@@ -112,7 +117,7 @@ def test_whatever_has_expired_both_ways_do_the_same(
 def test_a_step_with_attempts_left_is_pending_again(toy: Toy) -> None:
     (step,) = at_work(toy)
 
-    assert reset() == Reset(reset=1, left=0)
+    assert reset() == Came(reset=1, left=0)
 
     after = Step.objects.get(pk=step.pk)
     assert (after.state, after.failure_count, after.is_in_doubt) == ("pending", 1, True)
@@ -129,7 +134,7 @@ def test_a_step_with_attempts_left_is_pending_again(toy: Toy) -> None:
     entry = Journal.objects.get(event="expired")
     assert (entry.before, entry.after, entry.attempt) == ("processing", "pending", 1)
     assert entry.detail["failure_count"] == 1
-    assert reset() == Reset(0, 0)
+    assert reset() == Came(0, 0)
 
 
 @pytest.mark.parametrize(("failures", "longest"), [(0, 2), (3, 16), (10, 60), (5000, 60)])
@@ -144,7 +149,7 @@ def test_it_backs_off_for_a_random_time_up_to_what_its_failures_come_to(
         backoff_cap_seconds=60,
     )
 
-    assert reset() == Reset(60, 0)
+    assert reset() == Came(60, 0)
 
     waits = [
         (at - AFTER).total_seconds()
@@ -171,7 +176,7 @@ def test_of_what_anything_else_is_to_be_decided_is_left_as_it_was(
     change(step, **columns)
     before = Step.objects.values().get(pk=step.pk)
 
-    assert reset() == Reset(reset=1, left=1)
+    assert reset() == Came(reset=1, left=1)
 
     assert Step.objects.values().get(pk=step.pk) == before
     assert list(Journal.objects.filter(event="expired").values_list("step_id")) == [(other.pk,)]
@@ -182,7 +187,7 @@ def test_a_step_of_an_order_on_its_way_back_is_left(toy: Toy) -> None:
     Process.objects.update(outcome="cancelled")
     before = rows_now()
 
-    assert reset() == Reset(0, 1)
+    assert reset() == Came(0, 1)
 
     assert rows_now() == before
     assert expiry.expire("supervisor", AFTER) == expiry.Expired(reset=1)
@@ -206,7 +211,7 @@ def test_nothing_is_reset_within_its_time_and_the_grace(seconds: int, toy: Toy) 
     at_work(toy)
     before = rows_now()
 
-    assert reset(NOW + timedelta(seconds=seconds)) == Reset(0, 0)
+    assert reset(NOW + timedelta(seconds=seconds)) == Came(0, 0)
 
     assert rows_now() == before
 
@@ -219,7 +224,7 @@ def test_a_claim_that_nobody_started_and_a_filed_reply_are_no_matter_of_it(toy: 
     replies.file(a_result(filed), "agent@test", NOW)
     before = rows_now()
 
-    assert reset(NOW + timedelta(days=9)) == Reset(0, 0)
+    assert reset(NOW + timedelta(days=9)) == Came(0, 0)
 
     assert rows_now() == before
 
@@ -229,7 +234,7 @@ def test_no_more_are_taken_than_a_sweep_takes_and_the_longest_expired_first(toy:
     change(second, complete_by=NOW + timedelta(seconds=5))
 
     with override_settings(SAS_SWEEP_BATCH=2):
-        assert [reset() for _ in range(3)] == [Reset(2, 0), Reset(1, 0), Reset(0, 0)]
+        assert [reset() for _ in range(3)] == [Came(2, 0), Came(1, 0), Came(0, 0)]
 
     told = list(Journal.objects.filter(event="expired").values_list("step_id", flat=True))
     assert told[2] == third.pk
@@ -246,9 +251,12 @@ def test_narrow_rows_are_the_triggers_again_afterwards(toy: Toy) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("is_last", [False, True], ids=["reset", "decided"])
 @pytest.mark.parametrize("what", ["process", "step"])
-def test_what_another_session_holds_is_skipped(what: str, toy: Toy) -> None:
+def test_what_another_session_holds_is_not_waited_for(what: str, is_last: bool, toy: Toy) -> None:
     held, other = at_work(toy, 2)
+    if is_last:
+        change(other, failure_threshold=1)
     table, key = ("workers_process", held.process_id) if what == "process" else (
         "workers_step", held.pk,
     )  # fmt: skip
@@ -261,12 +269,13 @@ def test_what_another_session_holds_is_skipped(what: str, toy: Toy) -> None:
     session.begin(turn)
     assert turn.gate.is_reached.wait(LONGEST_SECONDS)
     try:
-        assert reset() == Reset(1, 0)
+        expired = expiry.expire("supervisor", AFTER)
     finally:
         turn.gate.open()
         session.close()
+    assert expired == (expiry.Expired(errors=1) if is_last else expiry.Expired(reset=1))
     assert Step.objects.get(pk=held.pk).state == "processing"
-    assert Step.objects.get(pk=other.pk).state == "pending"
+    assert Step.objects.get(pk=other.pk).state == ("error" if is_last else "pending")
 
 
 @pytest.mark.django_db(transaction=True)

@@ -251,8 +251,8 @@ MUTANTS = (
     Mutant(
         "grace of the sweep",
         "workers/store/expiry.py",
-        "due = at - timedelta(seconds=sas.expiry_grace_seconds)",
-        "due = at",
+        "return sql.read_clock(now) - timedelta(seconds=sas.expiry_grace_seconds)",
+        "return sql.read_clock(now)",
         "A reply that is on its way at complete-by comes too late.",
         (_EXPIRY,),
     ),

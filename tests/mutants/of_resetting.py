@@ -93,7 +93,7 @@ MUTANTS = (
     Mutant(
         "what is not plain is decided in the same sweep",
         _EXPIRY,
-        "        rest = _take_one_by_one(worker, now) if at_once.left else Expired()\n",
+        "        rest = _decide(at_once.left, worker, now)\n",
         "        rest = Expired()\n",
         "A step that has failed for the last time is under way for good.",
         _TESTS,

@@ -1,6 +1,7 @@
 """Expired steps: started, past their deadline, and without a reply."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -38,17 +39,17 @@ def expire(worker: str, now: datetime | None = None) -> Expired:
     """
     with durable("expiry.expire"):
         if not plain.is_quicker():
-            return _take_one_by_one(worker, now)
+            return _decide(_find(now), worker, now)
         at_once = resetting.reset(worker, EXPIRED, now)
-        # Still under the locks of that: of a process all that has expired is taken, or nothing.
-        rest = _take_one_by_one(worker, now) if at_once.left else Expired()
+        # Under its locks, and nothing else: to wait for a step now, while others are held, would
+        # be out of order.
+        rest = _decide(at_once.left, worker, now)
     return Expired(reset=at_once.reset + rest.reset, errors=rest.errors)
 
 
-def _take_one_by_one(worker: str, now: datetime | None) -> Expired:
-    """Take a batch of expired steps one by one."""
-    at = sql.read_clock(now)
-    due = at - timedelta(seconds=sas.expiry_grace_seconds)
+def _find(now: datetime | None) -> list[int]:
+    """Return a batch of expired steps, the longest expired first."""
+    due = _due(now)
     found = sql.fetch(
         "SELECT s.id FROM workers_live l JOIN workers_step s"
         f" ON {sql.looked_up('s.id', 'l.step_id')} WHERE l.look_at < %s"
@@ -56,9 +57,22 @@ def _take_one_by_one(worker: str, now: datetime | None) -> Expired:
         " ORDER BY l.look_at LIMIT %s",
         [*[sql.instant_text(due)] * 2, int(sas.sweep_batch)],
     )
+    return [step_id for (step_id,) in found]
+
+
+def _due(now: datetime | None) -> datetime:
+    """Return before which instant a deadline must lie to have passed for good."""
+    return sql.read_clock(now) - timedelta(seconds=sas.expiry_grace_seconds)
+
+
+def _decide(step_ids: Sequence[int], worker: str, now: datetime | None) -> Expired:
+    """Reset expired steps, or end them in error, one by one."""
+    if not step_ids:
+        return Expired()
+    due = _due(now)
     # Whatever its siblings are, it expires: what that means for them is decided elsewhere.  What
     # another session holds is left for the next sweep.
-    lockeds = rows.lock_only([step_id for (step_id,) in found], now, skip_locked=True)
+    lockeds = rows.lock_only(step_ids, now, skip_locked=True)
     ends: Counter[bool] = Counter()
 
     def decide(locked: LockedProcess) -> None:

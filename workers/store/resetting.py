@@ -18,10 +18,13 @@ from workers.store import live, sql
 
 
 class Reset(NamedTuple):
-    """How many expired steps were reset, and how many were left to be decided about."""
+    """How many expired steps were reset, and which were left to be decided about.
+
+    Those are locked with their processes, so that to write them waits for nobody.
+    """
 
     reset: int
-    left: int
+    left: list[int]
 
 
 def reset(worker: str, fault: Mapping[str, str], now: datetime | None = None) -> Reset:
@@ -100,5 +103,6 @@ WITH clock AS MATERIALIZED (
         this.worker, this.at
     FROM again a CROSS JOIN this ORDER BY a.id
 )
-SELECT (SELECT count(*) FROM again), (SELECT count(*) FROM found f WHERE NOT f.is_plain)
+SELECT (SELECT count(*) FROM again),
+    (SELECT COALESCE(array_agg(f.id), '{{}}') FROM found f WHERE NOT f.is_plain)
 """
