@@ -90,7 +90,7 @@ def _expire(times: int, is_large: bool) -> dict[str, Any]:
     index = plans.index_of(find, "workers_live", is_required=is_large)
     found, by_row, at_once, python = [], [], [], []
     for _ in range(times):
-        # What is to be decided of one by one is found by a statement of its own.
+        # As where plans are not kept: found by a statement of its own, and decided one by one.
         with plans.listening() as sent, mock.patch.object(plain, "is_quicker", return_value=False):
             by_row.append(_reset()[0])
         found.append(plans.the_one(sent, "SELECT", "complete_by <").ms)

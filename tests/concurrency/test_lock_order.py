@@ -13,9 +13,17 @@ from typing import Any
 import pytest
 from django.db import connection, connections
 
-from tests.concurrency.test_races import NOW, TOY, flow_rows, on_postgres, start, submit_some
+from tests.concurrency.test_races import (
+    NOW,
+    TOY,
+    flow_rows,
+    on_postgres,
+    row_by_row,
+    start,
+    submit_some,
+)
 from workers.models import Step
-from workers.store import claims, expiry, plain, rows
+from workers.store import claims, expiry, rows
 
 __all__ = ["flow_rows"]
 
@@ -110,7 +118,7 @@ def test_a_sweep_that_waits_for_a_step_holds_none_after_it(
     place: int, tired: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # What resets them at once waits for none.
-    monkeypatch.setattr(plain, "is_quicker", lambda: False)
+    row_by_row(monkeypatch)
     found = claimed()
     start(found)
     ids = [claim.step_id for claim in found]
@@ -137,7 +145,7 @@ def test_a_sweep_locks_in_order_though_steps_of_orders_lie_among_each_other(
     Step.objects.filter(pk=ids[1]).update(process_id=other, name="of the other")
     Step.objects.filter(pk=ids[3]).update(process_id=one)
     monkeypatch.setattr(rows, "PART", 1)
-    monkeypatch.setattr(plain, "is_quicker", lambda: False)
+    row_by_row(monkeypatch)
     later = NOW + timedelta(hours=1)
 
     with waiting_for(ids[1], lambda: expiry.expire("sweep", later)) as results:
