@@ -99,4 +99,13 @@ MUTANTS = (
         _TESTS,
         on=POSTGRESQL,
     ),
+    Mutant(
+        "a sweep that holds steps waits for none",
+        _EXPIRY,
+        "        rest = _decide(at_once.left, worker, now)\n",
+        "        rest = _decide(_find(now), worker, now)\n",
+        "A sweep and a start that comes twice wait for each other.",
+        _TESTS,
+        on=POSTGRESQL,
+    ),
 )
