@@ -1,10 +1,10 @@
 """Fixtures for every test."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
+from msgspec.structs import replace
 
 from tests.guard.write_guard import every_write_is_named
 from tests.toyflow import agents as toy

@@ -6,20 +6,21 @@ holds before doing anything.
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, fields
 from typing import Any
 from uuid import UUID
+
+import msgspec
 
 from workers.exceptions import Fault, MessageError
 
 VERSION = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(msgspec.Struct, frozen=True):
     """One claim as its agent sees it.
 
-    ``key`` is the idempotency key for the remote service, the same at every attempt.
+    ``key`` is the idempotency key for the remote service, the same at every attempt.  Newer code
+    may say more, which older code leaves unread.
     """
 
     step_id: int
@@ -45,12 +46,7 @@ class Request:
         }
 
 
-#: What a request holds; newer code may say more, which older code leaves unread.
-_REQUEST_FIELDS = frozenset(one.name for one in fields(Request))
-
-
-@dataclass(frozen=True, slots=True)
-class Bundle:
+class Bundle(msgspec.Struct, frozen=True):
     """A message to an agent: claims of one agent and one timeout (seconds)."""
 
     agent: str
@@ -70,23 +66,12 @@ class Bundle:
         """Return the bundle in ``body``; raise ``MessageError`` when it is none."""
         _check_version(body)
         try:
-            return cls(
-                agent=str(body["agent"]),
-                timeout_seconds=int(body["timeout_seconds"]),
-                requests=tuple(
-                    Request(
-                        **{name: request[name] for name in request if name in _REQUEST_FIELDS}
-                        | {"claim_id": UUID(request["claim_id"])}
-                    )
-                    for request in body["requests"]
-                ),
-            )
-        except (KeyError, TypeError, ValueError) as error:
-            raise MessageError(f"This is no bundle of requests: {error!r}") from error
+            return msgspec.convert(body, cls)
+        except msgspec.ValidationError as error:
+            raise MessageError(f"This is no bundle of requests: {error}") from error
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(msgspec.Struct, frozen=True):
     """An agent's answer to one claim: a result, a fault, or that somebody else answers later."""
 
     step_id: int
@@ -98,7 +83,7 @@ class Reply:
     #: {"seconds", "question", "permission", "escalate_seconds", "is_asked_once"}.
     deferral: dict[str, Any] | None = None
     #: Bytes of the result, where its sender knows them; they do not travel.
-    size: int = field(default=0, compare=False)
+    size: int = 0
 
     @classmethod
     def of_deferral(cls, request: Request, deferral: dict[str, Any]) -> "Reply":
@@ -128,25 +113,22 @@ class Reply:
 
     @classmethod
     def from_wire(cls, body: Any) -> "Reply":
+        """Return the reply in ``body``; raise ``MessageError`` when it is none."""
         try:
-            reply = cls(
-                step_id=int(body["step_id"]),
-                claim_id=UUID(body["claim_id"]),
-                attempt=int(body["attempt"]),
-                result=body.get("result"),
-                fault=body.get("fault"),
-                deferral=body.get("deferral"),
-            )
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise MessageError(f"This is no reply: {error!r}") from error
-        parts = [p for p in (reply.result, reply.fault, reply.deferral) if p is not None]
-        if len(parts) != 1 or not isinstance(parts[0], dict):
-            raise MessageError("A reply carries a result, a fault or a deferral, as an object.")
-        if reply.deferral is not None and _seconds(reply.deferral.get("seconds")) is None:
-            raise MessageError("A deferral says how many seconds it may take.")
-        if reply.fault is not None and reply.fault.get("kind") not in FAULT_KINDS:
-            raise MessageError(f"Unknown kind of fault: {reply.fault.get('kind')!r}")
+            reply = msgspec.convert(body, cls)
+        except msgspec.ValidationError as error:
+            raise MessageError(f"This is no reply: {error}") from error
+        reply.check()
         return reply
+
+    def check(self) -> None:
+        """Raise ``MessageError`` unless it says one thing, and that in known words."""
+        if [self.result, self.fault, self.deferral].count(None) != 2:
+            raise MessageError("A reply carries a result, a fault or a deferral, as an object.")
+        if self.deferral is not None and _seconds(self.deferral.get("seconds")) is None:
+            raise MessageError("A deferral says how many seconds it may take.")
+        if self.fault is not None and self.kind not in FAULT_KINDS:
+            raise MessageError(f"Unknown kind of fault: {self.kind!r}")
 
 
 #: The longest time that a service may ask to be left alone.
@@ -187,9 +169,12 @@ def replies_from_wire(body: Any) -> list[Reply]:
     """Return the replies in ``body``; raise ``MessageError`` when it holds none."""
     _check_version(body)
     try:
-        return [Reply.from_wire(reply) for reply in body["replies"]]
-    except (KeyError, TypeError) as error:
-        raise MessageError(f"This is no list of replies: {error!r}") from error
+        replies = msgspec.convert(body.get("replies"), list[Reply])
+    except msgspec.ValidationError as error:
+        raise MessageError(f"This is no list of replies: {error}") from error
+    for reply in replies:
+        reply.check()
+    return replies
 
 
 def _check_version(body: Any) -> None:
@@ -197,6 +182,9 @@ def _check_version(body: Any) -> None:
     if version != VERSION:
         raise MessageError(f"Message version {version!r} is not known; this code speaks {VERSION}.")
 
+
+#: Kept, for ``json.dumps`` would make one for each result.
+_strict = json.JSONEncoder(allow_nan=False)
 
 #: What an agent may answer at most, as JSON text.
 MAX_RESULT_BYTES = 262_144
@@ -222,7 +210,7 @@ def storable(result: Any) -> int:
     if not isinstance(result, dict):
         raise MessageError(f"An agent's result is a dict, not {type(result).__name__}.")
     try:
-        text = json.dumps(result, allow_nan=False)
+        text = _strict.encode(result)
     except (TypeError, ValueError, RecursionError) as error:
         raise MessageError(f"An agent's result must be JSON: {error}") from error
     if len(text) > MAX_RESULT_BYTES:

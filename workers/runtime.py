@@ -5,11 +5,11 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import replace
 from functools import partial
 from time import monotonic, sleep
 from uuid import uuid4
 
+import msgspec
 from celery.exceptions import SoftTimeLimitExceeded
 from django.db import InterfaceError, OperationalError, connection
 
@@ -147,7 +147,8 @@ def _pass_on(bundle: Bundle, rest: Sequence[Request], width: int) -> None:
     with soft_limit_masked():
         try:
             for begin in range(0, len(rest), width):
-                dispatch.send_bundle(replace(bundle, requests=tuple(rest[begin : begin + width])))
+                part = tuple(rest[begin : begin + width])
+                dispatch.send_bundle(msgspec.structs.replace(bundle, requests=part))
         except BrokerRefused as error:
             log.warning("rest_refused", extra={"agent": bundle.agent, "reason": str(error)})
 

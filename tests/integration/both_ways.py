@@ -1,7 +1,6 @@
 """What is done in two ways, compared: claims, and all rows."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields, replace
 from datetime import datetime, timedelta
 from itertools import zip_longest
 from operator import itemgetter
@@ -10,6 +9,7 @@ from typing import Any
 from uuid import uuid4
 
 from django.db import transaction
+from msgspec.structs import asdict, replace
 
 from tests.integration.conftest import NOW
 from tests.integration.test_store_claims import start
@@ -84,7 +84,7 @@ def _said(taken: Sequence[Claim], *, is_counted: bool) -> list[Row]:
         set() if is_counted else {"in_flight"}
     )
     said = [
-        {one.name: getattr(claim, one.name) for one in fields(claim) if one.name not in left_out}
+        {name: value for name, value in asdict(claim).items() if name not in left_out}
         for claim in taken
     ]
     return sorted(said, key=itemgetter("process_id", "step"))

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from operator import attrgetter
 from random import Random
@@ -13,6 +12,7 @@ from uuid import uuid4
 import pytest
 from django.db import OperationalError, transaction
 from django.test import override_settings
+from msgspec.structs import replace
 
 from tests.concurrency.matrix.pausing import Session, meet
 from tests.concurrency.test_lock_order import unlocked, waiting_for

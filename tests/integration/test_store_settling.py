@@ -9,6 +9,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from msgspec import structs
 
 from tests.integration.conftest import NOW, claim, only
 from tests.integration.test_store_claims import start
@@ -99,9 +100,8 @@ def test_what_a_claim_did_not_bring_along_is_read(toy: Toy) -> None:
     process = toy(colour="red")
     (found,) = claim()
 
-    bare = replace(found, owner=None)
+    bare = structs.replace(found, owner=None)
 
-    assert bare == found
     assert requests.material([bare]) == requests.material([found])
     assert list(requests.material([bare]).contexts) == [process.pk]
 
@@ -116,7 +116,7 @@ def test_a_claim_brings_results_along_as_the_database_has_them(
     found = settling.settle([a_result(started(), **result)], "scheduler", NOW).claims
 
     brought = requests.material(found).contexts[process.pk]
-    anew = requests.material([replace(found[0], owner=None)]).contexts[process.pk]
+    anew = requests.material([structs.replace(found[0], owner=None)]).contexts[process.pk]
     assert brought.results == {"one": result}
     assert json.dumps(brought.results) == json.dumps(anew.results)
 

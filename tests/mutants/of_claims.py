@@ -251,8 +251,8 @@ MUTANTS = (
     Mutant(
         "grace of the sweep",
         "workers/store/expiry.py",
-        "return sql.read_clock(now) - timedelta(seconds=sas.expiry_grace_seconds)",
-        "return sql.read_clock(now)",
+        "return timedelta(seconds=sas.expiry_grace_seconds)",
+        "return timedelta()",
         "A reply that is on its way at complete-by comes too late.",
         (_EXPIRY,),
     ),

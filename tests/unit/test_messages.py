@@ -35,7 +35,19 @@ def test_replies_survive_the_wire() -> None:
     assert replies_from_wire(json.loads(json.dumps(replies_to_wire(replies)))) == replies
 
 
+def test_what_newer_code_says_more_is_left_unread() -> None:
+    bundle = Bundle("toy.alpha", 30, (REQUEST,)).to_wire()
+    [request] = bundle["requests"]
+    more = bundle | {"colour": "red", "requests": [request | {"weight": 3}]}
+
+    assert Bundle.from_wire(more) == Bundle("toy.alpha", 30, (REQUEST,))
+    assert replies_from_wire({"version": 1, "replies": [GOOD | {"mood": "good"}]}) == [
+        Reply.of(REQUEST, {})
+    ]
+
+
 GOOD: dict[str, Any] = Reply.of(REQUEST, {}).to_wire()
+BARE = {name: value for name, value in GOOD.items() if name != "result"}
 
 
 @pytest.mark.parametrize(
@@ -50,13 +62,14 @@ GOOD: dict[str, Any] = Reply.of(REQUEST, {}).to_wire()
         {"version": 1, "replies": [None]},
         {"version": 1, "replies": [{**GOOD, "claim_id": "no uuid"}]},
         {"version": 1, "replies": [{**GOOD, "fault": {"kind": "permanent"}}]},
-        {"version": 1, "replies": [{k: v for k, v in GOOD.items() if k != "result"}]},
-        {
-            "version": 1,
-            "replies": [
-                {k: v for k, v in GOOD.items() if k != "result"} | {"fault": {"kind": "odd"}}
-            ],
-        },
+        {"version": 1, "replies": None},
+        {"version": 1, "replies": [{**GOOD, "step_id": "seven"}]},
+        {"version": 1, "replies": [{**GOOD, "result": ["no object"]}]},
+        {"version": 1, "replies": [BARE]},
+        {"version": 1, "replies": [GOOD, {**BARE, "fault": {"kind": "odd"}}]},
+        {"version": 1, "replies": [{**BARE, "fault": {"kind": []}}]},
+        {"version": 1, "replies": [{**BARE, "fault": {}}]},
+        {"version": 1, "replies": [{**BARE, "deferral": {"seconds": 0}}]},
     ],
     ids=repr,
 )
@@ -72,6 +85,8 @@ def test_what_is_no_reply_is_refused(body: Any) -> None:
         {},
         {"version": 1},
         {"version": 1, "agent": "a", "timeout_seconds": 1, "requests": [{}]},
+        {"version": 1, "agent": "a", "timeout_seconds": "long", "requests": []},
+        {**Bundle("a", 1, (REQUEST,)).to_wire(), "requests": [{"step_id": 7}]},
     ],
     ids=repr,
 )

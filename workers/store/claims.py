@@ -2,10 +2,11 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any
 from uuid import UUID
+
+import msgspec
 
 from workers.conf import sas
 from workers.decisions import give_up_doubtful, make_pending
@@ -19,8 +20,7 @@ from workers.store.committing import durable
 from workers.store.contexts import Context
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(msgspec.Struct, frozen=True):
     """A step taken for one attempt, to be sent to its agent."""
 
     step_id: int
@@ -38,11 +38,11 @@ class Claim:
     #: An earlier claim ended without telling whether it had its effect.
     in_doubt: bool = False
     #: What its agent has under way, this claim included; 0 where nobody counted.
-    in_flight: int = field(default=0, compare=False)
+    in_flight: int = 0
     #: Its process as it was read and written; None where that is to be read for its request.
-    owner: LockedProcess | None = field(default=None, compare=False, repr=False)
+    owner: LockedProcess | None = None
     #: What its request is built from, where that was read already.
-    context: Context | None = field(default=None, compare=False, repr=False)
+    context: Context | None = None
 
     @classmethod
     def of(cls, step: StepRow, in_flight: int, owner: LockedProcess) -> "Claim":
@@ -66,7 +66,7 @@ class Claim:
     @classmethod
     def of_row(cls, row: Sequence[Any]) -> "Claim":
         """Return the claim in a row whose columns stand as the fields do, up to ``in_doubt``."""
-        values = dict(zip((one.name for one in fields(cls)[:-3]), row, strict=True))
+        values = dict(zip(cls.__struct_fields__[:-3], row, strict=True))
         values["claim_id"] = UUID(str(values["claim_id"]))
         return cls(**values | {"in_doubt": bool(values["in_doubt"])})
 

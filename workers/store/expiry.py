@@ -49,7 +49,7 @@ def expire(worker: str, now: datetime | None = None) -> Expired:
 
 def _find(now: datetime | None) -> list[int]:
     """Return a batch of expired steps, the longest expired first."""
-    due = _due(now)
+    due = sql.read_clock(now) - _grace()
     found = sql.fetch(
         "SELECT s.id FROM workers_live l JOIN workers_step s"
         f" ON {sql.looked_up('s.id', 'l.step_id')} WHERE l.look_at < %s"
@@ -60,24 +60,24 @@ def _find(now: datetime | None) -> list[int]:
     return [step_id for (step_id,) in found]
 
 
-def _due(now: datetime | None) -> datetime:
-    """Return before which instant a deadline must lie to have passed for good."""
-    return sql.read_clock(now) - timedelta(seconds=sas.expiry_grace_seconds)
+def _grace() -> timedelta:
+    """Return for how long a deadline must have passed to have passed for good."""
+    return timedelta(seconds=sas.expiry_grace_seconds)
 
 
 def _decide(step_ids: Sequence[int], worker: str, now: datetime | None) -> Expired:
     """Reset expired steps, or end them in error, one by one."""
     if not step_ids:
         return Expired()
-    due = _due(now)
     # Whatever its siblings are, it expires: what that means for them is decided elsewhere.  What
     # another session holds is left for the next sweep.
     lockeds = rows.lock_only(step_ids, now, skip_locked=True)
+    grace = _grace()
     ends: Counter[bool] = Counter()
 
     def decide(locked: LockedProcess) -> None:
         for step in locked.steps:
-            if is_expired(step, due):
+            if is_expired(step, locked.now - grace):
                 ends[_expire(locked, step, worker)] += 1
 
     # A reply filed after the steps were read saves its step: filing takes no process lock.
