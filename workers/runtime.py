@@ -93,7 +93,8 @@ _threads = _Threads()
 def _perform_side_by_side(agent: Agent, bundle: Bundle) -> int:
     """Run calls in threads: as many as go side by side, and those behind them where it is quick.
 
-    No claim's time is to be used up by waiting for a thread, so none starts that would wait.
+    No claim's time is to be used up by waiting for a thread, so none starts that would wait: the
+    pace of the first says how many behind them would not.
     """
     width = agent.bundle_limit or int(sas.bundle_limit)
     first, rest = bundle.requests[:width], bundle.requests[width:]
@@ -104,7 +105,9 @@ def _perform_side_by_side(agent: Agent, bundle: Bundle) -> int:
     try:
         calls.begin()
         if rest:
+            began = monotonic()
             calls.wait_until_over(QUICK_SECONDS)
+            more = _more_at_this_pace(len(started), monotonic() - began)
             found = calls.take(0)
             is_quick = len(found) == len(started) > 0
             is_well = is_quick and all(reply.fault is None for reply in found)
@@ -115,7 +118,8 @@ def _perform_side_by_side(agent: Agent, bundle: Bundle) -> int:
                 found = []
             if goes_on:
                 try:
-                    calls = _calls(agent, _start(rest, bundle.timeout_seconds), deadline, width)
+                    started = _start(rest[:more], bundle.timeout_seconds)
+                    calls = _calls(agent, started, deadline, width)
                     calls.begin()
                     if not calls.wait_until_over(QUICK_SECONDS):
                         # Not quick any more: from now on each has a thread of its own.
@@ -124,8 +128,7 @@ def _perform_side_by_side(agent: Agent, bundle: Bundle) -> int:
                     found = found + calls.take(0)
                 finally:
                     replied += _reply(agent, found, deadline)
-            else:
-                _pass_on(bundle, rest, width)
+            _pass_on(bundle, rest[more if goes_on else 0 :], width)
         while not calls.is_over and deadline.remaining() > 0:
             replied += _reply(agent, calls.take(deadline.remaining()), deadline)
     except SoftTimeLimitExceeded:
@@ -134,6 +137,11 @@ def _perform_side_by_side(agent: Agent, bundle: Bundle) -> int:
         _threads.drop()
         _outstay(calls, agent)
     return replied
+
+
+def _more_at_this_pace(ended: int, seconds: float) -> int:
+    """Return how many more calls would end in the quick time, so many having taken ``seconds``."""
+    return int(ended * QUICK_SECONDS / max(seconds, 0.0001))
 
 
 def _calls(agent: Agent, started: Sequence[Request], deadline: Deadline, width: int) -> Calls:

@@ -71,6 +71,27 @@ def test_quick_calls_follow_one_another(wire: Wire) -> None:
     assert (len(replies_on(wire)), started(), sizes(wire)) == (16, 16, [])
 
 
+def test_no_more_follow_than_the_pace_of_the_first_lets_end_in_time(
+    wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paces: list[tuple[int, float]] = []
+    monkeypatch.setattr(runtime, "_more_at_this_pace", lambda *pace: paces.append(pace) or 5)
+    (bundle,) = bundles(wire, 16)
+
+    assert runtime.perform(bundle) == 9
+
+    [(ended, seconds)] = paces
+    assert ended == 4 and 0 < seconds < 0.5
+    assert (started(), messages(wire), sizes(wire)) == (9, [9], [4, 3])
+    passed = [Bundle.from_wire(sent.body[0]) for sent in wire.of(dispatch.RUN_BUNDLE)]
+    assert tuple(one for part in passed for one in part.requests) == bundle.requests[9:]
+
+
+@pytest.mark.parametrize(("seconds", "more"), [(0.5, 4), (0.1, 20), (0.09, 22), (0.0, 20_000)])
+def test_the_pace_of_the_first_says_how_many_follow(seconds: float, more: int) -> None:
+    assert runtime._more_at_this_pace(4, seconds) == more
+
+
 def messages(wire: Wire) -> list[int]:
     return [len(sent.body[0]["replies"]) for sent in wire.of(dispatch.SETTLE)]
 
@@ -125,7 +146,7 @@ def test_where_the_rest_cannot_be_begun_the_first_are_told_all_the_same(
 def test_the_first_do_not_wait_for_a_rest_that_is_slow(
     wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runtime, "QUICK_SECONDS", 0.1)
+    monkeypatch.setattr(runtime, "QUICK_SECONDS", 0.3)
     until = threading.Event()
 
     def run(call: Call) -> dict[str, Any]:
@@ -214,7 +235,7 @@ def test_no_more_go_side_by_side_than_the_limit_while_the_first_are_quick(wire: 
 def test_calls_that_are_slow_all_of_a_sudden_do_not_wait_for_a_thread(
     wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runtime, "QUICK_SECONDS", 0.1)
+    monkeypatch.setattr(runtime, "QUICK_SECONDS", 0.3)
     all_at_once = threading.Barrier(12, timeout=10)
 
     def run(call: Call) -> dict[str, Any]:

@@ -50,6 +50,22 @@ MUTANTS = (
         ("tests/integration/test_deep_bundles.py",),
     ),
     Mutant(
+        "no more calls follow than the pace of the first allows",
+        "workers/runtime.py",
+        "started = _start(rest[:more], bundle.timeout_seconds)",
+        "started = _start(rest, bundle.timeout_seconds)",
+        "A service of some milliseconds gets far more calls at once than go side by side.",
+        ("tests/integration/test_deep_bundles.py",),
+    ),
+    Mutant(
+        "what does not follow at the pace of the first is passed on",
+        "workers/runtime.py",
+        "_pass_on(bundle, rest[more if goes_on else 0 :], width)",
+        "_pass_on(bundle, () if goes_on else rest, width)",
+        "Claims wait for their allowance to pass before anybody begins them.",
+        ("tests/integration/test_deep_bundles.py",),
+    ),
+    Mutant(
         "replies to calls that must not be repeated are not kept back",
         "workers/runtime.py",
         "if not goes_on or agent.effect == Effect.UNSAFE:",
