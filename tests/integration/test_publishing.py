@@ -1,13 +1,17 @@
 """Messages that are confirmed together, on a real RabbitMQ."""
 
+import json
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from enum import StrEnum
 from typing import Any
 
 import pytest
 from amqp.exceptions import MessageNacked
+from django.utils.safestring import mark_safe
 from kombu import Connection
+from kombu.serialization import dumps
 
 from sasproject.celery import app
 from tests.services import own_rabbitmq_vhost
@@ -113,6 +117,30 @@ def test_a_message_is_a_task_as_celery_has_it(broker: Connection, is_batch: bool
     assert (args, kwargs) == ([{"n": 1}], {})
     assert wanted.items() <= message.headers.items()
     assert message.properties["delivery_mode"] == 2
+
+
+class Colour(StrEnum):
+    RED = "red"
+
+
+BODIES: dict[str, Any] = {
+    "a request": [{"amount": "18.50", "n": 2**70, "of": [1.5, 1e22, None, True], "ä": "zwölf 📦"}],
+    "control characters": ['a"b\\c\x01\x7f\u2028'],
+    "names that are no text": [{1: "one", 1.5: "more", Colour.RED: Colour.RED}],
+    "what only kombu knows": [{None: mark_safe("<b>"), True: 1}],
+    "half a character": ["\ud800"],
+}
+
+
+@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
+def test_a_body_arrives_as_kombu_would_have_written_it(broker: Connection, body: list[Any]) -> None:
+    publishing.publish("toy", body, "sas.bodies")
+
+    message = broker.SimpleQueue("sas.bodies").get_nowait()
+    message.ack()
+    content = (message.content_type, message.content_encoding)
+    assert content == ("application/json", "utf-8")
+    assert message.payload[0] == json.loads(dumps(body, "json")[2])
 
 
 def test_a_refusal_by_a_full_queue_is_one_whether_celery_repeats_it_or_not(

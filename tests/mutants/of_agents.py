@@ -50,6 +50,14 @@ MUTANTS = (
         ("tests/integration/test_deep_bundles.py",),
     ),
     Mutant(
+        "what only kombu can write is left to it",
+        "workers/publishing.py",
+        "except (TypeError, ValueError):",
+        "except ZeroDivisionError:",
+        "An order whose payload has a str of its own kind is never sent.",
+        ("tests/integration/test_publishing.py",),
+    ),
+    Mutant(
         "no more calls follow than the pace of the first allows",
         "workers/runtime.py",
         "started = _start(rest[:more], bundle.timeout_seconds)",
