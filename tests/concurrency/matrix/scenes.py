@@ -6,12 +6,13 @@ every scene: where it has nothing to do there, it must do nothing.
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
 from django.contrib.auth.models import User
+from msgspec import structs
 
 from workers.alerts import raise_alert
 from workers.messages import Reply
@@ -107,7 +108,7 @@ class Scene:
         claim = self.claim(name)
         row = self.steps.get(claim.step)
         if row is not None and (row.started_at is None or (row.reply is not None and kind)):
-            claim = replace(claim, claim_id=uuid4())
+            claim = structs.replace(claim, claim_id=uuid4())
         return Reply(claim.step_id, claim.claim_id, claim.attempt, **(kind or {"result": {"n": 1}}))
 
 
