@@ -107,16 +107,17 @@ def _perform_side_by_side(agent: Agent, bundle: Bundle) -> int:
         if rest:
             began = monotonic()
             calls.wait_until_over(QUICK_SECONDS)
-            more = _more_at_this_pace(len(started), monotonic() - began)
+            took = monotonic() - began
             found = calls.take(0)
             is_quick = len(found) == len(started) > 0
             is_well = is_quick and all(reply.fault is None for reply in found)
             goes_on = is_well and deadline.remaining() > bundle.timeout_seconds / 2
-            if not goes_on or agent.effect == Effect.UNSAFE:
+            more = _more_at_this_pace(len(started), took) if goes_on else 0
+            if not more or agent.effect == Effect.UNSAFE:
                 # Of what must not be repeated nothing is kept back.
                 replied += _reply(agent, found, deadline)
                 found = []
-            if goes_on:
+            if more:
                 try:
                     started = _start(rest[:more], bundle.timeout_seconds)
                     calls = _calls(agent, started, deadline, width)
@@ -128,7 +129,7 @@ def _perform_side_by_side(agent: Agent, bundle: Bundle) -> int:
                     found = found + calls.take(0)
                 finally:
                     replied += _reply(agent, found, deadline)
-            _pass_on(bundle, rest[more if goes_on else 0 :], width)
+            _pass_on(bundle, rest[more:], width)
         while not calls.is_over and deadline.remaining() > 0:
             replied += _reply(agent, calls.take(deadline.remaining()), deadline)
     except SoftTimeLimitExceeded:
