@@ -14,6 +14,8 @@ import msgspec
 from workers.exceptions import Fault, MessageError
 
 VERSION = 1
+#: What reading a message raises: half a character in a name is no matter of types.
+_NO_MESSAGE = (msgspec.ValidationError, UnicodeError)
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -67,7 +69,7 @@ class Bundle(msgspec.Struct, frozen=True):
         _check_version(body)
         try:
             return msgspec.convert(body, cls)
-        except msgspec.ValidationError as error:
+        except _NO_MESSAGE as error:
             raise MessageError(f"This is no bundle of requests: {error}") from error
 
 
@@ -83,7 +85,7 @@ class Reply(msgspec.Struct, frozen=True):
     #: {"seconds", "question", "permission", "escalate_seconds", "is_asked_once"}.
     deferral: dict[str, Any] | None = None
     #: Bytes of the result, where its sender knows them; they do not travel.
-    size: int = 0
+    size: int = msgspec.field(default=0, name="not on the wire")
 
     @classmethod
     def of_deferral(cls, request: Request, deferral: dict[str, Any]) -> "Reply":
@@ -116,7 +118,7 @@ class Reply(msgspec.Struct, frozen=True):
         """Return the reply in ``body``; raise ``MessageError`` when it is none."""
         try:
             reply = msgspec.convert(body, cls)
-        except msgspec.ValidationError as error:
+        except _NO_MESSAGE as error:
             raise MessageError(f"This is no reply: {error}") from error
         reply.check()
         return reply
@@ -144,7 +146,7 @@ def _seconds(value: object) -> float | None:
     """Return a time to wait within bounds; None for what is no such time."""
     if not isinstance(value, int | float) or isinstance(value, bool) or not value > 0:
         return None
-    return min(float(value), MAX_RETRY_AFTER_SECONDS)
+    return float(min(value, MAX_RETRY_AFTER_SECONDS))
 
 
 def fault_body(fault: Fault) -> dict[str, Any]:
@@ -170,7 +172,7 @@ def replies_from_wire(body: Any) -> list[Reply]:
     _check_version(body)
     try:
         replies = msgspec.convert(body.get("replies"), list[Reply])
-    except msgspec.ValidationError as error:
+    except _NO_MESSAGE as error:
         raise MessageError(f"This is no list of replies: {error}") from error
     for reply in replies:
         reply.check()

@@ -122,6 +122,7 @@ def _perform_side_by_side(agent: Agent, bundle: Bundle) -> int:
                     started = _start(rest[:more], bundle.timeout_seconds)
                     calls = _calls(agent, started, deadline, width)
                     calls.begin()
+                    _pass_on(bundle, rest[more:], width)
                     if not calls.wait_until_over(QUICK_SECONDS):
                         # Not quick any more: from now on each has a thread of its own.
                         calls.widen()
@@ -129,7 +130,8 @@ def _perform_side_by_side(agent: Agent, bundle: Bundle) -> int:
                     found = found + calls.take(0)
                 finally:
                     replied += _reply(agent, found, deadline)
-            _pass_on(bundle, rest[more:], width)
+            else:
+                _pass_on(bundle, rest, width)
         while not calls.is_over and deadline.remaining() > 0:
             replied += _reply(agent, calls.take(deadline.remaining()), deadline)
     except SoftTimeLimitExceeded:

@@ -143,6 +143,13 @@ def test_a_body_arrives_as_kombu_would_have_written_it(broker: Connection, body:
     assert message.payload[0] == json.loads(dumps(body, "json")[2])
 
 
+@pytest.mark.parametrize("name", BODIES)
+def test_what_msgspec_knows_is_written_by_it(name: str) -> None:
+    is_known = name not in ("what only kombu knows", "half a character")
+
+    assert isinstance(publishing._written(BODIES[name]), bytes) == is_known
+
+
 def test_a_refusal_by_a_full_queue_is_one_whether_celery_repeats_it_or_not(
     broker: Connection,
 ) -> None:

@@ -70,6 +70,8 @@ BARE = {name: value for name, value in GOOD.items() if name != "result"}
         {"version": 1, "replies": [{**BARE, "fault": {"kind": []}}]},
         {"version": 1, "replies": [{**BARE, "fault": {}}]},
         {"version": 1, "replies": [{**BARE, "deferral": {"seconds": 0}}]},
+        {"version": 1, "replies": [{**GOOD, "claim_id": "\ud800" * 32}]},
+        {"version": 1, "replies": [GOOD, {**GOOD, "\ud800": 1}]},
     ],
     ids=repr,
 )
@@ -87,12 +89,34 @@ def test_what_is_no_reply_is_refused(body: Any) -> None:
         {"version": 1, "agent": "a", "timeout_seconds": 1, "requests": [{}]},
         {"version": 1, "agent": "a", "timeout_seconds": "long", "requests": []},
         {**Bundle("a", 1, (REQUEST,)).to_wire(), "requests": [{"step_id": 7}]},
+        {**Bundle("a", 1, (REQUEST,)).to_wire(), "\ud800": 1},
     ],
     ids=repr,
 )
 def test_what_is_no_bundle_is_refused(body: Any) -> None:
     with pytest.raises(MessageError):
         Bundle.from_wire(body)
+
+
+def test_one_reply_alone_is_read_as_strictly() -> None:
+    assert Reply.from_wire(GOOD) == Reply.of(REQUEST, {})
+    for odd in (None, BARE, {**GOOD, "\ud800": 1}, {**GOOD, "attempt": None}):
+        with pytest.raises(MessageError):
+            Reply.from_wire(odd)
+
+
+def test_a_time_beyond_every_number_is_the_longest_there_is() -> None:
+    [reply] = replies_from_wire(
+        {"version": 1, "replies": [{**BARE, "deferral": {"seconds": 10**400}}]}
+    )
+
+    assert reply.deferral == {"seconds": 10**400}
+
+
+def test_how_large_a_reply_is_does_not_travel() -> None:
+    sent = Reply.of(REQUEST, {}, size=2)
+
+    assert Reply.from_wire(sent.to_wire() | {"size": "large"}).size == 0
 
 
 def _nested(depth: int) -> dict[str, Any]:

@@ -44,6 +44,10 @@ class Claim(msgspec.Struct, frozen=True):
     #: What its request is built from, where that was read already.
     context: Context | None = None
 
+    def __repr__(self) -> str:
+        # What was read along holds what customers have told.
+        return f"Claim({self.step_id}, {self.claim_id}, {self.step!r}, attempt {self.attempt})"
+
     @classmethod
     def of(cls, step: StepRow, in_flight: int, owner: LockedProcess) -> "Claim":
         assert step.claim_id is not None
