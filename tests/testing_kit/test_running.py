@@ -40,6 +40,16 @@ def seconds(event: str) -> list[float]:
     return [(at - NOON).total_seconds() for at in instants]
 
 
+def test_names_that_are_no_text_arrive_as_from_a_broker(wire: Wire, clock: Clock) -> None:
+    process = toy_line()
+
+    with scripted({"toy.alpha": [{7: (1, 2)}]}, otherwise={}):
+        wire.run_until_settled(clock)
+
+    assert_processed(process)
+    assert only(process, "one").result == {"7": [1, 2]}
+
+
 def test_without_trouble_no_time_passes_but_a_last_poll(wire: Wire, clock: Clock) -> None:
     process = toy_line()
 
