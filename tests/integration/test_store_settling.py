@@ -96,6 +96,16 @@ def test_claims_bring_along_what_their_requests_are_built_from(
     assert found[1].contexts == {first.process_id: replace(given, results={})}
 
 
+def test_a_claim_that_is_printed_shows_nothing_of_what_was_read_along(toy: Toy) -> None:
+    toy(colour="red")
+    (first,) = claim()
+    start([first])
+    (second,) = settling.settle([a_result(first, n=1)], "scheduler", NOW).claims
+
+    assert requests.material([second]).contexts[second.process_id].input == {"colour": "red"}
+    assert repr(second) == f"Claim({second.step_id}, {second.claim_id}, 'two', attempt 1)"
+
+
 def test_what_a_claim_did_not_bring_along_is_read(toy: Toy) -> None:
     process = toy(colour="red")
     (found,) = claim()
