@@ -2,6 +2,7 @@
 
 import json
 import os
+import secrets
 import subprocess
 import sys
 import time
@@ -35,12 +36,14 @@ SETTINGS = {
     "SAS_SHUTDOWN_SECONDS": "3",
     "SAS_LOG_LEVEL": "INFO",
 }
+#: What a proxy in front of the web server adds.  It is not there, so whoever asks adds it.
+BY_PROXY = {"X-Forwarded-Proto": "https"}
 #: In one process, which starts once.  The client's own limit of requests would slow the load.
 PREPARE = f"""
 from django.core.management import call_command
 from orders.models import ApiClient
 call_command("migrate", verbosity=0)
-call_command("seed_demo")
+call_command("seed_demo", no_users=True)
 call_command("client", "add", "{CLIENT}")
 ApiClient.objects.update(requests_per_minute=1_000_000)
 """
@@ -68,6 +71,12 @@ class System:
             **{name: text for name, text in os.environ.items() if not name.startswith("SAS_")},
             **SETTINGS,
             **(settings or {}),
+            # As in production: what is proven is what ships.
+            "DJANGO_DEBUG": "off",
+            "DJANGO_SECRET_KEY": secrets.token_urlsafe(48),
+            "DJANGO_ALLOWED_HOSTS": HOST,
+            "DJANGO_BEHIND_PROXY": "on",
+            "EMAIL_URL": f"filemail:///{self.run_dir / 'mail'}",
             "SAS_RUN_DIR": str(self.run_dir),
             "SANDBOX_URL": self.sandbox_url,
             "DJANGO_SETTINGS_MODULE": "sasproject.settings",
@@ -179,7 +188,9 @@ def celery(*words: str) -> tuple[str, ...]:
 
 def answers(url: str) -> bool:
     try:
-        with urllib.request.urlopen(url, timeout=2) as answer:
+        with urllib.request.urlopen(
+            urllib.request.Request(url, headers=BY_PROXY), timeout=2
+        ) as answer:
             return bool(answer.status < 300)
     except OSError:
         return False

@@ -236,6 +236,16 @@ def test_statements_can_still_be_written_down(toy: Toy) -> None:
 
 
 @on_postgres
+def test_the_same_way_is_gone_where_django_writes_statements_down(settings: Any) -> None:
+    settings.DEBUG = True
+    connection.force_debug_cursor = False
+    assert connection.queries_logged
+
+    with plans.kept():
+        assert plans.is_kept()
+
+
+@on_postgres
 def test_no_more_are_kept_than_the_setting_says(toy: Toy, settings: Any) -> None:
     settings.SAS_KEPT_PLANS = 3
 

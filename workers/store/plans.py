@@ -104,12 +104,7 @@ def is_kept() -> bool:
 
 
 def _can_prepare(ours: BaseDatabaseWrapper) -> bool:
-    """Say whether a connection can; not where Django writes statements down.
-
-    Of a prepared one it cannot say what was run.
-    """
-    can = ours.vendor == "postgresql" and has_pipelines() and _most() > 0
-    return can and not ours.queries_logged
+    return ours.vendor == "postgresql" and has_pipelines() and _most() > 0
 
 
 def _most() -> int:
@@ -168,13 +163,14 @@ def cursor() -> Any:
     """Return a cursor, which prepares what it runs where that is wanted.
 
     That one is the library's own: what Django puts around a cursor costs as much as the statement.
-    Where somebody looks on (``execute_wrapper``) it is put around, too.
+    Where somebody looks on (``execute_wrapper``, or Django writes statements down) it is put
+    around, too; nothing else depends on that.
     """
     ours = database()
     if not _block.is_prepared:
         return ours.cursor()
     itself = raw(ours)
-    if not ours.execute_wrappers:
+    if not (ours.execute_wrappers or ours.queries_logged):
         ours.validate_no_broken_transaction()
         return _preparing()(itself)
     usual, itself.cursor_factory = itself.cursor_factory, _preparing()
@@ -195,7 +191,9 @@ def _preparing() -> Any:
             # how many it keeps is looked at when the answer comes.
             shared = self.connection
             shared.prepared_max = _block.most
-            usual, shared.prepare_threshold = shared.prepare_threshold, 0
+            # Of a prepared statement psycopg cannot say what was run, for Django to write down.
+            wanted = None if database().queries_logged else 0
+            usual, shared.prepare_threshold = shared.prepare_threshold, wanted
             try:
                 return super().execute(query, params, **options)
             finally:

@@ -8,6 +8,7 @@ from typing import Any
 
 from tests.chaos.doors.door import AGAIN_SECONDS, Door
 from tests.chaos.doors.purchases import Purchase
+from tests.chaos.system import BY_PROXY
 
 ANSWER_SECONDS = 10.0
 #: Too early, too many, or nothing that a client did.
@@ -40,6 +41,7 @@ def call(door: Door, method: str, path: str, body: Any = None, key: str = "") ->
         f"{door.system.web_url}{path}",
         None if body is None else json.dumps(body).encode(),
         {
+            **BY_PROXY,
             "Authorization": f"Bearer {door.system.token}",
             "Content-Type": "application/json",
             **({"Idempotency-Key": key} if key else {}),
