@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 from django.utils.module_loading import autodiscover_modules
 
+from workers import declared
 from workers.agent import DEFAULT_QUEUE, Agent, TaskAgent
 from workers.effects import Effect
 from workers.exceptions import UnknownAgent, UnknownWorkflow, WorkflowError
@@ -43,12 +44,30 @@ def register_workflow(workflow: Workflow) -> Workflow:
 
 
 def register_agent(cls: type[A]) -> type[A]:
-    """Make an agent known under its ``name``; a class decorator."""
+    """Make an agent known under its ``name``; a class decorator.
+
+    Raises ``WorkflowError`` for an attribute that cannot work, and for a second agent of a name.
+    """
+    _check_agent(cls)
     agent = cls()
     known = _agents.setdefault(agent.name, agent)
     if type(known) is not cls:
         raise WorkflowError(f"Two agents are called {agent.name!r}. Rename one of them.")
     return cls
+
+
+def _check_agent(cls: type[Agent]) -> None:
+    declared.name(f"Agent {cls.__name__}", "name", getattr(cls, "name", None))
+    where = f"Agent {cls.name}"
+    declared.choice(where, "effect", cls.effect, Effect)
+    declared.name(where, "queue", cls.queue)
+    declared.flag(where, "is_local", cls.is_local)
+    declared.flag(where, "is_serial", cls.is_serial)
+    declared.whole(where, "window", cls.window, least=1)
+    declared.whole(where, "bundle_limit", cls.bundle_limit, least=1)
+    declared.whole(where, "key_retention_seconds", cls.key_retention_seconds, least=1)
+    if cls.run is Agent.run:
+        raise WorkflowError(f"{where} has no run(call). Define what it does.")
 
 
 def register_secrets(secrets: Secrets) -> Secrets:

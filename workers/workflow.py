@@ -6,6 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from workers import declared
 from workers.exceptions import WorkflowError
 
 Json = dict[str, Any]
@@ -119,13 +120,84 @@ def step(
     agent: str,
     *,
     after: Sequence[str] | str = (),
+    request: RequestBuilder = whole_input,
+    when: Condition | None = None,
+    delay_seconds: int = 0,
+    until: Date | None = None,
+    timeout_seconds: int | None = None,
+    failure_threshold: int | None = None,
+    total_seconds: int | None = None,
+    backoff_base_seconds: float | None = None,
+    backoff_cap_seconds: float | None = None,
     fallbacks: Sequence[Fallback | str] = (),
-    **options: Any,
+    undo: Undo | None = None,
+    on_failure: OnFailure | str = OnFailure.ERROR,
+    wait_seconds: int = 3600,
+    optional: bool = False,
 ) -> StepSpec:
-    """Declare a step; ``after`` names the steps that must be settled before it."""
-    predecessors = (after,) if isinstance(after, str) else tuple(after)
-    others = tuple(Fallback(one) if isinstance(one, str) else one for one in fallbacks)
-    return StepSpec(name=name, agent=agent, after=predecessors, fallbacks=others, **options)
+    """Declare a step; ``after`` names the steps that must be settled before it.
+
+    Times are in seconds; None means the engine's setting of that name.  Raises
+    ``WorkflowError`` for a value that cannot work, with the value and what it must be.
+    """
+    declared.name("A step", "name", name)
+    where = f"Step {name}"
+    declared.name(where, "agent", agent)
+    for what, chosen in (("request", request), ("when", when), ("until", until)):
+        declared.function(where, what, chosen)
+    declared.whole(
+        *(where, "timeout_seconds", timeout_seconds),
+        least=1,
+        most=declared.TIMEOUT_SECONDS,
+        remedy="Longer work defers its reply.",
+    )
+    declared.whole(
+        where, "failure_threshold", failure_threshold, least=1, most=declared.MOST_ATTEMPTS
+    )
+    declared.whole(where, "delay_seconds", delay_seconds, least=0)
+    declared.whole(where, "total_seconds", total_seconds, least=1)
+    declared.whole(where, "wait_seconds", wait_seconds, least=1)
+    declared.seconds(where, "backoff_base_seconds", backoff_base_seconds)
+    declared.seconds(where, "backoff_cap_seconds", backoff_cap_seconds)
+    declared.flag(where, "optional", optional)
+    declared.instance(where, "undo", undo, Undo)
+    if undo is not None:
+        declared.name(where, "undo.name", undo.name)
+        declared.name(where, "undo.agent", undo.agent)
+    return StepSpec(
+        name=name,
+        agent=agent,
+        after=declared.names(where, "after", after),
+        request=request,
+        when=when,
+        delay_seconds=delay_seconds,
+        until=until,
+        timeout_seconds=timeout_seconds,
+        failure_threshold=failure_threshold,
+        total_seconds=total_seconds,
+        backoff_base_seconds=backoff_base_seconds,
+        backoff_cap_seconds=backoff_cap_seconds,
+        fallbacks=tuple(_fallback(where, fallback) for fallback in fallbacks),
+        undo=undo,
+        on_failure=declared.choice(where, "on_failure", on_failure, OnFailure),
+        wait_seconds=wait_seconds,
+        optional=optional,
+    )
+
+
+def _fallback(where: str, fallback: Fallback | str) -> Fallback:
+    if isinstance(fallback, str):
+        fallback = Fallback(fallback)
+    declared.instance(where, "fallbacks", fallback, Fallback)
+    declared.name(where, "fallbacks: agent", fallback.agent)
+    if fallback.undo_agent is not None:
+        declared.name(where, "fallbacks: undo_agent", fallback.undo_agent)
+    declared.whole(
+        *(where, "fallbacks: failure_threshold", fallback.failure_threshold),
+        least=1,
+        most=declared.MOST_ATTEMPTS,
+    )
+    return fallback
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,10 +227,30 @@ class Workflow:
     by_name: dict[str, StepSpec] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        self._check_values()
         object.__setattr__(self, "by_name", {spec.name: spec for spec in self.steps})
         problem = _problem(self)
         if problem:
             raise WorkflowError(f"Workflow {self.name} version {self.version}: {problem}")
+
+    def _check_values(self) -> None:
+        declared.name("A workflow", "name", self.name)
+        where = f"Workflow {self.name}"
+        declared.whole(where, "version", self.version, least=1)
+        where = f"{where} version {self.version}"
+        if not isinstance(self.steps, tuple) or not all(
+            isinstance(spec, StepSpec) for spec in self.steps
+        ):
+            raise WorkflowError(
+                f"{where}: steps must be a tuple of what step() returns, got {self.steps!r}."
+            )
+        declared.whole(where, "deadline_seconds", self.deadline_seconds, least=1)
+        for what in ("on_edit", "describe"):
+            declared.function(where, what, getattr(self, what))
+        for what in ("no_return", "editable"):
+            object.__setattr__(self, what, declared.names(where, what, getattr(self, what)))
+        chosen = declared.choice(where, "on_deadline", self.on_deadline, OnDeadline)
+        object.__setattr__(self, "on_deadline", chosen)
 
 
 def _problem(workflow: Workflow) -> str | None:
@@ -171,8 +263,6 @@ def _problem(workflow: Workflow) -> str | None:
     ]
     if len(set(names)) != len(names):
         return "an undo step has the name of another step. Give each its own."
-    if workflow.deadline_seconds is not None and workflow.deadline_seconds < 1:
-        return "its deadline is below 1 s. Give it time, or none."
     for name in workflow.no_return:
         if name not in workflow.by_name:
             return f"its point of no return names {name}, which is no step of it."
@@ -182,7 +272,7 @@ def _problem(workflow: Workflow) -> str | None:
             return f"step {spec.name} {problem}"
     ring = _cycle(workflow)
     if ring:
-        return f"steps wait for each other in a ring: {' -> '.join(ring)}. Break it."
+        return f"steps form a dependency cycle: {' -> '.join(ring)}. Break it."
     return None
 
 
@@ -194,19 +284,10 @@ def _problem_of_step(workflow: Workflow, spec: StepSpec) -> str | None:
     for name in spec.after:
         if name not in workflow.by_name:
             return f"comes after {name}, which is no step of it."
-    if spec.timeout_seconds is not None and not 1 <= spec.timeout_seconds <= 600:
-        return (
-            f"has a timeout of {spec.timeout_seconds} s. "
-            "Choose 1 to 600; longer work defers its reply."
-        )
-    if spec.failure_threshold is not None and spec.failure_threshold < 1:
-        return "has a failure threshold below 1."
     return _problem_of_times(workflow, spec)
 
 
 def _problem_of_times(workflow: Workflow, spec: StepSpec) -> str | None:
-    if spec.delay_seconds < 0:
-        return "has a delay below 0 s."
     if spec.delay_seconds and spec.until:
         return "has both a delay and a date. Keep one of them."
     timeout = spec.timeout_seconds or 0

@@ -1,12 +1,13 @@
 """A definition that cannot work is refused with what to change."""
 
+from inspect import signature
 from typing import Any
 
 import pytest
 
 from workers.exceptions import UnknownAgent, UnknownWorkflow, WorkflowError
 from workers.registry import agent, register_workflow, workflow
-from workers.workflow import StepSpec, Workflow, step
+from workers.workflow import Fallback, OnFailure, StepSpec, Undo, Workflow, step
 
 
 @pytest.mark.parametrize(
@@ -15,17 +16,120 @@ from workers.workflow import StepSpec, Workflow, step
         ((), "no steps"),
         ((step("a", "x"), step("a", "x")), "same name"),
         ((step("a", "x", after="b"),), "no step of it"),
-        ((step("a", "x", after="c"), step("b", "x", after="a"), step("c", "x", after="b")), "ring"),
+        (
+            (step("a", "x", after="c"), step("b", "x", after="a"), step("c", "x", after="b")),
+            "dependency cycle: a -> c -> b -> a",
+        ),
         ((step("a", "x", after="a"),), "a -> a"),
-        ((step("a", "x", timeout_seconds=601),), "1 to 600"),
-        ((step("a", "x", timeout_seconds=0),), "1 to 600"),
-        ((step("a", "x", failure_threshold=0),), "threshold below 1"),
     ],
-    ids=["empty", "twins", "unknown", "ring", "itself", "too long", "no time", "no attempt"],
+    ids=["empty", "twins", "unknown", "cycle", "itself"],
 )
-def test_a_mistake_is_named(steps: tuple[StepSpec, ...], said: str) -> None:
+def test_a_mistake_in_the_graph_is_named(steps: tuple[StepSpec, ...], said: str) -> None:
     with pytest.raises(WorkflowError, match=said):
         Workflow("w", 1, steps)
+
+
+OF_A_STEP = [
+    ({"name": ""}, "A step: name must be text of 1 to 100 characters, got ''."),
+    ({"name": "b" * 101}, "A step: name must be text of 1 to 100 characters, got '"),
+    ({"agent": None}, "Step a: agent must be text of 1 to 100 characters, got None."),
+    ({"after": 3}, "Step a: after must be a name or a sequence of names, got 3."),
+    ({"after": (1,)}, "Step a: after must be a name or a sequence of names, got (1,)."),
+    ({"request": "whole"}, "Step a: request must be a function, got 'whole'."),
+    ({"when": True}, "Step a: when must be a function, got True."),
+    ({"until": 0}, "Step a: until must be a function, got 0."),
+    (
+        {"timeout_seconds": "30"},
+        "Step a: timeout_seconds must be a whole number from 1 to 600, got '30'."
+        " Longer work defers its reply.",
+    ),
+    ({"timeout_seconds": 601}, "Step a: timeout_seconds must be a whole number from 1 to 600"),
+    ({"timeout_seconds": 0}, "Step a: timeout_seconds must be a whole number from 1 to 600"),
+    ({"timeout_seconds": True}, "Step a: timeout_seconds must be a whole number from 1 to 600"),
+    ({"failure_threshold": 0}, "Step a: failure_threshold must be a whole number from 1 to 32767"),
+    ({"failure_threshold": 1.5}, "Step a: failure_threshold must be a whole number from 1"),
+    ({"delay_seconds": -1}, "Step a: delay_seconds must be a whole number from 0 to"),
+    ({"total_seconds": 0}, "Step a: total_seconds must be a whole number from 1 to"),
+    ({"wait_seconds": 0}, "Step a: wait_seconds must be a whole number from 1 to"),
+    ({"wait_seconds": 2**31}, "Step a: wait_seconds must be a whole number from 1 to 2147483647"),
+    (
+        {"backoff_base_seconds": -0.5},
+        "Step a: backoff_base_seconds must be a number of seconds, 0 or more, got -0.5.",
+    ),
+    (
+        {"backoff_cap_seconds": float("nan")},
+        "Step a: backoff_cap_seconds must be a number of seconds, 0 or more, got nan.",
+    ),
+    ({"optional": "no"}, "Step a: optional must be True or False, got 'no'."),
+    ({"undo": "x.undo"}, "Step a: undo must be an Undo, got 'x.undo'."),
+    ({"undo": Undo("", "x")}, "Step a: undo.name must be text of 1 to 100 characters, got ''."),
+    ({"undo": Undo("b", "")}, "Step a: undo.agent must be text of 1 to 100 characters, got ''."),
+    ({"fallbacks": (3,)}, "Step a: fallbacks must be a Fallback, got 3."),
+    (
+        {"fallbacks": (Fallback("x", failure_threshold=0),)},
+        "Step a: fallbacks: failure_threshold must be a whole number from 1 to 32767, got 0.",
+    ),
+    (
+        {"on_failure": "explode"},
+        "Step a: on_failure must be one of OnFailure.ERROR, OnFailure.COMPENSATE, "
+        "OnFailure.WAIT, OnFailure.ASK, got 'explode'.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("options", "said"), OF_A_STEP)
+def test_a_value_of_a_step_is_refused_where_it_is_declared(
+    options: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(WorkflowError) as refused:
+        step(**{"name": "a", "agent": "x", **options})
+
+    assert str(refused.value).startswith(said)
+
+
+def test_every_option_of_a_step_has_a_value_that_is_refused() -> None:
+    tried = {name for options, _ in OF_A_STEP for name in options}
+
+    assert tried == set(signature(step).parameters)
+
+
+def test_on_failure_may_be_spelled_out() -> None:
+    assert step("a", "x", on_failure="compensate").on_failure is OnFailure.COMPENSATE
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"name": ""}, "A workflow: name must be text of 1 to 100 characters, got ''."),
+        ({"version": 0}, "Workflow w: version must be a whole number from 1 to 2147483647, got 0."),
+        ({"version": "1"}, "Workflow w: version must be a whole number from 1 to"),
+        ({"steps": ["a"]}, "Workflow w version 1: steps must be a tuple of what step() returns"),
+        (
+            {"deadline_seconds": 0},
+            "Workflow w version 1: deadline_seconds must be a whole number from 1 to",
+        ),
+        (
+            {"on_deadline": "never"},
+            "Workflow w version 1: on_deadline must be one of OnDeadline.COMPENSATE, "
+            "OnDeadline.ALERT, got 'never'.",
+        ),
+        ({"describe": {}}, "Workflow w version 1: describe must be a function, got {}."),
+        ({"on_edit": 1}, "Workflow w version 1: on_edit must be a function, got 1."),
+        ({"editable": 1}, "Workflow w version 1: editable must be a name or a sequence of names"),
+        ({"no_return": None}, "Workflow w version 1: no_return must be a name or a sequence of"),
+    ],
+)
+def test_a_value_of_a_workflow_is_refused_where_it_is_declared(
+    options: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(WorkflowError) as refused:
+        Workflow(**{"name": "w", "version": 1, "steps": (step("a", "x"),), **options})
+
+    assert str(refused.value).startswith(said)
+
+
+def test_a_point_of_no_return_of_one_step_is_a_name() -> None:
+    assert Workflow("w", 1, (step("ab", "x"),), no_return="ab").no_return == ("ab",)  # type: ignore[arg-type]
 
 
 def test_another_workflow_of_the_same_version_is_refused() -> None:

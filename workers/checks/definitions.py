@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from typing import Any
 
-from django.core.checks import CheckMessage, Error
+from django.core.checks import CheckMessage, Error, Warning
 
 from workers import registry
 from workers.agent import Agent
 from workers.effects import Effect
 from workers.exceptions import WorkflowError
-from workers.workflow import OnFailure, StepSpec
+from workers.workflow import OnDeadline, OnFailure, StepSpec, Workflow
 
 
 def check_definitions(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
@@ -19,7 +19,42 @@ def check_definitions(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[
     except WorkflowError as error:
         return [Error(str(error), id="workers.E003")]
     known = {agent.name for agent in registry.agents()}
-    return [*_unknown_agents(known), *_unsafe_repetitions(known), *_unaskable_agents()]
+    return [
+        *_unknown_agents(known),
+        *_unsafe_repetitions(known),
+        *_unaskable_agents(),
+        *_undone_for_little(),
+    ]
+
+
+def _undone_for_little() -> list[CheckMessage]:
+    """Warn where a deadline can undo a process that only waits for an optional step."""
+    return [
+        Warning(
+            f"Workflow {workflow.name} version {workflow.version} is undone at its deadline, even "
+            f"if only its optional step {spec.name} is left by then.",
+            hint="Name the last step that is not optional in no_return, or choose "
+            "on_deadline=OnDeadline.ALERT.",
+            id="workers.W020",
+        )
+        for workflow in registry.workflows()
+        for spec in workflow.steps
+        if spec.optional and _can_be_undone_when_all_else_is_done(workflow)
+    ]
+
+
+def _can_be_undone_when_all_else_is_done(workflow: Workflow) -> bool:
+    if workflow.deadline_seconds is None or workflow.on_deadline != OnDeadline.COMPENSATE:
+        return False
+    has_undo = any(
+        spec.undo or any(fallback.undo_agent for fallback in spec.fallbacks)
+        for spec in workflow.steps
+    )
+    # An optional step that is skipped never takes a process past its point of no return.
+    is_passed = workflow.no_return and not any(
+        workflow.by_name[name].optional for name in workflow.no_return
+    )
+    return has_undo and not is_passed
 
 
 def _unaskable_agents() -> list[CheckMessage]:

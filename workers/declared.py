@@ -1,0 +1,92 @@
+"""Values of a definition, checked where they are declared.
+
+Every error says which part of which definition it is about, what the value must be and what
+it is: "Step book: timeout_seconds must be a whole number from 1 to 600, got '30'."
+"""
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Any, TypeVar
+
+from workers.exceptions import WorkflowError
+
+E = TypeVar("E", bound=StrEnum)
+
+#: What the columns hold.
+NAME_LENGTH = 100
+MOST_ATTEMPTS = 32_767
+MOST_SECONDS = 2_147_483_647
+#: One attempt at the most; longer work defers its reply.
+TIMEOUT_SECONDS = 600
+
+
+def name(where: str, what: str, value: object) -> None:
+    """Refuse what is no name: text of 1 to 100 characters."""
+    if not isinstance(value, str) or not 1 <= len(value) <= NAME_LENGTH:
+        raise _refused(where, what, f"text of 1 to {NAME_LENGTH} characters", value)
+
+
+def names(where: str, what: str, value: object) -> tuple[str, ...]:
+    """Return names as a tuple; one name stands for itself."""
+    if isinstance(value, str):
+        return (value,)
+    each = tuple(value) if isinstance(value, Iterable) else (None,)
+    if not all(isinstance(text, str) for text in each):
+        raise _refused(where, what, "a name or a sequence of names", value)
+    return each
+
+
+def whole(
+    where: str,
+    what: str,
+    value: object,
+    *,
+    least: int,
+    most: int = MOST_SECONDS,
+    remedy: str = "",
+) -> None:
+    """Refuse what is no whole number from ``least`` to ``most``; None is the default."""
+    if value is None:
+        return
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+        raise _refused(where, what, f"a whole number from {least} to {most}", value, remedy)
+
+
+def seconds(where: str, what: str, value: object) -> None:
+    """Refuse what is no number of seconds, 0 or more; None is the default."""
+    if value is None:
+        return
+    if not isinstance(value, int | float) or isinstance(value, bool) or not value >= 0:
+        raise _refused(where, what, "a number of seconds, 0 or more", value)
+
+
+def choice(where: str, what: str, value: object, kind: type[E]) -> E:
+    """Return the member of ``kind`` that the value is or spells."""
+    for member in kind:
+        if value == member:
+            return member
+    members = ", ".join(f"{kind.__name__}.{member.name}" for member in kind)
+    raise _refused(where, what, f"one of {members}", value)
+
+
+def flag(where: str, what: str, value: object) -> None:
+    """Refuse what is neither True nor False."""
+    if not isinstance(value, bool):
+        raise _refused(where, what, "True or False", value)
+
+
+def function(where: str, what: str, value: object) -> None:
+    """Refuse what cannot be called; None is the default."""
+    if value is not None and not callable(value):
+        raise _refused(where, what, "a function", value)
+
+
+def instance(where: str, what: str, value: object, kind: type[Any]) -> None:
+    """Refuse what is of another class; None is the default."""
+    if value is not None and not isinstance(value, kind):
+        article = "an" if kind.__name__[0] in "AEIOU" else "a"
+        raise _refused(where, what, f"{article} {kind.__name__}", value)
+
+
+def _refused(where: str, what: str, wanted: str, value: object, remedy: str = "") -> WorkflowError:
+    return WorkflowError(f"{where}: {what} must be {wanted}, got {value!r}. {remedy}".rstrip())
