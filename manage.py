@@ -7,6 +7,9 @@ import sys
 
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "sasproject.settings")
+    from sasproject import loopback
+
+    loopback.choose(sys.argv, os.environ)
     from django.core.management import execute_from_command_line
 
     execute_from_command_line(sys.argv)

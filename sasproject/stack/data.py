@@ -33,7 +33,7 @@ def seed(console: Console) -> None:
         console.say("no demo data: there is no seed_demo command")
         return
     # Everybody knows the passwords of the demo accounts.
-    users = settings.DEBUG
+    users = settings.DEMO_LOGINS
     console.say("seeding demo data" + ("" if users else " without accounts: DJANGO_DEBUG is off"))
     try:
         # The standard output is kept for the ready line.
