@@ -8,24 +8,25 @@ RabbitMQ through ``DATABASE_URL`` and ``BROKER_URL``.
 from datetime import timedelta
 from pathlib import Path
 
-import environ
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 from kombu import Exchange, Queue
 
 from sasproject import brokers, databases, logs, loopback
+from sasproject.variables import Variables, refused
 
-env = environ.Env()
+env = Variables()
 BASE_DIR = Path(__file__).resolve().parent.parent
 
 RUN_DIR = Path(env.str("SAS_RUN_DIR", default=str(BASE_DIR / ".run"))).resolve()
-RUN_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)
+with refused("SAS_RUN_DIR", "Set it to a folder that this user may write."):
+    RUN_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 # DEBUG is on unless switched off: a fresh clone must run without any setting.  It stays
 # harmless, because then, as in the loopback-only mode of `stack` and `demo`, loopback host
 # names only are answered.
-LOOPBACK_ONLY = env.bool("DJANGO_LOOPBACK_ONLY", default=False)
-DEBUG = env.bool("DJANGO_DEBUG", default=not LOOPBACK_ONLY)
+LOOPBACK_ONLY: bool = env.bool("DJANGO_LOOPBACK_ONLY", default=False)
+DEBUG: bool = env.bool("DJANGO_DEBUG", default=not LOOPBACK_ONLY)
 if DEBUG and LOOPBACK_ONLY:
     raise ImproperlyConfigured(
         "DJANGO_DEBUG and DJANGO_LOOPBACK_ONLY are both on, and loopback-only means DEBUG off. "
@@ -169,8 +170,17 @@ STATIC_URL = "static/"
 STATIC_ROOT = env.str("DJANGO_STATIC_ROOT", default=str(RUN_DIR / "static"))
 # Without collectstatic (development, demo) the files are served from the apps themselves.
 WHITENOISE_USE_FINDERS = True
+if not IS_LOCAL:
+    # Compressed, and kept by browsers for good under names that change with the content.
+    STORAGES = {
+        "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+        "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+    }
+    # A file that was not collected is served under its plain name.
+    WHITENOISE_MANIFEST_STRICT = False
 
-EMAIL_CONFIG = env.email_url("EMAIL_URL", default=f"filemail:///{RUN_DIR / 'mail'}")
+with refused("EMAIL_URL", "Give one such as smtp+tls://user:password@host:587."):
+    EMAIL_CONFIG = env.email_url("EMAIL_URL", default=f"filemail:///{RUN_DIR / 'mail'}")
 vars().update(EMAIL_CONFIG)
 EMAIL_TIMEOUT = 10
 DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", default="shop@localhost")
@@ -212,6 +222,8 @@ CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_WORKER_SEND_TASK_EVENTS = False
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+# Celery makes a log line of every write to stderr, and Python writes a traceback in snippets.
+CELERY_WORKER_REDIRECT_STDOUTS = False
 CELERY_WORKER_ENABLE_REMOTE_CONTROL = env.bool("CELERY_REMOTE_CONTROL", default=DEBUG)
 CELERY_WORKER_MAX_TASKS_PER_CHILD = 20_000
 CELERY_WORKER_MAX_MEMORY_PER_CHILD = 400_000

@@ -21,7 +21,7 @@ def migrate(console: Console) -> None:
             "correct DATABASE_URL, or unset DATABASE_URL to use an embedded one."
         ) from error
     try:
-        call_command("migrate", verbosity=0, interactive=False)
+        call_command("migrate", verbosity=0, interactive=False, skip_checks=False)
     except (CommandError, DatabaseError) as error:
         raise StackError(f"Migrating {database_name()} failed: {first_line(error)}") from error
     finally:

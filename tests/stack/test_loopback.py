@@ -4,7 +4,6 @@ import os
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -89,9 +88,9 @@ print(problem_of_url("http://127.0.0.1:9000/told"))
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Iterator[Path]:
+def folder(tmp_path: Path) -> Path:
     (tmp_path / "static").mkdir()
-    yield tmp_path
+    return tmp_path
 
 
 def test_production_for_this_machine_alone(folder: Path) -> None:

@@ -16,7 +16,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--no-users",
             action="store_true",
-            help="leave out the users with well-known passwords (needed where others than this machine are answered)",
+            help="leave out the users with well-known passwords (needed in production)",
         )
 
     def handle(self, *args: Any, no_users: bool = False, **options: Any) -> None:
