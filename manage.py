@@ -7,9 +7,9 @@ import sys
 
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "sasproject.settings")
-    from django.core.management import execute_from_command_line
+    from sasproject import command_line
 
-    execute_from_command_line(sys.argv)
+    command_line.run(sys.argv)
 
 
 if __name__ == "__main__":

@@ -3,9 +3,14 @@
 from pathlib import Path
 from typing import Any
 
+from django.core.exceptions import ImproperlyConfigured
+
 # Longer than the longest step (600 s) twice over: a message that is being worked on must
 # not be delivered again merely because it takes long.
 VISIBILITY_SECONDS = 1260
+#: Schemes of a URL: the transports that are proven, and memory for trials in one process.
+REDIS = ("redis", "rediss", "redis+socket", "sentinel")
+SCHEMES = ("amqp", "amqps", "pyamqp", *REDIS, "filesystem", "memory")
 
 
 def configure(url: str, run_dir: Path) -> tuple[str, dict[str, Any]]:
@@ -14,7 +19,13 @@ def configure(url: str, run_dir: Path) -> tuple[str, dict[str, Any]]:
     Without a URL: kombu's filesystem transport in the run folder.  It loses what a killed
     worker had taken, which costs one attempt of a step and never an order.
     """
-    if not url or url.startswith("filesystem:"):
+    scheme = url.partition("://")[0]
+    if url and scheme not in SCHEMES:
+        raise ImproperlyConfigured(
+            f"BROKER_URL must begin with {', '.join(f'{name}://' for name in SCHEMES)}. "
+            "Give one such as amqp://user:password@host:5672/vhost."
+        )
+    if not url or scheme == "filesystem":
         return "filesystem://", _filesystem(run_dir / "broker")
     if url.startswith(("redis:", "rediss:", "redis+socket:")):
         return url, {

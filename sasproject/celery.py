@@ -1,10 +1,11 @@
 """The Celery app: `celery -A sasproject worker` and `celery -A sasproject beat`."""
 
+import logging
 import os
 from typing import Any
 
 from celery import Celery
-from celery.signals import beat_init, celeryd_after_setup, celeryd_init
+from celery.signals import celeryd_after_setup, celeryd_init, import_modules, worker_ready
 
 from sasproject import filesystem_transport, redis_transport
 
@@ -20,21 +21,16 @@ app.conf["CELERY_DB_REUSE_MAX"] = 1_000_000
 app.autodiscover_tasks()
 
 
-@celeryd_init.connect
-@beat_init.connect
-def _refuse_wrong_settings(**kwargs: object) -> None:
-    """End a worker or Beat whose settings or workflows cannot work, with the reasons.
+@import_modules.connect
+def _refuse_to_start(**kwargs: object) -> None:
+    """End a worker or Beat that cannot work, with the reasons.
 
-    Celery runs Django's checks at start and ignores what they find.
+    This signal is the last before Beat reads its schedule from the database.
+    Celery runs Django's checks then, too, and ignores what they find.
     """
-    from django.core.checks import run_checks
+    from sasproject import starting
 
-    found = [
-        str(message)
-        for message in run_checks()
-        if message.is_serious() and not message.is_silenced()
-    ]
-    if found:
+    if found := [*starting.problems(), *starting.problems_of_broker(app)]:
         raise SystemExit("\n".join(found))
 
 
@@ -56,3 +52,12 @@ def _look_at_pool(instance: Any, **kwargs: object) -> None:
     from sasproject.pools import warn_of_pool
 
     warn_of_pool(instance.pool_cls)
+
+
+@worker_ready.connect
+def _say_ready(sender: Any, **kwargs: object) -> None:
+    """Say so once at SAS_LOG_LEVEL: Celery's own level, by default, keeps all that is well."""
+    queues = sorted(queue.name for queue in sender.task_consumer.queues)
+    logging.getLogger("sasproject.ready").info(
+        "worker_ready", extra={"worker": sender.hostname, "queues": queues}
+    )

@@ -3,7 +3,12 @@
 from typing import Any
 
 import environ
+from django.core.exceptions import ImproperlyConfigured
 
+from sasproject.variables import refused
+
+#: Schemes of a URL: what the store's statements are written for.
+SCHEMES = ("postgres", "postgresql", "sqlite")
 SQLITE_INIT = "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON;"
 
 
@@ -14,7 +19,13 @@ def configure(url: str) -> dict[str, Any]:
     "database is locked".  PostgreSQL gets limits, so that a frozen process cannot hold
     row locks for ever and a dead server is noticed within seconds.
     """
-    config: dict[str, Any] = dict(environ.Env.db_url_config(url))
+    if url.partition("://")[0] not in SCHEMES:
+        raise ImproperlyConfigured(
+            "DATABASE_URL must begin with postgres:// or sqlite:///. "
+            "Give one such as postgres://user:password@host:5432/name."
+        )
+    with refused("DATABASE_URL", "Give one such as postgres://user:password@host:5432/name."):
+        config: dict[str, Any] = dict(environ.Env.db_url_config(url))
     options: dict[str, Any] = config.setdefault("OPTIONS", {})
     if "sqlite" in config["ENGINE"]:
         options.setdefault("timeout", 20)

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 import structlog
+from django.core.exceptions import ImproperlyConfigured
 
 #: Whose fields are shown; those of libraries may carry a task's arguments.
 OURS = ("sasproject", "orders", "workers")
@@ -45,6 +46,10 @@ SHARED: list[Any] = [
 
 def configure(*, json: bool, level: str) -> None:
     """Send structlog's and the standard library's records to stderr in one format."""
+    if level not in logging.getLevelNamesMapping():
+        raise ImproperlyConfigured(
+            f"SAS_LOG_LEVEL must be DEBUG, INFO, WARNING, ERROR or CRITICAL, got {level!r}."
+        )
     renderer: Any = (
         structlog.processors.JSONRenderer()
         if json
@@ -73,6 +78,8 @@ def configure(*, json: bool, level: str) -> None:
             "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "one_line"}},
             "root": {"handlers": ["stderr"], "level": level},
             "loggers": {
+                # Celery sets the root's level to that of its -l.
+                "sasproject.ready": {"level": level},
                 # A request line and a message line each would say the same as the journal.
                 "celery.worker.strategy": {"level": "WARNING"},
                 "celery.app.trace": {"level": "WARNING"},

@@ -5,34 +5,45 @@ commands work on a machine with nothing but Python.  Production: PostgreSQL and
 RabbitMQ through ``DATABASE_URL`` and ``BROKER_URL``.
 """
 
-import os
 from datetime import timedelta
 from pathlib import Path
 
-import environ
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 from kombu import Exchange, Queue
 
-from sasproject import brokers, databases, logs
+from sasproject import brokers, databases, logs, loopback
+from sasproject.variables import Variables, refused
 
-env = environ.Env()
+env = Variables()
 BASE_DIR = Path(__file__).resolve().parent.parent
 
 RUN_DIR = Path(env.str("SAS_RUN_DIR", default=str(BASE_DIR / ".run"))).resolve()
-RUN_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)
+with refused("SAS_RUN_DIR", "Set it to a folder that this user may write."):
+    RUN_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)
 
-# DEBUG is on unless switched off: a fresh clone must run without any setting.  It
-# stays harmless by default, because Django then answers loopback host names only.
-DEBUG = env.bool("DJANGO_DEBUG", default=True)
-DEFAULT_SECRET_KEY = "development-only-secret-key"  # noqa: S105 (refused outside DEBUG)
-SECRET_KEY = env.str("DJANGO_SECRET_KEY", default=DEFAULT_SECRET_KEY)
-if not DEBUG and (not SECRET_KEY or SECRET_KEY == DEFAULT_SECRET_KEY):
+# DEBUG is on unless switched off: a fresh clone must run without any setting.  It stays
+# harmless, because then, as in the loopback-only mode of `stack` and `demo`, loopback host
+# names only are answered.
+LOOPBACK_ONLY: bool = env.bool("DJANGO_LOOPBACK_ONLY", default=False)
+DEBUG: bool = env.bool("DJANGO_DEBUG", default=not LOOPBACK_ONLY)
+if DEBUG and LOOPBACK_ONLY:
     raise ImproperlyConfigured(
-        "DJANGO_SECRET_KEY is missing or the development default, and DJANGO_DEBUG is off. "
-        "Set DJANGO_SECRET_KEY to a long random text."
+        "DJANGO_DEBUG and DJANGO_LOOPBACK_ONLY are both on, and loopback-only means DEBUG off. "
+        "Unset one of them."
     )
+IS_LOCAL = DEBUG or LOOPBACK_ONLY
+SECRET_KEY = env.str("DJANGO_SECRET_KEY", default="")
 ALLOWED_HOSTS = env.list("DJANGO_ALLOWED_HOSTS", default=[])
+if IS_LOCAL:
+    ALLOWED_HOSTS = loopback.hosts(
+        ALLOWED_HOSTS, mode="DJANGO_DEBUG" if DEBUG else "DJANGO_LOOPBACK_ONLY"
+    )
+    SECRET_KEY = SECRET_KEY or loopback.secret_key(RUN_DIR)
+else:
+    SECRET_KEY = loopback.check_secret_key(SECRET_KEY)
+# Whether there may be accounts whose password is their name.
+DEMO_LOGINS = IS_LOCAL
 CSRF_TRUSTED_ORIGINS = env.list("DJANGO_CSRF_TRUSTED_ORIGINS", default=[])
 
 INSTALLED_APPS = [
@@ -116,12 +127,12 @@ AXES_VERBOSE = False
 AXES_SENSITIVE_PARAMETERS = ["username"]
 LOGIN_URL, LOGIN_REDIRECT_URL = "admin:login", "admin:index"
 
-SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = not DEBUG
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = not IS_LOCAL
 SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
 # Not Strict: the links in our mails lead to pages that know the session.
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
-SECURE_HSTS_SECONDS = 0 if DEBUG else 31_536_000
-SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = not DEBUG
+SECURE_HSTS_SECONDS = 0 if IS_LOCAL else 31_536_000
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = not IS_LOCAL
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if BEHIND_PROXY else None
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
@@ -159,8 +170,17 @@ STATIC_URL = "static/"
 STATIC_ROOT = env.str("DJANGO_STATIC_ROOT", default=str(RUN_DIR / "static"))
 # Without collectstatic (development, demo) the files are served from the apps themselves.
 WHITENOISE_USE_FINDERS = True
+if not IS_LOCAL:
+    # Compressed, and kept by browsers for good under names that change with the content.
+    STORAGES = {
+        "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+        "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+    }
+    # A file that was not collected is served under its plain name.
+    WHITENOISE_MANIFEST_STRICT = False
 
-EMAIL_CONFIG = env.email_url("EMAIL_URL", default=f"filemail:///{RUN_DIR / 'mail'}")
+with refused("EMAIL_URL", "Give one such as smtp+tls://user:password@host:587."):
+    EMAIL_CONFIG = env.email_url("EMAIL_URL", default=f"filemail:///{RUN_DIR / 'mail'}")
 vars().update(EMAIL_CONFIG)
 EMAIL_TIMEOUT = 10
 DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", default="shop@localhost")
@@ -175,8 +195,14 @@ SANDBOX_URL = env.str("SANDBOX_URL", default="http://127.0.0.1:8900")
 # Who publishes is told from RabbitMQ's user-id: only where every client has a login of its own.
 SUBMISSIONS_TRUST_USER_ID = env.bool("SUBMISSIONS_TRUST_USER_ID", default=False)
 
-# Every SAS_* variable reaches workers.conf, which types it, defaults it and refuses a wrong one.
-vars().update({name: value for name, value in os.environ.items() if name.startswith("SAS_")})
+if LOOPBACK_ONLY:
+    # The demonstration's receivers are programs on this machine.
+    SAS_WEBHOOK_PRIVATE_ADDRESSES = env.bool("SAS_WEBHOOK_PRIVATE_ADDRESSES", default=True)
+    # Left out on purpose: https, cookies for it alone, and a broker that others reach.
+    SILENCED_SYSTEM_CHECKS = [
+        *("security.W004", "security.W008", "security.W012", "security.W016"),
+        "workers.W005",
+    ]
 
 # Celery.  Reliability comes from the rows; these keep messages cheap and honest.
 BROKER_URL = env.str("BROKER_URL", default="")
@@ -196,6 +222,8 @@ CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_WORKER_SEND_TASK_EVENTS = False
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+# Celery makes a log line of every write to stderr, and Python writes a traceback in snippets.
+CELERY_WORKER_REDIRECT_STDOUTS = False
 CELERY_WORKER_ENABLE_REMOTE_CONTROL = env.bool("CELERY_REMOTE_CONTROL", default=DEBUG)
 CELERY_WORKER_MAX_TASKS_PER_CHILD = 20_000
 CELERY_WORKER_MAX_MEMORY_PER_CHILD = 400_000

@@ -1,4 +1,5 @@
-"""Addresses that others name and we call: public ones only, outside DEBUG.
+"""Addresses that others name and we call: public ones only, unless the
+installation allows others (``SAS_WEBHOOK_PRIVATE_ADDRESSES``).
 
 A name is looked up when it is submitted, and again whenever a connection is made, to the
 very address that was looked at: what a name stands for may have changed in between.
@@ -12,7 +13,8 @@ from collections.abc import Iterable
 from urllib.parse import urlsplit
 
 import httpcore2
-from django.conf import settings
+
+from workers.conf import sas
 
 #: Written out as RFC 3986 has them: nothing that two parsers might read in two ways.
 _URL = re.compile(r"https?://[A-Za-z0-9\-._~:/?\[\]@!$&'()*+,;=%]+")
@@ -35,13 +37,13 @@ def problem_of_url(url: str) -> str | None:
         host, port = parts.hostname, parts.port
     except ValueError:
         return "is no URL that can be read"
-    if parts.scheme != "https" and not settings.DEBUG:
+    if parts.scheme != "https" and not sas.webhook_private_addresses:
         return "must begin with https://"
     if not host or port == 0:
         return "names no host that can be called"
     if "@" in parts.netloc:
         return "must not hold a user name or a password"
-    if not settings.DEBUG and not all(map(is_public, _look_up_in_time(host))):
+    if not sas.webhook_private_addresses and not all(map(is_public, _look_up_in_time(host))):
         return "leads to an address that is not public"
     return None
 

@@ -1,9 +1,12 @@
 """The engine's settings: every ``SAS_*`` name, its type, default and bounds, in one place.
 
-Values are read from Django's settings when used, so that a test can override them.  The
-system check ``workers.E001`` refuses a wrong value or an unknown name.
+Values are read when used, so that a test can override them: from Django's settings, else
+from the environment.  The system check ``workers.E001`` refuses a wrong value,
+``workers.E002`` an unknown name.
 """
 
+import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, overload
 
@@ -12,6 +15,20 @@ from django.conf import settings
 
 class BadSetting(ValueError):
     """A ``SAS_*`` setting has a value that cannot be used; says which and what would be."""
+
+
+def given() -> dict[str, Any]:
+    """Return every ``SAS_*`` setting that somebody gave, with its value."""
+    names = {name for name in (*dir(settings), *os.environ) if name.startswith("SAS_")}
+    return {name: look_up(name, None) for name in sorted(names)}
+
+
+def look_up(name: str, default: Any) -> Any:
+    """Return a setting's value as it was given: in Django's settings, else in the environment."""
+    try:
+        return getattr(settings, name)
+    except AttributeError:
+        return os.environ.get(name, default)
 
 
 @dataclass
@@ -34,7 +51,7 @@ class Number:
     def __get__(self, instance: object | None, owner: type) -> "float | Number":
         if instance is None:
             return self
-        return self.read(getattr(settings, self.name, self.default))
+        return self.read(look_up(self.name, self.default))
 
     def read(self, value: Any) -> float:
         """Return ``value`` as a number within bounds; raise ``BadSetting`` otherwise."""
@@ -50,6 +67,42 @@ class Number:
                 f"{self.name} is {number:g}. It must be {self.low:g} to {self.high:g}."
             )
         return number
+
+
+#: What a switch understands, in any case.
+WORDS = {
+    **dict.fromkeys(("on", "true", "yes", "1"), True),
+    **dict.fromkeys(("off", "false", "no", "0"), False),
+}
+
+
+@dataclass
+class Switch:
+    """A setting that is on or off, named after its attribute."""
+
+    default: Callable[[], bool]
+    help: str
+    name: str = ""
+
+    def __set_name__(self, owner: type, attribute: str) -> None:
+        self.name = f"SAS_{attribute.upper()}"
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> "Switch": ...
+    @overload
+    def __get__(self, instance: object, owner: type) -> bool: ...
+    def __get__(self, instance: object | None, owner: type) -> "bool | Switch":
+        if instance is None:
+            return self
+        value = look_up(self.name, None)
+        return self.default() if value is None else self.read(value)
+
+    def read(self, value: Any) -> bool:
+        """Return ``value`` as a truth value; raise ``BadSetting`` otherwise."""
+        is_on = WORDS.get(str(value).lower())
+        if is_on is None:
+            raise BadSetting(f"{self.name} must be on or off, got {value!r}.")
+        return is_on
 
 
 class Settings:
@@ -85,6 +138,9 @@ class Settings:
     report_backoff_base_seconds = Number(10, 0, 3600, "First backoff of a sink")
     report_backoff_cap_seconds = Number(14_400, 0, 604_800, "Longest backoff of a sink")
     webhook_seconds = Number(10, 0.5, 20, "Time a webhook has to answer")
+    webhook_private_addresses = Switch(
+        lambda: settings.DEBUG, "Whether webhooks may be plain http, and on private addresses"
+    )
     keep_journal_days = Number(36_500, 7, 36_500, "Age at which an ended process's journal goes")
     keep_resolved_days = Number(90, 7, 36_500, "Age at which what operators dealt with goes")
     shutdown_seconds = Number(20, 0, 3600, "Time a stopped worker gives its calls to end")
@@ -93,6 +149,6 @@ class Settings:
 sas = Settings()
 
 
-def numbers() -> list[Number]:
+def declared() -> list[Number | Switch]:
     """Return every setting's declaration, in order."""
-    return [value for value in vars(Settings).values() if isinstance(value, Number)]
+    return [value for value in vars(Settings).values() if isinstance(value, Number | Switch)]

@@ -9,7 +9,7 @@ import threading
 from typing import Any
 
 from celery import bootsteps
-from django.db import connections
+from django.db import InterfaceError, OperationalError, connections
 
 from workers import alerts, dispatch
 from workers.conf import sas
@@ -64,6 +64,8 @@ class OverdueTimer(bootsteps.StartStopStep):
         while not self._stopped.wait(LOOK_SECONDS):
             try:
                 look()
+            except (OperationalError, InterfaceError) as away:
+                log.warning("overdue_timer_failed", extra={"reason": str(away).splitlines()[:1]})
             except Exception:
                 # Whatever it was: this thread is the only guard against a dead Beat.
                 log.warning("overdue_timer_failed", exc_info=True)

@@ -6,7 +6,8 @@ from pathlib import Path
 from sasproject.stack import leftovers
 from sasproject.stack.folder import RunFolder
 
-KEPT = "stack.lock"
+#: The key is in use by this process already, and its children must have the same.
+KEPT = ("stack.lock", "secret-key")
 
 
 def empty(path: Path) -> None:
@@ -19,7 +20,7 @@ def empty(path: Path) -> None:
     try:
         leftovers.end(path)
         for entry in path.iterdir():
-            if entry.name == KEPT:
+            if entry.name in KEPT:
                 continue
             if entry.is_dir() and not entry.is_symlink():
                 shutil.rmtree(entry)

@@ -21,7 +21,7 @@ def migrate(console: Console) -> None:
             "correct DATABASE_URL, or unset DATABASE_URL to use an embedded one."
         ) from error
     try:
-        call_command("migrate", verbosity=0, interactive=False)
+        call_command("migrate", verbosity=0, interactive=False, skip_checks=False)
     except (CommandError, DatabaseError) as error:
         raise StackError(f"Migrating {database_name()} failed: {first_line(error)}") from error
     finally:
@@ -33,7 +33,7 @@ def seed(console: Console) -> None:
         console.say("no demo data: there is no seed_demo command")
         return
     # Everybody knows the passwords of the demo accounts.
-    users = settings.DEBUG
+    users = settings.DEMO_LOGINS
     console.say("seeding demo data" + ("" if users else " without accounts: DJANGO_DEBUG is off"))
     try:
         # The standard output is kept for the ready line.

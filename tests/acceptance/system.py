@@ -38,6 +38,8 @@ class System:
             **os.environ,
             "SAS_RUN_DIR": str(folder),
             "DJANGO_SETTINGS_MODULE": "sasproject.settings",
+            # As it ships: production's behaviour, for this machine alone.
+            "DJANGO_LOOPBACK_ONLY": "on",
             "SAS_STEP_TIMEOUT_SECONDS": "4",
             "SAS_BACKOFF_CAP_SECONDS": "1",
             "SAS_DISPATCH_ALLOWANCE_SECONDS": "3",

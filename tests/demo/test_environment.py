@@ -68,7 +68,7 @@ def test_the_folder_is_emptied(tmp_path: Path) -> None:
         (run / name).touch()
     (run / "link").symlink_to(elsewhere)
     folder.empty(run)
-    assert [entry.name for entry in run.iterdir()] == [folder.KEPT]
+    assert [entry.name for entry in run.iterdir()] == [folder.KEPT[0]]
     assert elsewhere.is_dir()
 
 

@@ -73,15 +73,14 @@ def test_only_the_last_orders_get_rid_of_the_faults(run: FakeRun) -> None:
     assert "faults off for the last orders" in run.said
 
 
-@pytest.mark.parametrize("is_debug", [True, False])
-def test_where_to_look_is_said(run: FakeRun, settings: Any, is_debug: bool) -> None:
-    settings.DEBUG = is_debug
+@pytest.mark.parametrize("is_known", [True, False])
+def test_where_to_look_is_said(run: FakeRun, settings: Any, is_known: bool) -> None:
+    settings.DEMO_LOGINS = is_known
     said: list[str] = []
     run.voice.tell = said.append  # type: ignore[method-assign]
     play(run)
     assert said[0] == "Shop: http://web/"
-    # Outside DEBUG there is no account with a password that everybody knows.
-    assert ("operator / operator" in said[1]) == is_debug
+    assert ("operator / operator" in said[1]) == is_known
 
 
 def test_ctrl_c_stops_it(run: FakeRun) -> None:

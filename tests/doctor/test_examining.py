@@ -152,7 +152,7 @@ def test_each_finding_is_told_with_its_reason_and_remedy(run: Run) -> None:
         "  warning it leaks\n"
         "          why: the floor gets wet\n"
         "          do: close the tap\n"
-        "0 errors, 1 warnings.\n",
+        "0 errors, 1 warning.\n",
         0,
     )
 

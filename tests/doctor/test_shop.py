@@ -31,9 +31,9 @@ def test_passwords_that_everybody_knows() -> None:
     users.create_user("viewer", password="something else")
     what = "users with a well-known password: operator"
 
-    with override_settings(DEBUG=True):
+    with override_settings(DEMO_LOGINS=True):
         assert said(shop.passwords_are_not_well_known()) == [("info", what)]
-    with override_settings(DEBUG=False):
+    with override_settings(DEMO_LOGINS=False):
         assert said(shop.passwords_are_not_well_known()) == [("error", what)]
         users.filter(username="operator").update(is_active=False)
         assert said(shop.passwords_are_not_well_known()) == []

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from sasproject.wsgi import application
 from tests.hostile import corpus
 
 pytestmark = pytest.mark.django_db
@@ -13,6 +12,9 @@ pytestmark = pytest.mark.django_db
 
 def ask(method: str, path: str, query: str, label: str, body: bytes = b"") -> tuple[str, bytes]:
     """Ask the application as a server does; return the status and the answer."""
+    # It looks for its tables when it is imported, as a server does.
+    from sasproject.wsgi import application
+
     said: list[str] = []
 
     def start_response(status: str, headers: Any, error: Any = None) -> None:

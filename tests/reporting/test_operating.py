@@ -53,7 +53,7 @@ def test_the_list_shows_those_in_trouble(stuck: Process) -> None:
 def test_retry_tells_again(stuck: Process, wire: Wire, by: str) -> None:
     words = [str(sink_of(stuck).pk)] if by == "id" else ["--owner", "client:acme"]
 
-    assert "1 sinks are told again" in run("sinks", "retry", *words)
+    assert "1 sink told again" in run("sinks", "retry", *words)
 
     assert (sink_of(stuck).state, sink_of(stuck).tries) == ("open", 0)
     assert wire.of(dispatch.REPORT)

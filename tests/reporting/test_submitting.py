@@ -129,8 +129,9 @@ def test_a_webhook_s_address_is_public_and_plain_or_refused(url: str, says: str)
     assert says in refused("callback_url", callback_url=url)
 
 
-def test_in_debug_a_webhook_may_be_on_this_machine(settings: Any) -> None:
-    settings.DEBUG = True
+@pytest.mark.parametrize("name", ["DEBUG", "SAS_WEBHOOK_PRIVATE_ADDRESSES"])
+def test_where_it_is_allowed_a_webhook_may_be_on_this_machine(settings: Any, name: str) -> None:
+    setattr(settings, name, True)
     place(callback_url="http://127.0.0.1:8000/told")
 
 

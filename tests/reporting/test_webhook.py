@@ -164,6 +164,17 @@ def test_nobody_at_the_address_is_a_failed_try(receiver: Receiver) -> None:
     assert undelivered(to("http://127.0.0.1:1/told")).is_away
 
 
+@override_settings(DEBUG=False, SAS_WEBHOOK_PRIVATE_ADDRESSES="on")
+def test_an_installation_may_allow_plain_http_to_private_addresses(receiver: Receiver) -> None:
+    send(to(receiver.url))
+    assert len(receiver.received) == 1
+
+
+@override_settings(DEBUG=True, SAS_WEBHOOK_PRIVATE_ADDRESSES="off")
+def test_what_is_switched_off_is_off_in_debug_too() -> None:
+    assert "https" in str(undelivered(to("http://acme.example/told")))
+
+
 @override_settings(DEBUG=False)
 def test_outside_debug_nothing_is_sent_without_tls() -> None:
     assert "https" in str(undelivered(to("http://acme.example/told")))

@@ -23,6 +23,8 @@ PRODUCTION = {
     "DJANGO_CSRF_TRUSTED_ORIGINS": "https://shop.example.org",
     "DJANGO_BEHIND_PROXY": "on",
     "BROKER_URL": "amqp://shop@mq.example.org/shop",
+    "EMAIL_URL": "smtp://mail.example.org:25",
+    "SANDBOX_URL": "https://services.example.org",
 }
 POLICY = {
     "default-src": "'none'",
@@ -166,6 +168,9 @@ def in_production(*words: str, **changes: str) -> subprocess.CompletedProcess[st
 
 
 def test_nothing_is_left_to_warn_of_in_production(tmp_path: Path) -> None:
+    for words in (("migrate", "-v", "0"), ("collectstatic", "--noinput", "-v", "0")):
+        prepared = in_production("manage.py", *words, SAS_RUN_DIR=str(tmp_path))
+        assert prepared.returncode == 0, prepared.stderr
     words = ("manage.py", "check", "--deploy", "--fail-level", "WARNING")
     done = in_production(*words, SAS_RUN_DIR=str(tmp_path))
     assert (done.returncode, done.stderr) == (0, "")
@@ -174,6 +179,35 @@ def test_nothing_is_left_to_warn_of_in_production(tmp_path: Path) -> None:
     weak = in_production(*words, SAS_RUN_DIR=str(tmp_path), DJANGO_SECRET_KEY="short")
     assert weak.returncode == 1
     assert "security.W009" in weak.stderr
+
+
+def test_what_looks_well_and_reaches_nobody_is_refused(tmp_path: Path) -> None:
+    changes = {"EMAIL_URL": "consolemail://", "SANDBOX_URL": "http://localhost:8900"}
+    for words in (("check", "--deploy"), ("doctor", "--only", "settings", "--only", "migrations")):
+        done = in_production("manage.py", *words, SAS_RUN_DIR=str(tmp_path), **changes)
+        said = done.stdout + done.stderr
+        assert done.returncode == 1
+        for wrong in (
+            "Mail goes to",
+            "services are called at",
+            "Static files are not",
+            "igrations",
+        ):
+            assert wrong in said, said
+
+
+def test_files_have_names_that_browsers_keep(tmp_path: Path) -> None:
+    changes = {"SAS_RUN_DIR": str(tmp_path), "DJANGO_SETTINGS_MODULE": "sasproject.settings"}
+    source = (
+        "import django; django.setup(); from django.templatetags.static import static; "
+        "print(static('orders/lantern.svg'))"
+    )
+    before = in_production("-c", source, **changes)
+    assert before.stdout == "/static/orders/lantern.svg\n", before.stderr
+    in_production("manage.py", "collectstatic", "--noinput", **changes)
+    after = in_production("-c", source, **changes)
+    assert re.fullmatch(r"/static/orders/lantern\.[0-9a-f]{12}\.svg\n", after.stdout), after.stderr
+    assert list((tmp_path / "static").rglob("*.css.gz"))
 
 
 ASK = """

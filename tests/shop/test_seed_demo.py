@@ -13,7 +13,7 @@ pytestmark = pytest.mark.django_db
 
 
 def test_seeding_makes_products_users_and_periodic_tasks(settings) -> None:
-    settings.DEBUG = True
+    settings.DEMO_LOGINS = True
     PeriodicTask.objects.all().delete()
 
     call_command("seed_demo", verbosity=0)
@@ -32,7 +32,7 @@ def test_seeding_makes_products_users_and_periodic_tasks(settings) -> None:
 
 
 def test_seeding_again_adds_nothing_and_keeps_what_was_changed(settings, capsys) -> None:
-    settings.DEBUG = True
+    settings.DEMO_LOGINS = True
     call_command("seed_demo")
     Product.objects.filter(sku="SKU-001").update(stock=7, price="1.00")
     operator = User.objects.get(username="operator")
@@ -50,7 +50,7 @@ def test_seeding_again_adds_nothing_and_keeps_what_was_changed(settings, capsys)
 
 
 def test_an_operator_may_act_and_a_viewer_may_only_look(settings) -> None:
-    settings.DEBUG = True
+    settings.DEMO_LOGINS = True
 
     call_command("seed_demo", verbosity=0)
 
@@ -64,7 +64,7 @@ def test_an_operator_may_act_and_a_viewer_may_only_look(settings) -> None:
 
 
 def test_outside_debug_seeding_is_refused_with_the_reason_and_adds_nothing(settings) -> None:
-    settings.DEBUG = False
+    settings.DEMO_LOGINS = False
 
     with pytest.raises(CommandError, match=r"passwords that everybody knows\. Nothing was added"):
         call_command("seed_demo")
@@ -73,7 +73,7 @@ def test_outside_debug_seeding_is_refused_with_the_reason_and_adds_nothing(setti
 
 
 def test_outside_debug_products_alone_may_be_seeded(settings) -> None:
-    settings.DEBUG = False
+    settings.DEMO_LOGINS = False
 
     call_command("seed_demo", "--no-users", verbosity=0)
 

@@ -29,6 +29,35 @@ def test_a_wrong_value_fails_the_check_under_its_name(value: Any) -> None:
     ]
 
 
+@pytest.mark.parametrize("value", ["maybe", "", None, 2], ids=repr)
+def test_a_switch_that_is_neither_on_nor_off_fails_the_check(value: Any) -> None:
+    with override_settings(SAS_WEBHOOK_PRIVATE_ADDRESSES=value):
+        assert [error.msg for error in check_settings(None)] == [
+            f"SAS_WEBHOOK_PRIVATE_ADDRESSES must be on or off, got {value!r}."
+        ]
+
+
+@pytest.mark.parametrize("value", ["off", "False", "0", False])
+def test_a_switch_is_read_as_people_write_it(value: Any) -> None:
+    with override_settings(DEBUG=True, SAS_WEBHOOK_PRIVATE_ADDRESSES=value):
+        assert sas.webhook_private_addresses is False
+
+
+def test_the_environment_holds_where_django_s_settings_say_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SAS_WINDOW", "7")
+    assert sas.window == 7
+    with override_settings(SAS_WINDOW=9):
+        assert sas.window == 9
+
+
+def test_the_environment_is_checked_like_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SAS_WINDOW", "many")
+    monkeypatch.setenv("SAS_WINDOWS", "7")
+    assert [error.id for error in check_settings(None)] == ["workers.E001", "workers.E002"]
+
+
 def test_an_unknown_name_is_refused_with_the_right_one() -> None:
     with override_settings(SAS_STEP_TIMEOUT_SECOND=30):
         found = check_settings(None)

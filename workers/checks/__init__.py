@@ -12,20 +12,24 @@ from workers.checks.fitting import check_fitting
 from workers.checks.in_flight import check_in_flight
 from workers.checks.queues import check_queues
 from workers.checks.settings import DEPLOYMENT_NAMES, check_settings
+from workers.checks.tables import check_encoding, check_migrations
 
 __all__ = [
     "DEPLOYMENT_NAMES",
     "check_celery",
     "check_databases",
     "check_definitions",
+    "check_encoding",
     "check_fitting",
     "check_in_flight",
+    "check_migrations",
     "check_queues",
     "check_settings",
 ]
 
 for _check in (
     *(check_settings, check_fitting, check_definitions, check_queues, check_in_flight),
-    *(check_celery, check_databases),
+    *(check_celery, check_databases, check_encoding),
 ):
     register(_check)
+register(check_migrations, deploy=True)

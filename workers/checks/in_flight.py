@@ -41,7 +41,7 @@ def check_in_flight(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Ch
     Answers ``manage.py check`` only.  It must not keep `migrate` from running, nor a worker,
     which leaves what it does not know to others, nor `order cancel`, which is a remedy.
     """
-    if not _is_asked_for():
+    if not is_asked_for():
         return []
     try:
         # A block of its own: a failed statement must not spoil the caller's transaction.
@@ -52,7 +52,7 @@ def check_in_flight(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Ch
         return []
 
 
-def _is_asked_for() -> bool:
+def is_asked_for() -> bool:
     """Say whether `check` is the command that runs the checks: Django does not tell them."""
     frame = sys._getframe().f_back
     while frame is not None:

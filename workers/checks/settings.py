@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Any
 
-from django.conf import settings
 from django.core.checks import CheckMessage, Error
 
-from workers.conf import BadSetting, numbers
+from workers.conf import BadSetting, declared, given
 
 #: SAS_* names that belong to the deployment and not to the engine.
 DEPLOYMENT_NAMES = frozenset({"SAS_RUN_DIR", "SAS_LOG_JSON", "SAS_LOG_LEVEL", "SAS_STACK_RUN"})
@@ -15,20 +14,20 @@ DEPLOYMENT_NAMES = frozenset({"SAS_RUN_DIR", "SAS_LOG_JSON", "SAS_LOG_LEVEL", "S
 
 def check_settings(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
     """Refuse a wrong value and an unknown name among the ``SAS_*`` settings."""
-    known = {setting.name: setting for setting in numbers()}
+    known = {setting.name: setting for setting in declared()}
     found: list[CheckMessage] = []
-    for name in sorted(dir(settings)):
-        if not name.startswith("SAS_") or name in DEPLOYMENT_NAMES:
+    for name, value in given().items():
+        if name in DEPLOYMENT_NAMES:
             continue
         if name not in known:
-            near = get_close_matches(name, known, n=1)
+            near = get_close_matches(name, known, n=1, cutoff=0.8)
             hint = f"Did you mean {near[0]}?" if near else "See docs/reference/settings.md."
             found.append(
                 Error(f"{name} is no setting of the engine.", hint=hint, id="workers.E002")
             )
             continue
         try:
-            known[name].read(getattr(settings, name))
+            known[name].read(value)
         except BadSetting as error:
             found.append(Error(str(error), id="workers.E001"))
     return found

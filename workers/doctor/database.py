@@ -6,8 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 from django.conf import settings
 from django.db import connection
-from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.loader import MigrationLoader
 
+from workers.checks.tables import UTF8, foreign_encoding, unapplied
 from workers.conf import sas
 from workers.doctor.finding import Finding, error, info, ok, warning
 from workers.doctor.registry import Need, probe
@@ -70,6 +71,17 @@ def _version() -> Finding:
             "Upgrade the server.",
         )
     return ok(f"PostgreSQL {name} answers")
+
+
+@probe("database", needs=Need.DATABASE)
+def holds_every_name() -> Iterable[Finding]:
+    """Look at the encoding, by which a database lacks letters of people's names."""
+    if encoding := foreign_encoding(connection):
+        yield error(
+            f"the database's encoding is {encoding}",
+            "The first name that it lacks a letter of is a server error.",
+            f"Make it anew with `createdb -E {UTF8} -T template0`, and copy the data.",
+        )
 
 
 @probe("database", needs=Need.DATABASE)
@@ -208,9 +220,7 @@ def sqlite_is_set_up() -> Iterable[Finding]:
 @probe("migrations", needs=Need.DATABASE)
 def migrations_are_applied() -> Iterable[Finding]:
     """Compare the tables with the code."""
-    executor = MigrationExecutor(connection)
-    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
-    names = [f"{migration.app_label}.{migration.name}" for migration, _ in plan]
+    names = unapplied()
     if names:
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
         yield error(
@@ -220,11 +230,12 @@ def migrations_are_applied() -> Iterable[Finding]:
         )
         return
     yield ok("every migration is applied")
-    known = set(executor.loader.disk_migrations)
+    loader = MigrationLoader(connection)
+    known = set(loader.disk_migrations)
     apps = {app for app, _ in known}
     newer = sorted(
         f"{app}.{name}"
-        for app, name in executor.loader.applied_migrations
+        for app, name in loader.applied_migrations
         if app in apps and (app, name) not in known
     )
     if newer:

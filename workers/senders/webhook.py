@@ -6,7 +6,6 @@ from functools import cache
 from urllib.parse import urlsplit
 
 import httpx2
-from django.conf import settings
 
 from workers import addresses
 from workers.backoff import retry_after
@@ -32,10 +31,12 @@ def send(letter: Letter) -> None:
 
     No redirect is followed: it would lead where nobody has looked.
     """
-    if urlsplit(letter.address).scheme != "https" and not settings.DEBUG:
+    if urlsplit(letter.address).scheme != "https" and not sas.webhook_private_addresses:
         raise Undelivered("its URL does not begin with https://")
     try:
-        response = _transport(os.getpid(), settings.DEBUG).handle_request(_request(letter))
+        response = _transport(os.getpid(), sas.webhook_private_addresses).handle_request(
+            _request(letter)
+        )
     except httpx2.TimeoutException:
         raise Undelivered("no answer in time", is_away=True) from None
     except (httpx2.ConnectError, httpx2.UnsupportedProtocol, httpx2.InvalidURL) as problem:

@@ -13,6 +13,7 @@ from django.utils import timezone
 from orders import tokens, webhooks
 from orders.models import ApiClient
 from workers.failpoints import durable
+from workers.management.wording import counted
 
 
 class Command(BaseCommand):
@@ -98,7 +99,7 @@ class Command(BaseCommand):
         count = tokens.revoke(client, options["prefix"])
         if not count:
             raise CommandError(f"{client} has no such token that is good.")
-        self.stdout.write(f"{count} tokens of {client} are revoked.")
+        self.stdout.write(f"{counted(count, 'token')} of {client} revoked.")
 
     def _list(self, options: dict[str, Any]) -> None:
         found: list[dict[str, Any]] = [
@@ -117,6 +118,8 @@ class Command(BaseCommand):
         if options["as_json"]:
             self.stdout.write(json.dumps(found, default=str))
             return
+        if not found:
+            self.stdout.write("No clients. Add one: `manage.py client add NAME`.")
         for client in found:
             self.stdout.write(f"{client['name']}  {client['requests_per_minute']} a minute")
             for token in client["tokens"]:

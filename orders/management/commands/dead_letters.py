@@ -71,6 +71,8 @@ class Command(BaseCommand):
         if options["as_json"]:
             self.stdout.write(json.dumps([_facts(one) for one in found], default=str))
             return
+        if not found.exists():
+            self.stdout.write(f"No dead letters are {options['state']}.")
         for one in found.iterator():
             why = "; ".join(f"{reason['field']} {reason['problem']}" for reason in one.reasons)
             at = f"{one.received_at:%Y-%m-%d %H:%M:%S}"

@@ -16,13 +16,13 @@ class Command(BaseCommand):
         parser.add_argument(
             "--no-users",
             action="store_true",
-            help="leave out the users with well-known passwords (needed outside DEBUG)",
+            help="leave out the users with well-known passwords (needed in production)",
         )
 
     def handle(self, *args: Any, no_users: bool = False, **options: Any) -> None:
         from workers import schedule
 
-        if not (settings.DEBUG or no_users):
+        if not (settings.DEMO_LOGINS or no_users):
             raise CommandError(
                 "DJANGO_DEBUG is off, and the users operator and viewer have passwords that "
                 "everybody knows. Nothing was added. Use --no-users to add products only, and "

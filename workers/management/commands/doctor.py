@@ -9,6 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from workers import doctor
 from workers.doctor import Level, Told
+from workers.management.wording import counted
 
 COLOURS = {Level.OK: "32", Level.INFO: "36", Level.WARNING: "33", Level.ERROR: "31"}
 FAIL_LEVELS = (Level.WARNING, Level.ERROR)
@@ -89,4 +90,4 @@ def _counts(told: list[Told]) -> dict[str, int]:
 
 def _summary(told: list[Told]) -> str:
     counts = _counts(told)
-    return f"{counts['errors']} errors, {counts['warnings']} warnings."
+    return f"{counted(counts['errors'], 'error')}, {counted(counts['warnings'], 'warning')}."

@@ -8,6 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db.models import QuerySet
 
 from workers import dispatch
+from workers.management.wording import counted
 from workers.models import Sink
 from workers.store import sinks
 
@@ -57,7 +58,7 @@ class Command(BaseCommand):
                 f" {row['address'].partition('?')[0]}  told {row['cursor']} of {row['last']},"
                 f" {row['tries']} tries  {row['last_error']}"
             )
-        self.stdout.write(f"{len(rows)} sinks.")
+        self.stdout.write(counted(len(rows), "sink") + ".")
 
     def _retry(self, *, ids: list[int], owner: str | None, first: int | None, **_: Any) -> None:
         if first is not None and (not ids or first < 1):
@@ -74,7 +75,7 @@ class Command(BaseCommand):
             pk for pk in found.values_list("pk", flat=True) if sinks.redeliver(pk, after=after)
         ]
         dispatch.report()
-        self.stdout.write(f"{len(again)} sinks are told again.")
+        self.stdout.write(f"{counted(len(again), 'sink')} told again.")
 
 
 def _in_trouble() -> QuerySet[Sink]:

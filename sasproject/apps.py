@@ -1,0 +1,8 @@
+from django.apps import AppConfig
+
+
+class SasprojectConfig(AppConfig):
+    name = "sasproject"
+
+    def ready(self) -> None:
+        from sasproject import checks  # noqa: F401  (they register themselves)

@@ -1,0 +1,68 @@
+"""What the environment got wrong, in one line with the remedy instead of a traceback.
+
+Commands, Celery's and ours, end by an exception that nobody caught: `sys.excepthook` is the
+one place that all of them share.  gunicorn catches everything, so `sasproject.wsgi` asks too.
+"""
+
+import sys
+from collections.abc import Iterable
+from types import TracebackType
+
+from django.core.exceptions import ImproperlyConfigured
+from django.db import DatabaseError, InterfaceError, OperationalError
+from kombu.exceptions import OperationalError as BrokerError
+
+#: PostgreSQL's code of a relation that does not exist, and SQLite's words.
+_NO_TABLE, _NO_SUCH_TABLE = "42P01", "no such table"
+
+
+def explain(error: BaseException) -> str | None:
+    """Return what is wrong and what to do, or None where it is not the environment."""
+    for one in _with_causes(error):
+        if isinstance(one, ImproperlyConfigured):
+            return str(one)
+        if isinstance(one, DatabaseError) and _is_missing_table(one):
+            return f"A table is missing ({first_line(one)}). Run `manage.py migrate`."
+        if isinstance(one, OperationalError | InterfaceError):
+            return (
+                f"The database does not answer: {first_line(one)}. "
+                "Check DATABASE_URL and the server, and try again."
+            )
+        if isinstance(one, BrokerError):
+            return (
+                f"The broker does not answer: {first_line(one)}. "
+                "Check BROKER_URL and the server, and try again."
+            )
+    return None
+
+
+def install() -> None:
+    """Have this process end with the line; ``--traceback`` shows the whole story."""
+    usual = sys.excepthook
+
+    def hook(kind: type[BaseException], error: BaseException, at: TracebackType | None) -> None:
+        said = None if "--traceback" in sys.argv else explain(error)
+        if said is None:
+            usual(kind, error, at)
+        else:
+            sys.stderr.write(f"{said}\n")
+
+    sys.excepthook = hook
+
+
+def _with_causes(error: BaseException | None) -> Iterable[BaseException]:
+    """Yield an exception and those behind it, as a traceback would show them."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+
+
+def _is_missing_table(error: DatabaseError) -> bool:
+    return getattr(error.__cause__, "sqlstate", "") == _NO_TABLE or _NO_SUCH_TABLE in str(error)
+
+
+def first_line(error: BaseException) -> str:
+    """Return the beginning of what an error says, to stand inside a sentence."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")[:300]

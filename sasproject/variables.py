@@ -1,0 +1,36 @@
+"""Environment variables, read strictly: what cannot be meant is refused, with what can be."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import environ
+from django.core.exceptions import ImproperlyConfigured
+
+from workers.conf import WORDS
+
+
+class Variables(environ.Env):  # type: ignore[misc]  # it has no types
+    """django-environ, but for switches: there ``maybe`` would silently mean off."""
+
+    def bool(self, var: str, default: Any = environ.Env.NOTSET) -> Any:
+        value = self.str(var, default=default)
+        is_on = WORDS.get(str(value).lower())
+        if is_on is None:
+            raise ImproperlyConfigured(f"{var} must be on or off, got {value!r}.")
+        return is_on
+
+
+@contextmanager
+def refused(name: str, remedy: str) -> Iterator[None]:
+    """Turn whatever goes wrong with a variable into one line that names it.
+
+    A URL is not shown: it may hold a password.
+    """
+    try:
+        yield
+    except Exception as error:
+        why = str(error).strip() or type(error).__name__
+        raise ImproperlyConfigured(
+            f"{name} cannot be used: {why.splitlines()[0]}. {remedy}"
+        ) from error

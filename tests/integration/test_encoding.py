@@ -1,0 +1,66 @@
+"""A database that lacks letters of people's names is refused before it has any."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.core.checks import run_checks
+from django.db import OperationalError, connection
+
+from workers.checks import tables
+from workers.checks.tables import check_encoding
+from workers.doctor import database as doctor
+
+pytestmark = pytest.mark.django_db
+
+
+class Cursor:
+    def __init__(self, encoding: str) -> None:
+        self.encoding = encoding
+
+    def __enter__(self) -> "Cursor":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    def execute(self, statement: str) -> None:
+        assert statement == "SHOW server_encoding"
+
+    def fetchone(self) -> tuple[str]:
+        return (self.encoding,)
+
+
+@pytest.fixture
+def latin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(type(connection), "vendor", "postgresql")
+    monkeypatch.setattr(connection, "cursor", lambda: Cursor("LATIN1"))
+    yield
+    monkeypatch.undo()
+
+
+def ids(found: Any) -> list[str]:
+    return [message.id for message in found]
+
+
+def test_migrate_and_the_doctor_refuse_it(latin: None) -> None:
+    assert ids(check_encoding(None, databases=["default"])) == ["workers.E032"]
+    assert ["LATIN1" in one.what for one in doctor.holds_every_name()] == [True]
+
+
+def test_no_other_command_asks(latin: None) -> None:
+    assert check_encoding(None) == []
+
+
+def test_this_database_is_right() -> None:
+    assert check_encoding(None, databases=["default"]) == []
+    assert list(doctor.holds_every_name()) == []
+    assert "workers.E032" not in ids(run_checks(databases=["default"]))
+
+
+def test_one_that_is_away_is_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    def away(database: Any) -> str:
+        raise OperationalError("away")
+
+    monkeypatch.setattr(tables, "foreign_encoding", away)
+    assert check_encoding(None, databases=["default"]) == []

@@ -1,0 +1,95 @@
+"""The tables: whether they are there, as new as the code, and able to hold every name."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.core.checks import CheckMessage, Error
+from django.db import Error as DatabaseError
+from django.db import connection, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.migrations.executor import MigrationExecutor
+
+from workers.checks.in_flight import is_asked_for
+from workers.models import Process
+
+UTF8 = "UTF8"
+
+
+def are_missing() -> bool:
+    """Say whether the database answers and has none of the engine's tables.
+
+    One that is away may have them: whoever asks then waits for it as ever.  The connection
+    is left as it was, so that a process may fork afterwards.
+    """
+    is_ours = connection.connection is None
+    try:
+        return Process._meta.db_table not in connection.introspection.table_names()
+    except DatabaseError:
+        return False
+    finally:
+        if is_ours:
+            connection.close()
+
+
+def unapplied() -> list[str]:
+    """Return the migrations that the code has and the database has not."""
+    executor = MigrationExecutor(connection)
+    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    return [f"{migration.app_label}.{migration.name}" for migration, _ in plan]
+
+
+def foreign_encoding(database: BaseDatabaseWrapper) -> str | None:
+    """Return a database's encoding where it is not UTF-8, which no name of a person may meet."""
+    if database.vendor != "postgresql":
+        return None
+    with database.cursor() as cursor:
+        cursor.execute("SHOW server_encoding")
+        encoding = str(cursor.fetchone()[0])
+    return None if encoding == UTF8 else encoding
+
+
+def check_migrations(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
+    """Refuse a deployment whose tables are missing or older than the code."""
+    if not is_asked_for():
+        return []
+    try:
+        names = unapplied()
+    except DatabaseError as error:
+        return [
+            Error(
+                f"The database does not answer: {str(error).splitlines()[0]}.",
+                hint="Check DATABASE_URL and the server.",
+                id="workers.E030",
+            )
+        ]
+    if not names:
+        return []
+    return [
+        Error(
+            f"Migrations are not applied: {len(names)}, from {names[0]} on.",
+            hint="Run `manage.py migrate` before you start the new code.",
+            id="workers.E031",
+        )
+    ]
+
+
+def check_encoding(
+    app_configs: Sequence[Any] | None, databases: Sequence[str] | None = None, **kwargs: Any
+) -> list[CheckMessage]:
+    """Refuse a database that cannot hold every name; answers `check` and `migrate`."""
+    aliases = databases or (["default"] if is_asked_for() else [])
+    try:
+        found = [(alias, foreign_encoding(connections[alias])) for alias in aliases]
+    except DatabaseError:
+        # Whoever needs it says that it is away.
+        return []
+    return [
+        Error(
+            f"The encoding of database {alias} is {encoding}, and must be {UTF8}.",
+            hint=f"Make it anew with `createdb -E {UTF8} -T template0`: the first name that "
+            "it lacks a letter of would be a server error.",
+            id="workers.E032",
+        )
+        for alias, encoding in found
+        if encoding
+    ]
