@@ -8,6 +8,7 @@ from django.conf import settings
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
+from workers import connections
 from workers.conf import sas
 from workers.doctor.finding import Finding, error, info, ok, warning
 from workers.doctor.registry import Need, probe
@@ -22,6 +23,11 @@ SKEW = timedelta(seconds=2)
 CROWDED = 0.8
 #: Connections beside the agents': schedulers, web threads, consumer, Beat, timers, people.
 OTHER_CONNECTIONS = 20
+READ_ONLY = error(
+    "the database is read-only",
+    "Orders can be neither taken nor carried on.",
+    "Point DATABASE_URL to the primary; if it does, reset default_transaction_read_only there.",
+)
 _DURABLE = {
     "fsync": ("on", "what was committed may be gone after a crash of the machine"),
     "full_page_writes": ("on", "a page half written when the power fails is lost"),
@@ -41,7 +47,11 @@ def answers() -> Iterable[Finding]:
             began = time.monotonic()
             cursor.execute("SELECT 1")
             seconds = time.monotonic() - began
+        connections.require_writable()
     except Exception as failure:  # noqa: BLE001 (a driver may raise anything; all mean the same)
+        if connections.is_read_only(failure):
+            yield READ_ONLY
+            return
         yield error(
             f"the database does not answer: {str(failure).splitlines()[0][:200]}",
             "Orders can be neither taken nor carried on.",
@@ -77,12 +87,6 @@ def keeps_what_it_confirms() -> Iterable[Finding]:
     """Look at the settings of PostgreSQL by which a committed order could be lost."""
     if not sql.is_postgres():
         return
-    if sql.fetch("SELECT pg_is_in_recovery()")[0][0]:
-        yield error(
-            "this PostgreSQL is a standby",
-            "Nothing can be written to it.",
-            "Point DATABASE_URL to the primary.",
-        )
     bad = [
         error(f"{name} is {value}", f"Switched off, {why}.", f"Set {name} = {wanted}.")
         for name, (wanted, why) in _DURABLE.items()
