@@ -22,9 +22,7 @@ def checkout(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
         if not lines:
             return redirect("orders:basket")
-        return _render(
-            request, lines, CheckoutForm(total=total(lines), order_key=basket.order_key)
-        )
+        return _render(request, lines, CheckoutForm(total=total(lines), order_key=basket.order_key))
     form = CheckoutForm(request.POST, total=total(lines), order_key=basket.order_key)
     first = _first_order(request, form)
     if first is not None:
