@@ -152,9 +152,11 @@ def test_the_probe_is_answered_whoever_waits_and_whoever_dawdles(web: System, pr
         slow = [Slow(proxied, ends_headers=number % 2 == 0) for number in range(SLOW)]
         for one in slow:
             stack.callback(one.close)
-        waiters = [stack.enter_context(connect(proxied)) for _ in range(WAITERS)]
-        for one in waiters:
-            one.sendall(wait.encode())
+        waiters = []
+        for _ in range(WAITERS):
+            # At once: who says nothing for long is turned away.
+            waiters.append(stack.enter_context(connect(proxied)))
+            waiters[-1].sendall(wait.encode())
         took = []
         for second in range(8):
             took.append(_livez(proxied))

@@ -17,6 +17,7 @@ from tests.services import own_postgres_database
 from workers import connections
 from workers.connections import is_read_only
 from workers.doctor import database as doctor
+from workers.doctor.finding import Level
 
 pytestmark = pytest.mark.fault("F16")
 
@@ -166,8 +167,10 @@ def test_readiness_is_to_be_able_to_write(used: Any, server: Server) -> None:
 
 
 def test_the_doctor_names_it(used: Any, server: Server) -> None:
+    assert [found.level for found in doctor.takes_writes()] == [Level.OK]
+
     turn(used)
-    assert doctor.READ_ONLY in doctor.answers()
+    assert list(doctor.takes_writes()) == [doctor.READ_ONLY]
 
     server.be_read_only()
     used.close()

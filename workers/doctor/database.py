@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
 from django.conf import settings
-from django.db import connection
+from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
 from workers import connections
@@ -47,7 +47,6 @@ def answers() -> Iterable[Finding]:
             began = time.monotonic()
             cursor.execute("SELECT 1")
             seconds = time.monotonic() - began
-        connections.require_writable()
     except Exception as failure:  # noqa: BLE001 (a driver may raise anything; all mean the same)
         if connections.is_read_only(failure):
             yield READ_ONLY
@@ -65,6 +64,19 @@ def answers() -> Iterable[Finding]:
             "Each step costs a few statements, and each of them takes at least that long.",
             "Look at the load of the server and at the network between.",
         )
+
+
+@probe("database")
+def takes_writes() -> Iterable[Finding]:
+    """Say whether the database can be written to; a standby answers, too."""
+    try:
+        connections.require_writable()
+    except DatabaseError as failure:
+        if not connections.is_read_only(failure):
+            raise
+        yield READ_ONLY
+        return
+    yield ok("the database can be written to")
 
 
 def _version() -> Finding:
