@@ -3,6 +3,7 @@
 It promises nothing: stock is taken when the order is processed.
 """
 
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -16,6 +17,7 @@ from orders.models import Product
 MAX_QUANTITY = 99
 MAX_LINES = 50
 SESSION_KEY = "basket"
+ORDER_KEY = "basket_order_key"
 
 
 class BasketFull(Exception):
@@ -58,6 +60,16 @@ class Basket:
         """Count the pieces, not the lines."""
         return sum(self._quantities.values())
 
+    @property
+    def order_key(self) -> str:
+        """The submission key of the order that this basket becomes.
+
+        Every page that orders it carries this one, so that two of them sent at the same moment
+        are one order: the key is unique in the order's own transaction.
+        """
+        key: str = self._session.setdefault(ORDER_KEY, str(uuid.uuid4()))
+        return key
+
     def quantity(self, sku: str) -> int:
         return self._quantities.get(sku, 0)
 
@@ -82,8 +94,15 @@ class Basket:
     def remove(self, sku: str) -> None:
         self._store({key: value for key, value in self._quantities.items() if key != sku})
 
+    def ordered(self, key: str) -> None:
+        """Begin a new basket, where ``key`` made an order of this one."""
+        if key == self._session.get(ORDER_KEY):
+            self.clear()
+
     def clear(self) -> None:
+        """Begin a new basket, whose order is another."""
         self._store({})
+        del self._session[ORDER_KEY]
 
     def lines(self) -> list[BasketLine]:
         """Return the lines whose product still exists."""
@@ -97,6 +116,8 @@ class Basket:
     def _store(self, quantities: dict[str, int]) -> None:
         self._quantities = quantities
         self._session[SESSION_KEY] = quantities
+        # Made with the basket: two pages that are opened at once would make two.
+        _ = self.order_key
 
 
 def total(lines: list[BasketLine]) -> Decimal:

@@ -1,7 +1,6 @@
 """What visitors type, checked: plain text of lengths that the tables can hold."""
 
 import re
-import uuid
 from decimal import Decimal
 from typing import Any
 
@@ -95,7 +94,7 @@ class BasketForm(forms.Form):
 
 
 class CheckoutForm(forms.Form):
-    """Who orders, and the key that makes a repeated submission the same order."""
+    """Who orders, and the basket's key, by which it is ordered once however often it is sent."""
 
     name = LineField(
         label=_("Your name"),
@@ -118,8 +117,9 @@ class CheckoutForm(forms.Form):
     )
     submission_key = forms.UUIDField(widget=forms.HiddenInput)
 
-    def __init__(self, data: QueryDict | None = None, *, total: Decimal) -> None:
-        super().__init__(data, label_suffix="", initial={"submission_key": uuid.uuid4()})
+    def __init__(self, data: QueryDict | None = None, *, total: Decimal, order_key: str) -> None:
+        super().__init__(data, label_suffix="", initial={"submission_key": order_key})
+        self._order_key = order_key
         #: On the page the buyer agrees to it: prices may change before the form comes back.
         self.total = str(total)
 
@@ -135,7 +135,7 @@ class CheckoutForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         if "submission_key" in self.errors:
             sent = {name: self.data[name] for name in self.data}
-            self.data = sent | {"submission_key": str(uuid.uuid4())}
+            self.data = sent | {"submission_key": self._order_key}
             raise ValidationError(
                 _("This form was damaged on its way. Please check it and send it again."),
                 code="no_key",

@@ -1,6 +1,7 @@
 """The database connection's options, by vendor."""
 
 from typing import Any
+from urllib.parse import unquote
 
 import environ
 from django.core.exceptions import ImproperlyConfigured
@@ -10,6 +11,10 @@ from sasproject.variables import refused
 #: Schemes of a URL: what the store's statements are written for.
 SCHEMES = ("postgres", "postgresql", "sqlite")
 SQLITE_INIT = "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON;"
+#: Time limits of a session, in milliseconds.
+LIMITS = (
+    "-c statement_timeout=15000 -c lock_timeout=5000 -c idle_in_transaction_session_timeout=30000"
+)
 
 
 def configure(url: str) -> dict[str, Any]:
@@ -17,7 +22,8 @@ def configure(url: str) -> dict[str, Any]:
 
     SQLite needs WAL *and* IMMEDIATE: with one of them alone, concurrent writers meet
     "database is locked".  PostgreSQL gets limits, so that a frozen process cannot hold
-    row locks for ever and a dead server is noticed within seconds.
+    row locks for ever and a dead server is noticed within seconds.  A server that cannot
+    write is no server: of several hosts in the URL the one that can is taken.
     """
     if url.partition("://")[0] not in SCHEMES:
         raise ImproperlyConfigured(
@@ -32,15 +38,16 @@ def configure(url: str) -> dict[str, Any]:
         options.setdefault("transaction_mode", "IMMEDIATE")
         options.setdefault("init_command", SQLITE_INIT)
     elif "postgresql" in config["ENGINE"]:
+        config["ENGINE"] = "sasproject.postgresql"
+        # A socket's folder can only be written so in a URL.
+        config["HOST"] = unquote(config["HOST"])
         options.setdefault("connect_timeout", 5)
         options.setdefault("keepalives_idle", 30)
         options.setdefault("keepalives_interval", 10)
         options.setdefault("keepalives_count", 3)
-        options.setdefault(
-            "options",
-            "-c statement_timeout=15000 -c lock_timeout=5000"
-            " -c idle_in_transaction_session_timeout=30000",
-        )
+        options.setdefault("target_session_attrs", "read-write")
+        # The last word counts: the URL's own limits win, and the others stay.
+        options["options"] = f"{LIMITS} {options.get('options', '')}".rstrip()
     # Workers keep their connection between tasks (``workers.connections``), web threads
     # between requests; the health check replaces one that died.
     config.setdefault("CONN_MAX_AGE", 600)

@@ -1,12 +1,14 @@
 """Liveness and readiness for load balancers and process managers.
 
 `/livez` depends on nothing: a database outage must not restart the web processes.
-`/readyz` says whether this process can take orders, which needs the database only: a
-broker that is down delays orders and refuses none.
+`/readyz` says whether this process can take orders, which needs a database that it can write
+to, and nothing else: a broker that is down delays orders and refuses none.
 """
 
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, InterfaceError
 from django.http import HttpRequest, JsonResponse
+
+from workers import connections
 
 
 def live(request: HttpRequest) -> JsonResponse:
@@ -15,8 +17,8 @@ def live(request: HttpRequest) -> JsonResponse:
 
 def ready(request: HttpRequest) -> JsonResponse:
     try:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT 1")
-    except DatabaseError:
-        return JsonResponse({"ready": False, "database": "unreachable"}, status=503)
+        connections.require_writable()
+    except (DatabaseError, InterfaceError) as error:
+        said = "read-only" if connections.is_read_only(error) else "unreachable"
+        return JsonResponse({"ready": False, "database": said}, status=503)
     return JsonResponse({"ready": True})

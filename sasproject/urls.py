@@ -6,6 +6,7 @@ from django.urls import include, path
 from orders.api import api, docs
 from sasproject import health
 
+handler500 = "orders.views.pages.broken"
 urlpatterns = [
     path("livez", health.live),
     path("readyz", health.ready),

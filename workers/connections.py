@@ -1,12 +1,16 @@
-"""The database connection that a worker's process keeps between tasks."""
+"""The database connection that a process keeps: whether it lives, and whether it can write."""
 
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from time import monotonic
 
-from django.db import close_old_connections, connection
+from django.db import InterfaceError, OperationalError, close_old_connections, connection
 
+#: What is raised where the database is away or cannot be written to: nobody's fault, so try again.
+AWAY = (OperationalError, InterfaceError)
+#: When somebody who was turned away for that may come again.
+RETRY_SECONDS = 5
 #: Time for which a connection that was looked at counts as alive.
 TRUSTED_SECONDS = 1.0
 
@@ -43,6 +47,29 @@ def kept() -> Iterator[None]:
         if not connection.in_atomic_block:
             connection.close()
         raise
+
+
+def require_writable() -> None:
+    """Raise ``OperationalError`` where the database cannot be written to; nothing is written."""
+    with connection.cursor() as cursor:
+        if connection.vendor != "postgresql":
+            # It begins to write, which is all that SQLite can be asked.
+            cursor.execute("DELETE FROM django_migrations WHERE 1 = 0")
+            return
+        cursor.execute("SHOW transaction_read_only")
+        if cursor.fetchone() != ("off",):
+            raise OperationalError("the session is read-only")
+
+
+def is_read_only(error: BaseException) -> bool:
+    """Say whether a database refused something because it cannot be written to.
+
+    PostgreSQL has a code for a statement of which that is true; libpq, for a connection that must
+    be able to write, and SQLite say it in words.
+    """
+    if getattr(error.__cause__, "sqlstate", None) == "25006":
+        return True
+    return "session is read-only" in str(error) or "readonly database" in str(error)
 
 
 def _is_at_rest() -> bool:

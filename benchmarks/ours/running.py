@@ -73,9 +73,8 @@ def start_web(fleet: Fleet) -> int:
     port = free_port()
     fleet.start(
         "web",
-        *("-m", "gunicorn", "sasproject.wsgi:application", "--no-control-socket"),
-        *("--bind", f"127.0.0.1:{port}", "--workers", "1", "--worker-class", "gthread"),
-        *("--threads", "8", "--log-level", "warning"),
+        *("-m", "gunicorn", "sasproject.wsgi", "--bind", f"127.0.0.1:{port}"),
+        *("--log-level", "warning"),
     )
     wait_until(lambda: probes.answers(port, "/livez", "/readyz"), "the web server answers")
     return port

@@ -10,7 +10,7 @@ from ninja.errors import HttpError
 from pydantic import AfterValidator, Field
 
 from orders import strict_json, tokens
-from orders.api import reading
+from orders.api import reading, waiting
 from orders.api.access import Token, client_of
 from orders.api.body import received
 from orders.consumer.message import TOKEN
@@ -23,7 +23,10 @@ from workers.states import ProcessState
 from workers.store import steering
 
 router = Router(tags=["orders"])
+#: Less than the `timeout` of `gunicorn.conf.py`, and than proxies commonly have.
 LONGEST_WAIT_SECONDS = 30
+#: When to ask again where there was no place to wait.
+FULL_SECONDS = 5
 PROBLEMS: dict[int, Any] = dict.fromkeys((400, 401, 403, 422, 429, 503), Problem)
 BODY_PROBLEMS: dict[int, Any] = {411: Problem, 413: Problem, 415: Problem}
 
@@ -118,11 +121,25 @@ def list_orders(
 )
 def show(
     request: HttpRequest,
+    response: HttpResponse,
     public_id: UUID,
     wait: float = Query(0, ge=0, le=LONGEST_WAIT_SECONDS),
 ) -> Any:
-    """Return where an order stands; with `wait`, once it has changed or the time is up."""
-    return reading.when_changed(reading.own(client_of(request), public_id), wait)
+    """Return where an order stands; with `wait`, once it has changed or the time is up.
+
+    Where too many requests wait already it answers at once, with `Preference-Applied: wait=0`
+    and, in `Retry-After`, when to ask again.
+    """
+    client = client_of(request)
+    order = reading.own(client, public_id)
+    if not wait:
+        return reading.shown(order)
+    with waiting.places.taken(client) as is_free:
+        if is_free:
+            return reading.when_changed(order, wait)
+    response["Preference-Applied"] = "wait=0"
+    response["Retry-After"] = str(FULL_SECONDS)
+    return reading.shown(order)
 
 
 @router.get(

@@ -6,7 +6,6 @@ from functools import wraps
 from typing import Any
 
 from django.core.exceptions import RequestDataTooBig, SuspiciousOperation
-from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.views.decorators.csrf import csrf_exempt
 from ninja import NinjaAPI
@@ -17,6 +16,7 @@ from orders.api import body
 from orders.api.throttling import TooMany
 from orders.schemas import FieldProblem, Problem
 from orders.submission import KeyReused, SubmissionRefused
+from workers.connections import AWAY, RETRY_SECONDS
 
 log = logging.getLogger(__name__)
 
@@ -63,8 +63,7 @@ def install(api: NinjaAPI) -> None:
         (KeyReused, _reused),
         (TooMany, _too_many),
         (SuspiciousOperation, _suspicious),
-        (OperationalError, _away),
-        (InterfaceError, _away),
+        *((error, _away) for error in AWAY),
     ):
         api.add_exception_handler(error, answer)
 
@@ -134,7 +133,9 @@ def _away(request: HttpRequest, error: Any) -> HttpResponse:
     # Whether it was committed is not known: the same key finds out.
     log.warning("database_away", extra={"reason": str(error)[:200]})
     return problem(
-        503, "The database is away. Send it again later, with the same key.", Retry_After="5"
+        503,
+        "The database is away. Send it again later, with the same key.",
+        Retry_After=str(RETRY_SECONDS),
     )
 
 

@@ -1,4 +1,4 @@
-"""The checkout: a basket becomes an order, once per form however often it is sent."""
+"""The checkout: a basket becomes one order, from however many pages it is sent."""
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -22,11 +22,11 @@ def checkout(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
         if not lines:
             return redirect("orders:basket")
-        return _render(request, lines, CheckoutForm(total=total(lines)))
-    form = CheckoutForm(request.POST, total=total(lines))
+        return _render(request, lines, CheckoutForm(total=total(lines), order_key=basket.order_key))
+    form = CheckoutForm(request.POST, total=total(lines), order_key=basket.order_key)
     first = _first_order(request, form)
     if first is not None:
-        return _already_placed(request, first)
+        return _already_placed(request, basket, first)
     if not lines:
         messages.error(request, _("Your basket is empty: nothing was ordered."))
         return redirect("orders:basket")
@@ -57,13 +57,13 @@ def _place(
             submitter=submitter(request.session),
         )
     except KeyReused as reused:
-        return _already_placed(request, reused.order)
+        return _already_placed(request, basket, reused.order)
     except SubmissionRefused as refused:
         problems = _place_errors(form, refused.errors)
         return _render(request, lines, form, problems, status=422)
-    # A repeated submission leaves the session alone: it might put the basket back.
-    if is_new:
-        basket.clear()
+    if not is_new:
+        return _already_placed(request, basket, order)
+    basket.clear()
     return redirect(order)
 
 
@@ -81,7 +81,9 @@ def _place_errors(form: CheckoutForm, errors: dict[str, str]) -> dict[int, str]:
     return lines
 
 
-def _already_placed(request: HttpRequest, order: Order) -> HttpResponse:
+def _already_placed(request: HttpRequest, basket: Basket, order: Order) -> HttpResponse:
+    # What another page put into the session at that moment may have brought the basket back.
+    basket.ordered(order.submission_key)
     messages.info(request, _("You had sent this order already. Nothing was ordered twice."))
     return redirect(order)
 

@@ -1,16 +1,19 @@
 """What every page of the shop needs: its basket's count, and the visitor it belongs to."""
 
 import secrets
+import sys
 from typing import Any
 
 from django.contrib.sessions.backends.base import SessionBase
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.template.loader import render_to_string
 from django.templatetags.static import static
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
 
 from orders.basket import Basket
+from workers.connections import AWAY, RETRY_SECONDS
 
 VISITOR_KEY = "visitor"
 
@@ -28,6 +31,18 @@ def render_page(
 def icon(request: HttpRequest) -> HttpResponse:
     """Lead browsers to the icon that look for it by themselves, where no page named it."""
     return redirect(static("orders/lantern.svg"))
+
+
+def broken(request: HttpRequest) -> HttpResponse:
+    """Answer for a page that raised, of the shop or of the admin: 503 where the database is away.
+
+    Django calls this while it handles the error, wherever in the request it came from.
+    """
+    if not isinstance(sys.exception(), AWAY):
+        return HttpResponse(render_to_string("500.html"), status=500)
+    response = HttpResponse(render_to_string("503.html"), status=503)
+    response["Retry-After"] = str(RETRY_SECONDS)
+    return response
 
 
 def submitter(session: SessionBase) -> str:

@@ -62,11 +62,9 @@ class Roles:
         )
 
     def web(self, port: int) -> Role:
+        # The rest is in gunicorn.conf.py, as in production.
         options = {
             "--bind": f"{HOST}:{port}",
-            "--workers": "1",
-            "--worker-class": "gthread",
-            "--threads": "8",
             "--graceful-timeout": "5",
             "--log-level": "warning",
         }
@@ -76,8 +74,6 @@ class Roles:
                 "-m",
                 "gunicorn",
                 "sasproject.wsgi:application",
-                # Its default place is shared by everything of this user.
-                "--no-control-socket",
                 *(part for option in options.items() for part in option),
             ),
             self._env,

@@ -62,7 +62,7 @@ def test_no_secret_is_in_the_logs_of_a_whole_run(system: System) -> None:
     system.start("worker", "-m", "celery", "-A", "sasproject", "worker", "-c", "2")
     system.start("beat", "-m", "celery", "-A", "sasproject", "beat")
     system.start("consumer", "manage.py", "consume_submissions")
-    system.start("web", "-m", "gunicorn", "sasproject.wsgi:application", "--bind", "127.0.0.1:0")
+    system.start("web", "-m", "gunicorn", "sasproject.wsgi", "--bind", "127.0.0.1:0")
     web = system.folder / "web.log"
     until(lambda: "Listening at: " in web.read_text() and "consuming" in system.log("consumer"), 40)
     url = web.read_text().split("Listening at: ")[1].split(" ")[0]

@@ -109,9 +109,8 @@ class System:
         """Start everybody and wait until orders can be placed and carried out."""
         self.add("sandbox", "manage.py", "sandbox", "--port", str(self.sandbox_port))
         self.add(
-            *("web", "-m", "gunicorn", "sasproject.wsgi:application", "--no-control-socket"),
-            *("--bind", f"{HOST}:{self.web_port}", "--worker-class", "gthread"),
-            *("--threads", "8", "--graceful-timeout", "3", "--log-level", "warning"),
+            *("web", "-m", "gunicorn", "sasproject.wsgi", "--bind", f"{HOST}:{self.web_port}"),
+            *("--graceful-timeout", "3", "--log-level", "warning"),
         )
         self.add("consumer", "manage.py", "consume_submissions")
         self.add("beat", *celery("beat", "--pidfile="))

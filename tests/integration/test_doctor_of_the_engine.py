@@ -286,7 +286,6 @@ GOOD = {
     "superuser_reserved_connections": "3",
     "server_version_num": "150018",
     "server_version": "15.18",
-    "recovery": False,
     "used": 40,
 }
 
@@ -301,7 +300,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
         def fetch(statement: str, params: Any = ()) -> list[tuple[Any, ...]]:
             if statement.startswith("SHOW "):
                 return [(facts[statement.removeprefix("SHOW ")],)]
-            return [(facts["recovery" if "recovery" in statement else "used"],)]
+            return [(facts["used"],)]
 
         monkeypatch.setattr(sql, "is_postgres", lambda: True)
         monkeypatch.setattr(sql, "fetch", fetch)
@@ -329,7 +328,6 @@ class TestPostgres:
             ({"full_page_writes": "off"}, [("error", "full_page_writes is off")]),
             ({"synchronous_commit": "off"}, [("error", "synchronous_commit is off")]),
             ({"synchronous_commit": "remote_apply"}, []),
-            ({"recovery": True}, [("error", "this PostgreSQL is a standby")]),
             (
                 {"transaction_isolation": "serializable"},
                 [("error", "transactions are serializable")],

@@ -24,8 +24,7 @@ sqlite_is_enough = pytest.mark.parametrize("door", ["sqlite+rabbitmq"], indirect
 def test_fifty_twins_at_both_doors_are_one_order(door: Door) -> None:
     door.start()
     system = door.system
-    words = ["-m", "gunicorn", "sasproject.wsgi:application", "--bind", "127.0.0.1:0"]
-    system.start("web", *words, "--worker-class", "gthread", "--threads", "8")
+    system.start("web", "-m", "gunicorn", "sasproject.wsgi", "--bind", "127.0.0.1:0")
     web = system.folder / "web.log"
     until(lambda: "Listening at: " in web.read_text(), 20)
     url = web.read_text().split("Listening at: ")[1].split(" ")[0]

@@ -1,4 +1,4 @@
-"""The checkout: one form is one order, and only for the session it was made for."""
+"""The checkout: one basket is one order, and only for the session it was made for."""
 
 import re
 from decimal import Decimal
@@ -29,13 +29,40 @@ def test_checkout_places_an_order_and_empties_the_basket(buyer: Client) -> None:
     assert buyer.session["basket"] == {}
 
 
-def test_each_form_carries_a_key_of_its_own(buyer: Client) -> None:
-    keys = [
-        re.search(r'name="submission_key" value="([0-9a-f-]{36})"', page.content.decode())
-        for page in (buyer.get("/checkout/"), buyer.get("/checkout/"))
-    ]
+def form_of(buyer: Client, **changes: str) -> dict[str, str]:
+    """Open the checkout and return its form, filled in."""
+    page = buyer.get("/checkout/").content.decode()
+    key = re.search(r'name="submission_key" value="([0-9a-f-]{36})"', page)
+    assert key is not None
+    return address(submission_key=key.group(1), **changes)
 
-    assert len({key.group(1) for key in keys if key}) == 2
+
+def test_every_form_of_a_basket_carries_its_key(buyer: Client) -> None:
+    first, second = form_of(buyer), form_of(buyer)
+    assert first == second
+
+    buyer.post("/checkout/", first)
+    buyer.post("/basket/add/", {"sku": "MUG"})
+
+    assert form_of(buyer) != first
+
+
+def test_two_pages_of_one_basket_are_one_order(buyer: Client) -> None:
+    """The second is sent before the session says that the basket was ordered."""
+    first, second = form_of(buyer), form_of(buyer, address="Elsewhere")
+    before = dict(buyer.session.items())
+
+    led_to = buyer.post("/checkout/", first).headers["Location"]
+    session = buyer.session
+    session.update(before)
+    session.save()
+    answer = buyer.post("/checkout/", second)
+
+    assert answer.headers["Location"] == led_to
+    assert count_rows() == (1, 1)
+    # Nobody is left with a basket that cannot be ordered.
+    assert buyer.session["basket"] == {}
+    assert "Nothing was ordered twice." in buyer.get(led_to).content.decode()
 
 
 def test_the_same_form_sent_twice_is_one_order(buyer: Client) -> None:

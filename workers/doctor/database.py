@@ -5,9 +5,10 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
 from django.conf import settings
-from django.db import connection
+from django.db import DatabaseError, connection
 from django.db.migrations.loader import MigrationLoader
 
+from workers import connections
 from workers.checks.tables import UTF8, foreign_encoding, unapplied
 from workers.conf import sas
 from workers.doctor.finding import Finding, error, info, ok, warning
@@ -23,6 +24,11 @@ SKEW = timedelta(seconds=2)
 CROWDED = 0.8
 #: Connections beside the agents': schedulers, web threads, consumer, Beat, timers, people.
 OTHER_CONNECTIONS = 20
+READ_ONLY = error(
+    "the database is read-only",
+    "Orders can be neither taken nor carried on.",
+    "Point DATABASE_URL to the primary; if it does, reset default_transaction_read_only there.",
+)
 _DURABLE = {
     "fsync": ("on", "what was committed may be gone after a crash of the machine"),
     "full_page_writes": ("on", "a page half written when the power fails is lost"),
@@ -43,6 +49,9 @@ def answers() -> Iterable[Finding]:
             cursor.execute("SELECT 1")
             seconds = time.monotonic() - began
     except Exception as failure:  # noqa: BLE001 (a driver may raise anything; all mean the same)
+        if connections.is_read_only(failure):
+            yield READ_ONLY
+            return
         yield error(
             f"the database does not answer: {str(failure).splitlines()[0][:200]}",
             "Orders can be neither taken nor carried on.",
@@ -56,6 +65,19 @@ def answers() -> Iterable[Finding]:
             "Each step costs a few statements, and each of them takes at least that long.",
             "Look at the load of the server and at the network between.",
         )
+
+
+@probe("database")
+def takes_writes() -> Iterable[Finding]:
+    """Say whether the database can be written to; a standby answers, too."""
+    try:
+        connections.require_writable()
+    except DatabaseError as failure:
+        if not connections.is_read_only(failure):
+            raise
+        yield READ_ONLY
+        return
+    yield ok("the database can be written to")
 
 
 def _version() -> Finding:
@@ -89,12 +111,6 @@ def keeps_what_it_confirms() -> Iterable[Finding]:
     """Look at the settings of PostgreSQL by which a committed order could be lost."""
     if not sql.is_postgres():
         return
-    if sql.fetch("SELECT pg_is_in_recovery()")[0][0]:
-        yield error(
-            "this PostgreSQL is a standby",
-            "Nothing can be written to it.",
-            "Point DATABASE_URL to the primary.",
-        )
     bad = [
         error(f"{name} is {value}", f"Switched off, {why}.", f"Set {name} = {wanted}.")
         for name, (wanted, why) in _DURABLE.items()

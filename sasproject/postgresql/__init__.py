@@ -1,0 +1,1 @@
+"""Django's PostgreSQL backend, for servers that fail over."""

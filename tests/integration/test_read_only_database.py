@@ -1,0 +1,216 @@
+"""A database that cannot be written to is away, and no connection to it is kept."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from django.db import OperationalError
+from django.db.utils import ConnectionHandler
+from django.test import Client
+from django.utils.connection import ConnectionProxy
+
+from orders.views import catalogue
+from sasproject import databases
+from tests.services import own_postgres_database
+from workers import connections
+from workers.connections import is_read_only
+from workers.doctor import database as doctor
+from workers.doctor.finding import Level
+
+pytestmark = pytest.mark.fault("F16")
+
+
+class Server:
+    """A database of PostgreSQL of its own."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+    def execute(self, statement: str) -> None:
+        # What the database has for everybody does not hold for this session.
+        own = "-c default_transaction_read_only=off"
+        with psycopg.connect(self.url, autocommit=True, options=own) as session:
+            session.execute(statement)
+
+    def be_read_only(self) -> None:
+        name = self.url.rsplit("/", 1)[1]
+        self.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
+
+    def be_writable(self) -> None:
+        name = self.url.rsplit("/", 1)[1]
+        self.execute(f"ALTER DATABASE {name} RESET default_transaction_read_only")
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with own_postgres_database() as url:
+        yield url
+
+
+@pytest.fixture
+def server(url: str) -> Iterator[Server]:
+    server = Server(url)
+    yield server
+    server.be_writable()
+
+
+def connected(url: str) -> Any:
+    return ConnectionHandler({"default": databases.configure(url)})["default"]
+
+
+@pytest.fixture
+def own(server: Server) -> Iterator[Any]:
+    """Django's connection to it."""
+    connection = connected(server.url)
+    connection.ensure_connection()
+    yield connection
+    connection.close()
+
+
+def turn(connection: Any) -> None:
+    """Have a connection that lives be one that cannot write, as behind a pooler's back."""
+    connection.connection.execute("SET default_transaction_read_only = on")
+
+
+def at_rest(connection: Any) -> Any:
+    """Return the session that is used after a request or task has ended."""
+    connection.close_if_unusable_or_obsolete()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        return cursor.fetchone()[0]
+
+
+def test_a_server_that_is_read_only_is_not_connected_to(server: Server) -> None:
+    server.be_read_only()
+
+    with pytest.raises(OperationalError) as refused:
+        connected(server.url).ensure_connection()
+
+    assert is_read_only(refused.value)
+    server.be_writable()
+    connected(server.url).ensure_connection()
+
+
+def test_a_kept_connection_that_cannot_write_is_replaced(own: Any) -> None:
+    before = at_rest(own)
+    assert at_rest(own) == before
+
+    turn(own)
+
+    assert at_rest(own) != before
+
+
+def test_a_connection_that_died_is_replaced(own: Any, server: Server) -> None:
+    before = at_rest(own)
+
+    server.execute(f"SELECT pg_terminate_backend({before})")
+
+    assert at_rest(own) != before
+
+
+def test_a_write_it_refuses_is_an_outage(own: Any) -> None:
+    """Whoever waits for a database that is away waits for this one, too."""
+    turn(own)
+
+    with pytest.raises(OperationalError) as refused, own.cursor() as cursor:
+        cursor.execute("CREATE TABLE anything ()")
+
+    assert is_read_only(refused.value)
+    own.close_if_unusable_or_obsolete()
+    assert own.connection is None
+
+
+def test_whoever_means_to_read_from_a_standby_may(server: Server) -> None:
+    server.be_read_only()
+    reader = connected(f"{server.url}?target_session_attrs=any")
+
+    assert at_rest(reader) == at_rest(reader)
+    reader.close()
+
+
+@pytest.fixture
+def used(own: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Have the product use that connection."""
+    _use(own, monkeypatch)
+    return own
+
+
+def _use(connection: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    handler = {"default": connection}
+    monkeypatch.setattr(connections, "connection", ConnectionProxy(handler, "default"))
+    monkeypatch.setattr(doctor, "connection", ConnectionProxy(handler, "default"))
+
+
+def readiness() -> tuple[int, Any]:
+    answer = Client().get("/readyz")
+    return answer.status_code, answer.json()
+
+
+READ_ONLY = (503, {"ready": False, "database": "read-only"})
+
+
+def test_readiness_is_to_be_able_to_write(used: Any, server: Server) -> None:
+    assert readiness() == (200, {"ready": True})
+
+    turn(used)
+    assert readiness() == READ_ONLY
+
+    server.be_read_only()
+    used.close()
+    assert readiness() == READ_ONLY
+    assert Client().get("/livez").status_code == 200
+
+    server.be_writable()
+    assert readiness() == (200, {"ready": True})
+
+
+def test_the_doctor_names_it(used: Any, server: Server) -> None:
+    assert [found.level for found in doctor.takes_writes()] == [Level.OK]
+
+    turn(used)
+    assert list(doctor.takes_writes()) == [doctor.READ_ONLY]
+
+    server.be_read_only()
+    used.close()
+    assert list(doctor.answers()) == [doctor.READ_ONLY]
+
+
+def test_readiness_on_sqlite_is_to_be_able_to_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "db.sqlite3"
+    writer = connected(f"sqlite:///{path}")
+    with writer.cursor() as cursor:
+        cursor.execute("CREATE TABLE django_migrations (id integer)")
+    _use(writer, monkeypatch)
+    assert readiness() == (200, {"ready": True})
+    writer.close()
+
+    config = databases.configure(f"sqlite:///{path}")
+    config["NAME"] = f"file:{path}?mode=ro"
+    config["OPTIONS"] = {"uri": True, "transaction_mode": "IMMEDIATE"}
+    reader = ConnectionHandler({"default": config})["default"]
+    _use(reader, monkeypatch)
+
+    assert readiness() == READ_ONLY
+    reader.close()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("error", connections.AWAY)
+def test_a_page_says_when_to_come_back(
+    error: type[Exception], client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*args: object, **kwargs: object) -> None:
+        raise error("server closed the connection at 10.0.0.7")
+
+    monkeypatch.setattr(catalogue, "Basket", fail)
+    client.raise_request_exception = False
+
+    answer = client.get("/")
+
+    assert (answer.status_code, answer["Retry-After"]) == (503, "5")
+    assert "An order is never placed twice." in answer.content.decode()
+    assert "10.0.0.7" not in answer.content.decode()
