@@ -59,7 +59,7 @@ def _take_siblings(wire: Wire, clock: Clock) -> None:
                 queue.put([message.body, {}, {}], serializer="json")
             with (
                 patch.object(siblings._channel, "get", return_value=channel),
-                siblings.waiting(dispatch.REPLY_QUEUE, 200) as take,
+                siblings.waiting(dispatch.REPLY_QUEUE, dispatch.SETTLE, 200) as take,
             ):
                 tasks.settle_now(*(body for (body,) in take()))
             wire.unacknowledged.clear()
