@@ -5,6 +5,7 @@ from typing import Any
 
 from celery import Celery
 from celery.signals import beat_init, celeryd_after_setup, celeryd_init
+from celery.utils.nodenames import default_nodename, nodesplit
 
 from sasproject import filesystem_transport, redis_transport
 
@@ -39,6 +40,17 @@ def _refuse_wrong_settings(**kwargs: object) -> None:
 
 
 @celeryd_init.connect
+def _name_run(instance: Any, **kwargs: object) -> None:
+    """Give this run of a worker a name, and with it the worker, unless ``-n`` has."""
+    from workers.identity import begin_run, node_name
+
+    # Before its pool starts: the children inherit it.
+    begin_run()
+    if instance.hostname == default_nodename(None):
+        instance.hostname = node_name(nodesplit(instance.hostname)[1])
+
+
+@celeryd_init.connect
 def _add_steps(**kwargs: object) -> None:
     """Have every worker notice a dead Beat, and end without using up attempts.
 
@@ -56,3 +68,11 @@ def _look_at_pool(instance: Any, **kwargs: object) -> None:
     from sasproject.pools import warn_of_pool
 
     warn_of_pool(instance.pool_cls)
+
+
+@celeryd_after_setup.connect
+def _look_at_queues(instance: Any, **kwargs: object) -> None:
+    """End a worker whose queues at the broker are of another kind, with the reason."""
+    from sasproject.queues import refuse_differing_queues
+
+    refuse_differing_queues(instance.app, list(instance.app.amqp.queues.consume_from))
