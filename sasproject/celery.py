@@ -39,6 +39,17 @@ def _refuse_wrong_settings(**kwargs: object) -> None:
         raise SystemExit("\n".join(found))
 
 
+@beat_init.connect
+def _drop_future_runs(sender: Any, **kwargs: object) -> None:
+    """Have Beat not wait for a date that a clock which was set back since has given it."""
+    from django_celery_beat.schedulers import DatabaseScheduler
+
+    from workers.schedule import drop_future_runs
+
+    if isinstance(sender.scheduler, DatabaseScheduler):
+        drop_future_runs(sender.scheduler.schedule.values())
+
+
 @celeryd_init.connect
 def _name_run(instance: Any, **kwargs: object) -> None:
     """Give this run of a worker a name, and with it the worker, unless ``-n`` has."""

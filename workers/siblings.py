@@ -109,6 +109,24 @@ def waiting(queue: str, task: str, limit: int) -> Iterator[Callable[..., list[li
         _channel.drop()
 
 
+def count(queue: str) -> int | None:
+    """Return how many messages wait in a queue, taken by nobody yet; None: nobody can say.
+
+    Over a connection of its own, which is closed again: a parent process may fork at any time.
+    """
+    try:
+        with current_app.connection_for_read() as connection:
+            channel = connection.channel()
+            try:
+                return int(channel.queue_declare(queue, passive=True).message_count)
+            except connection.channel_errors:
+                # There is none; elsewhere than in AMQP an empty one is none.
+                return 0
+    except Exception:
+        log.debug("queue_not_counted", extra={"queue": queue}, exc_info=True)
+        return None
+
+
 def _is_of(message: Message, task: str) -> bool:
     """Say whether a message asks for this task, and now."""
     headers = message.headers or {}

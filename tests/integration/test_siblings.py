@@ -355,3 +355,20 @@ def test_a_wake_up_of_the_relay_leaves_a_waiting_prune_where_it_is(
     assert wanted.call_count == 1
     siblings._channel.drop()
     assert 3 in left(broker)
+
+
+@pytest.mark.parametrize("url", EVERY, indirect=True)
+def test_what_waits_in_a_queue_is_counted_and_left_there(broker: Connection) -> None:
+    assert siblings.count(QUEUE) == 0
+    publish(broker, 1, 2, 3)
+
+    assert siblings.count(QUEUE) == 3
+
+    assert sorted(left(broker)) == [1, 2, 3]
+    assert siblings.count("sas.nobody-s") == 0
+
+
+def test_where_no_broker_answers_nothing_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app, "connection_for_read", lambda: Connection("amqp://127.0.0.1:1//"))
+
+    assert siblings.count(QUEUE) is None
