@@ -4,7 +4,7 @@ import os
 from typing import Any
 
 from celery import Celery
-from celery.signals import beat_init, celeryd_after_setup, celeryd_init
+from celery.signals import beat_init, celeryd_after_setup, celeryd_init, task_failure
 from celery.utils.nodenames import default_nodename, nodesplit
 
 from sasproject import filesystem_transport, redis_transport
@@ -63,14 +63,16 @@ def _name_run(instance: Any, **kwargs: object) -> None:
 
 @celeryd_init.connect
 def _add_steps(**kwargs: object) -> None:
-    """Have every worker notice a dead Beat, and end without using up attempts.
+    """Have every worker notice a dead Beat and dead children, and end without using up attempts.
 
     Imported here: Django is set up by now.
     """
+    from workers.dead_children import on_failure
     from workers.overdue import OverdueTimer
     from workers.shutdown import OrderlyEnd
 
     app.steps["worker"].update({OverdueTimer, OrderlyEnd})
+    task_failure.connect(on_failure, weak=False)
 
 
 @celeryd_after_setup.connect

@@ -133,6 +133,7 @@ def _is_of(message: Message, task: str) -> bool:
     return headers.get("task") == task and headers.get("eta") is None
 
 
+@around("siblings.return")
 def _return_others(messages: list[Message], task: str) -> bool:
     """Return to the broker what is not this task's to take; say whether there was any."""
     others = [message for message in messages if not _is_of(message, task)]
