@@ -1,10 +1,14 @@
-"""The queues of agents, derived from the agents that the code has.
+"""The queues: those of the settings, and those of the agents that the code has.
 
-They are known only when Django is set up, which is after the settings: Celery asks for its
+Agents are known only when Django is set up, which is after the settings: Celery asks for its
 queues when a worker starts or a first message leaves, and gets them then.
+
+Each is declared as a classic queue: Celery's prefetch is for all queues of a worker together,
+which a quorum queue refuses, and a RabbitMQ virtual host may make quorum queues by default.
 """
 
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 import django
@@ -14,6 +18,9 @@ from kombu import Exchange, Queue
 
 from workers import registry
 from workers.agent import DEFAULT_QUEUE
+
+PRECONDITION_FAILED = 406
+CONNECT_SECONDS = 3.0
 
 
 def agent_queues() -> list[str]:
@@ -25,8 +32,23 @@ def agent_queues() -> list[str]:
     return [DEFAULT_QUEUE, *sorted(others)]
 
 
+def _as_classic(queue: Queue) -> Queue:
+    """Return a queue declared as a classic one, unless its declaration names a type itself."""
+    queue.queue_arguments = {"x-queue-type": "classic", **(queue.queue_arguments or {})}
+    return queue
+
+
+class Queues(amqp.Queues):
+    """Celery's own, which makes classic queues of the names it meets first with ``-Q``."""
+
+    def new_missing(self, name: str) -> Queue:
+        return _as_classic(super().new_missing(name))
+
+
 class AMQP(amqp.AMQP):
     """Celery's own, with the agents' queues added to those of the settings."""
+
+    queues_cls = Queues
 
     def Queues(  # type: ignore[override]  # noqa: N802 (Celery's name; it passes None, too)
         self, queues: Iterable[Queue] | None, *args: Any, **kwargs: Any
@@ -38,4 +60,45 @@ class AMQP(amqp.AMQP):
             for name in agent_queues()
             if name not in known
         ]
-        return super().Queues(declared, *args, **kwargs)
+        return super().Queues([_as_classic(queue) for queue in declared], *args, **kwargs)
+
+
+def declared_otherwise(connection: Any, queue: Queue) -> str | None:
+    """Declare a queue; return what the broker says where one exists that differs, else None."""
+    channel = connection.channel()
+    try:
+        queue(channel).queue_declare()
+    except connection.channel_errors as refusal:
+        if getattr(refusal, "reply_code", None) == PRECONDITION_FAILED:
+            return str(getattr(refusal, "reply_text", refusal))
+    finally:
+        # A refusal has closed it.
+        with suppress(Exception):
+            channel.close()
+    return None
+
+
+def remedy_of(name: str) -> str:
+    """Say what to do about a queue that exists and differs."""
+    return (
+        f"Stop the workers, delete the queue (`rabbitmqctl delete_queue {name} -p VHOST`) and "
+        "start them again: it is made anew, and what its messages asked for is found in the rows. "
+        "docs/reference/operating-limits.md has more."
+    )
+
+
+def refuse_differing_queues(app: Any, names: Iterable[str]) -> None:
+    """End a worker one of whose queues exists and differs, with the queue and the remedy.
+
+    Celery would end, too, or begin again and again.  A broker that is away is waited for as ever.
+    """
+    connection = app.connection_for_read(connect_timeout=CONNECT_SECONDS)
+    with connection, suppress(OSError, *connection.connection_errors):
+        if connection.transport.driver_type != "amqp":
+            return
+        for name in names:
+            if said := declared_otherwise(connection, app.amqp.queues[name]):
+                raise SystemExit(
+                    f"The queue {name} exists and is not as this code declares it: {said}. "
+                    + remedy_of(name)
+                )

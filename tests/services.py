@@ -55,7 +55,7 @@ def own_postgres_database() -> Iterator[str]:
 
 
 @contextmanager
-def own_rabbitmq_vhost() -> Iterator[str]:
+def own_rabbitmq_vhost(*options: str) -> Iterator[str]:
     """Yield the URL of a RabbitMQ vhost of its own, deleted afterwards with its queues."""
     if not answers(RABBITMQ):
         missing(f"no RabbitMQ at {urlsplit(RABBITMQ).hostname}")
@@ -63,7 +63,10 @@ def own_rabbitmq_vhost() -> Iterator[str]:
         missing("no rabbitmqctl to make a vhost with")
     name = f"sas-test-{uuid.uuid4().hex[:12]}"
     user = urlsplit(RABBITMQ).username or "guest"
-    for command in (["add_vhost", name], ["set_permissions", "-p", name, user, ".*", ".*", ".*"]):
+    for command in (
+        ["add_vhost", name, *options],
+        ["set_permissions", "-p", name, user, ".*", ".*", ".*"],
+    ):
         subprocess.run(["rabbitmqctl", "-q", *command], check=True, capture_output=True)
     try:
         yield f"{RABBITMQ.rstrip('/')}/{name}"

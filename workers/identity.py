@@ -18,14 +18,29 @@ def begin_run() -> str:
     return os.environ[_VARIABLE]
 
 
-def mark_of(run: str) -> str:
+def run() -> str:
+    """Return the name of this worker's run; outside a worker, of a run that begins now."""
+    return os.environ.get(_VARIABLE) or begin_run()
+
+
+def node_name(host: str) -> str:
+    """Return what a worker is called among Celery's that was given no name.
+
+    Celery's own default is the same for every worker of a host, and RabbitMQ then refuses the
+    second one its control queue.  The end is that of ``locked_by``, so that people find one by
+    the other.
+    """
+    return f"celery-{run()}@{host}"
+
+
+def mark_of(run_name: str) -> str:
     """Return how the names of all processes of a run end, and of no other."""
-    return f"/{run}"
+    return f"/{run_name}"
 
 
 def me(role: str) -> str:
     """Return ``role@host:pid`` of this process; in a worker ``role@host:pid/run``."""
-    run = os.environ.get(_VARIABLE, "")
+    inherited = os.environ.get(_VARIABLE, "")
     name = f"{role}@{socket.gethostname()}:{os.getpid()}"
     # The end is what tells runs apart, so it is never what is cut off.
-    return f"{name[:180]}{mark_of(run)}" if run else name[:200]
+    return f"{name[:180]}{mark_of(inherited)}" if inherited else name[:200]

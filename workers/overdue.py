@@ -1,7 +1,8 @@
 """The timer beside Beat: every worker's parent process watches the periodic duties.
 
-When the sweep or the poll is overdue, because Beat is dead, cut off or switched off, the
-worker asks for it itself and an operator is told.  A dead Beat costs an alert, not an order.
+When the sweep or the poll is overdue, because Beat is dead, cut off or switched off, or waits
+for a clock that was set back, the worker asks for it itself and an operator is told.  A dead Beat
+costs an alert, not an order.
 """
 
 import logging
@@ -11,7 +12,7 @@ from typing import Any
 from celery import bootsteps
 from django.db import InterfaceError, OperationalError, connections
 
-from workers import alerts, dispatch
+from workers import alerts, dispatch, siblings
 from workers.conf import sas
 from workers.store import leases
 
@@ -25,23 +26,44 @@ LATE_INTERVALS = 3
 def look() -> list[str]:
     """Trigger the duties that are overdue; return their names."""
     triggered = []
-    for name, interval, trigger in (
-        (leases.SWEEP, sas.sweep_seconds, dispatch.trigger_sweep),
-        (leases.POLL, sas.poll_seconds, dispatch.nudge),
+    for name, interval, queue, trigger in (
+        (leases.SWEEP, sas.sweep_seconds, dispatch.SUPERVISOR_QUEUE, dispatch.trigger_sweep),
+        (leases.POLL, sas.poll_seconds, dispatch.SCHEDULER_QUEUE, dispatch.nudge),
     ):
         seconds = leases.seconds_since(name)
-        if seconds is not None and seconds <= LATE_INTERVALS * interval + LOOK_SECONDS:
+        if not leases.is_overdue(seconds, LATE_INTERVALS * interval + LOOK_SECONDS):
             continue
+        # Before this worker asks for it, too.
+        reason = None if seconds is None else _reason(name, seconds, queue)
         trigger()
         triggered.append(name)
-        if seconds is not None:
-            alerts.raise_alert(
-                "duty_overdue",
-                f"The {name} is overdue: last done {seconds:.0f} s ago. Is Celery Beat running?"
-                " A worker has triggered it.",
-                subject=name,
-            )
+        if reason:
+            alerts.raise_alert("duty_overdue", f"{reason} A worker has triggered it.", subject=name)
     return triggered
+
+
+def _reason(name: str, seconds: float, queue: str) -> str:
+    """Say how late a duty is, and what of: only what is known, so that the right thing is mended.
+
+    Who asks for it and nobody listens is not to blame, and neither is Beat then.
+    """
+    if leases.is_ahead(seconds):
+        return (
+            f"The {name} is dated {-seconds:.0f} s in the future: the database's clock was set"
+            " back. Look at its time service."
+        )
+    late = f"The {name} is overdue: last done {seconds:.0f} s ago."
+    if leases.is_held(name):
+        return f"{late} A worker is at it and has not done: is the database slow?"
+    waiting = siblings.count(queue)
+    if waiting is None:
+        return f"{late} The broker does not answer."
+    if waiting:
+        return (
+            f"{late} It was asked for, and no worker takes the {waiting} messages in {queue}:"
+            " are the workers that read it busy, or is there none?"
+        )
+    return f"{late} Nobody has asked for it: is Celery Beat running, and its periodic task enabled?"
 
 
 class OverdueTimer(bootsteps.StartStopStep):

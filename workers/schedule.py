@@ -1,6 +1,10 @@
 """The periodic duties as django-celery-beat rows, there without anyone clicking."""
 
+from collections.abc import Iterable
+from datetime import timedelta
 from typing import Any
+
+from django.utils import timezone
 
 from workers import registry, retention
 from workers.conf import sas
@@ -11,7 +15,7 @@ from workers.dispatch import (
     SUPERVISOR_QUEUE,
     SWEEP,
 )
-from workers.store import flow
+from workers.store import flow, leases
 
 SWEEP_NAME = "Supervisor: sweep for expired steps"
 POLL_NAME = "Scheduler: poll"
@@ -50,6 +54,35 @@ def ensure(**kwargs: Any) -> None:
             },
         )
     ensure_flow()
+
+
+def future_runs() -> list[tuple[str, float]]:
+    """Return which tasks Beat noted as run in the future by this machine's clock, and how far."""
+    from django_celery_beat.models import PeriodicTask
+
+    now = timezone.now()
+    found = PeriodicTask.objects.filter(
+        enabled=True, last_run_at__gt=now + timedelta(seconds=leases.AHEAD_SECONDS)
+    ).order_by("name")
+    return [
+        (name, (at - now).total_seconds()) for name, at in found.values_list("name", "last_run_at")
+    ]
+
+
+def drop_future_runs(entries: Iterable[Any]) -> int:
+    """Have Beat, which has read these entries, not wait for the date of a run in the future.
+
+    Its clock was set back since it noted that.  Returns how many entries it was.
+    """
+    from django_celery_beat.models import PeriodicTask
+
+    ahead = dict(future_runs())
+    dropped = [entry for entry in entries if entry.name in ahead]
+    for entry in dropped:
+        entry.last_run_at = entry.model.last_run_at = timezone.now()
+        # Not its `save`, which would tell Beat of a change.
+        PeriodicTask.objects.filter(name=entry.name).update(last_run_at=entry.last_run_at)
+    return len(dropped)
 
 
 def ensure_flow() -> None:

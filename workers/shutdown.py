@@ -20,7 +20,7 @@ from django.db import connections
 
 from workers import dispatch, registry
 from workers.conf import sas
-from workers.identity import begin_run, mark_of, me
+from workers.identity import mark_of, me, run
 from workers.store.surrender import surrender
 
 log = logging.getLogger(__name__)
@@ -41,7 +41,7 @@ class OrderlyEnd(bootsteps.StartStopStep):
 
     def __init__(self, parent: Any, **kwargs: Any) -> None:
         # Before the pool starts: its children inherit the name of the run.
-        self._mark = mark_of(begin_run())
+        self._mark = mark_of(run())
         self._pid = os.getpid()
         self._requests_to_end = 0
         super().__init__(parent, **kwargs)

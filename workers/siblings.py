@@ -3,6 +3,11 @@
 At idle there are none and nothing is waited for.  Works on every transport, because it is
 a plain get on the queue that the task itself came from.  A broker that speaks AMQP says with the
 first message how many there are behind it, and is asked for those all at once.
+
+A queue may hold messages of other tasks.  Those are returned to the broker unread, for Celery's
+own consumer, and so is one of the task's own that is to run later (``eta``).  ``expires`` and
+revocation are not looked at: a reply is good as long as its claim holds, and a wake-up that comes
+late asks for nothing but the look that its task takes in any case.
 """
 
 import logging
@@ -56,20 +61,27 @@ _FACTS = ("delivery_tag", "redelivered", "exchange", "routing_key", "message_cou
 
 
 @contextmanager
-def waiting(queue: str, limit: int) -> Iterator[Callable[..., list[list[Any]]]]:
-    """Yield a function that takes the tasks that wait in ``queue``, up to ``limit`` in all.
+def waiting(queue: str, task: str, limit: int) -> Iterator[Callable[..., list[list[Any]]]]:
+    """Yield a function that takes messages of ``task`` from ``queue``, up to ``limit`` in all.
 
-    It takes all that wait, or as many of them as it is told.
+    It takes all that wait, or as many of them as it is told, until it meets a message that is
+    not this task's to take: that one goes back to the broker, and nothing is taken behind it.
+    Asked again, the broker would hand out the same message.
 
     They are acknowledged when the block ends well.  When it raises, or the process dies,
     the broker delivers them again (the filesystem transport does not: what it had handed
     out is lost).  The function raises nothing: what cannot be taken is left for later.
     """
     messages: list[Message] = []
+    is_over = False
 
     def take(most: int = limit) -> list[list[Any]]:
+        nonlocal is_over
+        if is_over:
+            return []
         try:
-            found = _get(_channel.get(), queue, min(most, limit - len(messages)))
+            found = _get(_channel.get(), queue, task, min(most, limit - len(messages)))
+            is_over = _return_others(found, task)
         except Exception:
             log.warning("siblings_unreadable", extra={"queue": queue}, exc_info=True)
             # With the channel goes what came over it before: that comes again, too.
@@ -80,8 +92,9 @@ def waiting(queue: str, limit: int) -> Iterator[Callable[..., list[list[Any]]]]:
             # What came so far nobody looks at, and the next word over it would acknowledge that.
             _channel.drop()
             raise
-        messages.extend(found)
-        return _readable(found, queue)
+        own = [message for message in found if _is_of(message, task)]
+        messages.extend(own)
+        return _readable(own, queue)
 
     try:
         yield take
@@ -96,16 +109,53 @@ def waiting(queue: str, limit: int) -> Iterator[Callable[..., list[list[Any]]]]:
         _channel.drop()
 
 
-def _get(channel: Any, queue: str, limit: int) -> list[Message]:
+def count(queue: str) -> int | None:
+    """Return how many messages wait in a queue, taken by nobody yet; None: nobody can say.
+
+    Over a connection of its own, which is closed again: a parent process may fork at any time.
+    """
+    try:
+        with current_app.connection_for_read() as connection:
+            channel = connection.channel()
+            try:
+                return int(channel.queue_declare(queue, passive=True).message_count)
+            except connection.channel_errors:
+                # There is none; elsewhere than in AMQP an empty one is none.
+                return 0
+    except Exception:
+        log.debug("queue_not_counted", extra={"queue": queue}, exc_info=True)
+        return None
+
+
+def _is_of(message: Message, task: str) -> bool:
+    """Say whether a message asks for this task, and now."""
+    headers = message.headers or {}
+    return headers.get("task") == task and headers.get("eta") is None
+
+
+@around("siblings.return")
+def _return_others(messages: list[Message], task: str) -> bool:
+    """Return to the broker what is not this task's to take; say whether there was any."""
+    others = [message for message in messages if not _is_of(message, task)]
+    for message in others:
+        message.requeue()
+    return bool(others)
+
+
+def _get(channel: Any, queue: str, task: str, limit: int) -> list[Message]:
+    """Get up to ``limit`` messages; none is asked for behind one that is not the task's."""
     found: list[Message] = []
     while len(found) < limit:
         message = channel.basic_get(queue)
         if message is None:
             break
-        found.append(_as_message(channel, message))
+        portion = [_as_message(channel, message)]
         if isinstance(channel, Channel):
-            behind = min(message.delivery_info["message_count"], limit - len(found))
-            found += [_as_message(channel, one) for one in _get_at_once(channel, queue, behind)]
+            behind = min(message.delivery_info["message_count"], limit - len(found) - 1)
+            portion += [_as_message(channel, one) for one in _get_at_once(channel, queue, behind)]
+        found += portion
+        if not all(_is_of(one, task) for one in portion):
+            break
     return found
 
 

@@ -76,7 +76,7 @@ def settle(body: Any) -> None:
         with connections.kept():
             if is_alone:
                 settle_now(body)
-            with waiting(dispatch.REPLY_QUEUE, MOST_SIBLINGS) as take:
+            with waiting(dispatch.REPLY_QUEUE, dispatch.SETTLE, MOST_SIBLINGS) as take:
                 arrivals = Arrivals([] if is_alone else [body], take)
                 scheduler.settle_all(arrivals)
             _company.was_met = arrivals.had_company
@@ -97,7 +97,7 @@ def advance() -> None:
     """
     with _left_to_the_next():
         scheduler.advance()
-        with waiting(dispatch.SCHEDULER_QUEUE, 1000) as take:
+        with waiting(dispatch.SCHEDULER_QUEUE, dispatch.ADVANCE, 1000) as take:
             if take():
                 scheduler.advance()
 
@@ -119,7 +119,7 @@ def prune() -> None:
 @shared_task(name=dispatch.REPORT, acks_late=True, ignore_result=True)
 def report() -> None:
     """Relay: tell submitters, beside whatever else this process does."""
-    with waiting(dispatch.REPORTS_QUEUE, 1000) as take:
+    with waiting(dispatch.REPORTS_QUEUE, dispatch.REPORT, 1000) as take:
         take()
     desk.want()
 

@@ -155,7 +155,9 @@ def retime(locked: LockedProcess, name: str, seconds: int, actor: str, reason: s
         _note(locked, step, "retimed", actor, reason, **facts)
         if step.state == StepState.PROCESSING and step.started_at is None:
             step.not_before = locked.now
-            locked.move(step, StepState.PENDING, "handed_back", actor, reason="its time was set")
+            locked.move(
+                step, StepState.PENDING, "handed_back", actor, reason="an operator set its time"
+            )
         return
     _note(
         locked,

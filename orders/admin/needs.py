@@ -110,4 +110,4 @@ def _answers(user: Any) -> Pile | None:
 def _duty(name: str, interval: float, now: datetime) -> Duty:
     seconds = leases.seconds_since(name, now)
     at = None if seconds is None else now - timedelta(seconds=seconds)
-    return Duty(at, seconds is None or seconds > LATE_INTERVALS * interval + SLACK_SECONDS)
+    return Duty(at, leases.is_overdue(seconds, LATE_INTERVALS * interval + SLACK_SECONDS))

@@ -8,6 +8,7 @@ from celery import current_app
 
 from orders.consumer.inbox import QUEUE as SUBMISSIONS
 from sasproject.doctor.connecting import AMQP, kind, while_connected
+from sasproject.queues import declared_otherwise, remedy_of
 from workers.agent import DEFAULT_QUEUE
 from workers.dispatch import REPLY_QUEUE, REPORTS_QUEUE, SCHEDULER_QUEUE, SUPERVISOR_QUEUE
 from workers.doctor import Finding, Need, error, info, ok, probe, warning
@@ -39,7 +40,9 @@ def are_read(connection: Any) -> Iterable[Finding]:
     """Look at every queue there should be."""
     names = [*sorted(set(current_app.amqp.queues) - {OWN_TASKS}), SUBMISSIONS]
     states = {name: _state(connection, name) for name in names}
-    bad = [finding for name, state in states.items() if (finding := _judge(name, state))]
+    # First, because nobody can read such a queue.
+    bad = _differing(connection, [name for name, state in states.items() if state])
+    bad += [finding for name, state in states.items() if (finding := _judge(name, state))]
     yield from bad
     if not bad:
         is_told = all(state is not None and state.readers is not None for state in states.values())
@@ -71,6 +74,23 @@ def _judge(name: str, state: State | None) -> Finding | None:
             else "Look at the database; one consumer takes hundreds of orders a second.",
         )
     return None
+
+
+def _differing(connection: Any, names: Iterable[str]) -> list[Finding]:
+    """Look whether queues that exist are of the kind that a worker declares."""
+    # However `orders.submissions` was declared, its consumer takes it as it is.
+    ours = current_app.amqp.queues
+    if kind(connection) != AMQP:
+        return []
+    return [
+        error(
+            f"the queue {name} is not as this code declares it: {said}",
+            "A worker that reads it ends as soon as it starts, and nothing reaches it.",
+            remedy_of(name),
+        )
+        for name in names
+        if name in ours and (said := declared_otherwise(connection, ours[name]))
+    ]
 
 
 def _state(connection: Any, name: str) -> State | None:

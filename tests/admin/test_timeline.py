@@ -11,9 +11,9 @@ from tests.admin import toys
 from tests.admin.conftest import note, order_with
 from tests.toyflow import agents as toy
 from workers import callbacks, progress, tokens
-from workers.admin import wording
+from workers.admin import timeline, wording
 from workers.models import Process, Step
-from workers.store import steering
+from workers.store import steering, surrender
 from workers.testing import Wire
 
 pytestmark = pytest.mark.django_db
@@ -46,6 +46,22 @@ EVENTS = [
 @pytest.mark.parametrize(("event", "of_step", "words"), EVENTS)
 def test_an_event_is_a_sentence(event: str, of_step: bool, words: str) -> None:
     assert wording.event(event, of_step=of_step).startswith(words)
+
+
+@pytest.mark.parametrize(
+    "reason",
+    ["the broker did not take the request", surrender.REASON, "an operator set its time"],
+)
+def test_a_claim_that_was_handed_back_says_why_and_nothing_else(
+    operator: Client, reason: str
+) -> None:
+    order = order_with()
+    step = order.process.steps.get(name="charge_payment")
+    note(order, "handed_back", step=step, detail={"reason": reason})
+
+    (line,) = [one for one in timeline.read(order.process).lines if "anded back" in one.event]
+
+    assert (line.event, line.gist) == ("Handed back: no failure counted", reason)
 
 
 def test_what_a_person_ended_is_told_apart() -> None:

@@ -15,7 +15,7 @@ from tests.crashes.scenario import Scenario, assert_ended, does, nothing, submit
 from tests.toyflow import agents as toy
 from workers import dispatch, identity, retention, schedule, shutdown, siblings, tasks
 from workers.models import Alert, Flow, Journal, Process, ReceivedWebhook, Step
-from workers.store import holds, sql
+from workers.store import deaths, holds, sql
 from workers.submission import submit
 from workers.testing import Aftermath, Clock, Wire, WorkerDied
 
@@ -42,6 +42,27 @@ def _paid_once(after: Aftermath) -> None:
     after.assert_same_journal(may_lack={"handed_back", "claimed"})
 
 
+def _kill(wire: Wire, clock: Clock) -> None:
+    """Kill a worker in the middle of its call, and have its parent note that."""
+
+    def cut_off(call: object) -> None:
+        does(call)  # type: ignore[arg-type]
+        raise WorkerDied
+
+    with patch.dict(toy.script):
+        toy.script["toy.asker"] = cut_off  # type: ignore[assignment]
+        wire.run_until_idle()
+    held = Step.objects.filter(state="processing").values_list("pk", "claim_id")
+    deaths.note(dict(held), "signal 9 (SIGKILL)")
+    wire.run_until_settled(clock)
+
+
+def _paid_at_the_second_attempt(after: Aftermath) -> None:
+    assert_ended(after, "processed", {"pay": 1}, pay="processed")
+    assert Step.objects.get().failure_count <= 1 + (after.crash is not None)
+    after.assert_same_journal(may_lack={"expired", "claimed"})
+
+
 def _take_siblings(wire: Wire, clock: Clock) -> None:
     """Settle replies that a task takes from its own queue, until nothing is left."""
     with Connection("memory://") as broker:
@@ -56,13 +77,17 @@ def _take_siblings(wire: Wire, clock: Clock) -> None:
                 wire.messages.remove(message)
                 # The broker keeps it until it is acknowledged.
                 wire.unacknowledged.append(message)
-                queue.put([message.body, {}, {}], serializer="json")
+                headers = {"task": dispatch.SETTLE}
+                queue.put([message.body, {}, {}], serializer="json", headers=headers)
+            # Somebody else's, which is none of this task's business.
+            queue.put([[], {}, {}], serializer="json", headers={"task": "test.other"})
             with (
                 patch.object(siblings._channel, "get", return_value=channel),
-                siblings.waiting(dispatch.REPLY_QUEUE, 200) as take,
+                siblings.waiting(dispatch.REPLY_QUEUE, dispatch.SETTLE, 200) as take,
             ):
                 tasks.settle_now(*(body for (body,) in take()))
             wire.unacknowledged.clear()
+            assert queue.clear() == 1
     wire.run_until_settled(clock)
 
 
@@ -144,12 +169,20 @@ SCENARIOS = [
         ),
     ),
     Scenario(
+        "worker killed",
+        submit_once("toy_queried"),
+        _paid_at_the_second_attempt,
+        run=_kill,
+        brief=("deaths.note",),
+    ),
+    Scenario(
         "siblings",
         submit_once("toy_parallel"),
         _both_done,
         run=_take_siblings,
         brief=(
             "siblings.ack",
+            "siblings.return",
             "settling.settle",
             "plain.settle",
         ),

@@ -110,6 +110,26 @@ def test_a_message_that_a_policy_drops_is_told_of(rabbit: Broker) -> None:
     ]
 
 
+def test_a_queue_of_another_kind_is_told_of_with_its_remedy(rabbit: Broker) -> None:
+    with rabbit.connection() as connection:
+        connection.default_channel.queue_declare(
+            REPLY_QUEUE,
+            durable=True,
+            auto_delete=False,
+            arguments={"x-queue-type": "quorum"},
+        )
+    before = _queues_of(rabbit)
+
+    (found,) = [one for one in queues.are_read() if "not as this code" in one.what]
+
+    assert str(found.level) == "error"
+    assert REPLY_QUEUE in found.what
+    assert "x-queue-type" in found.what
+    assert f"rabbitmqctl delete_queue {REPLY_QUEUE}" in found.remedy
+    # Looking made no queue.
+    assert _queues_of(rabbit) == before
+
+
 def test_queues_that_are_missing_unread_and_read(rabbit: Broker) -> None:
     missing = bad(queues.are_read())
     assert "there is no queue sas.agents" in missing

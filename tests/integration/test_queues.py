@@ -1,13 +1,16 @@
 """The queues of agents: known to Celery and the stack because an agent names them."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from kombu import Connection
 
 from sasproject.celery import app
 from sasproject.pools import warn_of_pool
-from sasproject.queues import AMQP, agent_queues
+from sasproject.queues import AMQP, agent_queues, declared_otherwise, refuse_differing_queues
 from sasproject.stack.roles import Roles
+from tests.services import own_rabbitmq_vhost
 from workers import dispatch, registry
 from workers.agent import DEFAULT_QUEUE, Agent
 from workers.checks import check_queues
@@ -106,3 +109,79 @@ def test_a_pool_that_cannot_end_a_late_call_is_named(caplog: pytest.LogCaptureFi
         assert not warn_of_pool(pool)
     assert [record.message for record in caplog.records] == ["pool_without_soft_limit"] * 2
     assert "prefork" in caplog.records[0].remedy
+
+
+def test_every_queue_is_declared_as_a_classic_one_whatever_the_broker_s_default(
+    bulk: type[Agent],
+) -> None:
+    queues = AMQP(app).queues
+    # Named with -Q, and known to nobody before.
+    queues.select("test.unheard-of")
+
+    kinds = {name: queue.queue_arguments["x-queue-type"] for name, queue in queues.items()}
+    assert {*ENGINE, DEFAULT_QUEUE, "celery", bulk.queue, "test.unheard-of"} <= set(kinds)
+    assert set(kinds.values()) == {"classic"}
+
+
+class Rabbit:
+    """A vhost of a test's own, whose queues are quorum queues unless declared otherwise."""
+
+    def __init__(self, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.url = url
+        monkeypatch.setattr(app, "connection_for_read", self.connection)
+
+    def connection(self, **options: Any) -> Connection:
+        return Connection(self.url, **options)
+
+
+@pytest.fixture
+def rabbit(monkeypatch: pytest.MonkeyPatch) -> Iterator[Rabbit]:
+    with own_rabbitmq_vhost("--default-queue-type", "quorum") as url:
+        yield Rabbit(url, monkeypatch)
+
+
+def test_a_broker_that_makes_quorum_queues_by_default_serves_a_worker_s_prefetch(
+    rabbit: Rabbit,
+) -> None:
+    with rabbit.connection() as connection:
+        consumer = app.amqp.TaskConsumer(connection.default_channel)
+        consumer.qos(prefetch_count=4, apply_global=True)
+        # With a quorum queue: 540 NOT_IMPLEMENTED.
+        consumer.consume()
+
+    refuse_differing_queues(app, sorted(ENGINE))
+
+
+def test_a_worker_whose_queue_is_of_another_kind_ends_and_says_which_and_what_to_do(
+    rabbit: Rabbit,
+) -> None:
+    with rabbit.connection() as connection:
+        connection.default_channel.queue_declare("sas.replies", durable=True, auto_delete=False)
+
+    with pytest.raises(SystemExit) as ended:
+        refuse_differing_queues(app, ["sas.scheduler", "sas.replies"])
+
+    said = str(ended.value)
+    assert said.startswith("The queue sas.replies exists and is not as this code declares it: ")
+    assert "x-queue-type" in said
+    assert "rabbitmqctl delete_queue sas.replies" in said
+    assert "\n" not in said
+
+
+def test_a_queue_of_an_older_installation_without_a_type_is_taken_as_it_is() -> None:
+    with own_rabbitmq_vhost() as url, Connection(url) as connection:
+        connection.default_channel.queue_declare("sas.replies", durable=True, auto_delete=False)
+
+        assert declared_otherwise(connection, app.amqp.queues["sas.replies"]) is None
+        # And the other way round: an older worker beside this one.
+        queue = app.amqp.queues["sas.agents"]
+        assert declared_otherwise(connection, queue) is None
+        connection.default_channel.queue_declare("sas.agents", durable=True, auto_delete=False)
+
+
+def test_a_broker_that_is_away_is_no_queue_of_another_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        app, "connection_for_read", lambda **options: Connection("amqp://127.0.0.1:1//", **options)
+    )
+
+    refuse_differing_queues(app, sorted(ENGINE))

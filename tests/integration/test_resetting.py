@@ -15,7 +15,7 @@ from tests.integration.conftest import NOW, claim, only
 from tests.integration.test_store_claims import start
 from tests.integration.test_store_settling import Toy, a_result
 from workers.models import Journal, LiveStep, Process, Step
-from workers.store import expiry, plain, replies, resetting
+from workers.store import deaths, expiry, plain, replies, resetting
 from workers.store.committing import durable
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgresql]
@@ -72,6 +72,8 @@ def _disturb(life: Life) -> None:
                 change(step, escalate_at=life.now)
             case 7:
                 Process.objects.filter(pk=step.process_id).update(paused_at=life.now)
+            case 8 | 9:
+                deaths.note({step.pk: step.claim_id}, "signal 9 (SIGKILL)", life.now)
     # What is drawn at random is nothing to compare.
     Step.objects.update(backoff_base_seconds=0)
 
@@ -166,8 +168,9 @@ def test_it_backs_off_for_a_random_time_up_to_what_its_failures_come_to(
         {"failure_threshold": 1},
         {"total_seconds": 9000},
         {"deferral": {"since": ""}},
+        {"fault": {"code": "worker_died"}},
     ],
-    ids=["last attempt", "time for all attempts", "waits for an answer"],
+    ids=["last attempt", "time for all attempts", "waits for an answer", "its worker died"],
 )
 def test_of_what_anything_else_is_to_be_decided_is_left_as_it_was(
     columns: dict[str, Any], toy: Toy

@@ -314,3 +314,37 @@ def test_overdue_duties_are_triggered_with_one_alert(wire: Wire) -> None:
         ("duty_overdue", 2),
         ("duty_overdue", 2),
     ]
+
+
+@pytest.mark.parametrize(
+    ("waiting", "is_held", "said", "unsaid"),
+    [
+        (0, False, "is Celery Beat running", "busy"),
+        (3, False, "no worker takes the 3 messages in sas.supervisor", "Beat"),
+        (0, True, "A worker is at it", "Beat"),
+        (None, False, "The broker does not answer", "Beat"),
+    ],
+    ids=["nobody asked", "nobody listens", "under way", "no broker"],
+)
+def test_an_overdue_duty_blames_only_what_is_known_to_be_at_fault(
+    waiting: int | None,
+    is_held: bool,
+    said: str,
+    unsaid: str,
+    wire: Wire,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from workers import overdue, siblings
+
+    monkeypatch.setattr(siblings, "count", lambda queue: waiting)
+    supervisor.sweep()
+    scheduler.advance()
+    Lease.objects.filter(name="sweep").update(performed_at="2026-01-01T00:00Z")
+    if is_held:
+        leases.acquire("sweep", "supervisor@there:1", 10)
+
+    assert overdue.look() == ["sweep"]
+
+    message = Alert.objects.get().message
+    assert said in message
+    assert unsaid not in message

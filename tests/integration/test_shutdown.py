@@ -6,8 +6,10 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from celery.utils.nodenames import default_nodename
 from celery.worker import state
 
+from sasproject.celery import _name_run
 from tests.integration.conftest import NOW, claim, only
 from workers import identity, scheduler, shutdown
 from workers.messages import Reply
@@ -315,3 +317,32 @@ def test_a_run_has_a_name_of_its_own_that_the_pool_s_children_inherit(
     monkeypatch.setattr(identity.socket, "gethostname", lambda: "h" * 300)
     assert len(identity.me("agent")) <= 200
     assert identity.me("agent").endswith(identity.mark_of(second))
+
+
+class _Instance:
+    """A worker that is about to begin."""
+
+    def __init__(self, hostname: str) -> None:
+        self.hostname = hostname
+
+
+def test_workers_of_one_host_that_were_given_no_name_have_names_of_their_own() -> None:
+    names = []
+    for _ in range(2):
+        worker = _Instance(default_nodename(None))
+        _name_run(worker)
+        names.append(worker.hostname)
+        # People find the worker of a claim by the end of its name.
+        assert worker.hostname.partition("@")[0] == f"celery-{identity.run()}"
+        assert identity.me("agent").endswith(identity.mark_of(identity.run()))
+
+    assert names[0] != names[1]
+    assert {name.partition("@")[2] for name in names} == {default_nodename(None).partition("@")[2]}
+
+
+def test_a_worker_keeps_the_name_that_it_was_given() -> None:
+    worker = _Instance("agents@shop-1")
+
+    _name_run(worker)
+
+    assert worker.hostname == "agents@shop-1"

@@ -2,6 +2,9 @@
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
@@ -9,12 +12,16 @@ import pytest
 from amqp import Channel, spec
 from kombu import Connection, Exchange, Queue
 
+from sasproject import brokers
 from sasproject.celery import app
-from tests.services import own_rabbitmq_vhost
-from workers import siblings
-from workers.siblings import waiting
+from tests.services import own_rabbitmq_vhost, own_redis_database
+from workers import desk, dispatch, siblings, tasks
+from workers.siblings import waiting as waiting_of
 
 QUEUE = "sas.siblings"
+TASK = "test.own"
+OTHER = "test.other"
+waiting = partial(waiting_of, task=TASK)
 
 
 @pytest.fixture(scope="module")
@@ -23,20 +30,38 @@ def vhost() -> Iterator[str]:
         yield url
 
 
-@pytest.fixture(params=["amqp", "memory"])
+@pytest.fixture(scope="module")
+def redis() -> Iterator[str]:
+    with own_redis_database() as url:
+        yield url
+
+
+EVERY = ["amqp", "redis", "filesystem", "memory"]
+
+
+# The filesystem's messages of one millisecond come in any order.
+@pytest.fixture(params=["amqp", "redis", "memory"])
 def url(request: pytest.FixtureRequest) -> str:
-    if request.param == "memory":
-        return "memory://"
-    found: str = request.getfixturevalue("vhost")
-    return found
+    if request.param in ("memory", "filesystem"):
+        return f"{request.param}://"
+    return str(request.getfixturevalue({"amqp": "vhost", "redis": "redis"}[request.param]))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One for all: a transport of kombu's remembers for its process what it has bound."""
+    return tmp_path_factory.mktemp("broker")
 
 
 @pytest.fixture
-def broker(url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Connection]:
-    monkeypatch.setattr(app, "connection_for_read", lambda: Connection(url))
-    monkeypatch.setattr(siblings, "_channel", siblings._Channel())
+def broker(url: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Connection]:
     # What is published is there once the broker has said so.
-    with Connection(url, transport_options={"confirm_publish": True}) as connection:
+    _, options = brokers.configure("" if url == "memory://" else url, folder)
+    monkeypatch.setattr(
+        app, "connection_for_read", lambda: Connection(url, transport_options=options)
+    )
+    monkeypatch.setattr(siblings, "_channel", siblings._Channel())
+    with Connection(url, transport_options=options) as connection:
         queue = Queue(QUEUE, Exchange("sas", "direct"), routing_key=QUEUE)(connection)
         queue.declare()
         queue.purge()
@@ -44,20 +69,24 @@ def broker(url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Connection]:
     siblings._channel.drop()
 
 
-def publish(broker: Connection, *numbers: int) -> None:
+def publish(broker: Connection, *numbers: int, **headers: Any) -> None:
     with broker.Producer() as producer:
         for number in numbers:
-            producer.publish([[number], {}, {}], exchange="sas", routing_key=QUEUE)
+            producer.publish(
+                [[number], {}, {}],
+                exchange="sas",
+                routing_key=QUEUE,
+                headers={"task": TASK, **headers},
+            )
 
 
 def left(broker: Connection) -> list[int]:
     """Return what is in the queue still, and take it."""
-    found = []
-    with broker.SimpleQueue(QUEUE) as queue:
-        while len(queue):
-            message = queue.get_nowait()
-            found.append(message.payload[0][0])
-            message.ack()
+    found: list[int] = []
+    queue = Queue(QUEUE)(broker.default_channel)
+    while (message := queue.get()) is not None:
+        found.append(message.payload[0][0])
+        message.ack()
     return found
 
 
@@ -69,7 +98,7 @@ def test_as_many_as_wait_are_taken_in_their_order_and_no_more(
 ) -> None:
     publish(broker, 1, 2, 3, 4, 5)
 
-    with waiting(QUEUE, limit) as take:
+    with waiting(QUEUE, limit=limit) as take:
         assert [number for (number,) in take()] == taken
 
     siblings._channel.drop()
@@ -77,7 +106,7 @@ def test_as_many_as_wait_are_taken_in_their_order_and_no_more(
 
 
 def test_where_nothing_waits_nothing_is_taken(broker: Connection) -> None:
-    with waiting(QUEUE, 9) as take:
+    with waiting(QUEUE, limit=9) as take:
         found = take()
         assert found == []
 
@@ -87,7 +116,7 @@ def test_what_was_taken_comes_again_where_the_work_on_it_fails(broker: Connectio
     publish(broker, 1, 2, 3)
 
     def fail() -> None:
-        with waiting(QUEUE, 9) as take:
+        with waiting(QUEUE, limit=9) as take:
             found = take()
             assert len(found) == 3
             raise ValueError("what?")
@@ -95,7 +124,7 @@ def test_what_was_taken_comes_again_where_the_work_on_it_fails(broker: Connectio
     with pytest.raises(ValueError, match="what"):
         fail()
 
-    with waiting(QUEUE, 9) as take:
+    with waiting(QUEUE, limit=9) as take:
         found = take()
         assert sorted(number for (number,) in found) == [1, 2, 3]
 
@@ -103,7 +132,7 @@ def test_what_was_taken_comes_again_where_the_work_on_it_fails(broker: Connectio
 def test_one_block_after_another_takes_what_came_meanwhile(broker: Connection) -> None:
     for numbers in ([1], [2, 3], [4, 5, 6]):
         publish(broker, *numbers)
-        with waiting(QUEUE, 9) as take:
+        with waiting(QUEUE, limit=9) as take:
             found = take()
             assert [number for (number,) in found] == numbers
     siblings._channel.drop()
@@ -113,7 +142,7 @@ def test_one_block_after_another_takes_what_came_meanwhile(broker: Connection) -
 def test_what_comes_while_the_block_works_is_taken_and_acknowledged_with_the_rest(
     broker: Connection,
 ) -> None:
-    with waiting(QUEUE, 4) as take:
+    with waiting(QUEUE, limit=4) as take:
         assert take() == []
         publish(broker, 1, 2)
         assert [number for (number,) in take()] == [1, 2]
@@ -131,7 +160,7 @@ def test_what_was_taken_before_the_broker_went_away_comes_again(
     broker: Connection, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     publish(broker, 1)
-    with waiting(QUEUE, 9) as take:
+    with waiting(QUEUE, limit=9) as take:
         assert [number for (number,) in take()] == [1]
         with monkeypatch.context() as patch:
             patch.setattr(siblings._channel.get(), "basic_get", Mock(side_effect=OSError))
@@ -139,7 +168,7 @@ def test_what_was_taken_before_the_broker_went_away_comes_again(
         # Nothing is acknowledged of what went with the channel.
     assert "siblings_unacknowledged" not in [record.message for record in caplog.records]
 
-    with waiting(QUEUE, 9) as take:
+    with waiting(QUEUE, limit=9) as take:
         assert [number for (number,) in take()] == [1]
 
 
@@ -158,7 +187,7 @@ def test_one_that_somebody_else_took_first_is_missed_and_the_others_are_taken(
 
     monkeypatch.setattr(siblings, "_get_at_once", after_another)
 
-    with waiting(QUEUE, 3) as take:
+    with waiting(QUEUE, limit=3) as take:
         found = take()
         assert [number for (number,) in found] == [1, 3]
 
@@ -183,7 +212,7 @@ def test_all_that_wait_are_asked_for_before_the_first_has_come(
     monkeypatch.setattr(Channel, "send_method", sent)
     monkeypatch.setattr(Channel, "wait", waited)
 
-    with waiting(QUEUE, 30) as take:
+    with waiting(QUEUE, limit=30) as take:
         found = take()
         assert len(found) == 30
 
@@ -200,11 +229,11 @@ def test_a_broker_that_goes_away_meanwhile_leaves_them_for_later(
     get, broken = channel.basic_get, Mock(side_effect=ConnectionResetError)
     monkeypatch.setattr(channel, "basic_get", lambda queue: get(queue) and broken())
 
-    with waiting(QUEUE, 9) as take:
+    with waiting(QUEUE, limit=9) as take:
         found = take()
         assert found == []
 
-    with waiting(QUEUE, 9) as take:
+    with waiting(QUEUE, limit=9) as take:
         found = take()
         assert sorted(number for (number,) in found) == [1, 2, 3]
 
@@ -216,10 +245,10 @@ def test_who_is_interrupted_while_it_asks_acknowledges_none_with_its_next(
     publish(broker, 1, 2, 3)
     with monkeypatch.context() as patch:
         patch.setattr(siblings, "_get_at_once", Mock(side_effect=KeyboardInterrupt))
-        with pytest.raises(KeyboardInterrupt), waiting(QUEUE, 3) as take:
+        with pytest.raises(KeyboardInterrupt), waiting(QUEUE, limit=3) as take:
             take()
 
-    with waiting(QUEUE, 1) as take:
+    with waiting(QUEUE, limit=1) as take:
         found = take()
         assert [number for (number,) in found] == [1]
 
@@ -232,11 +261,11 @@ def test_one_thread_s_word_acknowledges_nothing_that_another_works_on(broker: Co
     publish(broker, 1, 2)
 
     def in_another() -> list[int]:
-        with waiting(QUEUE, 1) as take:
+        with waiting(QUEUE, limit=1) as take:
             return [number for (number,) in take()]
 
     with ThreadPoolExecutor(1) as other:
-        with waiting(QUEUE, 1) as take:
+        with waiting(QUEUE, limit=1) as take:
             found = take()
             assert [number for (number,) in found] == [1]
             assert other.submit(in_another).result() == [2]
@@ -246,3 +275,100 @@ def test_one_thread_s_word_acknowledges_nothing_that_another_works_on(broker: Co
 
     siblings._channel.drop()
     assert left(broker) == [1]
+
+
+def in_an_hour() -> str:
+    return (datetime.now(UTC) + timedelta(hours=1)).isoformat()
+
+
+@pytest.mark.parametrize("url", EVERY, indirect=True)
+@pytest.mark.parametrize(
+    "headers",
+    [{"task": OTHER}, {"task": None}, {"eta": in_an_hour()}],
+    ids=["of another task", "of none", "of later"],
+)
+def test_a_message_that_is_not_this_task_s_to_take_is_left_to_celery(
+    headers: dict[str, Any], broker: Connection
+) -> None:
+    publish(broker, 1)
+    publish(broker, 2, **headers)
+    publish(broker, 3)
+
+    with waiting(QUEUE, limit=9) as take:
+        taken = [number for (number,) in take()]
+        # It is back already, and no other task waits for this block to end.
+        back = left(broker)
+        assert take() == []
+
+    siblings._channel.drop()
+    assert 2 in back
+    # What was asked for together with it may be taken, too; each is taken once.
+    assert sorted([*taken, *back, *left(broker)]) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("url", EVERY, indirect=True)
+def test_one_of_another_task_is_asked_for_once_however_often_a_block_asks(
+    broker: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(broker, 1, task=OTHER)
+    channel = siblings._channel.get()
+    asked, get = Mock(), channel.basic_get
+    monkeypatch.setattr(channel, "basic_get", lambda queue: asked(queue) and get(queue))
+
+    with waiting(QUEUE, limit=9) as take:
+        for _ in range(5):
+            assert take() == []
+
+    assert asked.call_count == 1
+    siblings._channel.drop()
+    assert left(broker) == [1]
+
+
+@pytest.mark.parametrize("url", ["amqp"], indirect=True)
+def test_a_message_of_another_task_survives_one_that_fails(broker: Connection) -> None:
+    publish(broker, 1, 2)
+    publish(broker, 3, task=OTHER)
+
+    def fail() -> None:
+        with waiting(QUEUE, limit=9) as take:
+            assert [number for (number,) in take()] == [1, 2]
+            raise ValueError("what?")
+
+    with pytest.raises(ValueError, match="what"):
+        fail()
+
+    assert sorted(left(broker)) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("url", ["amqp", "redis", "filesystem"], indirect=True)
+def test_a_wake_up_of_the_relay_leaves_a_waiting_prune_where_it_is(
+    broker: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dispatch, "REPORTS_QUEUE", QUEUE)
+    wanted = Mock()
+    monkeypatch.setattr(desk, "want", wanted)
+    publish(broker, 1, 2, task=dispatch.REPORT)
+    publish(broker, 3, task="workers.prune")
+
+    tasks.report()
+
+    assert wanted.call_count == 1
+    siblings._channel.drop()
+    assert 3 in left(broker)
+
+
+@pytest.mark.parametrize("url", EVERY, indirect=True)
+def test_what_waits_in_a_queue_is_counted_and_left_there(broker: Connection) -> None:
+    assert siblings.count(QUEUE) == 0
+    publish(broker, 1, 2, 3)
+
+    assert siblings.count(QUEUE) == 3
+
+    assert sorted(left(broker)) == [1, 2, 3]
+    assert siblings.count("sas.nobody-s") == 0
+
+
+def test_where_no_broker_answers_nothing_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app, "connection_for_read", lambda: Connection("amqp://127.0.0.1:1//"))
+
+    assert siblings.count(QUEUE) is None

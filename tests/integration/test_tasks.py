@@ -61,7 +61,7 @@ def queue(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     found: list[Any] = []
 
     @contextmanager
-    def waiting(name: str, limit: int) -> Iterator[Callable[[], list[list[Any]]]]:
+    def waiting(name: str, task: str, limit: int) -> Iterator[Callable[[], list[list[Any]]]]:
         taken: list[Any] = []
 
         def take(most: int = limit) -> list[list[Any]]:

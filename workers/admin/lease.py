@@ -40,7 +40,7 @@ class LeaseAdmin(ReadOnlyAdmin, LiveListAdmin):
 
     @admin.display(description=lazy("last performed"), ordering="performed_at")
     def performed(self, row: Any) -> SafeString | str:
-        return marks.countdown(row.performed_at, row.now, "%s", _("%s ago"))
+        return marks.countdown(row.performed_at, row.now, _("%s in the future"), _("%s ago"))
 
     @admin.display(description=lazy("held by"))
     def holder_now(self, row: Lease) -> str:

@@ -29,7 +29,7 @@ FAULT_KINDS: dict[str, Text] = {
 STEP_EVENTS: dict[str, Text] = {
     "ready": _("Ready, and waiting for room at its agent"),
     "claimed": _("Claimed for an attempt"),
-    "handed_back": _("Handed back: the request could not be sent"),
+    "handed_back": _("Handed back: no failure counted"),
     "lost": _("Nobody started it: the same request was sent again"),
     "reply_filed": _("Reply filed on the step"),
     "stale_reply": _("Late reply ignored: its claim no longer held"),

@@ -7,7 +7,7 @@ from workers.conf import sas
 from workers.doctor.finding import Finding, error, info, ok, warning
 from workers.doctor.registry import probe
 from workers.overdue import LATE_INTERVALS, LOOK_SECONDS
-from workers.store import leases, pruning
+from workers.store import leases, pruning, sql
 
 DAY_SECONDS = 86_400
 _NAMES = {
@@ -46,8 +46,11 @@ def sweep_and_poll_are_performed() -> Iterable[Finding]:
     for name, interval in ((leases.SWEEP, sas.sweep_seconds), (leases.POLL, sas.poll_seconds)):
         seconds = leases.seconds_since(name)
         late = LATE_INTERVALS * interval + LOOK_SECONDS
-        if seconds is not None and seconds <= late:
-            yield ok(f"the last {name} was {max(seconds, 0):.0f} s ago")
+        if not leases.is_overdue(seconds, late):
+            yield ok(f"the last {name} was {max(seconds or 0, 0):.0f} s ago")
+            continue
+        if seconds is not None and leases.is_ahead(seconds):
+            yield _ahead(f"the last {name} is dated", -seconds)
             continue
         since = "was never performed" if seconds is None else f"is {seconds:.0f} s ago"
         yield error(
@@ -55,6 +58,44 @@ def sweep_and_poll_are_performed() -> Iterable[Finding]:
             "Nothing heals meanwhile: no expired step is tried again, no lost message replaced.",
             "Start Celery Beat and a worker with -Q sas.scheduler,sas.replies,sas.supervisor,"
             "sas.reports.",
+        )
+
+
+def _ahead(what: str, seconds: float) -> Finding:
+    return error(
+        f"{what} {seconds:.0f} s in the future: the database's clock was set back",
+        "Workers do not wait for that date. But deadlines and backoffs that were written before "
+        "end so much later.",
+        "Run a time service (NTP) on the database's host; retry what should not wait: "
+        "docs/how-to/steer-an-order.md.",
+    )
+
+
+@probe("duties")
+def claims_are_not_dated_in_the_future() -> Iterable[Finding]:
+    """Look for claims made before the database's clock was set back."""
+    moment, params = sql.clock(None)
+    count, seconds = sql.fetch(
+        "SELECT count(*), max(s.claimed_at) FROM workers_live l JOIN workers_step s"
+        " ON s.id = l.step_id WHERE l.state = 'processing'"
+        f" AND s.claimed_at > {sql.later(moment, str(leases.AHEAD_SECONDS))}",
+        params,
+    )[0]
+    latest = sql.instant(seconds)
+    if latest is not None:
+        ahead = (latest - sql.read_clock()).total_seconds()
+        yield _ahead(f"{count} claims are dated up to", ahead)
+
+
+@probe("duties")
+def beat_does_not_wait_for_its_clock() -> Iterable[Finding]:
+    """Look for runs that Celery Beat noted by a clock that was set back since."""
+    for name, seconds in schedule.future_runs():
+        yield error(
+            f"Celery Beat noted its last run of {name!r} {seconds:.0f} s in the future",
+            "Its machine's clock was set back, and it asks for nothing until it is there again; "
+            "workers ask for sweep and poll themselves.",
+            "Restart Celery Beat: as it starts it drops such dates.",
         )
 
 
@@ -68,6 +109,8 @@ def pruning_is_performed() -> Iterable[Finding]:
             "A new installation has nothing to prune yet.",
             f"Nothing; Celery Beat asks for it every {retention.INTERVAL_SECONDS} s.",
         )
+    elif leases.is_ahead(seconds):
+        yield _ahead("the last pruning is dated", -seconds)
     elif seconds > DAY_SECONDS:
         yield warning(
             f"the last pruning was {seconds / DAY_SECONDS:.0f} days ago",

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from workers import answers
+from workers import answers, deaths
 from workers.conf import sas
 from workers.failpoints import around
 from workers.garbage import collected_later
@@ -96,7 +96,7 @@ def _expire(locked: LockedProcess, step: StepRow, worker: str) -> bool:
 
 def _fail(locked: LockedProcess, step: StepRow, worker: str) -> bool:
     if step.deferral is None:
-        return locked.fail(step, "expired", worker, EXPIRED)
+        return locked.fail(step, "expired", worker, deaths.of_claim(step) or EXPIRED)
     is_last = bool(step.deferral.get("is_asked_once"))
     return locked.fail(step, "expired", worker, UNANSWERED, is_last=is_last)
 

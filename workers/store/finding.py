@@ -41,7 +41,7 @@ def send_look(now: datetime | None = None) -> Callable[[], Look]:
         f" {_has_lost('c.at')},"
         " EXISTS (SELECT 1 FROM workers_flow f WHERE f.rate_per_second IS NOT NULL),"
         " NOT EXISTS (SELECT 1 FROM workers_lease l WHERE l.name = %s"
-        f" AND {sql.later('l.performed_at', '%s')} > c.at),"
+        f" AND NOT {leases.due('l.performed_at', 'c.at')}),"
         f" {sinks.HAS_DUE.format(now='c.at')}"
         f" FROM (SELECT {moment} AS at) c",
         [leases.POLL, sas.poll_seconds, *params],

@@ -10,6 +10,10 @@ from workers.store import sql
 SWEEP = "sweep"
 POLL = "poll"
 
+#: An instant further in the future than this was written by a clock that was set back since.
+#: Less is the difference between two servers, of which one has taken over from the other.
+AHEAD_SECONDS = 2.0
+
 
 @around("leases.acquire")
 def acquire(name: str, holder: str, seconds: float, now: datetime | None = None) -> bool:
@@ -22,8 +26,10 @@ def acquire(name: str, holder: str, seconds: float, now: datetime | None = None)
             " ON CONFLICT (name) DO UPDATE SET holder = excluded.holder,"
             " expires_at = excluded.expires_at"
             " WHERE workers_lease.holder IS NULL OR workers_lease.holder = excluded.holder"
-            f" OR workers_lease.expires_at < {moment}",
-            [name, holder, *params, seconds, *params],
+            f" OR workers_lease.expires_at < {moment}"
+            # Longer than any lease lasts: its end was written by a clock that was set back since.
+            f" OR workers_lease.expires_at > {sql.later(moment, '%s')}",
+            [name, holder, *params, seconds, *params, *params, seconds + AHEAD_SECONDS],
         )
         == 1
     )
@@ -67,19 +73,54 @@ def is_due(name: str, seconds: float, now: datetime | None = None) -> bool:
         sql.execute(
             "INSERT INTO workers_lease (name, performed_at, cursor)"
             f" VALUES (%s, {moment}, 0) ON CONFLICT (name) DO UPDATE SET performed_at = {moment}"
-            " WHERE workers_lease.performed_at IS NULL"
-            f" OR {sql.later('workers_lease.performed_at', '%s')} <= {moment}",
-            [name, *params, *params, seconds, *params],
+            f" WHERE {due('workers_lease.performed_at', moment)}",
+            [name, *params, *params, seconds, *params, *params],
         )
         == 1
     )
 
 
+def due(performed_at: str, moment: str) -> str:
+    """Return SQL that says whether a duty is to be performed again.
+
+    Its parameters: the seconds that it rests, behind each of them those of ``moment``.
+    """
+    return (
+        f"({performed_at} IS NULL OR {sql.later(performed_at, '%s')} <= {moment}"
+        f" OR {performed_at} > {sql.later(moment, str(AHEAD_SECONDS))})"
+    )
+
+
+def is_overdue(seconds: float | None, limit: float) -> bool:
+    """Say whether a duty last performed ``seconds`` ago is late; None: it never was.
+
+    One performed in the future is: until the clock is there again nobody would perform it.
+    """
+    return seconds is None or seconds > limit or is_ahead(seconds)
+
+
+def is_ahead(seconds: float) -> bool:
+    """Say whether an age is that of an instant in the future, from before the clock's setting."""
+    return seconds < -AHEAD_SECONDS
+
+
 def seconds_since(name: str, now: datetime | None = None) -> float | None:
-    """Return how long ago a duty was last performed; None: never."""
+    """Return how long ago a duty was last performed, below 0 in the future; None: never."""
     found = sql.fetch("SELECT performed_at FROM workers_lease WHERE name = %s", [name])
     at = sql.instant(found[0][0]) if found else None
     return None if at is None else (sql.read_clock(now) - at).total_seconds()
+
+
+def is_held(name: str, now: datetime | None = None) -> bool:
+    """Say whether somebody is performing a duty."""
+    moment, params = sql.clock(now)
+    return bool(
+        sql.fetch(
+            "SELECT 1 FROM workers_lease WHERE name = %s AND holder IS NOT NULL"
+            f" AND expires_at > {moment}",
+            [name, *params],
+        )
+    )
 
 
 @contextmanager

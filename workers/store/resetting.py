@@ -67,7 +67,9 @@ WITH clock AS MATERIALIZED (
             s.started_at, s.complete_by, s.failure_count + 1 AS failures, s.failure_threshold,
             s.began_at, s.backoff_base_seconds AS base, s.backoff_cap_seconds AS cap,
             s.failure_count + 1 < s.failure_threshold AND s.total_seconds IS NULL
-                AND s.deferral IS NULL AND p.outcome IS NULL AS is_plain
+                AND s.deferral IS NULL AND p.outcome IS NULL
+                -- Why it expires is another matter: ``deaths``.
+                AND s.fault ->> 'code' IS DISTINCT FROM 'worker_died' AS is_plain
         FROM workers_live l JOIN workers_step s ON s.id = ANY(ARRAY[l.step_id])
             JOIN workers_process p ON p.id = ANY(ARRAY[s.process_id])
         WHERE l.look_at < this.due

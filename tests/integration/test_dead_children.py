@@ -1,0 +1,187 @@
+"""A worker that died over a claim is told of as that, and nothing is told that nobody knows."""
+
+import logging
+from datetime import datetime, timedelta
+from types import SimpleNamespace
+from uuid import uuid4
+
+import pytest
+from billiard.exceptions import WorkerLostError
+from celery.worker import state
+from django.utils import timezone
+
+from tests.integration.conftest import NOW, claim
+from tests.integration.test_store_claims import start
+from workers import dead_children, deaths, dispatch
+from workers.messages import Bundle, Reply, Request
+from workers.models import Journal, Step
+from workers.rows import StepRow
+from workers.store import expiry, replies
+from workers.store.claims import Claim
+from workers.store.deaths import note
+from workers.submission import submit
+from workers.testing import Wire
+
+pytestmark = pytest.mark.django_db
+HOW = "signal 9 (SIGKILL)"
+LATE = timedelta(seconds=40)
+
+
+def begin(count: int = 1, now: datetime = NOW) -> list[Claim]:
+    for number in range(count):
+        submit("toy_line", subject=f"Toy {number}", input={}, now=now)
+    claims = claim(now=now)
+    start(claims, now)
+    return claims
+
+
+def die(claims: list[Claim], now: datetime = NOW) -> list[int]:
+    return note({one.step_id: one.claim_id for one in claims}, HOW, now)
+
+
+def test_a_death_is_noted_at_once_and_counts_when_the_claim_expires(wire: Wire) -> None:
+    claims = begin()
+
+    assert die(claims) == [claims[0].step_id]
+
+    row = Step.objects.get(pk=claims[0].step_id)
+    assert (row.state, row.failure_count, row.claim_id) == ("processing", 0, claims[0].claim_id)
+    assert (row.fault["code"], row.fault["message"]) == ("worker_died", f"its worker died: {HOW}")
+
+    assert expiry.expire("supervisor@test", NOW + LATE).reset == 1
+
+    row.refresh_from_db()
+    assert (row.state, row.failure_count) == ("pending", 1)
+    assert row.fault["message"] == f"its worker died: {HOW}"
+    detail = Journal.objects.get(event="expired").detail
+    assert detail["fault"]["code"] == "worker_died"
+
+
+def test_the_reason_of_an_order_that_kills_its_worker_is_that(wire: Wire) -> None:
+    now = NOW
+    claims = begin(now=now)
+    step_id = claims[0].step_id
+    for attempt in (1, 2, 3):
+        Step.objects.filter(pk=step_id).update(not_before=now)
+        if attempt > 1:
+            claims = claim(now=now)
+            start(claims, now)
+        assert die(claims, now) == [step_id]
+        now += LATE
+        expiry.expire("supervisor@test", now)
+
+    row = Step.objects.get(pk=step_id)
+    assert (row.state, row.failure_count) == ("error", 3)
+    assert row.fault["message"] == f"its worker died in each of 3 attempts: {HOW}"
+
+
+@pytest.mark.parametrize(
+    ("history", "message"),
+    [
+        (["dies"], f"its worker died: {HOW}"),
+        (["dies", "dies"], f"its worker died in each of 2 attempts: {HOW}"),
+        (["silent", "dies", "dies"], f"its worker died in the last 2 attempts: {HOW}"),
+        (["dies", "silent", "dies"], f"its worker died: {HOW}"),
+        (["dies", "silent"], None),
+        (["silent"], None),
+    ],
+)
+def test_only_what_is_known_is_said(history: list[str], message: str | None) -> None:
+    step = StepRow.__new__(StepRow)
+    step.fault, step.failure_count = None, 0
+    for what in history:
+        step.claim_id = uuid4()
+        if what == "dies":
+            step.fault = deaths.fault_of(step, HOW)
+        told = deaths.of_claim(step)
+        step.fault = told or dict(expiry.EXPIRED)
+        step.failure_count += 1
+
+    assert (told and told["message"]) == message
+
+
+def test_of_a_claim_that_is_answered_unstarted_late_or_another_s_nothing_is_noted(
+    wire: Wire,
+) -> None:
+    answered, late, other = begin(3)
+    submit("toy_line", subject="Toy 9", input={}, now=NOW)
+    (unstarted,) = claim(now=NOW)
+    replies.file(Reply(answered.step_id, answered.claim_id, 1, result={}), "agent@test", NOW)
+    before = list(Step.objects.order_by("pk").values_list("fault", "state", "claim_id"))
+
+    assert die([answered, unstarted]) == []
+    assert die([late], NOW + LATE) == []
+    assert note({other.step_id: uuid4()}, HOW, NOW) == []
+
+    assert list(Step.objects.order_by("pk").values_list("fault", "state", "claim_id")) == before
+    assert not Journal.objects.filter(event="expired").exists()
+
+
+def bundle(claims: list[Claim]) -> Bundle:
+    return Bundle(
+        "toy.alpha",
+        30,
+        tuple(
+            Request(one.step_id, one.claim_id, 1, "one", "Toy 0", "key", {"name": "Ann"})
+            for one in claims
+        ),
+    )
+
+
+def lost(how: str = HOW) -> WorkerLostError:
+    return WorkerLostError(f"Worker exited prematurely: {how} Job: 5.")
+
+
+def tell(claims: list[Claim], exception: Exception, name: str = dispatch.RUN_BUNDLE) -> bool:
+    """Tell the parent of a failure; say whether it took it for a death."""
+    thread = dead_children.on_failure(
+        sender=SimpleNamespace(name=name), exception=exception, args=[bundle(claims).to_wire()]
+    )
+    if thread is not None:
+        thread.join(10)
+    return thread is not None
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_parent_notes_the_death_of_a_child_and_logs_which_order_it_was(
+    wire: Wire, caplog: pytest.LogCaptureFixture
+) -> None:
+    claims = begin(now=timezone.now())
+
+    with caplog.at_level(logging.ERROR):
+        assert tell(claims, lost())
+
+    row = Step.objects.get(pk=claims[0].step_id)
+    assert row.fault["message"] == f"its worker died: {HOW}"
+    (record,) = [one for one in caplog.records if one.message == "worker_died"]
+    assert (record.subject, record.step, record.attempt) == ("Toy 0", "one", 1)
+    assert record.claim_id == str(claims[0].claim_id)
+    # What the customer told stays out of the log.
+    assert "Ann" not in str(vars(record))
+
+
+def test_what_is_no_death_of_an_agent_s_child_is_left_alone(
+    wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claims = begin()
+
+    assert not tell(claims, ValueError("no death"))
+    assert not tell(claims, lost(), name=dispatch.SETTLE)
+    # A worker that is ended kills its children itself, and hands their claims back.
+    monkeypatch.setattr(state, "should_terminate", True)
+    assert not tell(claims, lost())
+
+    assert Step.objects.get(pk=claims[0].step_id).fault is None
+
+
+@pytest.mark.parametrize(
+    ("message", "how"),
+    [
+        (f"Worker exited prematurely: {HOW} Job: 5.", HOW),
+        ("Worker exited prematurely: exitcode 3 Job: 12.", "exitcode 3"),
+        ("Worker exited prematurely: exitcode 3", "exitcode 3"),
+        ("anything else", "nobody knows how"),
+    ],
+)
+def test_how_a_child_ended_is_read_from_what_billiard_says(message: str, how: str) -> None:
+    assert dead_children.how(WorkerLostError(message)) == how
