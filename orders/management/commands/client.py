@@ -88,8 +88,12 @@ class Command(BaseCommand):
         client = _client(options["name"])
         hours = _overlap(options)
         if options["rotate"]:
-            webhooks.rotate(client, timedelta(hours=hours))
-            self.stdout.write(f"Webhooks to {client} have two signatures for {hours:g} h.")
+            try:
+                webhooks.rotate(client, timedelta(hours=hours))
+            except webhooks.SecretPromised as error:
+                raise CommandError(str(error)) from None
+            old = f"two signatures for {hours:g} h" if hours else "no other signature any more"
+            self.stdout.write(f"Webhooks to {client} have {old}.")
         self.stdout.write(f"Webhooks to {client} are signed with:")
         self.stdout.write(client.webhook_secret)
 
