@@ -28,7 +28,8 @@ print(*Alert.objects.values_list("code", flat=True))
 VISIT = """
 from datetime import UTC, datetime
 from django.contrib.sessions.models import Session
-Session.objects.create(session_key="over", session_data="", expire_date=datetime(2000, 1, 1, tzinfo=UTC))
+at = datetime(2000, 1, 1, tzinfo=UTC)
+Session.objects.create(session_key="over", session_data="", expire_date=at)
 """
 VISITS = """
 from django.contrib.sessions.models import Session

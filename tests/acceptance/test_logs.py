@@ -31,9 +31,9 @@ def test_our_fields_are_shown_and_a_library_s_are_not() -> None:
 
 TOKEN = "sas_0123abcd_abcdefghijklmnopqrstuvwxyz0123456789ABCD-_x"
 BASE64 = "c2FzXzAxMjNhYmNkX2FiY2RlZmdoaWprbG1ub3BxcnN0dXZ3eHl6"
-SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw+/=="  # noqa: S105 (nobody's)
+SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw+/=="
 CALLBACK = "AbCdEfGhIjKlMnOpQrStUvWxYz012345"
-PASSWORD = "correct-horse"  # noqa: S105 (nobody's)
+PASSWORD = "correct-horse"
 LEAKS = f"""
 import logging, structlog
 from sasproject import logs

@@ -64,7 +64,7 @@ def test_nothing_is_read_that_the_consumer_s_login_may_not_read(make: Make) -> N
         for message in (make(), make(), make(body=b"{")):
             handle(message)
 
-    assert [one["sql"] for one in said if "webhook_secret\"" in one["sql"]] == []
+    assert [one["sql"] for one in said if 'webhook_secret"' in one["sql"]] == []
     orders = [one["sql"] for one in said if 'FROM "orders_order"' in one["sql"]]
     assert len(orders) == 2
     assert [sql for sql in orders if "customer_" in sql or '"secret"' in sql] == []

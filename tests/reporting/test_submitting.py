@@ -147,8 +147,10 @@ def test_a_webhook_s_address_is_public_and_plain_or_refused(url: str, says: str)
 
 @pytest.mark.parametrize(
     "host",
-    ["acme.example", "acme.example.", "ACME-1.example", "xn--bcher-kva.example", "1.1.1.1"]
-    + ["[2606:4700::1]", "a1.b2", "my_service.example", "x" * 63 + ".example", "8.example"],
+    [
+        *("acme.example", "acme.example.", "ACME-1.example", "xn--bcher-kva.example", "1.1.1.1"),
+        *("[2606:4700::1]", "a1.b2", "my_service.example", "x" * 63 + ".example", "8.example"),
+    ],
 )
 def test_a_host_that_can_be_called_is_taken(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(addresses, "look_up", lambda host, port=0: ["93.184.216.34"])

@@ -6,16 +6,17 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.core.validators import validate_slug
 from django.utils import timezone
 
 from orders import tokens, webhooks
 from orders.models import ApiClient
 from workers.failpoints import durable
+from workers.management.terminal import TerminalCommand
 
 
-class Command(BaseCommand):
+class Command(TerminalCommand):
     help = "Adds, lists, rotates and revokes the programs that may use the HTTP API."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
