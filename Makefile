@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BENCH := .venv-bench
 BIN := $(VENV)/bin
+# No address of a package index comes into a file: whoever installs has their own.
+COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header
 ARGS ?=
 
 .DEFAULT_GOAL := help
@@ -14,11 +16,11 @@ help: ## List the targets
 $(VENV)/ready: requirements.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; this is " + sys.version.split()[0] + ". Name another with PYTHON=...")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
 	@touch $@
 
 $(VENV)/ready-dev: $(VENV)/ready requirements-dev.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
 	@touch $@
 
 setup: $(VENV)/ready-dev ## Make .venv, with everything that demo, test and lint need
@@ -40,7 +42,7 @@ test-fast: $(VENV)/ready-dev ## Run the tests without processes and browsers, on
 
 $(BENCH)/ready: requirements-bench.txt
 	$(PYTHON) -m venv $(BENCH)
-	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-bench.txt
+	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-bench.txt
 	@touch $@
 
 bench: $(BENCH)/ready ## Measure this engine beside what people use instead (ARGS="--quick --json FILE", "--list")
@@ -77,11 +79,10 @@ fmt: $(VENV)/ready-dev ## Format the code
 	@$(BIN)/ruff check --fix --quiet . || true
 	@$(BIN)/ruff format .
 
-pins: $(VENV)/ready-dev ## Compile the exact versions of requirements*.in
-	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-emit-index-url --no-emit-find-links --no-header requirements.in -o requirements.txt
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-emit-index-url --no-emit-find-links --no-header -c requirements.txt requirements-dev.in -o requirements-dev.txt
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-emit-index-url --no-emit-find-links --no-header -c requirements.txt requirements-bench.in -o requirements-bench.txt
+pins: $(VENV)/ready-dev ## Compile the exact versions of requirements*.in, with their hashes
+	$(COMPILE) requirements.in -o requirements.txt
+	$(COMPILE) -c requirements.txt requirements-dev.in -o requirements-dev.txt
+	$(COMPILE) -c requirements.txt requirements-bench.in -o requirements-bench.txt
 
 clean: ## Remove .venv, .venv-bench and the run folder
 	rm -rf $(VENV) $(BENCH) .run

@@ -64,17 +64,26 @@ def _first(letter: DeadLetter) -> DeadLetter | None:
     return found.order_by("-pk").first()
 
 
-def replay(pk: int, *, actor: str, reason: str = "", now: datetime | None = None) -> Order:
+def replay(
+    pk: int,
+    *,
+    actor: str,
+    reason: str = "",
+    unproven: bool = False,
+    now: datetime | None = None,
+) -> Order:
     """Place the order of a dead letter, as its client and under its key.
 
-    Everything is looked at again but the token, for which the operator stands; a reply
-    queue that is not the client's own is left out.  Raises ``Refused`` with what is still
-    wrong and ``NotNow``; nothing changes then.
+    Everything is looked at again but the token: that the client sent it must have been proven
+    when it came, or the operator stands for it (``unproven``).  A reply queue that is not the
+    client's own is left out.  Raises ``Refused`` with what is still wrong and ``NotNow``;
+    nothing changes then.
     """
     with durable("dead_letters.replay"):
         letter = _locked(pk, State.OPEN, "replayed")
-        order, _ = accepting.accept(*_submission(letter))
-        _move(letter, State.REPLAYED, "replayed", actor=actor, reason=reason, now=now, order=order)
+        order, _ = accepting.accept(*_submission(letter, unproven=unproven))
+        done = "replayed" if letter.is_proven else "replayed as unproven"
+        _move(letter, State.REPLAYED, done, actor=actor, reason=reason, now=now, order=order)
     return order
 
 
@@ -100,7 +109,7 @@ VERBS: dict[str, Callable[..., Order | None]] = {
 }
 
 
-def _submission(letter: DeadLetter) -> tuple[reading.Submission, ApiClient]:
+def _submission(letter: DeadLetter, *, unproven: bool) -> tuple[reading.Submission, ApiClient]:
     client = ApiClient.objects.filter(name=letter.client).first()
     found = []
     if client is None:
@@ -108,6 +117,14 @@ def _submission(letter: DeadLetter) -> tuple[reading.Submission, ApiClient]:
         found.append(because("client", f"there is no client {name!r}; ask who sent it"))
     elif not client.is_active:
         found.append(because("client", f"{client.name} is closed; open it first"))
+    elif not (letter.is_proven or unproven):
+        found.append(
+            because(
+                "client",
+                f"is not proven to be {client.name}, and anybody may write that name; ask them, "
+                "then replay it as unproven",
+            )
+        )
     try:
         submission = reading.read(_message(letter, client), client)
     except Refused as refused:

@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from orders import telling
 from orders.models import Order, OrderLine, Product
+from orders.models.order import PRIVATE
 from orders.numbers import next_order_number
 from orders.workflows import FULFILMENT
 from workers import submission
@@ -120,7 +121,8 @@ def _hash(
 
 
 def _first(submitter: str, submission_key: str, body_hash: str) -> Order | None:
-    order = Order.objects.filter(submitter=submitter, submission_key=submission_key).first()
+    found = Order.objects.defer(*PRIVATE)
+    order = found.filter(submitter=submitter, submission_key=submission_key).first()
     if order is not None and order.body_hash != body_hash:
         raise KeyReused(order)
     return order

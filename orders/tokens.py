@@ -10,6 +10,7 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from orders.models import ApiClient, ApiToken
+from orders.models.client import SECRETS
 from workers.failpoints import around, durable
 
 SUBMIT, READ, OPERATE = "submit", "read", "operate"
@@ -59,7 +60,7 @@ def verify(token: str, now: datetime | None = None) -> ApiToken | None:
     parts = token.split("_", 2)
     if len(parts) != 3 or parts[0] != "sas" or not parts[1].isalnum():
         return None
-    found = ApiToken.objects.select_related("client").filter(prefix=parts[1][:12]).first()
+    found = _with_client().filter(prefix=parts[1][:12]).first()
     if found is None or not hmac.compare_digest(found.digest, _digest(token)):
         return None
     is_over = found.expires_at is not None and found.expires_at <= at
@@ -67,6 +68,11 @@ def verify(token: str, now: datetime | None = None) -> ApiToken | None:
         return None
     _note_use(found, at)
     return found
+
+
+def _with_client() -> QuerySet[ApiToken]:
+    unread = (f"client__{column}" for column in SECRETS)
+    return ApiToken.objects.select_related("client").defer(*unread)
 
 
 def good(client: ApiClient, now: datetime | None = None) -> QuerySet[ApiToken]:

@@ -7,8 +7,12 @@ from django.utils import timezone
 from orders.models import ApiClient
 from orders.models.client import new_webhook_secret
 from orders.telling import CLIENT
-from workers.failpoints import around
+from workers.failpoints import durable
 from workers.registry import register_secrets
+
+
+class SecretPromised(Exception):
+    """An old secret was promised a time that is not over."""
 
 
 @register_secrets
@@ -16,19 +20,39 @@ def secrets_of(owner: str) -> list[str]:
     """Return the present secret of a client and, for a while, the one before; none if closed."""
     if not owner.startswith(CLIENT):
         return []
-    client = ApiClient.objects.filter(name=owner.removeprefix(CLIENT), is_active=True).first()
+    found = ApiClient.objects.defer(None).filter(is_active=True)
+    client = found.filter(name=owner.removeprefix(CLIENT)).first()
     if client is None:
         return []
-    until = client.old_webhook_secret_until
-    is_overlap = client.old_webhook_secret and until is not None and until > timezone.now()
+    is_overlap = promised_until(client) is not None
     return [client.webhook_secret, *([client.old_webhook_secret] if is_overlap else [])]
 
 
-@around("webhooks.rotate")
+def promised_until(client: ApiClient, now: datetime | None = None) -> datetime | None:
+    """Return until when a client's old secret signs as well; None: there is none any more."""
+    until = client.old_webhook_secret_until
+    return until if until is not None and until > (now or timezone.now()) else None
+
+
+@durable("webhooks.rotate")
 def rotate(client: ApiClient, overlap: timedelta, now: datetime | None = None) -> str:
-    """Give a client a new secret; until the overlap is over the old one signs as well."""
-    client.old_webhook_secret = client.webhook_secret
-    client.old_webhook_secret_until = (now or timezone.now()) + overlap
+    """Give a client a new secret; until the overlap is over the old one signs as well.
+
+    Raises ``SecretPromised``, and changes nothing, while an older one still signs: it was told
+    to somebody who relies on it.  Without an overlap both end at once, which is asked for when
+    a secret has got out.
+    """
+    at = now or timezone.now()
+    held = ApiClient.objects.defer(None).select_for_update().get(pk=client.pk)
+    until = promised_until(held, at)
+    if until is not None and overlap > timedelta(0):
+        raise SecretPromised(
+            f"Webhooks to {held} are signed with an older secret, too, as was promised, until"
+            f" {until:%Y-%m-%d %H:%M} UTC. Rotate after that, or with an overlap of 0, which ends"
+            " both old ones at once."
+        )
+    client.old_webhook_secret = held.webhook_secret
+    client.old_webhook_secret_until = at + overlap
     client.webhook_secret = new_webhook_secret()
     client.save(update_fields=["webhook_secret", "old_webhook_secret", "old_webhook_secret_until"])
     return client.webhook_secret

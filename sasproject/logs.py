@@ -22,20 +22,24 @@ def _add_our_fields(logger: Any, name: str, event: Any) -> Any:
     return event
 
 
-#: What follows in a path is a right: whoever has it may answer a step, or see an order.
-_RIGHT = re.compile(r"(/callbacks/|/orders/|/my-orders/)[^\s/?\"']{16,}")
+#: What opens something for whoever has it: a path that is a right (a callback, an order's page),
+#: one of our tokens, a secret of webhooks, what a request says to be let in, a password in a URL.
+_RIGHTS = re.compile(
+    r"""(/callbacks/|/orders/|/my-orders/)[^\s/?"'\\]{16,}
+    |(sas_[0-9a-f]{8}_)[\w-]+
+    |(whsec_)[\w+/=-]+
+    |(\b(?:basic|bearer|token)[ ]+)[\w+/=.~-]{8,}
+    |(://[^\s:/@"']*:)[^\s@/"']+(?=@)""",
+    re.ASCII | re.IGNORECASE | re.VERBOSE,
+)
 
 
-def _mask_rights(logger: Any, name: str, event: Any) -> Any:
-    """Mask the rights in paths, which Django logs with every answer that is an error."""
-    said = event.get("event")
-    if isinstance(said, str):
-        event["event"] = _RIGHT.sub(r"\1***", said)
-    return event
+def _mask_rights(logger: Any, name: str, line: str) -> str:
+    """Mask the rights in a line, whoever wrote it and in whichever of its fields they stand."""
+    return _RIGHTS.sub(lambda found: f"{next(filter(None, found.groups()))}***", line)
 
 
 SHARED: list[Any] = [
-    _mask_rights,
     structlog.contextvars.merge_contextvars,
     structlog.stdlib.add_log_level,
     structlog.stdlib.add_logger_name,
@@ -72,6 +76,7 @@ def configure(*, json: bool, level: str) -> None:
                     "processors": [
                         structlog.stdlib.ProcessorFormatter.remove_processors_meta,
                         renderer,
+                        _mask_rights,
                     ],
                 }
             },

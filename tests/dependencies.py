@@ -32,7 +32,7 @@ HEAD = """# Dependencies
 
 What is installed with us, and under which licence its authors give it.
 `make licences` writes this page from what each package says of itself.
-Versions are pinned in `requirements.txt` and `requirements-dev.txt`.
+Versions are pinned in `requirements.txt` and `requirements-dev.txt`, with the SHA-256 of all files.
 `make audit` asks for known vulnerabilities in them, and says so where no service can be asked.
 A test compares this page with what is installed.
 

@@ -15,14 +15,15 @@ from urllib.parse import urlsplit
 import httpcore2
 
 from workers.conf import sas
+from workers.networks import is_public
 
 #: Written out as RFC 3986 has them: nothing that two parsers might read in two ways.
 _URL = re.compile(r"https?://[A-Za-z0-9\-._~:/?\[\]@!$&'()*+,;=%]+")
-_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+#: A part of a host name; of a machine's own network it may hold underscores.
+_LABEL = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?")
+_NUMBER = re.compile(r"[0-9]+|0[xX][0-9A-Fa-f]*")
 #: Time the resolver has at submission; whoever submits must not wait for a slow one.
 LOOK_SECONDS = 2.0
-
-IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 def problem_of_url(url: str) -> str | None:
@@ -39,35 +40,28 @@ def problem_of_url(url: str) -> str | None:
         return "is no URL that can be read"
     if parts.scheme != "https" and not sas.webhook_private_addresses:
         return "must begin with https://"
-    if not host or port == 0:
-        return "names no host that can be called"
     if "@" in parts.netloc:
         return "must not hold a user name or a password"
+    if not host or port == 0 or not _is_host(host, is_bracketed="[" in parts.netloc):
+        return "names no host that can be called"
     if not sas.webhook_private_addresses and not all(map(is_public, _look_up_in_time(host))):
         return "leads to an address that is not public"
     return None
 
 
-def is_public(text: str) -> bool:
-    """Say whether an IP address belongs to the public Internet, however it is wrapped."""
+def _is_host(host: str, *, is_bracketed: bool) -> bool:
+    """Say whether a host can be called at all: an IP address, written in full, or a name."""
+    last = host.removesuffix(".").rpartition(".")[2]
     try:
-        address: IPAddress = ipaddress.ip_address(text)
+        if is_bracketed:
+            # With a zone it is the address of an interface of ours.
+            return ipaddress.IPv6Address(host).scope_id is None
+        if _NUMBER.fullmatch(last):
+            # A name never ends in a number; 127.1 and 0x7f.1 are read in many ways.
+            return bool(ipaddress.IPv4Address(host))
     except ValueError:
         return False
-    return all(one.is_global and not one.is_multicast for one in _with_wrapped(address))
-
-
-def _with_wrapped(address: IPAddress) -> Iterable[IPAddress]:
-    if isinstance(address, ipaddress.IPv4Address):
-        return [address]
-    # An IPv4 address inside an IPv6 one may be where a gateway sends it on to.
-    wrapped = [address.ipv4_mapped, address.sixtofour, *(address.teredo or ())]
-    if address in _NAT64:
-        wrapped.append(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
-    inner = [one for one in wrapped if one is not None]
-    if address.ipv4_mapped is not None or address in _NAT64:
-        return inner
-    return [address, *inner]
+    return len(host) <= 253 and all(map(_LABEL.fullmatch, host.removesuffix(".").split(".")))
 
 
 def look_up(host: str, port: int = 0) -> list[str]:

@@ -33,6 +33,8 @@ class Act:
     #: The state that it is done in.
     state: str
     needs_reason: bool = False
+    #: Whether who sent it must be proven, or stood for.
+    asks_proof: bool = False
 
 
 ACTS = (
@@ -45,6 +47,7 @@ ACTS = (
             "message id. Its token is not asked for again: you stand for it."
         ),
         DeadLetter.State.OPEN,
+        asks_proof=True,
     ),
     Act(
         "discard",
@@ -85,12 +88,18 @@ def offers(request: HttpRequest, letter: DeadLetter) -> list[Offer]:
     ]
 
 
-def carry_out(request: HttpRequest, act: Act, ids: list[int], reason: str) -> list[str]:
-    """Act on each by itself, log what landed, and return why the others did not."""
+def carry_out(
+    request: HttpRequest, act: Act, ids: list[int], reason: str, *, unproven: bool = False
+) -> list[str]:
+    """Act on each by itself, log what landed, and return why the others did not.
+
+    ``unproven``: the operator stands for those whose sender is not proven.
+    """
     refusals, landed = [], []
+    stands = {"unproven": unproven} if act.asks_proof else {}
     for pk in ids:
         try:
-            dead_letters.VERBS[act.name](pk, actor=actor(request), reason=reason)
+            dead_letters.VERBS[act.name](pk, actor=actor(request), reason=reason, **stands)
         except NotNow as error:
             refusals.append(str(error))
         except Refused as error:

@@ -15,7 +15,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
-from orders import reply_queues
+from orders import reply_queues, webhooks
 from orders.admin import client_pages
 from orders.admin.client_acts import ACTS
 from orders.models import ApiClient, ApiToken, Order
@@ -160,7 +160,7 @@ def _page(request: HttpRequest, row: ApiClient) -> dict[str, Any]:
         "orders_url": orders_url(row),
         "sinks_url": f"{reverse('admin:workers_sink_changelist')}?owner={row.submitter}",
         "reply_prefix": reply_queues.prefix(row),
-        "is_rotating": bool(row.old_webhook_secret_until and row.old_webhook_secret_until > now),
+        "is_rotating": webhooks.promised_until(row, now) is not None,
         "lines": [
             (token, _token_mark(token, now), _revoking(request, token, now))
             for token in row.tokens.all()

@@ -125,7 +125,10 @@ def _reveal(client: ApiClient, prefix: str, given: dict[str, Any]) -> Done:
 
 
 def _rotate_secret(client: ApiClient, prefix: str, given: dict[str, Any]) -> Done:
-    secret = webhooks.rotate(client, given["overlap_hours"])
+    try:
+        secret = webhooks.rotate(client, given["overlap_hours"])
+    except webhooks.SecretPromised as error:
+        raise NotNow(str(error)) from None
     said = _("Webhooks to %(client)s have a new secret; the old one signs too for %(hours)s.") % {
         "client": client,
         "hours": _hours(given),
@@ -275,7 +278,8 @@ ACTS = (
         "orders.rotate_webhook_secret",
         lazy(
             "Webhooks are signed with the new secret and, until the overlap is over, with the "
-            "present one as well. One that is older ends at once."
+            "present one as well. While one that is older still signs, this waits for its end; "
+            "only an overlap of 0 ends both at once."
         ),
         _rotate_secret,
         _always,

@@ -56,7 +56,7 @@ class DeadLetterAdmin(ReadOnlyAdmin, LiveListAdmin):
     change_form_template = "admin/orders/dead_letter/page.html"
     # The page shows its parts itself; Django would draw the bytes as a field.
     fields = ("state",)
-    list_display = ("standing", "received", "client", "message_id", "why", "outcome")
+    list_display = ("standing", "received", "sender", "message_id", "why", "outcome")
     list_display_links = ("standing", "message_id")
     list_filter = ("state", ClientFilter, "received_at")
     show_facets = ShowFacets.ALWAYS
@@ -141,6 +141,10 @@ class DeadLetterAdmin(ReadOnlyAdmin, LiveListAdmin):
     def received(self, row: DeadLetter) -> SafeString | str:
         return marks.instant(row.received_at)
 
+    @admin.display(description=_("client"), ordering="client")
+    def sender(self, row: DeadLetter) -> SafeString | str:
+        return sender_mark(row)
+
     @admin.display(description=_("why"))
     def why(self, row: DeadLetter) -> SafeString:
         said = "; ".join(f"{one['field']} {one['problem']}" for one in row.reasons)
@@ -153,6 +157,19 @@ class DeadLetterAdmin(ReadOnlyAdmin, LiveListAdmin):
             url = reverse("admin:orders_order_change", args=[row.order.number])
             return format_html('<a href="{}">{}</a>', url, row.order)
         return row.resolved_by or marks.NOTHING
+
+
+def sender_mark(row: DeadLetter) -> SafeString | str:
+    """Return who sent a message; before a name that nobody has proven stands that."""
+    if not row.client:
+        return marks.NOTHING
+    if row.is_proven:
+        return format_html("<bdi>{}</bdi>", row.client)
+    return format_html("{} <bdi>{}</bdi>", unproven_mark(), row.client)
+
+
+def unproven_mark() -> SafeString:
+    return marks.label(_("not proven"), "alert", "alert")
 
 
 def shown(body: bytes) -> str:

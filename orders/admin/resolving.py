@@ -37,9 +37,20 @@ class ReasonForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 3}),
     )
 
+    unproven = forms.BooleanField(
+        label=lazy("Replay those of unproven senders, too"),
+        required=False,
+        help_text=lazy(
+            "Anybody who may log in to the broker may write any name. You have asked each client "
+            "that is named, and stand for it."
+        ),
+    )
+
     def __init__(self, act: Act, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["reason"].required = act.needs_reason
+        if not act.asks_proof:
+            del self.fields["unproven"]
 
     def clean_letters(self) -> list[int]:
         ids = self.cleaned_data["letters"].split(",")
@@ -62,7 +73,7 @@ def view_of_one(act: Act) -> Callable[..., HttpResponse]:
         form = ReasonForm(act, {**request.POST.dict(), "letters": str(pk)})
         if not form.is_valid():
             return _page(request, act, form, [letter], status=400)
-        refusals = carry_out(request, act, [pk], form.cleaned_data["reason"])
+        refusals = _carry_out(request, act, [pk], form)
         if refusals:
             letter.refresh_from_db(fields=["state"])
             return _page(request, act, form, [letter], status=409, refusals=refusals)
@@ -83,7 +94,7 @@ def view_of_many(act: Act) -> Callable[..., HttpResponse]:
             found = list(DeadLetter.objects.defer("body").filter(pk__in=ids))
             return _page(request, act, form, found, status=400)
         wanted = form.cleaned_data["letters"]
-        refusals = carry_out(request, act, wanted, form.cleaned_data["reason"])
+        refusals = _carry_out(request, act, wanted, form)
         if refusals:
             text = ngettext("%(n)d was not: %(why)s", "%(n)d were not: %(why)s", len(refusals))
             why = " ".join(refusals[:TOLD]) + (" …" if len(refusals) > TOLD else "")
@@ -113,6 +124,11 @@ def _action_of(act: Act) -> Callable[..., HttpResponse | None]:
 ACTIONS = tuple(_action_of(act) for act in ACTS)
 
 
+def _carry_out(request: HttpRequest, act: Act, ids: list[int], form: ReasonForm) -> list[str]:
+    given = form.cleaned_data
+    return carry_out(request, act, ids, given["reason"], unproven=given.get("unproven", False))
+
+
 def _demand(request: HttpRequest) -> None:
     if not may(request):
         raise PermissionDenied
@@ -132,12 +148,17 @@ def _page(
     query = request.GET.urlencode()
     one = None if is_bulk else found[0]
     name = f"admin:orders_deadletter_{act.name}"
+    unproven = sum(not letter.is_proven for letter in found)
+    if not unproven:
+        form.fields.pop("unproven", None)
     context = {
         **admin.site.each_context(request),
         "title": f"{act.label}: {one}" if one else act.description,
         "act": act,
         "form": form,
-        "letters": found,
+        # Those to be asked about come first.
+        "letters": sorted(found, key=lambda letter: letter.is_proven),
+        "unproven": unproven,
         "refusals": refusals or [],
         "post_url": reverse(name, args=[one.pk]) if one else reverse(f"{name}_selected"),
         "query": f"?{query}" if query else "",

@@ -13,6 +13,17 @@ def new_webhook_secret() -> str:
     return "whsec_" + base64.b64encode(secrets.token_bytes(32)).decode()
 
 
+#: Loaded by whoever signs or shows them, and with nothing else: most logins may not read them.
+SECRETS = ("webhook_secret", "old_webhook_secret")
+
+
+class ClientManager(models.Manager["ApiClient"]):
+    """API clients without their secrets, which are read when they are asked for."""
+
+    def get_queryset(self) -> models.QuerySet["ApiClient"]:
+        return super().get_queryset().defer(*SECRETS)
+
+
 class ApiClient(models.Model):
     """A program that may use the HTTP API; it sees its own orders only."""
 
@@ -24,6 +35,8 @@ class ApiClient(models.Model):
     old_webhook_secret = models.CharField(max_length=100, blank=True)
     old_webhook_secret_until = models.DateTimeField(null=True)
     created_at = models.DateTimeField()
+
+    objects = ClientManager()
 
     class Meta:
         verbose_name = "API client"

@@ -44,4 +44,16 @@ class DeadLetter(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"dead letter {self.pk} of {self.client or 'nobody'}"
+        return f"dead letter {self.pk} of {self.sender}"
+
+    @property
+    def is_proven(self) -> bool:
+        """Say whether a token, or the broker, has shown that ``client`` sent it."""
+        return bool(self.properties.get("sender") == "proven")
+
+    @property
+    def sender(self) -> str:
+        """Return who sent it, for people; the mark comes first, for the name may be anything."""
+        if not self.client:
+            return "nobody"
+        return self.client if self.is_proven else f"unproven {self.client}"

@@ -17,6 +17,10 @@ def new_secret() -> str:
     return secrets.token_urlsafe(16)
 
 
+#: What a look for the order of a key leaves unread: whose it is, and the right to see it.
+PRIVATE = ("secret", "customer_name", "customer_email", "customer_address")
+
+
 class Order(models.Model):
     """What a customer asked for.  The number is for people, ``public_id`` for programs."""
 

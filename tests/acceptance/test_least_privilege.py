@@ -25,7 +25,39 @@ ALERTS = """
 from workers.models import Alert
 print(*Alert.objects.values_list("code", flat=True))
 """
+VISIT = """
+from datetime import UTC, datetime
+from django.contrib.sessions.models import Session
+at = datetime(2000, 1, 1, tzinfo=UTC)
+Session.objects.create(session_key="over", session_data="", expire_date=at)
+"""
+VISITS = """
+from django.contrib.sessions.models import Session
+print(Session.objects.filter(session_key="over").count())
+"""
 REPLIES = "replies.acme.one"
+#: What would make a consumer a client, an operator or a spy; found by who broke into one.
+OF_CONSUMER = (
+    *(
+        f"UPDATE orders_apitoken SET {column} = {column}"
+        for column in ("prefix", "digest", "scopes", "created_at", "expires_at", "revoked_at")
+    ),
+    "UPDATE orders_apitoken SET client_id = client_id",
+    "INSERT INTO orders_apitoken (prefix) VALUES ('mine')",
+    "UPDATE orders_apiclient SET is_active = true",
+    "SELECT webhook_secret FROM orders_apiclient",
+    "SELECT old_webhook_secret FROM orders_apiclient",
+    "SELECT secret FROM orders_order",
+    "SELECT customer_email FROM orders_order",
+    "SELECT input FROM workers_process",
+    "UPDATE workers_process SET state = 'processed'",
+    "UPDATE workers_step SET state = 'processed'",
+    "SELECT password FROM auth_user",
+    "SELECT session_key FROM django_session",
+    "DELETE FROM workers_step",
+    "UPDATE orders_order SET total = 1",
+    "UPDATE orders_product SET price = 1",
+)
 
 
 class Limited:
@@ -147,8 +179,11 @@ def test_an_order_goes_through_a_system_whose_processes_may_do_little(limited: L
     assert any("submission.refused" in message for message in told)
     # A slow machine may be late with a sweep; anything else is a right that is missing.
     assert set(system.python(ALERTS).split()) <= {"duty_overdue"}
+    system.python(VISIT)
     limited.be("shop_worker", "shop-worker")
     system.python("from workers import retention; assert retention.prune(seconds=None) is not None")
+    limited.be("shop_web", "shop-web")
+    assert system.python(VISITS).split()[-1] == "0"
     for name in system.processes:
         log = (system.folder / f"{name}.log").read_text()
         assert "ermission denied" not in log, name
@@ -176,10 +211,12 @@ def _refused_in_the_database(limited: Limited) -> None:
         ("shop_worker", "UPDATE workers_journal SET actor = 'nobody'"),
         ("shop_worker", "DELETE FROM workers_process"),
         ("shop_worker", "CREATE TABLE mine (id int)"),
+        ("shop_worker", "SELECT session_key FROM django_session"),
+        ("shop_worker", "SELECT body FROM orders_deadletter"),
+        ("shop_worker", "UPDATE orders_product SET price = 1"),
+        ("shop_worker", "UPDATE orders_order SET total = 1"),
         ("shop_beat", "SELECT input FROM workers_process"),
-        ("shop_consumer", "SELECT password FROM auth_user"),
-        ("shop_consumer", "DELETE FROM workers_step"),
-        ("shop_consumer", "UPDATE orders_order SET total = 1"),
+        *(("shop_consumer", statement) for statement in OF_CONSUMER),
     ):
         url = limited.database(role).replace("postgres://", "postgresql://")
         with psycopg.connect(url) as connection:

@@ -5,6 +5,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from tests.acceptance.system import ROOT
 
 SOURCE = """
@@ -25,3 +27,52 @@ def test_our_fields_are_shown_and_a_library_s_are_not() -> None:
 
     assert (ours["event"], ours["reason"]) == ("hint_refused", "no route")
     assert "data" not in theirs
+
+
+TOKEN = "sas_0123abcd_abcdefghijklmnopqrstuvwxyz0123456789ABCD-_x"
+BASE64 = "c2FzXzAxMjNhYmNkX2FiY2RlZmdoaWprbG1ub3BxcnN0dXZ3eHl6"
+SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw+/=="
+CALLBACK = "AbCdEfGhIjKlMnOpQrStUvWxYz012345"
+PASSWORD = "correct-horse"
+LEAKS = f"""
+import logging, structlog
+from sasproject import logs
+logs.configure(json=JSON, level="INFO")
+django = logging.getLogger("django")
+django.error("Unexpected auth - '{TOKEN}'")
+django.error("Unexpected auth - 'Basic {TOKEN}'")
+django.error("Unexpected auth - 'Basic {BASE64}'")
+django.error("Unexpected auth - %r", "Token {BASE64}")
+django.warning("Not Found: /api/v1/callbacks/{CALLBACK}")
+logging.getLogger("workers.x").error("x", extra={{"deep": {{"one": ["{TOKEN}", "{SECRET}"]}}}})
+structlog.get_logger("orders.x").info("y", token="{TOKEN}", url="amqp://shop:{PASSWORD}@host/v")
+try:
+    raise ValueError("bad {TOKEN} at postgres://u:{PASSWORD}@host/db")
+except ValueError:
+    django.exception("it failed")
+django.warning("a basic rule for /orders/17/ and sas_agents")
+"""
+
+
+@pytest.mark.parametrize("json_lines", [True, False])
+def test_no_line_shows_what_lets_its_reader_in(json_lines: bool) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LEAKS.replace("JSON", str(json_lines))],
+        cwd=ROOT,
+        env=os.environ,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    lines = done.stderr.splitlines()
+    assert len(lines) == 9
+    for right in (TOKEN[13:], BASE64, SECRET[6:], CALLBACK, PASSWORD):
+        assert right not in done.stderr
+    # Which token it was can still be told, as the list of tokens has it.
+    assert "sas_0123abcd_***" in lines[0]
+    assert "/api/v1/callbacks/***" in lines[4]
+    assert "postgres://u:***@host/db" in lines[7]
+    assert "a basic rule for /orders/17/ and sas_agents" in lines[8]
+    if json_lines:
+        assert all(json.loads(line)["event"] for line in lines)

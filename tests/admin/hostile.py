@@ -1,5 +1,6 @@
 """Rows whose every text is an attack, and a reader that finds an attack that has worked."""
 
+import re
 from datetime import timedelta
 from html.parser import HTMLParser
 from typing import Any
@@ -29,21 +30,28 @@ def evil(name: str) -> str:
 
 
 class Reader(HTMLParser):
-    """Reads a page as a browser would: its texts, its links, and what is wrong with it."""
+    """Reads a page as a browser would: its texts, its links, and what is wrong with it.
 
-    def __init__(self, page: str) -> None:
+    On a page of the admin what turns or hides text is wrong, but in what somebody types.
+    """
+
+    def __init__(self, page: str, *, is_admin: bool = True) -> None:
         super().__init__(convert_charrefs=True)
+        self._is_admin, self._inside = is_admin, ""
         self.said: list[str] = []
         self.links: list[str] = []
         self.wrong: list[str] = []
         self.feed(page)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._inside = tag
         if tag == "x-evil":
             self.wrong.append(f"an element of ours to be: {self.get_starttag_text()}")
         for name, value in attrs:
             text = value or ""
             self.said.append(text)
+            if name != "value":
+                self._look_for_unseen(text)
             if name.startswith("on"):
                 self.wrong.append(f"a handler: {self.get_starttag_text()}")
             if name in ("href", "src", "action", "formaction") or name.startswith("hx-"):
@@ -52,12 +60,23 @@ class Reader(HTMLParser):
                 if name == "href" and tag == "a":
                     self.links.append(text)
 
+    def handle_endtag(self, tag: str) -> None:
+        self._inside = ""
+
     def handle_data(self, data: str) -> None:
         self.said.append(data)
+        if self._inside != "textarea":
+            self._look_for_unseen(data)
+
+    def _look_for_unseen(self, text: str) -> None:
+        if self._is_admin and re.search("[\u202e\u200b]", text):
+            self.wrong.append(f"what cannot be seen: {text!a}")
 
     @property
     def text(self) -> str:
-        return "\n".join(self.said)
+        """Return what is said, as it was before what cannot be seen was escaped."""
+        said = "\n".join(self.said)
+        return said.replace("\\u202e", "\u202e").replace("\\u200b", "\u200b")
 
 
 def root() -> AbstractUser:

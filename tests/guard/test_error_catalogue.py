@@ -81,7 +81,8 @@ def shown_to_buyers() -> set[str]:
 
 def commands() -> set[str]:
     places = ("orders", "workers", "sasproject")
-    return raised("CommandError", 0, *places) | raised("NoToken", 0, "orders")
+    refusals = raised("NoToken", 0, "orders") | raised("SecretPromised", 0, "orders")
+    return raised("CommandError", 0, *places) | refusals
 
 
 def stack() -> set[str]:

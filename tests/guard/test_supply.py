@@ -1,6 +1,7 @@
 """What is installed with us: named with its licence, and looked up honestly."""
 
 import json
+import re
 import subprocess
 from typing import Any
 
@@ -25,6 +26,31 @@ def test_every_licence_is_known_and_open() -> None:
     for licences in dependencies.rows().values():
         for name, said in licences.items():
             assert said.startswith(OPEN), f"{name}: {said}"
+
+
+PINS = ("requirements.txt", "requirements-dev.txt", "requirements-bench.txt")
+MAKEFILE = (dependencies.ROOT / "Makefile").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("file", PINS)
+def test_every_pin_has_the_hashes_of_its_files(file: str) -> None:
+    text = (dependencies.ROOT / file).read_text(encoding="utf-8")
+    every = re.findall(r"^[A-Za-z0-9](?:.*\\\n)*.*", text, re.MULTILINE)
+
+    assert len(every) == len(dependencies.pinned(file)) > 0
+    hashed = r"[\w.\[\]-]+==\S+(?: ; [^\\\n]+)?(?: \\\n    --hash=sha256:[0-9a-f]{64})+"
+    assert [one for one in every if not re.fullmatch(hashed, one)] == []
+    # Each machine has an index of its own, and maybe one that nobody else should know.
+    assert "://" not in text
+    assert "--index" not in text
+
+
+def test_nothing_is_installed_without_its_hash() -> None:
+    installs = re.findall(r"pip install.*", MAKEFILE)
+
+    assert len(installs) == len(PINS)
+    assert [one for one in installs if "--require-hashes" not in one] == []
+    assert "uv" in dependencies.pinned("requirements-dev.txt")
 
 
 def done(*packages: dict[str, Any], text: str | None = None, stderr: str = "") -> audit.Run:

@@ -5,8 +5,9 @@ import logging
 from typing import Any
 
 import pytest
-from django.db import InternalError, OperationalError
+from django.db import InternalError, OperationalError, connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from orders.consumer import accepting, handling
 from orders.consumer.handling import handle
@@ -55,6 +56,18 @@ def test_the_same_again_is_the_same_order(make: Make) -> None:
     assert handle(make(body=body)).order == first.order
     assert Order.objects.count() == 1
     assert not DeadLetter.objects.exists()
+
+
+def test_nothing_is_read_that_the_consumer_s_login_may_not_read(make: Make) -> None:
+    """As limit-what-processes-may-do grants it; SQLite and an owner would let it all through."""
+    with CaptureQueriesContext(connection) as said:
+        for message in (make(), make(), make(body=b"{")):
+            handle(message)
+
+    assert [one["sql"] for one in said if 'webhook_secret"' in one["sql"]] == []
+    orders = [one["sql"] for one in said if 'FROM "orders_order"' in one["sql"]]
+    assert len(orders) == 2
+    assert [sql for sql in orders if "customer_" in sql or '"secret"' in sql] == []
 
 
 def test_the_key_with_another_body_is_a_dead_letter_that_names_the_order(make: Make) -> None:

@@ -97,24 +97,68 @@ def test_what_it_shows_is_harmless(operator: Client, make: Make) -> None:
     assert "Only the beginning is shown" in html
 
 
-def test_who_only_says_so_is_marked(operator: Client, make: Make) -> None:
-    proven, claimed = letter_of(make(body=b"{")), letter_of(make(headers={"token": "x"}))
-    assert "not proven" not in operator.get(f"{LIST}{proven.pk}/change/").content.decode()
-    assert "not proven" in operator.get(f"{LIST}{claimed.pk}/change/").content.decode()
+def test_who_only_says_so_is_marked_wherever_one_acts(operator: Client, make: Make) -> None:
+    proven, claimed = letter_of(make(body=b"{")), letter_of(make("k2", headers={"token": "x"}))
+    for letter, is_marked in ((proven, False), (claimed, True)):
+        for page in ("change", "replay", "discard"):
+            html = operator.get(f"{LIST}{letter.pk}/{page}/").content.decode()
+            assert ("not proven" in html) is is_marked, page
+    rows = operator.get(LIST).content.decode().split("<tr")
+    assert [("not proven" in row) for row in rows if "key-1" in row] == [False]
+    assert [("not proven" in row) for row in rows if "k2" in row] == [True]
+    chosen = {"action": "replay_selected", "_selected_action": [proven.pk, claimed.pk]}
+    html = operator.post(LIST, chosen).content.decode()
+    assert "Of 2, 1 is of a sender that nobody has proven." in html
+    first, second = html.split('<ul class="sas-list">')[1].split("</ul>")[0].split("<li>")[1:]
+    assert "not proven" in first
+    assert f"of unproven {claimed.client}" in first
+    assert "proven" not in second
 
 
-def test_one_is_replayed(operator: Client, make: Make) -> None:
+def test_a_name_cannot_turn_its_mark_round(operator: Client, make: Make) -> None:
+    letter = letter_of(make(headers={"client": "acme\u202egnp.exe\x1b", "token": "x"}))
+    for page in (LIST, f"{LIST}{letter.pk}/change/", f"{LIST}{letter.pk}/replay/"):
+        html = operator.get(page).content.decode()
+        assert "\u202e" not in html
+        assert "acme\\u202egnp.exe\\u001b" in html
+    assert "<bdi>acme\\u202egnp" in operator.get(LIST).content.decode()
+    # What is read from right to left by nature stays as it is.
+    hebrew = letter_of(make("k2", headers={"client": "\u05e9\u05dc\u05d5\u05dd", "token": "x"}))
+    html = operator.get(f"{LIST}{hebrew.pk}/change/").content.decode()
+    assert "<bdi>\u05e9\u05dc\u05d5\u05dd</bdi>" in html
+
+
+def test_one_of_an_unproven_sender_is_replayed_by_who_stands_for_it(
+    operator: Client, make: Make
+) -> None:
     letter = letter_of(make(headers={"token": "expired"}))
+    url = f"{LIST}{letter.pk}/replay/"
     page = operator.get(f"{LIST}{letter.pk}/change/").content.decode()
-    assert f"{LIST}{letter.pk}/replay/" in page
-    assert "you stand for it" in operator.get(f"{LIST}{letter.pk}/replay/").content.decode()
-    done = operator.post(f"{LIST}{letter.pk}/replay/", {"reason": "known to us"}, follow=True)
+    assert url in page
+    asked = operator.get(url).content.decode()
+    assert "you stand for it" in asked
+    assert 'name="unproven"' in asked
+    refused = operator.post(url, {"reason": "known to us"})
+    assert refused.status_code == 409
+    assert "is not proven to be acme" in refused.content.decode()
+    assert not Order.objects.exists()
+
+    done = operator.post(url, {"reason": "known to us", "unproven": "on"}, follow=True)
     order = Order.objects.get()
     assert f"Order {order.number}" in done.content.decode()
     letter.refresh_from_db()
     assert (letter.state, letter.resolved_by) == ("replayed", "operator:ann")
     entry = LogEntry.objects.get()
     assert (entry.object_id, entry.change_message) == (str(letter.pk), "Replay known to us")
+
+
+def test_nobody_stands_for_what_is_proven(operator: Client, make: Make) -> None:
+    letter = letter_of(make(body=b"{"))
+    for page in ("replay", "discard"):
+        assert 'name="unproven"' not in operator.get(f"{LIST}{letter.pk}/{page}/").content.decode()
+    claimed = letter_of(make("k2", headers={"token": "x"}))
+    html = operator.get(f"{LIST}{claimed.pk}/discard/").content.decode()
+    assert 'name="unproven"' not in html
 
 
 def test_one_that_is_still_wrong_stays_and_says_why(operator: Client, make: Make) -> None:
@@ -147,7 +191,9 @@ def test_many_at_once_each_by_itself(operator: Client, make: Make) -> None:
     assert letters == f"{good.pk},{bad.pk},{gone.pk}"
     operator.post(f"{LIST}{gone.pk}/discard/", {"reason": "meanwhile"})
 
-    done = operator.post(f"{LIST}replay/", {"letters": letters, "reason": "all"}, follow=True)
+    done = operator.post(
+        f"{LIST}replay/", {"letters": letters, "reason": "all", "unproven": "on"}, follow=True
+    )
     said = [str(one) for one in done.context["messages"]]
     assert "Replay: 1 changed." in said
     assert any(one.startswith("2 were not: Dead letter") for one in said)

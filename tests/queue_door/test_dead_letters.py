@@ -1,6 +1,7 @@
 """What operators do about dead letters, from a terminal and as the functions behind it."""
 
 import json
+import re
 from io import StringIO
 from typing import Any
 
@@ -80,9 +81,30 @@ def test_a_replay_for_a_closed_client_is_refused(make: Make) -> None:
         dead_letters.replay(letter.pk, actor="a")
 
 
-def test_the_operator_stands_for_a_token_that_was_wrong(make: Make) -> None:
-    letter = letter_of(make(headers={"token": "wrong"}))
-    assert dead_letters.replay(letter.pk, actor="a").submitter == "client:acme"
+@pytest.mark.parametrize("headers", [{"token": "wrong"}, {"token": None}])
+def test_the_operator_stands_for_a_sender_that_is_not_proven(
+    make: Make, headers: dict[str, Any]
+) -> None:
+    letter = letter_of(make(headers=headers))
+    assert str(letter) == f"dead letter {letter.pk} of unproven acme"
+    with pytest.raises(Refused, match="client: is not proven to be acme"):
+        dead_letters.replay(letter.pk, actor="a")
+    letter.refresh_from_db()
+    assert (letter.state, letter.comment) == ("open", "")
+    assert not Order.objects.exists()
+
+    assert dead_letters.replay(letter.pk, actor="a", unproven=True).submitter == "client:acme"
+    letter.refresh_from_db()
+    assert letter.comment.endswith("replayed as unproven by a")
+
+
+def test_a_letter_of_before_senders_were_proven_counts_as_unproven(make: Make) -> None:
+    letter = letter_of(make(body=SOLD_OUT))
+    assert str(letter) == f"dead letter {letter.pk} of acme"
+    DeadLetter.objects.update(properties={"message_id": "key-1"})
+    Product.objects.update(stock=1_000_000)
+    with pytest.raises(Refused, match="is not proven to be acme"):
+        dead_letters.replay(letter.pk, actor="a")
 
 
 def test_a_letter_is_never_replayed_as_somebody_it_only_names(make: Make) -> None:
@@ -135,16 +157,44 @@ def test_the_command_lists_and_shows(make: Make) -> None:
     assert run("list", "--client", "other") == ""
     assert [row["message_id"] for row in json.loads(run("list", "--json"))] == ["key-1", "k2"]
     shown = run("show", one.pk)
-    assert "body: {\\x1b[31m" in shown
+    assert "body: {\\u001b[31m" in shown
     assert "\x1b" not in shown
     assert json.loads(run("show", two.pk, "--json"))[0]["body"] == "["
+
+
+def test_nothing_of_theirs_steers_the_terminal_or_forges_a_line(make: Make) -> None:
+    forged = "\x1b[2J\n9999  2026-11-25 00:00:00  acme  forged\u202e"
+    letter = letter_of(make(forged, headers={"client": forged, "token": "x"}, body=b"{\n\x9b1m"))
+    listed, shown = run("list"), run("show", letter.pk)
+    assert len(listed.splitlines()) == 1
+    assert "unproven \\u001b[2J\\n9999" in listed
+    assert not any(line.startswith("9999") for line in shown.splitlines())
+    for said in (listed, shown, run("show", letter.pk, "--json"), run("list", "--json")):
+        assert not re.search("[\x1b\x9b\u202e]", said)
+    assert json.loads(run("show", letter.pk, "--json"))[0]["client"] == letter.client
+
+
+def test_the_command_marks_whose_sender_is_not_proven(make: Make) -> None:
+    letter = letter_of(make("k1", headers={"token": "x"}))
+    assert "  unproven acme  k1  " in run("list")
+    shown = run("show", letter.pk)
+    assert "sender: unproven acme\n" in shown
+    assert "client: acme" not in shown
+    with pytest.raises(CommandError, match="is not proven to be acme"):
+        run("replay", letter.pk)
+    assert not Order.objects.exists()
+    said = run("replay", letter.pk, "--unproven")
+    order = Order.objects.get()
+    assert said == f"Dead letter {letter.pk} of unproven acme is replayed: order {order.number}.\n"
+    with pytest.raises(CommandError, match="--unproven goes with replay"):
+        run("discard", letter.pk, "--reason", "x", "--unproven")
 
 
 def test_the_command_acts_on_each_by_itself(make: Make) -> None:
     wrong = letter_of(make("k0", body=b"{"))
     good = letter_of(make("k1", headers={"token": "x"}))
     with pytest.raises(CommandError, match=f"Dead letter {wrong.pk}: body: cannot be read"):
-        run("replay", wrong.pk, good.pk)
+        run("replay", wrong.pk, good.pk, "--unproven")
     good.refresh_from_db()
     assert good.state == "replayed"
     assert "is discarded." in run("discard", wrong.pk, "--reason", "rubbish")

@@ -12,6 +12,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
 
+from orders import webhooks
 from orders.models import ApiClient
 from tests.reporting.conftest import QUEUE, sink_of, told
 from workers import dispatch
@@ -94,6 +95,36 @@ def test_a_client_s_webhook_secret_is_shown_and_changed() -> None:
     assert timedelta(hours=23) < left <= timedelta(hours=24)
     with pytest.raises(CommandError):
         run("client", "webhook-secret", "nobody")
+
+
+def test_an_old_webhook_secret_keeps_the_time_it_was_promised() -> None:
+    client = ApiClient.objects.create(name="acme", created_at=timezone.now())
+    first = client.webhook_secret
+    second = run("client", "webhook-secret", "acme", "--rotate").splitlines()[-1]
+    client.refresh_from_db()
+    until = f"{client.old_webhook_secret_until:%Y-%m-%d %H:%M} UTC"
+
+    with pytest.raises(CommandError, match=until):
+        run("client", "webhook-secret", "acme", "--rotate", "--overlap-hours", "1")
+    assert webhooks.secrets_of("client:acme") == [second, first]
+
+    # One that got out ends at once, whatever was promised.
+    said = run("client", "webhook-secret", "acme", "--rotate", "--overlap-hours", "0")
+    assert "no other signature" in said
+    third = said.splitlines()[-1]
+    assert webhooks.secrets_of("client:acme") == [third]
+    fourth = run("client", "webhook-secret", "acme", "--rotate").splitlines()[-1]
+    assert webhooks.secrets_of("client:acme") == [fourth, third]
+
+
+def test_a_secret_is_rotated_again_once_the_older_one_is_over() -> None:
+    client = ApiClient.objects.create(name="acme", created_at=timezone.now())
+    begun = timezone.now()
+    webhooks.rotate(client, timedelta(hours=1), begun)
+
+    with pytest.raises(webhooks.SecretPromised):
+        webhooks.rotate(client, timedelta(hours=1), begun + timedelta(minutes=59))
+    webhooks.rotate(client, timedelta(hours=1), begun + timedelta(minutes=61))
 
 
 def staff(*codenames: str) -> Client:

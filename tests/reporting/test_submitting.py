@@ -118,8 +118,24 @@ def test_nobody_but_a_client_is_told(submitter: str, field: str, value: str) -> 
         ("https://acme.example\\@127.0.0.1/", "URL"),
         ("https://ä.example/", "URL"),
         ("https://acme.example/" + "x" * 500, "500"),
+        # Read by a parser, and called by nobody.
+        *(
+            (f"https://{host}/", "names no host")
+            for host in (
+                *("[v1.x]", "[fe80::1%25eth0]", "[::1%eth0]", "a..b", "..", "."),
+                *(".acme.example", "acme.example..", "acme.example%00", "acme%2eexample"),
+                *("-acme.example", "acme-.example", "acme_$.example", "acme,x.example"),
+                *("x" * 64 + ".example", ".".join(["x" * 60] * 5)),
+                *("127.1", "0x7f.1", "2130706433", "017700000001", "0x7f000001", "1.2.3.4."),
+                *("1.2.3", "1.2.3.256", "1.2.3.4.5", "acme.example.1"),
+            )
+        ),
         ("https://127.0.0.1/", "public"),
         ("https://[::1]/", "public"),
+        ("https://[fec0::1]/", "public"),
+        ("https://[64:ff9b:1::7f00:1]/", "public"),
+        ("https://[::10.0.0.5]/", "public"),
+        ("https://[::ffff:0:10.0.0.5]/", "public"),
         ("https://10.0.0.8/", "public"),
         ("https://169.254.169.254/latest/meta-data/", "public"),
         ("https://inside.example/", "public"),
@@ -127,6 +143,18 @@ def test_nobody_but_a_client_is_told(submitter: str, field: str, value: str) -> 
 )
 def test_a_webhook_s_address_is_public_and_plain_or_refused(url: str, says: str) -> None:
     assert says in refused("callback_url", callback_url=url)
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        *("acme.example", "acme.example.", "ACME-1.example", "xn--bcher-kva.example", "1.1.1.1"),
+        *("[2606:4700::1]", "a1.b2", "my_service.example", "x" * 63 + ".example", "8.example"),
+    ],
+)
+def test_a_host_that_can_be_called_is_taken(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(addresses, "look_up", lambda host, port=0: ["93.184.216.34"])
+    place(callback_url=f"https://{host}/")
 
 
 @pytest.mark.parametrize("name", ["DEBUG", "SAS_WEBHOOK_PRIVATE_ADDRESSES"])

@@ -224,22 +224,6 @@ def test_the_address_that_was_looked_at_is_the_one_that_is_called(
     assert called == ["93.184.216.34"]
 
 
-@pytest.mark.parametrize(
-    ("address", "expected"),
-    [
-        *(("93.184.216.34", True), ("2606:2800:220:1::1", True), ("::ffff:93.184.216.34", True)),
-        *(("127.0.0.1", False), ("10.0.0.1", False), ("172.16.3.4", False), ("192.168.1.1", False)),
-        *(("169.254.169.254", False), ("100.64.0.1", False), ("0.0.0.0", False)),
-        *(("224.0.0.1", False), ("255.255.255.255", False), ("::", False), ("::1", False)),
-        *(("fe80::1", False), ("fe80::1%eth0", False), ("fd00::1", False), ("ff02::1", False)),
-        *(("::ffff:127.0.0.1", False), ("::ffff:10.0.0.1", False), ("2002:7f00:1::", False)),
-        *(("64:ff9b::7f00:1", False), ("64:ff9b::5db8:d822", True), ("acme.example", False)),
-    ],
-)
-def test_which_addresses_are_public(address: str, expected: bool) -> None:
-    assert addresses.is_public(address) is expected
-
-
 @pytest.mark.django_db
 def test_a_webhook_that_does_not_answer_is_tried_again_and_then_told_all(
     receiver: Receiver, real: None, wire: Wire, secrets: Any

@@ -7,14 +7,15 @@ from typing import Any
 
 import httpx2
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.db import Error as DatabaseError
 
 from orders import invariants as shop
 from workers import invariants as engine
+from workers.management.terminal import TerminalCommand
 
 
-class Command(BaseCommand):
+class Command(TerminalCommand):
     help = (
         "Looks for rows that break an invariant, in the state store and, where the sandbox "
         "answers, in its ledgers. Exit 1 and the rows, where one is broken."

@@ -6,17 +6,18 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.core.validators import validate_slug
 from django.utils import timezone
 
 from orders import tokens, webhooks
 from orders.models import ApiClient
 from workers.failpoints import durable
+from workers.management.terminal import TerminalCommand
 from workers.management.wording import counted
 
 
-class Command(BaseCommand):
+class Command(TerminalCommand):
     help = "Adds, lists, rotates and revokes the programs that may use the HTTP API."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -89,8 +90,12 @@ class Command(BaseCommand):
         client = _client(options["name"])
         hours = _overlap(options)
         if options["rotate"]:
-            webhooks.rotate(client, timedelta(hours=hours))
-            self.stdout.write(f"Webhooks to {client} have two signatures for {hours:g} h.")
+            try:
+                webhooks.rotate(client, timedelta(hours=hours))
+            except webhooks.SecretPromised as error:
+                raise CommandError(str(error)) from None
+            old = f"two signatures for {hours:g} h" if hours else "no other signature any more"
+            self.stdout.write(f"Webhooks to {client} have {old}.")
         self.stdout.write(f"Webhooks to {client} are signed with:")
         self.stdout.write(client.webhook_secret)
 

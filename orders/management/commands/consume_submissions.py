@@ -3,16 +3,15 @@
 import signal
 from typing import Any
 
-from django.core.management.base import BaseCommand
-
 from orders.consumer.answers import Answers
 from orders.consumer.inbox import QUEUE, Inbox
 from orders.consumer.loop import Consumer
+from workers.management.terminal import TerminalCommand
 
 ENDINGS = (signal.SIGTERM, signal.SIGINT)
 
 
-class Command(BaseCommand):
+class Command(TerminalCommand):
     help = (
         f"Takes orders from the queue {QUEUE} until SIGTERM or Ctrl-C. What is no order becomes a "
         "dead letter; a broker or database that is away is waited for."

@@ -4,25 +4,32 @@ import argparse
 import json
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from orders import dead_letters
 from orders.dead_letters import NotNow
 from orders.models import DeadLetter
 from orders.reasons import Refused
 from workers import dispatch
+from workers.management.terminal import TerminalCommand
 from workers.management.verbs import actor
+from workers.visible import visible
 
 DONE = {"replay": "replayed", "discard": "discarded", "restore": "restored"}
 
 
-class Command(BaseCommand):
+class Command(TerminalCommand):
     help = "Lists, shows, replays, discards and restores messages that could not become orders."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("action", choices=["list", "show", *DONE])
         parser.add_argument("ids", nargs="*", type=int, metavar="ID")
         parser.add_argument("--reason", default="", help="kept with them; needed to discard")
+        parser.add_argument(
+            "--unproven",
+            action="store_true",
+            help="replay: those, too, of which nobody has proven who sent them; ask first",
+        )
         parser.add_argument(
             "--state", choices=DeadLetter.State.values, default="open", help="list: default open"
         )
@@ -43,21 +50,26 @@ class Command(BaseCommand):
         reason = options["reason"].strip()
         if action == "discard" and not reason:
             raise CommandError("Say why, with --reason: it is kept with the dead letter.")
-        self._act(action, ids, reason)
+        if options["unproven"] and action != "replay":
+            raise CommandError("--unproven goes with replay.")
+        stands = {"unproven": True} if options["unproven"] else {}
+        self._act(action, ids, {"reason": reason, **stands})
 
-    def _act(self, action: str, ids: list[int], reason: str) -> None:
+    def _act(self, action: str, ids: list[int], given: dict[str, Any]) -> None:
         """Act on each by itself; what is refused leaves the others done."""
         refused = []
+        letters = DeadLetter.objects.defer("body").in_bulk(ids)
         for pk in ids:
             try:
-                order = dead_letters.VERBS[action](pk, actor=actor(), reason=reason)
+                order = dead_letters.VERBS[action](pk, actor=actor(), **given)
             except NotNow as error:
-                refused.append(str(error))
+                refused.append(visible(str(error)))
             except Refused as error:
-                refused.append(f"Dead letter {pk}: {str(error).rstrip('.')}.")
+                refused.append(visible(f"Dead letter {pk}: {str(error).rstrip('.')}."))
             else:
                 became = f": order {order.number}" if order else ""
-                self.stdout.write(f"Dead letter {pk} is {DONE[action]}{became}.")
+                who = letters[pk].sender
+                self.stdout.write(f"Dead letter {pk} of {who} is {DONE[action]}{became}.")
         if action == "replay" and len(refused) < len(ids):
             # From this thread: the process ends before a background thread would have sent it.
             dispatch.nudge()
@@ -76,9 +88,7 @@ class Command(BaseCommand):
         for one in found.iterator():
             why = "; ".join(f"{reason['field']} {reason['problem']}" for reason in one.reasons)
             at = f"{one.received_at:%Y-%m-%d %H:%M:%S}"
-            self.stdout.write(
-                f"{one.pk}  {at}  {one.client or '-'}  {one.message_id or '-'}  {why}"
-            )
+            self.stdout.write(f"{one.pk}  {at}  {one.sender}  {one.message_id or '-'}  {why}")
 
     def _show(self, ids: list[int], *, as_json: bool) -> None:
         found = list(DeadLetter.objects.filter(pk__in=ids).order_by("pk"))
@@ -90,9 +100,14 @@ class Command(BaseCommand):
             self.stdout.write(json.dumps(facts, default=str, ensure_ascii=True))
             return
         for one in facts:
+            # The name alone would pass for proven.
+            del one["client"]
             for name, value in one.items():
                 shown = value if isinstance(value, str) else json.dumps(value, default=str)
-                self.stdout.write(f"{name}: {shown}")
+                first, *rest = shown.split("\n")
+                self.stdout.write(f"{name}: {first}")
+                for line in rest:
+                    self.stdout.write(f"  {line}")
 
 
 def _facts(letter: DeadLetter, *, with_body: bool = False) -> dict[str, Any]:
@@ -100,6 +115,7 @@ def _facts(letter: DeadLetter, *, with_body: bool = False) -> dict[str, Any]:
         "id": letter.pk,
         "state": letter.state,
         "received_at": letter.received_at,
+        "sender": letter.sender,
         "client": letter.client,
         "message_id": letter.message_id,
         "reasons": letter.reasons,
@@ -109,9 +125,5 @@ def _facts(letter: DeadLetter, *, with_body: bool = False) -> dict[str, Any]:
         "comment": letter.comment,
     }
     if with_body:
-        # Nothing in it may steer the terminal it is shown in.
-        text = bytes(letter.body).decode("utf-8", "backslashreplace")
-        facts["body"] = "".join(
-            one if one.isprintable() or one == "\n" else f"\\x{ord(one):02x}" for one in text
-        )
+        facts["body"] = bytes(letter.body).decode("utf-8", "backslashreplace")
     return facts

@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand
 
 from orders.api import api
+from workers.management.terminal import TerminalCommand
 
 
-class Command(BaseCommand):
+class Command(TerminalCommand):
     help = "Writes docs/reference/openapi.json; a test compares it with the code."
 
     def handle(self, **options: Any) -> None:

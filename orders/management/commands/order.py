@@ -4,7 +4,7 @@ import argparse
 import json
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from orders.facts import facts
 from orders.models import Order
@@ -12,9 +12,10 @@ from orders.returning import ReturnRefused, accept_return
 from workers.admin import marks, panel, timeline
 from workers.admin.panel import Panel, StepLine
 from workers.management import verbs
+from workers.management.terminal import TerminalCommand
 
 
-class Command(BaseCommand):
+class Command(TerminalCommand):
     help = (
         "Shows an order with its steps and journal, takes one back, or does to it what an "
         "operator can do in the admin: cancel when somebody no longer wants it, compensate when "

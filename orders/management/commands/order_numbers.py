@@ -3,12 +3,13 @@
 import argparse
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from orders.numbers import skip_to
+from workers.management.terminal import TerminalCommand
 
 
-class Command(BaseCommand):
+class Command(TerminalCommand):
     help = (
         "Has the next order take this number or a later one. For a database that was restored to "
         "an earlier time: numbers given out since then must not be given out again."

@@ -9,16 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from orders.sandbox.faults import FaultSet, InvalidFaults
 from orders.sandbox.server import Sandbox
 from orders.sandbox.services import SERVICES
+from workers.management.terminal import TerminalCommand
 
 ENDINGS = {signal.SIGTERM, signal.SIGINT}
 
 
-class Command(BaseCommand):
+class Command(TerminalCommand):
     help = (
         "Plays the remote services (payment, shipping, courier, billing) over HTTP until "
         "SIGTERM or Ctrl-C. Their ledgers and fault sets survive a restart."

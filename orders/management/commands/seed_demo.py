@@ -4,12 +4,13 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from orders import demo_data
+from workers.management.terminal import TerminalCommand
 
 
-class Command(BaseCommand):
+class Command(TerminalCommand):
     help = "Adds the demo products, the users operator and viewer, and the periodic tasks."
 
     def add_arguments(self, parser: ArgumentParser) -> None:

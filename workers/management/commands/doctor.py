@@ -3,19 +3,21 @@
 import argparse
 import json
 import os
+from collections.abc import Callable
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from workers import doctor
 from workers.doctor import Level, Told
+from workers.management.terminal import TerminalCommand
 from workers.management.wording import counted
 
 COLOURS = {Level.OK: "32", Level.INFO: "36", Level.WARNING: "33", Level.ERROR: "31"}
 FAIL_LEVELS = (Level.WARNING, Level.ERROR)
 
 
-class Command(BaseCommand):
+class Command(TerminalCommand):
     help = (
         "Looks at database, broker, workers, periodic duties, agents, backlog, tables and "
         "settings, and says of each finding why it matters and what to do. Changes nothing. "
@@ -63,17 +65,18 @@ class Command(BaseCommand):
         if is_first:
             self.stdout.write(told.group)
         found = told.finding
-        self.stdout.write(f"  {self._coloured(found.level)} {found.what}")
+        self.stdout.write("  ", ending="")
+        self.stdout.write(f"{found.level:7}", self._colour(found.level), ending="")
+        self.stdout.write(f" {found.what}")
         for label, text in (("why", found.why), ("do", found.remedy)):
             if text and found.level.rank > Level.OK.rank:
                 self.stdout.write(f"  {'':7} {label}: {text}")
 
-    def _coloured(self, level: Level) -> str:
-        word = f"{level:7}"
+    def _colour(self, level: Level) -> Callable[[str], str] | None:
         # https://no-color.org: set and not empty.
-        if os.environ.get("NO_COLOR") or not getattr(self.stdout, "isatty", bool)():
-            return word
-        return f"\x1b[{COLOURS[level]}m{word}\x1b[0m"
+        if os.environ.get("NO_COLOR") or not self.stdout.isatty():
+            return None
+        return lambda word: f"\x1b[{COLOURS[level]}m{word}\x1b[0m"
 
     def _print_json(self, told: list[Told]) -> None:
         findings = [

@@ -5,16 +5,17 @@ import json
 from difflib import get_close_matches
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from workers import dispatch, registry
 from workers.exceptions import StateError
+from workers.management.terminal import TerminalCommand
 from workers.management.verbs import Word, actor
 from workers.models import Flow, Hold
 from workers.store import holds, regulating
 
 
-class Command(BaseCommand):
+class Command(TerminalCommand):
     help = (
         "Shows the window, rate and breaker of every agent and what is held; sets them; holds "
         "everything, an agent or a step name, and lifts it again."

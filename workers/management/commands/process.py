@@ -4,14 +4,15 @@ import argparse
 import json
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from workers import progress
 from workers.management import verbs
+from workers.management.terminal import TerminalCommand
 from workers.models import Process
 
 
-class Command(BaseCommand):
+class Command(TerminalCommand):
     help = "Shows a process, or does to it what an operator can do in the admin."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:

@@ -3,15 +3,16 @@
 import argparse
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from workers import retention
+from workers.management.terminal import TerminalCommand
 
 #: One round; between two of them another process may take over.
 ROUND_SECONDS = 30.0
 
 
-class Command(BaseCommand):
+class Command(TerminalCommand):
     help = (
         "Deletes what is older than SAS_KEEP_JOURNAL_DAYS and SAS_KEEP_RESOLVED_DAYS, in small "
         "transactions, until nothing is left. Celery Beat has the same done every ten minutes."

@@ -4,19 +4,20 @@ import argparse
 from datetime import datetime
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
 from workers.alerts import raise_alert
 from workers.exceptions import StateError
+from workers.management.terminal import TerminalCommand
 from workers.management.verbs import actor
 from workers.store import restoring
 
 PORTION = 200
 
 
-class Command(BaseCommand):
+class Command(TerminalCommand):
     help = (
         "Run once after the database was restored to an earlier time, before anything else is "
         "started: puts every step in doubt that may have run since, so that nothing happens "

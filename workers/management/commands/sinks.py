@@ -4,10 +4,11 @@ import argparse
 import json
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.db.models import QuerySet
 
 from workers import dispatch
+from workers.management.terminal import TerminalCommand
 from workers.management.wording import counted
 from workers.models import Sink
 from workers.store import sinks
@@ -19,7 +20,7 @@ COLUMNS = (
 )
 
 
-class Command(BaseCommand):
+class Command(TerminalCommand):
     help = "Lists the reply queues and webhooks that are told of processes; has them told again."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:

@@ -1,0 +1,77 @@
+"""Every command of ours prints through the one place that makes others' text visible."""
+
+import sys
+from importlib import import_module
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.core.management import call_command, get_commands
+
+from tests.admin.conftest import order_in_error
+from workers.management.terminal import TerminalCommand
+from workers.models import Process, Sink
+
+FORGED = "\x1b[2J\x9b1m\u202ered\n  forged_step          processed"
+STEERING = "\x1b\x9b\u202e"
+
+
+def test_every_command_prints_through_it() -> None:
+    ours = {name: app for name, app in get_commands().items() if app in ("orders", "workers")}
+    assert len(ours) >= 15
+    for name, app in ours.items():
+        command = import_module(f"{app}.management.commands.{name}").Command
+        assert issubclass(command, TerminalCommand), name
+
+
+class Said(TerminalCommand):
+    def handle(self, **options: Any) -> None:
+        self.stdout.write("a\nb\x1b")
+        self.stdout.write("c", ending="")
+        self.stdout.write("d\n")
+        self.stdout.write("word", lambda word: f"<{word}>", ending="")
+        self.stderr.write("e\nf\x1b\u202e")
+
+
+@pytest.mark.parametrize("is_given", [True, False])
+def test_a_write_is_a_line_and_steers_nothing(
+    monkeypatch: pytest.MonkeyPatch, is_given: bool
+) -> None:
+    out, err = StringIO(), StringIO()
+    if is_given:
+        call_command(Said(), stdout=out, stderr=err)
+    else:
+        monkeypatch.setattr(sys, "stdout", out)
+        monkeypatch.setattr(sys, "stderr", err)
+        call_command(Said())
+    assert out.getvalue() == "a\\nb\\u001b\ncd\n<word>"
+    assert err.getvalue() == "e\nf\\u001b\\u202e\n"
+
+
+@pytest.mark.django_db
+def test_a_process_and_its_sinks_forge_nothing() -> None:
+    process = order_in_error().process
+    Process.objects.filter(pk=process.pk).update(subject=FORGED)
+    Sink.objects.create(
+        process=process,
+        kind="webhook",
+        address=FORGED,
+        owner=FORGED,
+        last=1,
+        tries=2,
+        last_error=FORGED,
+        next_try_at=process.created_at,
+    )
+    for words, lines in (
+        (("process", "show", process.pk), None),
+        (("process", "show", process.pk, "--json"), 1),
+        (("sinks", "list"), 2),
+        (("sinks", "list", "--json"), 1),
+    ):
+        out = StringIO()
+        call_command(*words, stdout=out)
+        said = out.getvalue()
+        assert "\\u001b[2J\\u009b1m\\u202e" in said, words
+        assert not set(STEERING) & set(said), words
+        assert "\n  forged_step" not in said, words
+        assert lines is None or len(said.splitlines()) == lines, words
