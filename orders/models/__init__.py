@@ -7,6 +7,7 @@ from orders.models.client import ApiClient, ApiToken
 from orders.models.dead_letter import DeadLetter
 from orders.models.order import Order, OrderLine, Reservation, new_secret
 from orders.models.product import Product
+from orders.models.rate_count import RateCount
 
 __all__ = [
     "ApiClient",
@@ -15,6 +16,7 @@ __all__ = [
     "Order",
     "OrderLine",
     "Product",
+    "RateCount",
     "Reservation",
     "new_secret",
 ]
