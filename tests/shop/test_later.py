@@ -32,9 +32,14 @@ def test_whoever_asks_is_told_when_it_is_full() -> None:
     free = threading.Event()
     one = Later(most=2, delay=0)
     one.put("test", free.wait)
+    while one._waiting.qsize():
+        time.sleep(0.01)
+    for _ in range(2):
+        one.put("test", print)
+
     with pytest.raises(Full):
-        for _ in range(3):
-            one.put("test", print)
+        one.put("test", print)
+
     free.set()
     one.end()
 
