@@ -5,6 +5,8 @@ from typing import Annotated, Any
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
+from django.urls import register_converter
+from django.urls.converters import UUIDConverter
 from ninja import Header, Query, Router, Status
 from ninja.errors import HttpError
 from pydantic import AfterValidator, Field
@@ -22,6 +24,14 @@ from workers.exceptions import StateError
 from workers.states import ProcessState
 from workers.store import steering
 
+
+class OrderIdConverter(UUIDConverter):
+    """A UUID in an address, in small or capital letters."""
+
+    regex = "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"
+
+
+register_converter(OrderIdConverter, "order_id")
 router = Router(tags=["orders"])
 LONGEST_WAIT_SECONDS = 30
 PROBLEMS: dict[int, Any] = dict.fromkeys((400, 401, 403, 422, 429, 503), Problem)
@@ -110,7 +120,7 @@ def list_orders(
 
 
 @router.get(
-    "/orders/{uuid:public_id}",
+    "/orders/{order_id:public_id}",
     auth=Token(tokens.READ),
     response={200: OrderOut, 404: Problem, **PROBLEMS},
     summary="Follow an order",
@@ -126,7 +136,7 @@ def show(
 
 
 @router.get(
-    "/orders/{uuid:public_id}/journal",
+    "/orders/{order_id:public_id}/journal",
     auth=Token(tokens.READ),
     response={200: JournalOut, 404: Problem, **PROBLEMS},
     summary="What happened to an order",
@@ -144,7 +154,7 @@ def journal(
 
 
 @router.post(
-    "/orders/{uuid:public_id}/cancel",
+    "/orders/{order_id:public_id}/cancel",
     auth=Token(tokens.OPERATE),
     response={202: OrderOut, 404: Problem, 409: Problem, **PROBLEMS},
     summary="Cancel an order",
