@@ -23,6 +23,8 @@ class DeadLetter(models.Model):
     message_id = models.CharField(max_length=200, blank=True)
     #: Who says they sent it; not proven unless the token was good.
     client = models.CharField(max_length=100, blank=True)
+    #: Who is proven to have sent it; empty where nobody is. What is kept is bounded for each.
+    sender = models.CharField(max_length=100, blank=True, db_default="")
     #: Properties and headers, without the token.
     properties = models.JSONField(default=dict)
     body = models.BinaryField()
@@ -40,8 +42,28 @@ class DeadLetter(models.Model):
         indexes = [
             models.Index(
                 name="dead_letter_open_idx", fields=["id"], condition=models.Q(state="open")
-            )
+            ),
+            models.Index(
+                name="dead_letter_sender_idx", fields=["sender"], condition=models.Q(state="open")
+            ),
         ]
 
     def __str__(self) -> str:
         return f"dead letter {self.pk} of {self.client or 'nobody'}"
+
+
+class DroppedLetters(models.Model):
+    """How many messages of a sender were not kept, because as many as may be are open."""
+
+    #: As in ``DeadLetter.sender``.
+    sender = models.CharField(max_length=100, primary_key=True)
+    count = models.PositiveBigIntegerField(default=0)
+    bytes = models.PositiveBigIntegerField(default=0)
+    first_at = models.DateTimeField()
+    last_at = models.DateTimeField()
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"{self.count} messages of {self.sender or 'nobody proven'}"

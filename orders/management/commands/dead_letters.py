@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from orders import dead_letters
 from orders.dead_letters import NotNow
-from orders.models import DeadLetter
+from orders.models import DeadLetter, DroppedLetters
 from orders.reasons import Refused
 from workers import dispatch
 from workers.management.verbs import actor
@@ -76,6 +76,11 @@ class Command(BaseCommand):
             at = f"{one.received_at:%Y-%m-%d %H:%M:%S}"
             self.stdout.write(
                 f"{one.pk}  {at}  {one.client or '-'}  {one.message_id or '-'}  {why}"
+            )
+        for dropped in DroppedLetters.objects.order_by("sender"):
+            self.stderr.write(
+                f"Not kept, as too many were open: {dropped}, {dropped.bytes} bytes,"
+                f" {dropped.first_at:%Y-%m-%d %H:%M:%S} to {dropped.last_at:%Y-%m-%d %H:%M:%S}."
             )
 
     def _show(self, ids: list[int], *, as_json: bool) -> None:
