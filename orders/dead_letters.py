@@ -3,18 +3,26 @@
 from collections.abc import Callable
 from datetime import datetime
 
+from django.db.models import Count, F, Sum
+from django.db.models.functions import Length
 from django.utils import timezone
 
 from orders import reply_queues
 from orders.consumer import accepting, reading
 from orders.consumer.message import Message, storable
-from orders.models import ApiClient, DeadLetter, Order
+from orders.models import ApiClient, DeadLetter, DroppedLetters, Order
 from orders.reasons import Refused, because
 from orders.schemas import FieldProblem
+from workers.alerts import raise_alert
 from workers.failpoints import durable
 
 #: Of a larger body only the beginning is kept.
 KEPT_BYTES = 1_048_576
+#: Of one proven sender, and of all who are not proven together, so many may be open at a time.
+MOST_OPEN = 2_000
+MOST_OPEN_BYTES = 64 * KEPT_BYTES
+#: Of messages not kept, one in so many raises the alert anew.
+ALERT_EACH = 1_000
 State = DeadLetter.State
 
 
@@ -27,11 +35,15 @@ def keep(
     reasons: list[FieldProblem],
     proven: ApiClient | None = None,
     now: datetime | None = None,
+    *,
+    is_our_fault: bool = False,
 ) -> DeadLetter:
     """Keep a message with the reasons; what came again after a crash is kept once.
 
     ``proven`` is who sent it, where that is known; otherwise it is filed under the name
-    that it gives itself.
+    that it gives itself.  Where its sender has as many open ones as may be, it is counted and
+    not kept, and has no key: but never one of a proven sender that may be a good order, refused
+    by a fault of ours.
     """
     claimed = message.header("client") or message.text("user_id")
     body = bytes(message.body)
@@ -42,6 +54,7 @@ def keep(
         received_at=now or timezone.now(),
         message_id=storable(message.text("message_id"), 200),
         client=proven.name if proven else storable(claimed, 100),
+        sender=proven.name if proven else "",
         properties={**message.kept(), "sender": "proven" if proven else "claimed"},
         body=body[:KEPT_BYTES],
         reasons=[
@@ -52,8 +65,37 @@ def keep(
         first = _first(letter) if message.is_redelivered else None
         if first is not None:
             return first
-        letter.save(force_insert=True)
+        if _has_room(letter.sender) or (proven and is_our_fault):
+            letter.save(force_insert=True)
+        else:
+            _drop(letter, len(body))
     return letter
+
+
+def _has_room(sender: str) -> bool:
+    found = DeadLetter.objects.filter(state=State.OPEN, sender=sender).aggregate(
+        count=Count("pk"), size=Sum(Length("body"))
+    )
+    return found["count"] < MOST_OPEN and (found["size"] or 0) < MOST_OPEN_BYTES
+
+
+def _drop(letter: DeadLetter, size: int) -> None:
+    """Count a message instead of keeping it, and tell operators now and then."""
+    at = letter.received_at
+    DroppedLetters.objects.bulk_create(
+        [DroppedLetters(sender=letter.sender, first_at=at, last_at=at)], ignore_conflicts=True
+    )
+    mine = DroppedLetters.objects.filter(sender=letter.sender)
+    mine.update(count=F("count") + 1, bytes=F("bytes") + size, last_at=at)
+    count = mine.values_list("count", flat=True).get()
+    if count % ALERT_EACH == 1:
+        raise_alert(
+            "dead_letters_full",
+            f"{letter.sender or 'Senders that nobody has proven'} left {MOST_OPEN} dead letters or"
+            f" {MOST_OPEN_BYTES} bytes open: what else of theirs is no order is refused and not"
+            f" kept, {count} messages so far. Replay or discard the open ones.",
+            subject=letter.sender,
+        )
 
 
 def _first(letter: DeadLetter) -> DeadLetter | None:

@@ -8,6 +8,8 @@ from orders.schemas import FieldProblem
 #: More than these help nobody.
 MOST = 50
 LONGEST_PATH = 200
+#: What a model says of these names the classes of our own code.
+_NO_OBJECT = {"model_type", "model_attributes_type", "dict_type", "dataclass_type"}
 
 
 class Refused(Exception):
@@ -40,5 +42,7 @@ def path(where: Iterable[Any]) -> str:
 
 def said(error: Any) -> str:
     """Return what a model says of a field, fit to follow the field's name."""
+    if error.get("type") in _NO_OBJECT:
+        return "must be an object"
     text = str(error["msg"]).removeprefix("Value error, ")
     return text[:1].lower() + text[1:300]

@@ -7,7 +7,7 @@ from django.contrib.sessions.models import Session
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from orders.models import DeadLetter
+from orders.models import DeadLetter, RateCount
 from workers.conf import sas
 from workers.failpoints import durable
 from workers.retention import Pruner, register
@@ -53,6 +53,23 @@ def prune_sessions(limit: int, now: datetime | None = None) -> Iterator[int]:
             return
 
 
+def over_counts(now: datetime | None = None) -> QuerySet[RateCount]:
+    """Return the counts of what strangers asked for whose period is over."""
+    return RateCount.objects.filter(ends_at__lt=now or timezone.now())
+
+
+def prune_counts(limit: int, now: datetime | None = None) -> Iterator[int]:
+    """Delete counts that are over; yield how many each time."""
+    while True:
+        with durable("retention.prune_counts"):
+            keys = list(over_counts(now).values_list("pk", flat=True)[:limit])
+            # Looked at again: one may have begun a new period.
+            done, _ = over_counts(now).filter(pk__in=keys).delete()
+        yield done
+        if len(keys) < limit:
+            return
+
+
 register(
     Pruner(
         "dead letters",
@@ -67,5 +84,13 @@ register(
         "visits to the shop that are over",
         lambda now: over_sessions(now).count(),
         prune_sessions,
+    )
+)
+register(
+    Pruner(
+        "rate counts",
+        "counts of what visitors asked for, whose period is over",
+        lambda now: over_counts(now).count(),
+        prune_counts,
     )
 )

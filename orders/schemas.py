@@ -2,14 +2,16 @@
 
 from datetime import datetime
 from decimal import Decimal
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from orders.forms import CONTROL_CHARACTERS
+from workers.answers import Outcome
+from workers.states import ProcessState, StepState
 
 
 def _one_line(text: str) -> str:
@@ -46,51 +48,104 @@ def _email(text: str) -> str:
     return text
 
 
+#: The same rules as patterns of the description: no control character, and more than spaces.
+LABEL = r"^[^\x00-\x1f\x7f-\x9f]*$"
+ONE_LINE = r"^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$"
+LINES = r"^([^\x00-\x1f\x7f-\x9f]|\r?\n)*[^\s\x00-\x1f\x7f-\x9f]([^\x00-\x1f\x7f-\x9f]|\r?\n)*$"
+
+
+def _pattern(pattern: str) -> dict[str, Any]:
+    # In the description only: our own words say more than that a pattern does not match.
+    return {"pattern": pattern}
+
+
+def _one_of(*names: str) -> dict[str, Any]:
+    return {"enum": list(names)}
+
+
+#: What a client sees in the journal, as docs/reference/journal.md has it.
+EVENTS = (
+    *("submitted", "started", "processed", "error", "compensating", "compensated", "cancelled"),
+    *("resubmitted", "resumed", "begins_again", "paused", "unpaused", "input_edited"),
+    *("deadline_passed", "restored", "condition_failed", "deferred", "failed"),
+    *("expired", "refused", "outcome_unknown", "key_expired", "fell_back", "waits_long"),
+    "skipped",
+)
+STATES = tuple(dict.fromkeys([*ProcessState.values, *StepState.values]))
+#: Enumerated in the description and not in the model: an answer is never refused by it.
+State = Annotated[str, Field(json_schema_extra=_one_of(*ProcessState.values))]
+StateOfStep = Annotated[str, Field(json_schema_extra=_one_of(*StepState.values))]
 #: A client's own name for an order; in a query, too, where no reader of JSON has looked at it.
-Reference = Annotated[str, Field(max_length=100), AfterValidator(_label)]
+Reference = Annotated[
+    str, Field(max_length=100, json_schema_extra=_pattern(LABEL)), AfterValidator(_label)
+]
+
+
+def _whole(value: Any) -> Any:
+    # JSON has one kind of number: 1.0 is an integer to its schemas, too.
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _may_be_left_out(schema: dict[str, Any]) -> None:
+    # With a default in it, makers of clients take a property for one that is always there.
+    for one in schema["properties"].values():
+        one.pop("default", None)
 
 
 class _Message(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config = ConfigDict(extra="forbid", strict=True, json_schema_extra=_may_be_left_out)
 
 
 class CustomerIn(_Message):
     """Who orders."""
 
-    name: Annotated[str, Field(min_length=1, max_length=120), AfterValidator(_one_line)]
+    name: Annotated[
+        str,
+        Field(min_length=1, max_length=120, json_schema_extra=_pattern(ONE_LINE)),
+        AfterValidator(_one_line),
+    ]
     email: Annotated[
         str,
-        Field(min_length=3, max_length=254, json_schema_extra={"format": "email"}),
+        Field(
+            min_length=3, max_length=254, json_schema_extra={"format": "email"} | _pattern(LABEL)
+        ),
         AfterValidator(_email),
     ]
-    address: Annotated[str, Field(min_length=1, max_length=500), AfterValidator(_lines)]
+    address: Annotated[
+        str,
+        Field(min_length=1, max_length=500, json_schema_extra=_pattern(LINES)),
+        AfterValidator(_lines),
+    ]
 
 
 class LineIn(_Message):
     """How many of what."""
 
-    sku: Annotated[str, Field(min_length=1, max_length=40), AfterValidator(_one_line)]
-    quantity: Annotated[int, Field(ge=1, le=1_000_000)]
+    sku: Annotated[
+        str,
+        Field(min_length=1, max_length=40, json_schema_extra=_pattern(ONE_LINE)),
+        AfterValidator(_one_line),
+    ]
+    quantity: Annotated[int, BeforeValidator(_whole), Field(ge=1, le=1_000_000)]
+
+
+def _with_example(schema: dict[str, Any]) -> None:
+    _may_be_left_out(schema)
+    schema["example"] = {
+        "customer": {
+            "name": "Ada Lovelace",
+            "email": "ada@example.org",
+            "address": "12 St James's Square\nLondon",
+        },
+        "lines": [{"sku": "SKU-001", "quantity": 2}],
+        "reference": "cart-4711",
+    }
 
 
 class OrderIn(_Message):
     """An order as it is placed."""
 
-    model_config = ConfigDict(
-        extra="forbid",
-        strict=True,
-        json_schema_extra={
-            "example": {
-                "customer": {
-                    "name": "Ada Lovelace",
-                    "email": "ada@example.org",
-                    "address": "12 St James's Square\nLondon",
-                },
-                "lines": [{"sku": "SKU-001", "quantity": 2}],
-                "reference": "cart-4711",
-            }
-        },
-    )
+    model_config = ConfigDict(json_schema_extra=_with_example)
 
     customer: CustomerIn
     lines: Annotated[list[LineIn], Field(min_length=1, max_length=100)]
@@ -118,7 +173,7 @@ class StepOut(BaseModel):
     """Where a step of an order stands."""
 
     name: str
-    state: str
+    state: StateOfStep
     attempt: int
     failure_count: int
     failure_threshold: int
@@ -132,7 +187,7 @@ class OrderOut(BaseModel):
 
     id: UUID
     number: int
-    state: str
+    state: State
     reference: str
     #: Money is a decimal string.
     total: Decimal
@@ -148,7 +203,7 @@ class OrderLineOut(BaseModel):
 
     id: UUID
     number: int
-    state: str
+    state: State
     reference: str
     total: Decimal
     created_at: datetime
@@ -165,9 +220,10 @@ class EventOut(BaseModel):
     """Something that happened to an order; numbered 1, 2, 3... without gaps."""
 
     sequence: int
-    event: str
+    event: Annotated[str, Field(json_schema_extra=_one_of(*EVENTS))]
+    #: Empty where it is an event of the order itself.
     step: str | None
-    state: str | None
+    state: Annotated[str | None, Field(json_schema_extra=_one_of(*STATES, None))]
     at: datetime
 
 
@@ -187,23 +243,50 @@ class FieldProblem(BaseModel):
 class Problem(BaseModel):
     """Why a request was refused (RFC 9457)."""
 
-    type: str = "about:blank"
+    #: The address of a page that explains it, below that of the API.
+    type: str
+    #: What a program can go by: the last part of ``type``.
+    code: str
     title: str
     status: int
     detail: str
+    #: Of this one occurrence, and in the log of the server.
+    instance: str
     errors: list[FieldProblem] = []
 
 
 class FaultIn(_Message):
     """Why deferred work failed: permanent, refused (a business answer) or transient."""
 
-    kind: Annotated[str, Field(pattern="^(permanent|refused|transient)$")]
-    code: Annotated[str, Field(min_length=1, max_length=60), AfterValidator(_one_line)]
+    kind: Literal["permanent", "refused", "transient"]
+    code: Annotated[
+        str,
+        Field(min_length=1, max_length=60, json_schema_extra=_pattern(ONE_LINE)),
+        AfterValidator(_one_line),
+    ]
     message: Annotated[str, Field(max_length=500)] = ""
+
+
+def _exactly_one(schema: dict[str, Any]) -> None:
+    fields = schema.pop("properties")
+    for word in ("type", "additionalProperties"):
+        schema.pop(word)
+    schema["oneOf"] = [
+        {
+            "type": "object",
+            "title": name,
+            "required": [name],
+            "properties": {name: next(one for one in field["anyOf"] if one != {"type": "null"})},
+            "additionalProperties": False,
+        }
+        for name, field in fields.items()
+    ]
 
 
 class CallbackIn(_Message):
     """The answer to a deferred step: exactly one of its fields."""
+
+    model_config = ConfigDict(json_schema_extra=_exactly_one)
 
     result: dict[str, Any] | None = None
     fault: FaultIn | None = None
@@ -213,10 +296,10 @@ class CallbackIn(_Message):
 class CallbackOut(BaseModel):
     """What became of an answer: accepted, kept, repeated, ignored, or noted (progress)."""
 
-    outcome: str
+    outcome: Annotated[str, Field(json_schema_extra=_one_of(*Outcome, "noted"))]
 
 
 class WebhookOut(BaseModel):
     """What became of a webhook: accepted, kept (it came early), repeated or ignored."""
 
-    outcome: str
+    outcome: Annotated[str, Field(json_schema_extra=_one_of(*Outcome))]

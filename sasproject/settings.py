@@ -113,6 +113,8 @@ AUTH_PASSWORD_VALIDATORS = [
 AUTHENTICATION_BACKENDS = ["axes.backends.AxesBackend", "django.contrib.auth.backends.ModelBackend"]
 BEHIND_PROXY = env.bool("DJANGO_BEHIND_PROXY", default=False)
 # By name and address together: whoever knows an operator's name cannot lock the operator out.
+# The handler counts an address's failures under many names, too.
+AXES_HANDLER = "orders.admin.guessing.Handler"
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_FAILURE_LIMIT = 10
 AXES_COOLOFF_TIME = timedelta(minutes=15)

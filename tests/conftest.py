@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 from msgspec.structs import replace
 
+from orders import later
 from tests.guard.write_guard import every_write_is_named
 from tests.toyflow import agents as toy
 from workers.store import requests
@@ -28,6 +29,12 @@ def named_writes() -> Iterator[None]:
     """Every test fails in which the product writes outside a failpoint."""
     with every_write_is_named():
         yield
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a web process does after its answer is done at once, in the test's own transaction."""
+    monkeypatch.setattr(later, "put", lambda name, do: do())
 
 
 @pytest.fixture(autouse=True)

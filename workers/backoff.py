@@ -59,7 +59,7 @@ def dispatch_allowance(lost_count: int, first_seconds: float, cap_seconds: float
 def retry_after(text: str) -> float | None:
     """Read a Retry-After header: seconds or an HTTP date, an hour at most."""
     text = text.strip()
-    if re.fullmatch(r"[0-9]{1,12}", text):
+    if re.fullmatch(r"[0-9]+", text):
         return min(float(text), LONGEST_RETRY_AFTER)
     try:
         moment = parsedate_to_datetime(text)

@@ -22,6 +22,7 @@ from workers.failpoints import around, durable
 from workers.senders import Letter, NotSent, Undelivered, queue, webhook
 from workers.signals import block_soft_limit
 from workers.store import sinks
+from workers.store.sinks import Place
 
 log = logging.getLogger(__name__)
 
@@ -33,8 +34,10 @@ MARGIN_SECONDS = 30.0
 LOOK_SECONDS = 0.5
 #: Time before what could not even be sent is tried again.
 NOT_SENT_SECONDS = 5.0
-#: Time an owner whose webhook does not answer is left alone: at first, and at most.
+#: Time a webhook that does not answer is left alone: at first, and at most.
 REST_SECONDS = (2.0, 60.0)
+#: Time after its rest for which it is remembered how long that was.
+REMEMBERED_SECONDS = 60.0
 
 Send = Callable[[Letter], None]
 #: How one letter fared; None = delivered.
@@ -65,7 +68,11 @@ class Relay:
     depth: int
     #: Sinks of one owner under way at once: one that answers slowly must not take all slots.
     per_owner: int
-    _rests: dict[str, tuple[float, float]] = field(default_factory=dict)
+    #: Sinks of one owner at one address under way at once: fewer, so that a dead address leaves
+    #: room for the owner's others.
+    per_place: int
+    #: Until when a place is left alone, and how long that is.
+    _rests: dict[Place, tuple[float, float]] = field(default_factory=dict)
 
     def run(self) -> int:
         """Tell every sink that is due; return how many messages arrived."""
@@ -90,19 +97,26 @@ class Relay:
 
     def _take(self, under_way: Sequence[_Trip]) -> list[_Trip]:
         """Claim what there is room for, and return it in trips."""
-        busy = Counter(errand.sink.owner for trip in under_way for errand in trip.errands)
+        held = [errand.sink for trip in under_way for errand in trip.errands]
+        busy = Counter(sink.owner for sink in held)
+        at_place = Counter(sink.place for sink in held)
         trips: list[_Trip] = []
         while (free := self.slots - len(under_way) - len(trips)) > 0:
             full = {owner for owner, count in busy.items() if count >= self.per_owner}
-            resting = {owner for owner, (until, _) in self._rests.items() if until > monotonic()}
+            crowded = {place for place, count in at_place.items() if count >= self.per_place}
             end = monotonic() + CLAIM_SECONDS - MARGIN_SECONDS
             claimed = sinks.claim(
-                self.kind, free * self.depth, CLAIM_SECONDS, not_of=full | resting
+                self.kind,
+                free * self.depth,
+                CLAIM_SECONDS,
+                not_of=full,
+                not_at=crowded | self._resting(),
             )
             kept = []
             for sink in claimed:
-                busy[sink.owner] += 1
-                if busy[sink.owner] <= self.per_owner:
+                if busy[sink.owner] < self.per_owner and at_place[sink.place] < self.per_place:
+                    busy[sink.owner] += 1
+                    at_place[sink.place] += 1
                     kept.append(sink)
                 else:
                     sinks.put_off(sink, 0)
@@ -149,7 +163,7 @@ class Relay:
                 is_over = not errand.letters or trip.is_late
                 told.append(sinks.Told(errand.sink, letter.sequence, letter.is_final, is_over))
                 arrived.append((trip, errand))
-                self._rests.pop(errand.sink.owner, None)
+                self._rests.pop(errand.sink.place, None)
             elif isinstance(outcome, NotSent):
                 sinks.put_off(errand.sink, NOT_SENT_SECONDS)
             else:
@@ -165,7 +179,7 @@ class Relay:
     def _fail(self, errand: Errand, problem: Undelivered) -> None:
         sink = errand.sink
         if problem.is_away:
-            self._rest(sink.owner)
+            self._rest(sink.place)
         if problem.is_gone or sink.tries + 1 >= sas.report_tries:
             give_up(sink, str(problem))
             return
@@ -173,12 +187,20 @@ class Relay:
         delay = max(backoff.seconds(sink.tries + 1), problem.retry_after or 0)
         sinks.failed(sink, delay, str(problem))
 
-    def _rest(self, owner: str) -> None:
-        """Leave an owner alone for a while: its next sinks would only hang as long."""
-        until, length = self._rests.get(owner, (0.0, 0.0))
+    def _rest(self, place: Place) -> None:
+        """Leave a place alone for a while: its next messages would only hang as long."""
+        until, length = self._rests.get(place, (0.0, 0.0))
         if until <= monotonic():
             length = min(REST_SECONDS[1], max(REST_SECONDS[0], length * 2))
-            self._rests[owner] = (monotonic() + length, length)
+            self._rests[place] = (monotonic() + length, length)
+
+    def _resting(self) -> set[Place]:
+        """Return the places that are left alone now, and forget those that were long ago."""
+        now = monotonic()
+        for place, (until, _) in list(self._rests.items()):
+            if until + REMEMBERED_SECONDS < now:
+                del self._rests[place]
+        return {place for place, (until, _) in self._rests.items() if until > now}
 
 
 def _may_leave(errand: Errand) -> bool:
@@ -208,8 +230,8 @@ def give_up(sink: sinks.ClaimedSink, error: str) -> None:
 def relays() -> list[Relay]:
     """Return a new relay of each kind."""
     return [
-        Relay("queue", _send_to_queue, slots=1, depth=100, per_owner=100),
-        Relay("webhook", _send_to_webhook, slots=16, depth=1, per_owner=4),
+        Relay("queue", _send_to_queue, slots=1, depth=100, per_owner=100, per_place=100),
+        Relay("webhook", _send_to_webhook, slots=16, depth=1, per_owner=4, per_place=3),
     ]
 
 

@@ -11,7 +11,11 @@ from django.shortcuts import render
 def show(request: HttpRequest, answer: HttpResponse | None, credentials: Any) -> HttpResponse:
     """Say how long to wait, in place of the login page; a good password is not looked at either."""
     seconds = int(settings.AXES_COOLOFF_TIME.total_seconds())
-    context = {**admin.site.each_context(request), "minutes": seconds // 60}
+    context = {
+        **admin.site.each_context(request),
+        "minutes": seconds // 60,
+        "is_address_locked": getattr(request, "is_address_locked", False),
+    }
     response = render(request, "admin/orders/locked_out.html", context, status=429)
     response["Retry-After"] = str(seconds)
     response["Cache-Control"] = "no-store"

@@ -5,11 +5,12 @@ from typing import Any
 from csp.decorators import csp_update
 from django.contrib.admin.views.decorators import staff_member_required
 from django.http import HttpRequest, HttpResponse
-from django.urls import URLPattern, URLResolver, re_path
+from django.urls import URLPattern, URLResolver, path, re_path
+from django.views.decorators.http import require_safe
 from ninja import NinjaAPI
 from ninja.openapi.schema import OpenAPISchema
 
-from orders.api import callbacks, orders, problems, webhooks
+from orders.api import callbacks, description, orders, problem_types, problems, webhooks
 from orders.api.body import StrictParser
 
 
@@ -20,19 +21,25 @@ class _API(NinjaAPI):
         patterns, app_name, namespace = super().urls
         for pattern in patterns:
             assert isinstance(pattern, URLPattern)
-            pattern.callback = problems.told(pattern.callback)
-        return [*patterns, re_path("", problems.told(problems.nowhere))], app_name, namespace
+            view = pattern.callback
+            if pattern.name == "openapi-json":
+                # The framework answers whatever the method is.
+                view = require_safe(view)
+            pattern.callback = problems.told(view)
+        page = require_safe(problem_types.page)
+        return (
+            [
+                *patterns,
+                path("problems/<slug:code>", problems.told(page), name="problem"),
+                re_path("", problems.told(problems.nowhere)),
+            ],
+            app_name,
+            namespace,
+        )
 
     def get_openapi_schema(self, *args: Any, **kwargs: Any) -> OpenAPISchema:
-        """Return the description, with problem documents under their own media type."""
-        schema = super().get_openapi_schema(*args, **kwargs)
-        for path in schema["paths"].values():
-            for operation in path.values():
-                for status, answer in operation["responses"].items():
-                    if int(status) >= 400:
-                        content = answer["content"]
-                        content["application/problem+json"] = content.pop("application/json")
-        return schema
+        """Return the description, with what the framework leaves out."""
+        return description.complete(super().get_openapi_schema(*args, **kwargs))
 
 
 api = _API(

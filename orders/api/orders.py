@@ -5,6 +5,8 @@ from typing import Annotated, Any
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
+from django.urls import register_converter
+from django.urls.converters import UUIDConverter
 from ninja import Header, Query, Router, Status
 from ninja.errors import HttpError
 from pydantic import AfterValidator, Field
@@ -22,6 +24,14 @@ from workers.exceptions import StateError
 from workers.states import ProcessState
 from workers.store import steering
 
+
+class OrderIdConverter(UUIDConverter):
+    """A UUID in an address, in small or capital letters."""
+
+    regex = "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"
+
+
+register_converter(OrderIdConverter, "order_id")
 router = Router(tags=["orders"])
 #: Less than the `timeout` of `gunicorn.conf.py`, and than proxies commonly have.
 LONGEST_WAIT_SECONDS = 30
@@ -113,7 +123,7 @@ def list_orders(
 
 
 @router.get(
-    "/orders/{uuid:public_id}",
+    "/orders/{order_id:public_id}",
     auth=Token(tokens.READ),
     response={200: OrderOut, 404: Problem, **PROBLEMS},
     summary="Follow an order",
@@ -143,7 +153,7 @@ def show(
 
 
 @router.get(
-    "/orders/{uuid:public_id}/journal",
+    "/orders/{order_id:public_id}/journal",
     auth=Token(tokens.READ),
     response={200: JournalOut, 404: Problem, **PROBLEMS},
     summary="What happened to an order",
@@ -161,7 +171,7 @@ def journal(
 
 
 @router.post(
-    "/orders/{uuid:public_id}/cancel",
+    "/orders/{order_id:public_id}/cancel",
     auth=Token(tokens.OPERATE),
     response={202: OrderOut, 404: Problem, 409: Problem, **PROBLEMS},
     summary="Cancel an order",

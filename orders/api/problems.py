@@ -4,15 +4,18 @@ import logging
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
+from uuid import uuid4
 
 from django.core.exceptions import RequestDataTooBig, SuspiciousOperation
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.views.decorators.cache import cache_control
 from django.views.decorators.csrf import csrf_exempt
 from ninja import NinjaAPI
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 
 from orders import reasons
 from orders.api import body
+from orders.api.problem_types import OF_STATUS, TYPES
 from orders.api.throttling import TooMany
 from orders.schemas import FieldProblem, Problem
 from orders.submission import KeyReused, SubmissionRefused
@@ -38,11 +41,27 @@ TITLES = {
 
 
 def problem(
-    status: int, detail: str, errors: list[FieldProblem] | None = None, **headers: str
+    status: int,
+    detail: str,
+    errors: list[FieldProblem] | None = None,
+    code: str | None = None,
+    **headers: str,
 ) -> HttpResponse:
-    """Return a problem document."""
+    """Return a problem document, of the type ``code`` or the one of its status."""
+    kind = TYPES[code] if code else OF_STATUS.get(status)
     document = Problem(
-        title=TITLES.get(status, "Error"), status=status, detail=detail, errors=errors or []
+        type=kind.uri if kind else "about:blank",
+        code=kind.code if kind else "error",
+        title=TITLES.get(status, "Error"),
+        status=status,
+        detail=detail,
+        # Of this one occurrence, and in the log: an address may hold a callback's token.
+        instance=f"urn:uuid:{uuid4()}",
+        errors=errors or [],
+    )
+    log.info(
+        "request_refused",
+        extra={"code": document.code, "status": status, "instance": document.instance},
     )
     response = HttpResponse(
         document.model_dump_json(), status=status, content_type="application/problem+json"
@@ -72,21 +91,33 @@ def told(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
     """Have what a view refuses before any operation is reached be a problem document, too."""
 
     @csrf_exempt
+    @cache_control(no_store=True)
     @wraps(view)
     def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        is_head = request.method == "HEAD"
+        if is_head:
+            # Whatever can be got has a head; the framework knows only what is declared.
+            request.method = "GET"
         try:
             body.check(request)
             response = view(request, *args, **kwargs)
         except HttpError as refusal:
-            return _http(request, refusal)
+            response = _http(request, refusal)
         except Http404:
-            return nowhere(request)
+            response = nowhere(request)
         if isinstance(response, HttpResponseNotAllowed):
-            allowed = ", ".join(sorted(response["Allow"].split(", ")))
-            return problem(405, f"This address takes {allowed} only.", Allow=allowed)
-        return response
+            methods = set(response["Allow"].split(", "))
+            allowed = ", ".join(sorted(methods | {"HEAD"} if "GET" in methods else methods))
+            response = problem(405, f"This address takes {allowed} only.", Allow=allowed)
+        return _without_body(response) if is_head else response
 
     return answer
+
+
+def _without_body(response: HttpResponse) -> HttpResponse:
+    response["Content-Length"] = str(len(response.content))
+    response.content = b""
+    return response
 
 
 def nowhere(request: HttpRequest) -> HttpResponse:
@@ -140,11 +171,12 @@ def _away(request: HttpRequest, error: Any) -> HttpResponse:
 
 
 def _refused(request: HttpRequest, error: Any) -> HttpResponse:
-    return problem(422, str(error), reasons.of_fields(error.errors))
+    return problem(422, str(error), reasons.of_fields(error.errors), "order-refused")
 
 
 def _reused(request: HttpRequest, error: Any) -> HttpResponse:
-    return problem(422, str(error), [FieldProblem(field="Idempotency-Key", problem=str(error))])
+    errors = [FieldProblem(field="Idempotency-Key", problem=str(error))]
+    return problem(422, str(error), errors, "key-reused")
 
 
 def _too_many(request: HttpRequest, error: Any) -> HttpResponse:

@@ -45,6 +45,8 @@ class Answers:
         letter.properties["answer"] = said
         if said != SENT:
             log.warning("refusal_not_told", extra={"dead_letter": letter.pk, "reason": said})
+        if letter._state.adding:
+            return
         # The letter itself is committed; this is only a remark on it.
         with suppress(DatabaseError), around("answers.note"):
             letter.save(update_fields=["properties"])

@@ -35,7 +35,7 @@ def handle(message: Message) -> Handled:
     Whatever a message contains, nothing it causes gets out of here: only the database's
     absence is raised, as one of ``DATABASE_AWAY``, and then nothing was stored.
     """
-    sender = Sender(None)
+    sender, is_our_fault = Sender(None), False
     try:
         sender = identity.prove(message)
         return Handled(sender, order=_order(message, sender))
@@ -46,12 +46,15 @@ def handle(message: Message) -> Handled:
     except Exception as error:
         log.exception("submission_failed", extra={"message_id": message.text("message_id")[:200]})
         found = [because("message", f"could not be handled: {type(error).__name__}")]
-    return Handled(sender, letter=bury(message, found, sender))
+        is_our_fault = True
+    return Handled(sender, letter=bury(message, found, sender, is_our_fault=is_our_fault))
 
 
-def bury(message: Message, found: list[FieldProblem], sender: Sender) -> DeadLetter:
-    """Keep a message as a dead letter."""
-    letter = dead_letters.keep(message, found, sender.client)
+def bury(
+    message: Message, found: list[FieldProblem], sender: Sender, *, is_our_fault: bool
+) -> DeadLetter:
+    """Keep a message as a dead letter, or count it where its sender has left too many."""
+    letter = dead_letters.keep(message, found, sender.client, is_our_fault=is_our_fault)
     log.warning(
         "submission_refused",
         extra={
@@ -88,7 +91,7 @@ def _order(message: Message, sender: Sender) -> Order:
 def give_up(message: Message, found: list[FieldProblem]) -> Handled:
     """Make a dead letter of a message that could not be handled, without another look at it."""
     sender = identity.prove(message)
-    return Handled(sender, letter=bury(message, found, sender))
+    return Handled(sender, letter=bury(message, found, sender, is_our_fault=True))
 
 
 def is_database_there() -> bool:

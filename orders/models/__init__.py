@@ -4,17 +4,20 @@ An order has no status column: its state is its process's, read through ``Order.
 """
 
 from orders.models.client import ApiClient, ApiToken
-from orders.models.dead_letter import DeadLetter
+from orders.models.dead_letter import DeadLetter, DroppedLetters
 from orders.models.order import Order, OrderLine, Reservation, new_secret
 from orders.models.product import Product
+from orders.models.rate_count import RateCount
 
 __all__ = [
     "ApiClient",
     "ApiToken",
     "DeadLetter",
+    "DroppedLetters",
     "Order",
     "OrderLine",
     "Product",
+    "RateCount",
     "Reservation",
     "new_secret",
 ]

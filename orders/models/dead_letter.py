@@ -23,6 +23,8 @@ class DeadLetter(models.Model):
     message_id = models.CharField(max_length=200, blank=True)
     #: Who says they sent it; not proven unless the token was good.
     client = models.CharField(max_length=100, blank=True)
+    #: Who is proven to have sent it; empty where nobody is. What is kept is bounded for each.
+    sender = models.CharField(max_length=100, blank=True, db_default="")
     #: Properties and headers, without the token.
     properties = models.JSONField(default=dict)
     body = models.BinaryField()
@@ -40,11 +42,14 @@ class DeadLetter(models.Model):
         indexes = [
             models.Index(
                 name="dead_letter_open_idx", fields=["id"], condition=models.Q(state="open")
-            )
+            ),
+            models.Index(
+                name="dead_letter_sender_idx", fields=["sender"], condition=models.Q(state="open")
+            ),
         ]
 
     def __str__(self) -> str:
-        return f"dead letter {self.pk} of {self.sender}"
+        return f"dead letter {self.pk} of {self.said_by}"
 
     @property
     def is_proven(self) -> bool:
@@ -52,8 +57,25 @@ class DeadLetter(models.Model):
         return bool(self.properties.get("sender") == "proven")
 
     @property
-    def sender(self) -> str:
+    def said_by(self) -> str:
         """Return who sent it, for people; the mark comes first, for the name may be anything."""
         if not self.client:
             return "nobody"
         return self.client if self.is_proven else f"unproven {self.client}"
+
+
+class DroppedLetters(models.Model):
+    """How many messages of a sender were not kept, because as many as may be are open."""
+
+    #: As in ``DeadLetter.sender``.
+    sender = models.CharField(max_length=100, primary_key=True)
+    count = models.PositiveBigIntegerField(default=0)
+    bytes = models.PositiveBigIntegerField(default=0)
+    first_at = models.DateTimeField()
+    last_at = models.DateTimeField()
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"{self.count} messages of {self.sender or 'nobody proven'}"

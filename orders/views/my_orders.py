@@ -1,32 +1,31 @@
 """My orders: those of this session at once, all others by a mail to their address."""
 
-import hashlib
-import time
+from dataclasses import dataclass, field
 
-import structlog
+from axes.helpers import get_client_ip_address
 from django.contrib import messages
-from django.core.cache import cache
 from django.core.mail import send_mail
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.loader import render_to_string
+from django.utils import translation
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from orders import wording
+from orders import later, rate_limits, wording
 from orders.forms import MyOrdersForm
 from orders.models import Order
+from orders.rate_limits import Limit
 from orders.views.pages import known_submitter, render_page
 
-logger = structlog.get_logger(__name__)
-
 ORDERS_SHOWN = 20
-ASKED_KEY = "my_orders_asked_at"
-ASKS_PER_SESSION = 3
-SESSION_PERIOD_SECONDS = 600
-#: One address gets at most one mail in this time, whoever asks.
-ADDRESS_PERIOD_SECONDS = 60
+#: Questions of all visitors together, and of one network address.
+IN_ALL = Limit("my_orders.all", 300, 600)
+OF_VISITOR = Limit("my_orders.visitor", 5, 600)
+#: Mails to one address, whoever asks.
+OF_MAILBOX = Limit("my_orders.mailbox", 1, 600)
+OF_MAILBOX_A_DAY = Limit("my_orders.mailbox_a_day", 5, 86_400)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -37,52 +36,81 @@ def show(request: HttpRequest) -> HttpResponse:
         return _render(request, form)
     if not form.is_valid():
         return _render(request, form, status=422)
-    if not _may_ask(request):
-        form.add_error("email", _("You have asked several times. Please wait ten minutes."))
-        return _render(request, form, status=429)
     email = form.cleaned_data["email"]
-    _mail_links(request, email)
+    exceeded = _exceeded(request, email)
+    if exceeded in (IN_ALL, OF_VISITOR):
+        form.add_error("email", _("This was asked too often. Please wait ten minutes."))
+        return _render(request, form, status=429)
+    try:
+        # Neither asked nor known is looked at here: every question costs the same time.
+        later.put("my_orders.mail", _Question(email, _origin(request), is_new=exceeded is None))
+    except later.Full:
+        form.add_error(
+            "email", _("We cannot send mail just now. Please try again in a few minutes.")
+        )
+        return _render(request, form, status=503)
     # The same words for every address: nobody learns here who is a customer.
     messages.success(
         request,
-        _("If there are orders for %(email)s, their links are on the way to it.")
+        _(
+            "If there are orders for %(email)s, their links are on the way to it. If nothing has"
+            " come after ten minutes, ask again."
+        )
         % {"email": email},
     )
     return redirect("orders:my_orders")
 
 
-def _may_ask(request: HttpRequest) -> bool:
-    """Count this question, unless the session has asked too often of late."""
-    since = time.time() - SESSION_PERIOD_SECONDS
-    asked = [at for at in request.session.get(ASKED_KEY, []) if at > since]
-    if len(asked) >= ASKS_PER_SESSION:
-        return False
-    request.session[ASKED_KEY] = [*asked, time.time()]
-    return True
+def _exceeded(request: HttpRequest, email: str) -> Limit | None:
+    """Count a question; return the limit that it exceeds, if any."""
+    # The one in front of the site is nobody's address where it is reached by a socket.
+    visitor = get_client_ip_address(request)
+    mailbox = email.lower()
+    return rate_limits.first_exceeded(
+        [
+            (IN_ALL, ""),
+            *([(OF_VISITOR, visitor)] if visitor else []),
+            (OF_MAILBOX, mailbox),
+            (OF_MAILBOX_A_DAY, mailbox),
+        ]
+    )
 
 
-def _mail_links(request: HttpRequest, email: str) -> None:
-    """Send the links of the latest orders to the address that ordered them, if any."""
-    orders = [
-        order
-        for order in Order.objects.filter(customer_email__iexact=email)
-        .select_related("process")
-        .order_by("-number")[:ORDERS_SHOWN]
-        if _is_same_mailbox(order.customer_email, email)
-    ]
-    digest = hashlib.sha256(email.lower().encode()).hexdigest()
-    if not orders or not cache.add(f"my-orders:{digest}", True, ADDRESS_PERIOD_SECONDS):
-        return
-    entries = [
-        (order, wording.process_state(order.process.state), _link(request, order))
-        for order in orders
-    ]
-    body = render_to_string("orders/my_orders_mail.txt", {"entries": entries})
-    try:
-        send_mail(_("Your orders"), body, None, [email])
-    except OSError:
-        # Saying so would tell a known address from an unknown one.
-        logger.exception("my_orders_mail_failed")
+def _origin(request: HttpRequest) -> str:
+    return request.build_absolute_uri("/").rstrip("/")
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """An address whose owner is sent the links of its latest orders, if there are any."""
+
+    email: str
+    origin: str
+    #: Whether the address may be sent a mail now.
+    is_new: bool
+    language: str = field(default_factory=translation.get_language)
+
+    def __call__(self) -> None:
+        orders = [
+            order
+            for order in Order.objects.filter(customer_email__iexact=self.email)
+            .select_related("process")
+            .order_by("-number")[:ORDERS_SHOWN]
+            if _is_same_mailbox(order.customer_email, self.email)
+        ]
+        if not orders or not self.is_new:
+            return
+        with translation.override(self.language):
+            entries = [
+                (
+                    order,
+                    wording.process_state(order.process.state),
+                    f"{self.origin}{order.get_absolute_url()}",
+                )
+                for order in orders
+            ]
+            body = render_to_string("orders/my_orders_mail.txt", {"entries": entries})
+            send_mail(_("Your orders"), body, None, [self.email])
 
 
 def _is_same_mailbox(stored: str, typed: str) -> bool:
@@ -90,10 +118,6 @@ def _is_same_mailbox(stored: str, typed: str) -> bool:
     if stored.isascii() and typed.isascii():
         return stored.lower() == typed.lower()
     return stored == typed
-
-
-def _link(request: HttpRequest, order: Order) -> str:
-    return request.build_absolute_uri(order.get_absolute_url())
 
 
 def _render(request: HttpRequest, form: MyOrdersForm, *, status: int = 200) -> HttpResponse:

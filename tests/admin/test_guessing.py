@@ -5,7 +5,8 @@ from django.test import Client
 from django.utils import timezone
 
 from tests.factories import OrderFactory
-from workers.models import Sink
+from workers import schedule
+from workers.models import Flow, Sink
 
 
 @pytest.mark.parametrize("lookup", ["secret__startswith", "secret", "secret__regex"])
@@ -34,6 +35,21 @@ def test_a_webhook_cannot_be_found_by_its_address(viewer: Client, sink: Sink) ->
     found = viewer.get("/admin/workers/sink/", {"q": "very-secret"})
 
     assert found.context["cl"].result_count == 0
+
+
+def test_every_page_that_loads_htmx_tells_it_first_what_it_may_do(
+    viewer: Client, sink: Sink
+) -> None:
+    """Without it htmx writes a style into the page, which the policy forbids, and may evaluate."""
+    schedule.ensure_flow()
+    pages = [f"/admin/workers/sink/{sink.pk}/change/"]
+    for model in ("flow", "lease", "alert", "process", "sink"):
+        pages.append(f"/admin/workers/{model}/")
+    for pk in Flow.objects.values_list("pk", flat=True)[:1]:
+        pages.append(f"/admin/workers/flow/{pk}/change/")
+    for page in pages:
+        text = viewer.get(page).content.decode()
+        assert 0 < text.index('name="htmx-config"') < text.index("htmx-2.min.js"), page
 
 
 def test_what_follows_an_address_is_on_no_page(viewer: Client, sink: Sink) -> None:

@@ -11,6 +11,7 @@ from django.db.models import F
 from django.test import Client, RequestFactory
 
 from sasproject.visitors import address_of
+from workers.models import Alert
 
 LOGIN = "/admin/login/"
 HERE, ELSEWHERE = "192.0.2.1", "198.51.100.7"
@@ -144,3 +145,33 @@ def test_addresses_are_read_as_far_as_they_can_be_believed(
 def test_a_visitor_without_an_address_can_log_in(ann: Any) -> None:
     assert is_in(log_in("correct horse", address=""))
     assert fail(10, address="").status_code == 429
+
+
+def test_an_address_that_tries_many_names_is_locked_and_no_other_is(ann: Any) -> None:
+    answers = [log_in("wrong", f"user{n}") for n in range(50)]
+    assert [one.status_code for one in answers[:49]] == [200] * 49
+
+    refused = log_in("correct horse")
+    assert refused.status_code == 429
+    assert "Nobody can log in from here for 15 minutes" in refused.content.decode()
+    assert is_in(log_in("correct horse", address=ELSEWHERE))
+
+    AccessAttempt.objects.update(attempt_time=F("attempt_time") - timedelta(minutes=15, seconds=1))
+    assert is_in(log_in("correct horse"))
+
+
+def test_a_name_that_many_addresses_try_is_told_of_and_its_owner_comes_in(ann: Any) -> None:
+    for name in ("ann", "nobody"):
+        for n in range(5):
+            assert not Alert.objects.filter(message__contains=f"'{name}'").exists()
+            fail(10, name=name, address=f"203.0.113.{n}")
+
+    told = Alert.objects.filter(code="password_guessing").order_by("pk")
+    assert [one.cause for one in told] == ["password_guessing:ann", "password_guessing:nobody"]
+    assert is_in(log_in("correct horse"))
+
+
+def test_slips_of_an_office_lock_nobody_out(ann: Any) -> None:
+    for n in range(4):
+        fail(9, name=f"colleague{n}")
+    assert is_in(log_in("correct horse"))

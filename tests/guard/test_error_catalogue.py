@@ -21,7 +21,8 @@ FAULTS = ("Permanent", "Transient", "Unavailable", "Refused")
 NO_TROUBLE = {
     *("Your name", "E-mail", "Delivery address", "Quantity", "Quantity of …", "Your orders"),
     *("We send the confirmation here.", "… is in your basket."),
-    "If there are orders for …, their links are on the way to it.",
+    "If there are orders for …, their links are on the way to it. If nothing has come after ten"
+    " minutes, ask again.",
 }
 
 

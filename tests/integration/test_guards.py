@@ -194,7 +194,7 @@ class TestTelling:
                 has_run.set()
                 return 0
 
-        one = desk.Desk(Relay("queue", print, slots=1, depth=1, per_owner=1))
+        one = desk.Desk(Relay("queue", print, slots=1, depth=1, per_owner=1, per_place=1))
         one.want()
 
         assert has_run.wait(desk.IDLE_SECONDS / 2)

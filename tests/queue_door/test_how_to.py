@@ -35,6 +35,16 @@ def example(page: str, holding: str) -> str:
     return str(found)
 
 
+def test_both_pages_give_a_client_the_same_rights() -> None:
+    pages = ("submit-by-queue", "limit-what-processes-may-do")
+    lines = [
+        re.findall(r"set_permissions (?:-p shop )?acme (.*)", (HOW_TO / f"{page}.md").read_text())
+        for page in pages
+    ]
+    assert lines[0] == lines[1]
+    assert len(lines[0]) == 1
+
+
 class Program:
     """An example as a process of its own, and what it prints."""
 

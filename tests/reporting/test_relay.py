@@ -1,6 +1,7 @@
 """Every submitter is told everything, in order, at least once, and holds nothing up."""
 
 import logging
+import threading
 from contextlib import nullcontext
 from datetime import timedelta
 from typing import Any
@@ -318,7 +319,7 @@ def test_letters_that_cannot_be_written_hold_up_no_other(
         assert (sink_of(process).cursor, sink_of(process).tries) == (0, 0)
 
 
-def test_an_owner_that_does_not_answer_is_left_alone_for_a_while(
+def test_an_address_that_does_not_answer_is_left_alone_for_a_while(
     wire: Wire, secrets: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     secrets["client:other"] = secrets["client:acme"]
@@ -335,9 +336,62 @@ def test_an_owner_that_does_not_answer_is_left_alone_for_a_while(
     monkeypatch.setitem(reporting.senders, "webhook", hangs)
     relay("webhook").run()
 
-    assert tries.count("https://acme.example/told") == 4, "as many as may be under way at once"
+    assert tries.count("https://acme.example/told") == 3, "as many as may be under way at once"
     assert sink_of(other).cursor == 1
-    assert Sink.objects.filter(tries=0, owner="client:acme").count() == 16
+    assert Sink.objects.filter(tries=0, owner="client:acme").count() == 17
+
+
+def test_a_dead_address_holds_up_no_other_of_its_owner(
+    wire: Wire, secrets: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for n in range(10):
+        told(webhook("https://acme.example/dead"), subject=f"Toy {n}")
+    healthy = told(webhook("https://acme.example/well"), subject="Healthy")
+    reached = threading.Event()
+
+    def hangs(letter: Letter) -> None:
+        if "dead" not in letter.address:
+            reached.set()
+        # It hangs until the healthy one is told, whose slot it must not take.
+        elif not reached.wait(10):
+            raise Undelivered("no answer in time", is_away=True)
+
+    monkeypatch.setitem(reporting.senders, "webhook", hangs)
+    relay("webhook").run()
+
+    assert sink_of(healthy).cursor == 1
+    assert not Sink.objects.filter(tries__gt=0).exists(), "nothing had to wait for a time-out"
+
+
+def test_an_address_of_two_owners_is_left_alone_for_one_of_them_only(
+    wire: Wire, secrets: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secrets["client:other"] = secrets["client:acme"]
+    for n in range(10):
+        told(webhook("https://both.example/told"), subject=f"Toy {n}")
+    other = told(webhook("https://both.example/told", owner="client:other"), subject="Other")
+
+    def refuses(letter: Letter) -> None:
+        if letter.secrets and b"Other" not in letter.body:
+            raise Undelivered("answered 503", is_away=True)
+
+    monkeypatch.setitem(reporting.senders, "webhook", refuses)
+    relay("webhook").run()
+
+    assert sink_of(other).cursor == 1
+
+
+def test_rests_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr(reporting, "monotonic", lambda: now[0])
+    one = relay("webhook")
+    for n in range(100):
+        one._rest(("client:acme", f"https://acme.example/{n}"))
+    assert len(one._resting()) == 100
+
+    now[0] = reporting.REST_SECONDS[0] + reporting.REMEMBERED_SECONDS + 1
+    assert one._resting() == set()
+    assert not one._rests
 
 
 def test_a_refusal_and_its_end_are_told_with_codes_only(wire: Wire) -> None:

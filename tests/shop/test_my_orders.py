@@ -1,11 +1,17 @@
 """My orders: the session's on the page, all others by mail, and no word about who is known."""
 
 import re
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.core import mail
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
+from orders import later, retention
+from orders.models import RateCount
+from orders.rate_limits import Limit, first_exceeded
 from orders.views import my_orders
 from tests.factories import OrderFactory
 from tests.shop.conftest import address
@@ -78,37 +84,106 @@ def test_a_look_alike_address_gets_no_links(client: Client) -> None:
     assert mail.outbox == []
 
 
-def test_a_session_may_ask_three_times(client: Client) -> None:
-    for number in range(4):
+def rows() -> int:
+    return RateCount.objects.count()
+
+
+def asked_from(network: str, email: str) -> int:
+    return Client().post("/my-orders/", {"email": email}, REMOTE_ADDR=network).status_code
+
+
+def test_a_network_address_may_ask_five_times_whatever_its_cookies() -> None:
+    for number in range(6):
         OrderFactory(customer_email=f"ada{number}@example.org")
 
-    answers = [
-        client.post("/my-orders/", {"email": f"ada{number}@example.org"}) for number in range(4)
-    ]
+    answers = [asked_from("192.0.2.1", f"ada{number}@example.org") for number in range(6)]
 
-    assert [answer.status_code for answer in answers] == [302, 302, 302, 429]
-    assert "Please wait ten minutes." in answers[3].content.decode()
-    assert len(mail.outbox) == 3
+    assert answers == [302] * 5 + [429]
+    assert len(mail.outbox) == 5
+    assert asked_from("198.51.100.7", "ada5@example.org") == 302
+    assert len(mail.outbox) == 6
 
 
-def test_a_session_may_ask_again_later(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_together_may_ask_so_often_and_then_make_no_more_rows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(my_orders, "IN_ALL", Limit("my_orders.all", 4, 600))
+    OrderFactory(customer_email="last@example.org")
+    answers = [asked_from(f"192.0.2.{n}", f"ada{n}@example.org") for n in range(4)]
+    before = rows()
+
+    last = Client().post("/my-orders/", {"email": "last@example.org"}, REMOTE_ADDR="192.0.2.9")
+
+    assert answers == [302] * 4
+    assert last.status_code == 429
+    assert "Please wait ten minutes." in last.content.decode()
+    assert rows() == before
+    assert mail.outbox == []
+
+
+def test_a_mailbox_gets_one_mail_whoever_asks_and_nobody_learns_of_it() -> None:
     OrderFactory()
-    session = client.session
-    session[my_orders.ASKED_KEY] = [0.0] * 3
-    session.save()
 
-    ask(client, "ada@example.org")
+    answers = [asked_from(f"192.0.2.{n}", email) for n, email in enumerate(["ada@example.org"] * 7)]
+    asked_from("198.51.100.7", "ADA@example.org")
 
+    assert answers == [302] * 7
     assert len(mail.outbox) == 1
 
 
-def test_an_address_gets_one_mail_a_minute_whoever_asks() -> None:
+def test_counts_are_of_one_period_and_are_pruned_after_it() -> None:
+    limit, at = Limit("test", 2, 60), datetime(2026, 1, 1, 12, 0, 30, tzinfo=UTC)
+    counted = [(limit, "somebody")]
+
+    assert [first_exceeded(counted, at) for _ in range(3)] == [None, None, limit]
+    assert first_exceeded([(limit, "another")], at) is None
+    assert first_exceeded(counted, at + timedelta(seconds=30)) is None
+
+    assert sum(retention.prune_counts(100, at + timedelta(seconds=59))) == 1
+    assert sum(retention.prune_counts(100, at + timedelta(seconds=91))) == 1
+    assert rows() == 0
+
+
+def test_nothing_says_whom_a_count_is_of() -> None:
+    asked_from("192.0.2.1", "ada@example.org")
+
+    text = str(list(RateCount.objects.values()))
+    assert "ada" not in text
+    assert "192.0.2.1" not in text
+
+
+def test_a_question_does_the_same_whether_the_address_is_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    OrderFactory()
+    left = []
+    monkeypatch.setattr(later, "put", lambda name, do: left.append(do))
+    statements = []
+    for email in ("ada@example.org", "eve@example.org"):
+        with CaptureQueriesContext(connection) as asked:
+            assert asked_from("192.0.2.1", email) == 302
+        statements.append([re.sub(r"'[^']*'|\d+", "?", one["sql"]) for one in asked])
+
+    assert statements[0] == statements[1]
+    assert not [one for one in statements[0] if "customer_email" in one]
+    assert mail.outbox == []
+    for do in left:
+        do()
+    assert [one.to for one in mail.outbox] == [["ada@example.org"]]
+
+
+def test_while_too_much_waits_everybody_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
     OrderFactory()
 
-    ask(Client(), "ada@example.org")
-    ask(Client(), "ADA@example.org")
+    def full(name: str, do: object) -> None:
+        raise later.Full
 
-    assert len(mail.outbox) == 1
+    monkeypatch.setattr(later, "put", full)
+
+    for email in ("ada@example.org", "eve@example.org"):
+        answer = Client().post("/my-orders/", {"email": email})
+        assert answer.status_code == 503
+        assert "try again in a few minutes" in answer.content.decode()
 
 
 @pytest.mark.parametrize("email", ["", "nonsense", "a\0@example.org", "a@b.c\nBcc: x@y.z", "<b>"])
@@ -118,16 +193,3 @@ def test_what_is_no_address_is_refused(client: Client, email: str) -> None:
     assert answer.status_code == 422
     assert 'id="id_email_error"' in answer.content.decode()
     assert mail.outbox == []
-
-
-def test_a_mail_server_that_is_down_changes_nothing_in_the_answer(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    OrderFactory()
-
-    def fail(*args: object, **kwargs: object) -> None:
-        raise ConnectionRefusedError("mail server is down")
-
-    monkeypatch.setattr(my_orders, "send_mail", fail)
-
-    assert "their links are on the way" in ask(client, "ada@example.org")

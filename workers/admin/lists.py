@@ -99,6 +99,8 @@ class LiveListAdmin(AskableListAdmin):
     """A list that refreshes its rows; a poll is answered without filters and their counts."""
 
     change_list_template = "admin/workers/live_list.html"
+    # The page of a row loads the same scripts.
+    change_form_template = "admin/workers/change_page.html"
     show_full_result_count = False
     list_per_page = 50
 

@@ -30,6 +30,12 @@ HAS_DUE = (
 )
 
 
+#: Where somebody is told: owner and address. One address of two owners is two places, so that
+#: neither slows the other down.
+Place = tuple[str, str]
+_PLACE = "s.owner || ' ' || s.address"
+
+
 @dataclass(slots=True)
 class ClaimedSink:
     """A sink that nobody else sends to until ``until``."""
@@ -44,6 +50,10 @@ class ClaimedSink:
     last: int
     tries: int
     until: datetime
+
+    @property
+    def place(self) -> Place:
+        return self.owner, self.address
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,20 +111,28 @@ def claim(
     seconds: float,
     *,
     not_of: Collection[str] = (),
+    not_at: Collection[Place] = (),
     now: datetime | None = None,
 ) -> list[ClaimedSink]:
     """Take due sinks of one kind for a while, those that have waited longest first.
 
-    Sinks of the owners in ``not_of`` are left, and so is what another relay holds.
+    Sinks of the owners in ``not_of`` and at the places in ``not_at`` are left, and so is what
+    another relay holds.
     """
     at = sql.read_clock(now)
     until = at + timedelta(seconds=seconds)
     with durable("sinks.claim"):
         found = sql.fetch(
             f"SELECT {_SELECT} FROM workers_sink s WHERE {_DUE.format(now='%s')} AND s.kind = %s"
-            f" AND NOT ({sql.among('s.owner')})"
+            f" AND NOT ({sql.among('s.owner')}) AND NOT ({sql.among(_PLACE)})"
             f" ORDER BY s.next_try_at, s.id LIMIT %s {sql.lock_rows('s', skip_locked=True)}",
-            [sql.instant_text(at), kind, sql.id_list(sorted(not_of)), limit],
+            [
+                sql.instant_text(at),
+                kind,
+                sql.id_list(sorted(not_of)),
+                sql.id_list(sorted(" ".join(place) for place in not_at)),
+                limit,
+            ],
         )
         claimed = [ClaimedSink(**dict(zip(_READ, row, strict=True)), until=until) for row in found]
         sql.execute(

@@ -8,7 +8,7 @@ from django.core.management.base import CommandError
 
 from orders import dead_letters
 from orders.dead_letters import NotNow
-from orders.models import DeadLetter
+from orders.models import DeadLetter, DroppedLetters
 from orders.reasons import Refused
 from workers import dispatch
 from workers.management.terminal import TerminalCommand
@@ -68,7 +68,7 @@ class Command(TerminalCommand):
                 refused.append(visible(f"Dead letter {pk}: {str(error).rstrip('.')}."))
             else:
                 became = f": order {order.number}" if order else ""
-                who = letters[pk].sender
+                who = letters[pk].said_by
                 self.stdout.write(f"Dead letter {pk} of {who} is {DONE[action]}{became}.")
         if action == "replay" and len(refused) < len(ids):
             # From this thread: the process ends before a background thread would have sent it.
@@ -88,7 +88,12 @@ class Command(TerminalCommand):
         for one in found.iterator():
             why = "; ".join(f"{reason['field']} {reason['problem']}" for reason in one.reasons)
             at = f"{one.received_at:%Y-%m-%d %H:%M:%S}"
-            self.stdout.write(f"{one.pk}  {at}  {one.sender}  {one.message_id or '-'}  {why}")
+            self.stdout.write(f"{one.pk}  {at}  {one.said_by}  {one.message_id or '-'}  {why}")
+        for dropped in DroppedLetters.objects.order_by("sender"):
+            self.stderr.write(
+                f"Not kept, as too many were open: {dropped}, {dropped.bytes} bytes,"
+                f" {dropped.first_at:%Y-%m-%d %H:%M:%S} to {dropped.last_at:%Y-%m-%d %H:%M:%S}."
+            )
 
     def _show(self, ids: list[int], *, as_json: bool) -> None:
         found = list(DeadLetter.objects.filter(pk__in=ids).order_by("pk"))
@@ -115,7 +120,7 @@ def _facts(letter: DeadLetter, *, with_body: bool = False) -> dict[str, Any]:
         "id": letter.pk,
         "state": letter.state,
         "received_at": letter.received_at,
-        "sender": letter.sender,
+        "sender": letter.said_by,
         "client": letter.client,
         "message_id": letter.message_id,
         "reasons": letter.reasons,

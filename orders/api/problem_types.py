@@ -1,0 +1,107 @@
+"""The types of problem documents: stable codes, each with a page at its address."""
+
+from dataclasses import dataclass
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+
+
+@dataclass(frozen=True, slots=True)
+class ProblemType:
+    """What a program can branch on; what it means and what to do, for whoever opens its page."""
+
+    code: str
+    status: int
+    means: str
+    remedy: str
+
+    @property
+    def uri(self) -> str:
+        return reverse("api:problem", args=[self.code])
+
+
+_TYPES = (
+    ProblemType(
+        "malformed-request",
+        400,
+        "The body or the length is nothing that this system reads: no JSON, NaN, NUL, a name given "
+        "twice, nesting deeper than 16.",
+        "Mend the program. Sending the same again will not help.",
+    ),
+    ProblemType(
+        "not-authenticated",
+        401,
+        "There is no token, or none that is good; of a webhook, no good signature.",
+        "Send a token that is neither expired nor revoked.",
+    ),
+    ProblemType(
+        "scope-missing", 403, "The token lacks the scope of this operation.", "Use one that has it."
+    ),
+    ProblemType(
+        "not-found",
+        404,
+        "Nothing is there, or nothing of yours; of a callback, the token is over or not ours.",
+        "Look at the address.",
+    ),
+    ProblemType(
+        "method-not-allowed", 405, "The address takes other methods.", "See the header Allow."
+    ),
+    ProblemType(
+        "wrong-state",
+        409,
+        "The order is final, or past its point of no return.",
+        "Look at the order. There is nothing to repeat.",
+    ),
+    ProblemType(
+        "length-required",
+        411,
+        "The body came in chunks, without Content-Length.",
+        "Send it in one piece.",
+    ),
+    ProblemType("too-large", 413, "The body has more than 64 KiB.", "Send less at once."),
+    ProblemType(
+        "encoding-not-supported", 415, "The body is compressed.", "Send the JSON as it is."
+    ),
+    ProblemType(
+        "fields-invalid",
+        422,
+        "Something in the request is wrong; errors names each field and what is wrong with it.",
+        "Mend these fields and send it again with the same key.",
+    ),
+    ProblemType(
+        "order-refused",
+        422,
+        "The shop does not take this order: a product that is not sold or sold out, a sum that is "
+        "too high, an address that cannot be told. errors names the fields.",
+        "Mend these fields and send it again with the same key.",
+    ),
+    ProblemType(
+        "key-reused",
+        422,
+        "The Idempotency-Key belongs to an order with another body; detail names that order.",
+        "Send a new order with a new key, or the first one with its own body.",
+    ),
+    ProblemType(
+        "too-many-requests",
+        429,
+        "More requests came in a minute than this client, or this provider, may send.",
+        "Wait as many seconds as Retry-After says.",
+    ),
+    ProblemType(
+        "unavailable",
+        503,
+        "It cannot be done just now; whether anything was stored is not known.",
+        "Send it again after Retry-After, an order with the same key: there will be one.",
+    ),
+)
+TYPES = {one.code: one for one in _TYPES}
+#: The type of a status, where nothing more is known: the first of those it has.
+OF_STATUS = {one.status: one for one in reversed(_TYPES)}
+
+
+def page(request: HttpRequest, code: str) -> HttpResponse:
+    """Show what a type means, to whoever opens the address in ``type``."""
+    if code not in TYPES:
+        raise Http404
+    return render(request, "orders/problem_type.html", {"problem": TYPES[code]})
