@@ -5,10 +5,10 @@ from datetime import datetime
 from typing import Any
 
 from workers import explaining
-from workers.explaining import Held
 from workers.models import Process, Step
 from workers.states import FINAL_PROCESS_STATES, StepState
-from workers.store import holds, sql
+from workers.store import wait_facts
+from workers.wait_reasons import Facts
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,8 @@ class StepProgress:
     locked_by: str | None
     #: Whether an answer from outside is waited for, and no worker is busy.
     is_deferred: bool
+    #: Whether it undoes another step.
+    is_undo: bool
     fault: dict[str, Any] | None
     finished_at: datetime | None
     explanation: str
@@ -48,13 +50,16 @@ class ProcessProgress:
     #: What the process waits for, and what happens next.
     headline: str
     steps: tuple[StepProgress, ...]
+    #: It is undone, or was: a step that failed before that needs nobody any more.
+    is_turned_round: bool
 
     @property
     def current(self) -> StepProgress | None:
         """Return the step that decides how the process goes on, if one does."""
         for state in (StepState.ERROR, StepState.PROCESSING, StepState.PENDING):
             for step in self.steps:
-                if step.state == state:
+                is_past = state == StepState.ERROR and self.is_turned_round and not step.is_undo
+                if step.state == state and not is_past:
                     return step
         return None
 
@@ -62,17 +67,19 @@ class ProcessProgress:
 def snapshot(process_id: int, now: datetime | None = None) -> ProcessProgress:
     """Return where a process stands; raise ``Process.DoesNotExist`` where there is none."""
     process = Process.objects.prefetch_related("steps").get(pk=process_id)
-    return of(process, sql.read_clock(now), holds.current())
+    situation = wait_facts.read([process], now)
+    return of(process, situation.now, situation.facts)
 
 
-def of(process: Process, now: datetime, held: Held = ()) -> ProcessProgress:
+def of(process: Process, now: datetime, facts: Facts | None = None) -> ProcessProgress:
     """Return where a process stands that was read with its steps.
 
-    ``held`` is what operators hold just now: without it a step that is held back is said to
-    wait for room.
+    ``facts`` are what ``wait_facts.read`` has found: without them nothing is known of why a ready
+    step is not claimed.
     """
+    facts = facts or Facts()
     ordered = sorted(process.steps.all(), key=lambda step: step.position)
-    said = [(step, explaining.step(step, process, now, held)) for step in ordered]
+    said = [(step, explaining.step(step, process, now, facts)) for step in ordered]
     steps = tuple(_step(step, why, now) for step, why in said)
     return ProcessProgress(
         id=process.pk,
@@ -83,8 +90,9 @@ def of(process: Process, now: datetime, held: Held = ()) -> ProcessProgress:
         sequence=process.sequence,
         created_at=process.created_at,
         finished_at=process.finished_at,
-        headline=explaining.headline(process, said, now),
+        headline=explaining.headline(process, said, now, facts),
         steps=steps,
+        is_turned_round=process.outcome is not None,
     )
 
 
@@ -108,6 +116,7 @@ def _step(step: Step, explanation: str, now: datetime) -> StepProgress:
         retry_seconds=retry,
         locked_by=step.locked_by,
         is_deferred=step.deferral is not None,
+        is_undo=step.undoes_id is not None,
         fault=step.fault,
         finished_at=step.finished_at,
         explanation=explanation,

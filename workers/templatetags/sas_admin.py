@@ -7,8 +7,8 @@ from django import template
 from django.utils.safestring import SafeString
 
 from workers import explaining
-from workers.admin import flow, icons, marks
-from workers.models import Flow, Hold
+from workers.admin import alert, flow, icons, marks
+from workers.models import Alert, Flow, Hold
 
 register = template.Library()
 
@@ -46,6 +46,11 @@ def time_left(at: datetime | None, now: datetime) -> SafeString | str:
 @register.filter
 def breaker_mark(row: Flow, now: datetime) -> SafeString:
     return flow.breaker_mark(row, now)
+
+
+@register.filter
+def alert_mark(row: Alert) -> SafeString:
+    return alert.standing_mark(row)
 
 
 @register.filter
