@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 
 from orders.admin import needs, resubmitting, search
 from orders.models import Order
-from workers.admin import columns, filters, standing, subjects
+from workers.admin import causes, columns, filters, standing, subjects
 from workers.admin.bulk.lists import BulkListAdmin
 from workers.admin.columns import ProcessColumns
 from workers.admin.lists import LiveListAdmin, StandingChangeList
@@ -52,6 +52,7 @@ class OrderAdmin(ProcessColumns, ReadOnlyAdmin, ProcessPageAdmin, BulkListAdmin,
         filters.CurrentStepFilter,
         filters.AgentInErrorFilter,
         filters.FaultFilter,
+        causes.CauseFilter,
         "source",
         "created_at",
     )

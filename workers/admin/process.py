@@ -45,6 +45,7 @@ class ProcessAdmin(ProcessColumns, ReadOnlyAdmin, ProcessPageAdmin, BulkListAdmi
         filters.CurrentStepFilter,
         filters.AgentInErrorFilter,
         filters.FaultFilter,
+        causes.CauseFilter,
         "workflow",
     )
     show_facets = ShowFacets.ALWAYS

@@ -18,6 +18,8 @@ PORTION = 500
 #: both are raised again every few seconds while they last.
 QUIET_SECONDS = 120
 
+#: Of some nobody but a person can tell.
+_BY_HAND = "a.acknowledged_at IS NOT NULL"
 #: SQL for "the cause of this alert a has ended", by code; of process p, step s and parameters.
 _OVER = "p.finished_at IS NOT NULL"
 _DEALT_WITH = f"{_OVER} OR p.outcome IS NOT NULL OR s.state <> 'error'"
@@ -29,7 +31,7 @@ _ENDED = {
     "deadline_passed": _OVER,
     "answer_overdue": f"{_OVER} OR s.deferral IS NULL OR s.escalate_at IS NOT NULL",
     # Skipped it stays: only where it was done after all, or undone with the rest, is it moot.
-    "step_skipped": "p.state IN ('compensated', 'cancelled') OR s.state <> 'skipped'",
+    "step_skipped": f"p.state IN ('compensated', 'cancelled') OR s.state <> 'skipped' OR {_BY_HAND}",
     "unknown_definition": f"{_OVER} OR s.state <> 'waiting'"
     " OR a.process_id IS NULL AND a.last_raised_at < c.quiet",
     "duty_overdue": "a.last_raised_at < c.quiet",
@@ -40,8 +42,6 @@ _ENDED = {
     f" AND l.agent = substr(a.cause, {len('unstarted:agent:') + 1})"
     " AND t.started_at IS NULL AND t.lost_count >= c.lost)",
 }
-#: Of any other nobody but a person can tell.
-_BY_HAND = "a.acknowledged_at IS NOT NULL"
 
 
 def resolve_ended(now: datetime | None = None) -> int:

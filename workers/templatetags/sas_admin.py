@@ -7,7 +7,7 @@ from django import template
 from django.utils.safestring import SafeString
 
 from workers import explaining
-from workers.admin import alert, flow, icons, marks
+from workers.admin import alert, flow, icons, marks, wording
 from workers.models import Alert, Flow, Hold
 
 register = template.Library()
@@ -21,6 +21,11 @@ def state_mark(name: str) -> SafeString:
 @register.filter
 def icon(name: str) -> SafeString:
     return icons.icon(name)
+
+
+@register.filter
+def fault_kind(name: str) -> str:
+    return wording.fault_kind(name)
 
 
 @register.filter
