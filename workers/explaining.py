@@ -91,9 +91,7 @@ def headline(
     return " ".join(said)
 
 
-def _state(
-    process: Process, steps: Sequence[tuple[Step, str]], now: datetime, facts: Facts
-) -> str:
+def _state(process: Process, steps: Sequence[tuple[Step, str]], now: datetime, facts: Facts) -> str:
     match process.state:
         case ProcessState.PROCESSED:
             return _("Everything is done.")

@@ -64,11 +64,18 @@ class ProcessProgress:
         return None
 
 
-def snapshot(process_id: int, now: datetime | None = None) -> ProcessProgress:
-    """Return where a process stands; raise ``Process.DoesNotExist`` where there is none."""
+def snapshot(
+    process_id: int, now: datetime | None = None, *, with_names: bool = True
+) -> ProcessProgress:
+    """Return where a process stands; raise ``Process.DoesNotExist`` where there is none.
+
+    Without ``with_names`` the sentences say nothing of who holds or paused something, and why:
+    submitters may read them.
+    """
     process = Process.objects.prefetch_related("steps").get(pk=process_id)
     situation = wait_facts.read([process], now)
-    return of(process, situation.now, situation.facts)
+    facts = situation.facts if with_names else situation.facts.without_names()
+    return of(process, situation.now, facts)
 
 
 def of(process: Process, now: datetime, facts: Facts | None = None) -> ProcessProgress:
@@ -114,7 +121,8 @@ def _step(step: Step, explanation: str, now: datetime) -> StepProgress:
         remaining_seconds=remaining,
         not_before=step.not_before,
         retry_seconds=retry,
-        locked_by=step.locked_by,
+        # While an answer is waited for nobody holds it: the claim is kept for who answers.
+        locked_by=None if step.deferral is not None else step.locked_by,
         is_deferred=step.deferral is not None,
         is_undo=step.undoes_id is not None,
         fault=step.fault,

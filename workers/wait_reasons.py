@@ -6,7 +6,7 @@ that nobody has, the step's own time, the breaker, the window, the rate, a full 
 """
 
 from collections.abc import Mapping, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from django.utils.translation import gettext as _
@@ -66,8 +66,8 @@ class Duty:
 class Facts:
     """What holds for every process just now; read by ``store.wait_facts``."""
 
-    #: What operators hold, by (kind, name).
-    holds: Mapping[tuple[str, str], Note] = field(default_factory=dict)
+    #: What operators hold, by (kind, name); None: who and why is not for the reader to know.
+    holds: Mapping[tuple[str, str], Note | None] = field(default_factory=dict)
     #: By agent; None: nobody has looked.
     flows: Mapping[str, AgentFlow] | None = None
     #: None: nobody has looked.
@@ -80,18 +80,26 @@ class Facts:
     #: Who paused a process, by its id.
     pauses: Mapping[int, Note] = field(default_factory=dict)
 
+    def without_names(self) -> "Facts":
+        """Return the facts for submitters: which operator did something, and why, is left out."""
+        return replace(self, holds=dict.fromkeys(self.holds), pauses={})
+
 
 def pending(row: Step, process: Process, now: datetime, facts: Facts) -> str:
     """Return why a pending step is not claimed, since when, and what comes next."""
     return (
         _stopped(row, process)
         or held(row, facts)
-        or silence(facts.poll, now)
+        or _because(silence(facts.poll, now))
         or unknown_code(row.agent, process, facts)
         or _not_before(row, now, facts)
         or _no_room(row, now, facts)
         or _("waits for the Scheduler to claim it")
     )
+
+
+def _because(reason: str) -> str:
+    return _("waits: %(reason)s") % {"reason": reason} if reason else ""
 
 
 def sent(row: Step, now: datetime) -> str:
@@ -116,7 +124,9 @@ def held(row: Step, facts: Facts) -> str:
         (("step", row.name), _("waits until operators lift the hold on steps called %(name)s")),
     ):
         if key in facts.holds:
-            return f"{text % {'name': key[1]}} ({facts.holds[key]})"
+            note = facts.holds[key]
+            said = text % {"name": key[1]}
+            return f"{said} ({note})" if note else said
     return ""
 
 
@@ -195,18 +205,16 @@ def _no_room(row: Step, now: datetime, facts: Facts) -> str:
     flow = facts.flows.get(row.agent)
     if flow is None:
         return _(
-            "agent %(agent)s has no flow row, so nothing is claimed for it: run manage.py migrate"
+            "waits: agent %(agent)s has no flow row, so nothing is claimed for it: run manage.py migrate"
             " with the code that declares it"
         ) % {"agent": row.agent}
-    return _breaker(row, flow, now) or _window(row, flow, now) or _not_here(row, facts)
+    return _because(_breaker(row, flow, now)) or _window(row, flow, now) or _not_here(row, facts)
 
 
 def _breaker(row: Step, flow: AgentFlow, now: datetime) -> str:
     breaker = flow.breaker
     if breaker.forced == "open":
-        return _("waits until operators no longer force the breaker of agent %(agent)s open") % {
-            "agent": row.agent
-        }
+        return _("operators keep the breaker of agent %(agent)s open") % {"agent": row.agent}
     if breaker.forced == "closed" or breaker.open_until is None or breaker.opened_at is None:
         return ""
     said = _(

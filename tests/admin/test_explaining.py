@@ -51,7 +51,7 @@ REASONS: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any], str]] =
         {"poll": Duty(5, NOW - 42 * SECOND)},
         {},
         {},
-        "no Scheduler has looked for work for 42 s: start a worker with -Q sas.scheduler,",
+        "waits: no Scheduler has looked for work for 42 s: start a worker with -Q sas.scheduler,",
     ),
     "unknown workflow": (
         {"unknown": {"workflow:fulfilment:3"}},
@@ -69,7 +69,7 @@ REASONS: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any], str]] =
         flow(breaker=OPEN),
         {},
         {},
-        "the service of agent payment.charge has not been reached since 11:50:00 UTC and its"
+        "waits: the service of agent payment.charge has not been reached since 11:50:00 UTC and its"
         " breaker is open; next probe at 12:00:20 UTC",
     ),
     "window of 0": (flow(window=0), {}, {}, "set the window of agent payment.charge, which is 0"),
@@ -145,7 +145,11 @@ def test_what_comes_first_is_said_of_two_reasons(place: int) -> None:
         (flow(breaker=replace(OPEN, open_until=NOW)), {}, "breaker is open; next probe: now"),
         (flow(breaker=replace(OPEN, open_until=NOW), in_flight=1), {}, "; a probe is under way"),
         (flow(breaker=replace(OPEN, forced="closed")), {}, "waits for the Scheduler to claim it"),
-        (flow(breaker=Breaker(forced="open")), {}, "no longer force the breaker of agent payment"),
+        (
+            flow(breaker=Breaker(forced="open")),
+            {},
+            "waits: operators keep the breaker of agent payment.charge open",
+        ),
         (flow(bucket=Bucket(2, 0, NOW - SECOND)), {}, "waits for the Scheduler to claim it"),
         ({"flows": {}}, {}, "has no flow row, so nothing is claimed for it: run manage.py migrate"),
         ({"flows": None, "poll": None, "agents": None}, {}, "waits for the Scheduler to claim it"),

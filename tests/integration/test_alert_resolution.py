@@ -27,9 +27,7 @@ def stuck(process: dict[str, Any] | None = None, **step: Any) -> Step:
 def raised(code: str, step: Step | None = None, at: datetime = NOW, **columns: Any) -> Alert:
     about = {"process": step.process, "step": step} if step else {}
     given = {"cause": f"{code}:{step.pk if step else ''}", **about, **columns}
-    return Alert.objects.create(
-        code=code, message="Look", raised_at=at, last_raised_at=at, **given
-    )
+    return Alert.objects.create(code=code, message="Look", raised_at=at, last_raised_at=at, **given)
 
 
 def over(step: Step, state: str = "processed") -> None:

@@ -38,6 +38,10 @@ class Standing:
         return max(faults, key=lambda fault: str(fault.get("at", "")), default=None)
 
     @property
+    def is_paused(self) -> bool:
+        return self.process.paused_at is not None and not self.progress.is_final
+
+    @property
     def is_in_error(self) -> bool:
         return any(step.state == StepState.ERROR for step in self.progress.steps)
 

@@ -48,7 +48,7 @@ class Alert(models.Model):
                 name="alert_acknowledged_idx",
                 fields=["acknowledged_at"],
                 condition=Q(acknowledged_at__isnull=False),
-            )
+            ),
         ]
 
     @property

@@ -45,12 +45,17 @@ def age_at(at: datetime | None, now: datetime) -> SafeString | str:
 
 @register.filter
 def time_left(at: datetime | None, now: datetime) -> SafeString | str:
-    return marks.countdown(at, now)
+    return marks.countdown(at, now, is_alarm=True)
 
 
 @register.filter
 def breaker_mark(row: Flow, now: datetime) -> SafeString:
     return flow.breaker_mark(row, now)
+
+
+@register.filter
+def pause_mark(said: str) -> SafeString:
+    return marks.label(said, "pending", "skipped")
 
 
 @register.filter

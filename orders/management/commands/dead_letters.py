@@ -10,7 +10,7 @@ from orders import dead_letters
 from orders.dead_letters import NotNow
 from orders.models import DeadLetter
 from orders.reasons import Refused
-from workers import dispatch
+from workers import dispatch, instants
 from workers.management.verbs import actor
 
 DONE = {"replay": "replayed", "discard": "discarded", "restore": "restored"}
@@ -73,7 +73,7 @@ class Command(BaseCommand):
             return
         for one in found.iterator():
             why = "; ".join(f"{reason['field']} {reason['problem']}" for reason in one.reasons)
-            at = f"{one.received_at:%Y-%m-%d %H:%M:%S}"
+            at = instants.full(one.received_at)
             self.stdout.write(
                 f"{one.pk}  {at}  {one.client or '-'}  {one.message_id or '-'}  {why}"
             )

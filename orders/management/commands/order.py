@@ -9,7 +9,8 @@ from django.core.management.base import BaseCommand, CommandError
 from orders.facts import facts
 from orders.models import Order
 from orders.returning import ReturnRefused, accept_return
-from workers.admin import marks, panel, timeline
+from workers import instants
+from workers.admin import panel, timeline
 from workers.admin.panel import Panel, StepLine
 from workers.management import verbs
 
@@ -67,7 +68,7 @@ class Command(BaseCommand):
             ("TIME", "SINCE", "STEP", "WHAT HAPPENED", "STATE", "BY"),
             [
                 (
-                    marks.clock_text(line.at),
+                    instants.full(line.at),
                     line.offset,
                     line.step,
                     f"{line.event}: {line.gist}" if line.gist else line.event,
