@@ -1,8 +1,8 @@
 """Why a step that is ready is not at work: one sentence for every page, command and API.  Pure.
 
 Several things may hold a step up at once.  The first of this order is said, because what comes
-after it changes nothing while it lasts: a pause, the process's own state, a hold, no Scheduler, code
-that nobody has, the step's own time, the breaker, the window, the rate, a full window.
+after it changes nothing while it lasts: a pause, the process's own state, a hold, no Scheduler,
+code that nobody has, the step's own time, the breaker, a full window, the rate.
 """
 
 from collections.abc import Mapping, Set
@@ -205,8 +205,8 @@ def _no_room(row: Step, now: datetime, facts: Facts) -> str:
     flow = facts.flows.get(row.agent)
     if flow is None:
         return _(
-            "waits: agent %(agent)s has no flow row, so nothing is claimed for it: run manage.py migrate"
-            " with the code that declares it"
+            "waits: agent %(agent)s has no flow row, so nothing is claimed for it: run"
+            " manage.py migrate with the code that declares it"
         ) % {"agent": row.agent}
     return _because(_breaker(row, flow, now)) or _window(row, flow, now) or _not_here(row, facts)
 
@@ -218,7 +218,8 @@ def _breaker(row: Step, flow: AgentFlow, now: datetime) -> str:
     if breaker.forced == "closed" or breaker.open_until is None or breaker.opened_at is None:
         return ""
     said = _(
-        "the service of agent %(agent)s has not been reached since %(since)s and its breaker is open"
+        "the service of agent %(agent)s has not been reached since %(since)s and its breaker is"
+        " open"
     ) % {"agent": row.agent, "since": moment(breaker.opened_at, now)}
     if breaker.open_until > now:
         comes = _("next probe at %(at)s") % {"at": moment(breaker.open_until, now)}

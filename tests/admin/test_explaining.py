@@ -148,7 +148,7 @@ def test_what_comes_first_is_said_of_two_reasons(place: int) -> None:
         (
             flow(breaker=Breaker(forced="open")),
             {},
-            "waits: operators keep the breaker of agent payment.charge open",
+            "waits: operators keep the breaker of agent pay",
         ),
         (flow(bucket=Bucket(2, 0, NOW - SECOND)), {}, "waits for the Scheduler to claim it"),
         ({"flows": {}}, {}, "has no flow row, so nothing is claimed for it: run manage.py migrate"),

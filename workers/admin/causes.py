@@ -106,10 +106,10 @@ def cause_of(digest: str) -> Cause | None:
     return next((one for one in causes(MOST_FAULTS) if one.key.digest == digest), None)
 
 
-def members(cause: Cause) -> QuerySet[Step]:
+def members(cause: Cause) -> QuerySet[Any]:
     """Return the steps of a cause."""
     key = cause.key
-    own = Q(workflow=key.workflow, name=key.step, agent=key.agent)
+    own = Q(process__workflow=key.workflow, name=key.step, agent=key.agent)
     fault = _is("kind", key.kind) & _is("code", key.code) & _says(cause.messages)
     return _faults().filter(own & fault)
 
@@ -143,7 +143,7 @@ def _by_fault() -> QuerySet[Any, dict[str, Any]]:
     ]
 
 
-def _faults() -> QuerySet[Step]:
+def _faults() -> QuerySet[Any]:
     """Return the steps in error that need somebody, each with its fault.
 
     What failed before a process was turned round needs nobody: the undo that is stuck does.

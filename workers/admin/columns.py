@@ -65,7 +65,7 @@ class ProcessColumns:
 
     @admin.display(description=lazy("why"))
     def why(self, row: Any) -> SafeString | str:
-        """Return what the current step waits for, and the last fault where that does not tell it."""
+        """Return what the current step waits for, and the last fault where that is not told."""
         standing = _standing(row)
         said = standing.current.explanation if standing.current else ""
         message = (standing.fault or {}).get("message")

@@ -24,7 +24,7 @@ def pending_steps_are_claimed() -> Iterable[Finding]:
     )
     now = sql.read_clock()
     waiting = [(agent, count, _age(oldest, now)) for agent, count, oldest in found]
-    for agent, count, seconds in waiting:
+    for agent, _total, seconds in waiting:
         if seconds > LONG_SECONDS:
             stopped, oldest = _due(agent)
             if _age(oldest, now) <= LONG_SECONDS:

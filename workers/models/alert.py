@@ -51,10 +51,10 @@ class Alert(models.Model):
             ),
         ]
 
+    def __str__(self) -> str:
+        return self.message
+
     @property
     def has_ended_by_itself(self) -> bool:
         """Say whether its cause ended before anybody took note."""
         return self.resolved_at is not None and self.resolved_at == self.acknowledged_at
-
-    def __str__(self) -> str:
-        return self.message

@@ -1,7 +1,7 @@
 """Closing alerts whose cause has ended: asked of the rows, by the sweep, whoever ended it.
 
-No change of state has to remember which alerts it makes moot, and the statements that settle replies
-cost nothing more.  What comes here are the few alerts that are not resolved.
+No change of state has to remember which alerts it makes moot, and the statements that settle
+replies cost nothing more.  What is looked at here are the few alerts that are not resolved.
 """
 
 from datetime import datetime, timedelta
@@ -31,7 +31,8 @@ _ENDED = {
     "deadline_passed": _OVER,
     "answer_overdue": f"{_OVER} OR s.deferral IS NULL OR s.escalate_at IS NOT NULL",
     # Skipped it stays: only where it was done after all, or undone with the rest, is it moot.
-    "step_skipped": f"p.state IN ('compensated', 'cancelled') OR s.state <> 'skipped' OR {_BY_HAND}",
+    "step_skipped": "p.state IN ('compensated', 'cancelled') OR s.state <> 'skipped'"
+    f" OR {_BY_HAND}",
     "unknown_definition": f"{_OVER} OR s.state <> 'waiting'"
     " OR a.process_id IS NULL AND a.last_raised_at < c.quiet",
     "duty_overdue": "a.last_raised_at < c.quiet",

@@ -49,7 +49,7 @@ def read(processes: Collection[Process] = (), now: datetime | None = None) -> Si
         at,
         Facts(
             holds={(k, name): Note(by, why) for k, name, by, why in sql.document(row[2]) or ()},
-            flows={line[0]: _flow(*line[1:]) for line in sql.document(row[1]) or ()},
+            flows={line[0]: _flow(line) for line in sql.document(row[1]) or ()},
             poll=Duty(sas.poll_seconds, performed.get(leases.POLL)),
             sweep=Duty(sas.sweep_seconds, performed.get(leases.SWEEP)),
             unknown={what.partition(":")[2] for (what,) in sql.document(row[4]) or ()},
@@ -59,17 +59,9 @@ def read(processes: Collection[Process] = (), now: datetime | None = None) -> Si
     )
 
 
-def _flow(
-    window: int,
-    streak: int,
-    opened_at: Any,
-    open_until: Any,
-    forced: str | None,
-    rate: float | None,
-    tokens: float,
-    refilled_at: Any,
-    in_flight: int,
-) -> AgentFlow:
+def _flow(line: list[Any]) -> AgentFlow:
+    _agent, window, streak, opened_at, open_until, forced, *rated, in_flight = line
+    rate, tokens, refilled_at = rated
     breaker = Breaker(streak, sql.instant(opened_at), sql.instant(open_until), forced)
     bucket = None if rate is None else Bucket(rate, tokens, sql.instant(refilled_at))
     return AgentFlow(window, in_flight, breaker, bucket)

@@ -10,7 +10,7 @@ from orders.facts import facts
 from orders.models import Order
 from orders.returning import ReturnRefused, accept_return
 from workers import instants
-from workers.admin import panel, timeline
+from workers.admin import marks, panel, timeline
 from workers.admin.panel import Panel, StepLine
 from workers.management import verbs
 

@@ -6,6 +6,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
 from workers import instants, verbs
+from workers.admin import marks
 from workers.admin.verbs.rehearsal import NOBODY
 from workers.admin.verbs.verb import Preview, Section, Target, Verb, said_of
 from workers.exceptions import StateError
