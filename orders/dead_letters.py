@@ -207,7 +207,7 @@ def _move(
 ) -> None:
     at = now or timezone.now()
     is_over = state != State.OPEN
-    line = f"{at:%Y-%m-%d %H:%M} {done} by {actor}" + (f": {reason}" if reason else "")
+    line = f"{at:%Y-%m-%d %H:%M %Z} {done} by {actor}" + (f": {reason}" if reason else "")
     changed = DeadLetter.objects.filter(pk=letter.pk, state=letter.state).update(
         state=state,
         resolved_at=at if is_over else None,

@@ -29,7 +29,7 @@ def facts(order: Order) -> dict[str, Any]:
                 "failure_threshold": line.step.failure_threshold,
                 "complete_by": line.step.complete_by and line.step.complete_by.isoformat(),
                 "not_before": line.step.not_before and line.step.not_before.isoformat(),
-                "locked_by": line.step.locked_by,
+                "locked_by": line.progress.locked_by,
                 "idempotency_key": line.step.idempotency_key,
                 "fault": line.step.fault,
                 "explanation": line.progress.explanation,

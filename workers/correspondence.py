@@ -1,6 +1,5 @@
 """Writing the letters of the relay: what each claimed sink is to be told, in order."""
 
-import hashlib
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -58,11 +57,6 @@ def errands(claimed: Sequence[ClaimedSink]) -> list[Errand]:
             # Its rows are gone, with nothing left to tell.
             sinks.told([sinks.Told(sink, sink.last)])
     return found
-
-
-def mark(sink: ClaimedSink) -> str:
-    """Return what tells an owner's address from any other, without saying what it is."""
-    return hashlib.sha256(f"{sink.kind} {sink.owner} {sink.address}".encode()).hexdigest()[:32]
 
 
 def _letters(

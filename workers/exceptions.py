@@ -36,6 +36,8 @@ class UnknownWorkflow(WorkflowError):
 
     def __init__(self, name: str, version: int | None = None) -> None:
         wanted = name if version is None else f"{name} version {version}"
+        #: What is unknown, as alerts name it.
+        self.definition = f"workflow:{name}:{version}"
         super().__init__(f"No workflow {wanted} is registered. Register it in a workflows module.")
 
 
@@ -43,6 +45,8 @@ class UnknownAgent(WorkflowError):
     """This code has no agent of that name."""
 
     def __init__(self, name: str) -> None:
+        #: What is unknown, as alerts name it.
+        self.definition = f"agent:{name}"
         super().__init__(f"No agent {name!r} is registered. Register it in an agents module.")
 
 

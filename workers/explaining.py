@@ -1,31 +1,31 @@
 """Why a process stands where it stands, in sentences for people.  Pure."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from django.utils import timezone
+from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 
+from workers import wait_reasons
+from workers.instants import moment
 from workers.models import Process, Step
 from workers.states import FINAL_PROCESS_STATES, FORWARD_PROCESS_STATES, ProcessState, StepState
-
-#: What operators hold, as (kind, name).
-Held = Collection[tuple[str, str]]
+from workers.wait_reasons import Facts
 
 
-def step(row: Step, process: Process, now: datetime, held: Held) -> str:
+def step(row: Step, process: Process, now: datetime, facts: Facts) -> str:
     """Return what a step waits for, since when, and what comes next; empty where it is over."""
     reason = (row.fault or {}).get("message", "")
     match row.state:
         case StepState.WAITING:
             return _("waits for %(steps)s") % {"steps": ", ".join(row.after)}
         case StepState.PENDING:
-            return _pending(row, process, now, held, reason)
+            return wait_reasons.pending(row, process, now, facts)
         case StepState.PROCESSING if row.deferral is not None:
-            return _deferred(row, row.deferral, now)
+            return _deferred(row, row.deferral, now, facts)
         case StepState.PROCESSING:
-            return _processing(row, now)
+            return _processing(row, now, facts)
         case StepState.ERROR:
             return _("failed for good: %(reason)s") % {"reason": reason}
         case StepState.SKIPPED if not reason:
@@ -36,37 +36,9 @@ def step(row: Step, process: Process, now: datetime, held: Held) -> str:
     return ""
 
 
-def _pending(row: Step, process: Process, now: datetime, held: Held, reason: str) -> str:
-    if process.paused_at is not None:
-        return _("waits until the process is resumed")
-    holding = _held_by(row, held)
-    if holding:
-        return holding
-    if row.not_before is not None and row.not_before > now:
-        if row.fault:
-            return _("tried again in %(seconds)d s: %(reason)s") % {
-                "seconds": round((row.not_before - now).total_seconds()),
-                "reason": reason or _("no reason was given"),
-            }
-        return _("begins on %(at)s, not before") % {"at": moment(row.not_before, now)}
-    return _("waits for room at agent %(agent)s") % {"agent": row.agent}
-
-
-def _held_by(row: Step, held: Held) -> str:
-    if ("everything", "") in held:
-        return _("waits until operators lift the hold on everything")
-    if ("agent", row.agent) in held:
-        return _("waits until operators lift the hold on agent %(name)s") % {"name": row.agent}
-    if ("step", row.name) in held:
-        return _("waits until operators lift the hold on steps called %(name)s") % {
-            "name": row.name
-        }
-    return ""
-
-
-def _deferred(row: Step, deferral: dict[str, Any], now: datetime) -> str:
+def _deferred(row: Step, deferral: dict[str, Any], now: datetime, facts: Facts) -> str:
     if row.complete_by is not None and row.complete_by <= now:
-        return _("got no answer in time: the Supervisor resets it at its next sweep")
+        return _("got no answer in time: %(next)s") % {"next": _reset(now, facts)}
     said = _("waits for an answer since %(since)s") % {
         "since": _written(deferral.get("since"), now)
     }
@@ -82,29 +54,35 @@ def _deferred(row: Step, deferral: dict[str, Any], now: datetime) -> str:
     return said
 
 
-def _processing(row: Step, now: datetime) -> str:
+def _processing(row: Step, now: datetime, facts: Facts) -> str:
     if row.complete_by is None:
-        return _("waits for a worker of agent %(agent)s since %(at)s") % {
-            "agent": row.agent,
-            "at": row.claimed_at.strftime("%H:%M:%S") if row.claimed_at else "",
-        }
+        return wait_reasons.sent(row, now)
     left = (row.complete_by - now).total_seconds()
     if left <= 0:
-        return _("its time is over: the Supervisor resets it at its next sweep")
+        return _("its time is over: %(next)s") % {"next": _reset(now, facts)}
     return _("%(worker)s works on it, %(seconds)d s left") % {
         "worker": row.locked_by,
         "seconds": round(left),
     }
 
 
-def headline(process: Process, steps: Sequence[tuple[Step, str]], now: datetime) -> str:
+def _reset(now: datetime, facts: Facts) -> str:
+    silence = wait_reasons.sweep_silence(facts.sweep, now)
+    return silence or _("the Supervisor resets it at its next sweep")
+
+
+def headline(
+    process: Process, steps: Sequence[tuple[Step, str]], now: datetime, facts: Facts
+) -> str:
     """Return what a process waits for, and what happens next; ``steps`` say what ``step`` said."""
-    said = [_state(process, steps)]
+    said = [_state(process, steps, now, facts)]
     if process.state in FINAL_PROCESS_STATES:
         return said[0]
     if process.paused_at is not None:
         at = moment(process.paused_at, now)
-        said.insert(0, _("Paused since %(at)s: nothing new is begun.") % {"at": at})
+        who = facts.pauses.get(process.pk)
+        since = f"{at} ({who})" if who else at
+        said.insert(0, _("Paused since %(at)s: nothing new is begun.") % {"at": since})
     if process.deadline_at is not None and process.state in FORWARD_PROCESS_STATES:
         is_undone = process.on_deadline == "compensate"
         then = _("or it is undone") if is_undone else _("or an operator is told")
@@ -113,7 +91,7 @@ def headline(process: Process, steps: Sequence[tuple[Step, str]], now: datetime)
     return " ".join(said)
 
 
-def _state(process: Process, steps: Sequence[tuple[Step, str]]) -> str:
+def _state(process: Process, steps: Sequence[tuple[Step, str]], now: datetime, facts: Facts) -> str:
     match process.state:
         case ProcessState.PROCESSED:
             return _("Everything is done.")
@@ -134,18 +112,21 @@ def _state(process: Process, steps: Sequence[tuple[Step, str]]) -> str:
         for row, why in in_error
         if row.on_failure == "ask" and process.state == ProcessState.PROCESSING
     ]
-    for state in (StepState.PROCESSING, StepState.PENDING):
-        busy = [f"{row.name} {why}" for row, why in steps if row.state == state]
-        if busy:
-            return " ".join([*said, "; ".join(busy) + "."])
-    return " ".join(said) or _("Waits for the Scheduler to look at it.")
+    busy = [
+        f"{row.name} {why}"
+        for state in (StepState.PROCESSING, StepState.PENDING)
+        for row, why in steps
+        if row.state == state
+    ]
+    if busy:
+        return " ".join([*said, "; ".join(busy) + "."])
+    return " ".join(said) or _left(process, now, facts)
 
 
-def moment(at: datetime, now: datetime) -> str:
-    """Return an instant for people, without its date where that is today's."""
-    local = timezone.localtime(at)
-    is_today = local.date() == timezone.localtime(now).date()
-    return local.strftime("%H:%M:%S" if is_today else "%Y-%m-%d %H:%M:%S")
+def _left(process: Process, now: datetime, facts: Facts) -> str:
+    """Return why nothing is at work or ready in a process that is not over."""
+    silence = wait_reasons.silence(facts.poll, now) or wait_reasons.unknown_code("", process, facts)
+    return f"{capfirst(silence)}." if silence else _("Waits for the Scheduler to look at it.")
 
 
 def report(progress: dict[str, Any]) -> str:

@@ -1,8 +1,9 @@
-"""Instants as text, as journals and faults have them."""
+"""Instants as text: as journals and faults have them, and for people."""
 
 from datetime import datetime
 
 import msgspec
+from django.utils import timezone
 
 _encode = msgspec.json.Encoder().encode
 
@@ -14,3 +15,15 @@ def text_of(at: datetime) -> str:
     """
     quoted = _encode(at).decode()
     return f"{quoted[1:-2]}+00:00" if quoted[-2] == "Z" else quoted[1:-1]
+
+
+def moment(at: datetime, now: datetime) -> str:
+    """Return an instant for people, with its time zone, and its date where that is not today's."""
+    local = timezone.localtime(at)
+    is_today = local.date() == timezone.localtime(now).date()
+    return local.strftime("%H:%M:%S %Z" if is_today else "%Y-%m-%d %H:%M:%S %Z")
+
+
+def full(at: datetime) -> str:
+    """Return an instant for people: date, time of day and time zone."""
+    return timezone.localtime(at).strftime("%Y-%m-%d %H:%M:%S %Z")

@@ -5,10 +5,10 @@ from datetime import datetime
 from typing import Any
 
 from workers import explaining
-from workers.explaining import Held
 from workers.models import Process, Step
 from workers.states import FINAL_PROCESS_STATES, StepState
-from workers.store import holds, sql
+from workers.store import wait_facts
+from workers.wait_reasons import Facts
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,8 @@ class StepProgress:
     locked_by: str | None
     #: Whether an answer from outside is waited for, and no worker is busy.
     is_deferred: bool
+    #: Whether it undoes another step.
+    is_undo: bool
     fault: dict[str, Any] | None
     finished_at: datetime | None
     explanation: str
@@ -48,31 +50,43 @@ class ProcessProgress:
     #: What the process waits for, and what happens next.
     headline: str
     steps: tuple[StepProgress, ...]
+    #: It is undone, or was: a step that failed before that needs nobody any more.
+    is_turned_round: bool
 
     @property
     def current(self) -> StepProgress | None:
         """Return the step that decides how the process goes on, if one does."""
         for state in (StepState.ERROR, StepState.PROCESSING, StepState.PENDING):
             for step in self.steps:
-                if step.state == state:
+                is_past = state == StepState.ERROR and self.is_turned_round and not step.is_undo
+                if step.state == state and not is_past:
                     return step
         return None
 
 
-def snapshot(process_id: int, now: datetime | None = None) -> ProcessProgress:
-    """Return where a process stands; raise ``Process.DoesNotExist`` where there is none."""
+def snapshot(
+    process_id: int, now: datetime | None = None, *, with_names: bool = True
+) -> ProcessProgress:
+    """Return where a process stands; raise ``Process.DoesNotExist`` where there is none.
+
+    Without ``with_names`` the sentences say nothing of who holds or paused something, and why:
+    submitters may read them.
+    """
     process = Process.objects.prefetch_related("steps").get(pk=process_id)
-    return of(process, sql.read_clock(now), holds.current())
+    situation = wait_facts.read([process], now)
+    facts = situation.facts if with_names else situation.facts.without_names()
+    return of(process, situation.now, facts)
 
 
-def of(process: Process, now: datetime, held: Held = ()) -> ProcessProgress:
+def of(process: Process, now: datetime, facts: Facts | None = None) -> ProcessProgress:
     """Return where a process stands that was read with its steps.
 
-    ``held`` is what operators hold just now: without it a step that is held back is said to
-    wait for room.
+    ``facts`` are what ``wait_facts.read`` has found: without them nothing is known of why a ready
+    step is not claimed.
     """
+    facts = facts or Facts()
     ordered = sorted(process.steps.all(), key=lambda step: step.position)
-    said = [(step, explaining.step(step, process, now, held)) for step in ordered]
+    said = [(step, explaining.step(step, process, now, facts)) for step in ordered]
     steps = tuple(_step(step, why, now) for step, why in said)
     return ProcessProgress(
         id=process.pk,
@@ -83,8 +97,9 @@ def of(process: Process, now: datetime, held: Held = ()) -> ProcessProgress:
         sequence=process.sequence,
         created_at=process.created_at,
         finished_at=process.finished_at,
-        headline=explaining.headline(process, said, now),
+        headline=explaining.headline(process, said, now, facts),
         steps=steps,
+        is_turned_round=process.outcome is not None,
     )
 
 
@@ -106,8 +121,10 @@ def _step(step: Step, explanation: str, now: datetime) -> StepProgress:
         remaining_seconds=remaining,
         not_before=step.not_before,
         retry_seconds=retry,
-        locked_by=step.locked_by,
+        # While an answer is waited for nobody holds it: the claim is kept for who answers.
+        locked_by=None if step.deferral is not None else step.locked_by,
         is_deferred=step.deferral is not None,
+        is_undo=step.undoes_id is not None,
         fault=step.fault,
         finished_at=step.finished_at,
         explanation=explanation,

@@ -223,7 +223,7 @@ def give_up(sink: sinks.ClaimedSink, error: str) -> None:
             "sink_undeliverable",
             f"{sink.owner or 'Somebody'} cannot be told of orders at the {sink.kind} {place[:200]}:"
             f" {error}. Nothing waits for it. Once it is mended: manage.py sinks retry.",
-            subject=correspondence.mark(sink),
+            subject=sinks.mark(sink.kind, sink.owner, sink.address),
         )
 
 

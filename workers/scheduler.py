@@ -304,10 +304,10 @@ def _departed(departed: departing.Departed) -> int:
 
 def _give_up(unbuilt: Sequence[tuple[claims.Claim, Exception]]) -> None:
     """Leave claims to code that knows them; refuse a step for good whose builder failed."""
-    unknown: dict[str, list[claims.Claim]] = {}
+    unknown: dict[tuple[str, str], list[claims.Claim]] = {}
     for claim, error in unbuilt:
         if isinstance(error, UnknownAgent | UnknownWorkflow):
-            unknown.setdefault(str(error), []).append(claim)
+            unknown.setdefault((error.definition, str(error)), []).append(claim)
             continue
         fault = {
             "kind": "permanent",
@@ -315,9 +315,11 @@ def _give_up(unbuilt: Sequence[tuple[claims.Claim, Exception]]) -> None:
             "message": f"{type(error).__name__}: {error}"[:500],
         }
         settle([Reply(claim.step_id, claim.claim_id, claim.attempt, fault=fault)])
-    for reason, left in unknown.items():
+    for (definition, reason), left in unknown.items():
         # No failure, and an alert.
         raise_alert(
-            "unknown_definition", f"Steps wait for code that knows them. {reason}", subject=reason
+            "unknown_definition",
+            f"Steps wait for code that knows them. {reason}",
+            subject=definition,
         )
         unstarted.hand_back(left, me("scheduler"), reason, delay_seconds=UNKNOWN_SECONDS)

@@ -13,7 +13,7 @@ from uuid import uuid4
 from workers import dispatch
 from workers.conf import sas
 from workers.identity import me
-from workers.store import expiry, finding, flow, leases, live, sql
+from workers.store import alert_resolution, expiry, finding, flow, leases, live, sql
 
 log = logging.getLogger(__name__)
 
@@ -49,6 +49,7 @@ def sweep() -> Swept:
         overdue = expiry.flag_overdue()
         expiry.escalate(worker)
         flow.alert_long_open(sql.read_clock())
+        alert_resolution.resolve_ended()
     if reset or errors or overdue or finding.has_lost():
         dispatch.nudge()
     if reset or errors or extended:

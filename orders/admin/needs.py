@@ -11,7 +11,8 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
 from orders.models import DeadLetter, Order
-from workers.admin import lists, waiting
+from workers.admin import lists, standstill, waiting
+from workers.admin.standstill import Outages, Paused
 from workers.admin.verbs import answering
 from workers.conf import sas
 from workers.models import Alert
@@ -52,6 +53,9 @@ class Needs:
     dead_letters: Pile | None
     sweep: Duty
     poll: Duty
+    #: Neither needs the user: but nobody should have to find out elsewhere.
+    outages: Outages | None
+    paused: Paused | None
 
     @property
     def is_calm(self) -> bool:
@@ -73,6 +77,8 @@ def read(request: HttpRequest) -> Needs:
         dead_letters=_dead_letters() if user.has_perm("orders.view_deadletter") else None,
         sweep=_duty(leases.SWEEP, sas.sweep_seconds, now),
         poll=_duty(leases.POLL, sas.poll_seconds, now),
+        outages=standstill.outages() if user.has_perm("workers.view_flow") else None,
+        paused=standstill.paused() if user.has_perm("orders.view_order") else None,
     )
 
 

@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 
 from orders.admin import needs, resubmitting, search
 from orders.models import Order
-from workers.admin import columns, filters, standing, subjects
+from workers.admin import causes, columns, filters, standing, subjects, wait_filters
 from workers.admin.bulk.lists import BulkListAdmin
 from workers.admin.columns import ProcessColumns
 from workers.admin.lists import LiveListAdmin, StandingChangeList
@@ -41,7 +41,7 @@ class OrderAdmin(ProcessColumns, ReadOnlyAdmin, ProcessPageAdmin, BulkListAdmin,
         "failures",
         "locked_by",
         "complete_by",
-        "last_fault",
+        "why",
         "age",
         "source",
     )
@@ -52,6 +52,9 @@ class OrderAdmin(ProcessColumns, ReadOnlyAdmin, ProcessPageAdmin, BulkListAdmin,
         filters.CurrentStepFilter,
         filters.AgentInErrorFilter,
         filters.FaultFilter,
+        causes.CauseFilter,
+        wait_filters.PausedFilter,
+        wait_filters.AtAgentFilter,
         "source",
         "created_at",
     )

@@ -27,7 +27,7 @@ def own(client: ApiClient, public_id: UUID) -> Order:
 
 def shown(order: Order) -> OrderOut:
     """Return an order with its steps."""
-    found = progress.snapshot(order.process_id)
+    found = progress.snapshot(order.process_id, with_names=False)
     return OrderOut(
         id=order.public_id,
         number=order.number,

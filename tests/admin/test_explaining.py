@@ -1,58 +1,219 @@
 """What is said of a step and of a process, whatever holds it back."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from workers import explaining
+from workers.breaker import Breaker
 from workers.models import Process, Step
+from workers.rate import Bucket
+from workers.wait_reasons import AgentFlow, Duty, Facts, Note
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)
+SECOND = timedelta(seconds=1)
+ANN = Note("operator:ann", "stocktaking")
+FREE = AgentFlow(window=100)
+#: Nothing holds anything up.
+CALM = Facts(
+    flows={"payment.charge": FREE},
+    poll=Duty(5, NOW - SECOND),
+    sweep=Duty(2, NOW - SECOND),
+    agents={"payment.charge"},
+)
+OPEN = Breaker(12, NOW - 600 * SECOND, NOW + 20 * SECOND)
+FAULT = {"kind": "unavailable", "message": "connection refused"}
 
 
-def said(held: Any = (), *, process: dict[str, Any] | None = None, **columns: Any) -> str:
+def flow(**changes: Any) -> dict[str, Any]:
+    return {"flows": {"payment.charge": replace(FREE, **changes)}}
+
+
+def said(facts: Any = None, *, process: dict[str, Any] | None = None, **columns: Any) -> str:
     row = Step(name="pay", agent="payment.charge", **columns)
-    return explaining.step(row, Process(**(process or {})), NOW, held)
+    about = {"state": "processing", "workflow": "fulfilment", "version": 3, **(process or {})}
+    return explaining.step(row, Process(**about), NOW, replace(CALM, **(facts or {})))
+
+
+#: Why a pending step waits, the first of them first: facts, columns of step and process, sentence.
+REASONS: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any], str]] = {
+    "pause": ({}, {}, {"paused_at": NOW}, "waits until the process is resumed"),
+    "hold on everything": (
+        {"holds": {("everything", ""): ANN}},
+        {},
+        {},
+        "waits until operators lift the hold on everything (by operator:ann: stocktaking)",
+    ),
+    "no scheduler": (
+        {"poll": Duty(5, NOW - 42 * SECOND)},
+        {},
+        {},
+        "waits: no Scheduler has looked for work for 42 s: start a worker with -Q sas.scheduler,",
+    ),
+    "unknown workflow": (
+        {"unknown": {"workflow:fulfilment:3"}},
+        {},
+        {},
+        "waits for a worker that knows workflow fulfilment version 3: bring the code",
+    ),
+    "own time": (
+        {},
+        {"not_before": NOW + HOUR, "fault": {"message": "answered 500"}},
+        {},
+        "tried again in 3600 s: answered 500",
+    ),
+    "breaker": (
+        flow(breaker=OPEN),
+        {},
+        {},
+        "waits: the service of agent payment.charge has not been reached since 11:50:00 UTC and its"
+        " breaker is open; next probe at 12:00:20 UTC",
+    ),
+    "window of 0": (flow(window=0), {}, {}, "set the window of agent payment.charge, which is 0"),
+    "full window": (
+        flow(in_flight=100),
+        {},
+        {},
+        "waits for room at agent payment.charge: 100 of 100 requests are in flight",
+    ),
+    "rate": (
+        flow(bucket=Bucket(0.5, 0, NOW)),
+        {},
+        {},
+        "waits for its turn: agent payment.charge takes 0.5 a second at most",
+    ),
+    "not in this code": ({"agents": set()}, {}, {}, "which is not in the code of this process"),
+    "nothing": ({}, {}, {}, "waits for the Scheduler to claim it"),
+}
+
+
+@pytest.mark.parametrize("reason", REASONS)
+def test_a_pending_step(reason: str) -> None:
+    facts, columns, process, text = REASONS[reason]
+    assert text in said(facts, process=process, state="pending", **columns)
+
+
+@pytest.mark.parametrize("place", range(len(REASONS) - 1))
+def test_what_comes_first_is_said_of_two_reasons(place: int) -> None:
+    """Each reason hides the next ones, as far as both can be true."""
+    ours = list(REASONS.values())[place]
+    for other in list(REASONS.values())[place + 1 :]:
+        flows = {**other[0], **ours[0]}
+        if "flows" in ours[0] and "flows" in other[0]:
+            theirs, mine = (one[0]["flows"]["payment.charge"] for one in (other, ours))
+            changed = {
+                name: getattr(one, name)
+                for one in (theirs, mine)
+                for name in ("window", "in_flight", "breaker", "bucket")
+                if getattr(one, name) != getattr(FREE, name)
+            }
+            flows |= flow(**changed)
+        found = said(
+            flows, process={**other[2], **ours[2]}, state="pending", **{**other[1], **ours[1]}
+        )
+        assert ours[3] in found
 
 
 @pytest.mark.parametrize(
-    ("columns", "held", "text"),
+    ("facts", "columns", "text"),
     [
-        ({}, [], "waits for room at agent payment.charge"),
-        ({}, [("everything", "")], "waits until operators lift the hold on everything"),
-        ({}, [("agent", "payment.charge")], "lift the hold on agent payment.charge"),
-        ({}, [("step", "pay")], "lift the hold on steps called pay"),
-        ({}, [("agent", "other"), ("step", "other")], "waits for room"),
-        ({"not_before": NOW + HOUR}, [], "begins on 13:00:00, not before"),
-        ({"not_before": NOW + 24 * HOUR}, [], "begins on 2026-03-02 12:00:00, not before"),
-        ({"not_before": NOW - HOUR}, [], "waits for room"),
+        ({"holds": {("agent", "payment.charge"): ANN}}, {}, "hold on agent payment.charge (by op"),
+        ({"holds": {("step", "pay"): ANN}}, {}, "lift the hold on steps called pay (by operator"),
+        ({"holds": {("agent", "other"): ANN, ("step", "other"): ANN}}, {}, "Scheduler to claim"),
+        ({"holds": {("step", "pay"): Note("cron", "")}}, {}, "(by cron: no reason was given)"),
+        ({"poll": Duty(5, None)}, {}, "no Scheduler has ever looked for work: start a worker"),
+        ({"poll": Duty(5, NOW - 20 * SECOND)}, {}, "waits for the Scheduler to claim it"),
+        ({"poll": Duty(60, NOW - 100 * SECOND)}, {}, "waits for the Scheduler to claim it"),
+        ({"unknown": {"agent:payment.charge"}}, {}, "knows agent payment.charge: bring the code"),
+        ({"unknown": {"agent:other", "workflow:fulfilment:2"}}, {}, "Scheduler to claim it"),
+        # Handed back by who does not know it: that time is not the reason.
+        ({"unknown": {"workflow:fulfilment:3"}}, {"not_before": NOW + HOUR}, "that knows workflow"),
+        ({}, {"not_before": NOW + HOUR}, "begins on 13:00:00 UTC, not before"),
+        ({}, {"not_before": NOW + 24 * HOUR}, "begins on 2026-03-02 12:00:00 UTC, not before"),
+        ({}, {"not_before": NOW - HOUR}, "waits for the Scheduler to claim it"),
+        # Parked within the breaker's time, the breaker is the reason; beyond it, both are.
+        (flow(breaker=OPEN), {"not_before": NOW + 5 * SECOND, "fault": FAULT}, "the service of ag"),
         (
-            {"not_before": NOW + HOUR, "fault": {"message": "answered 500"}},
-            [],
-            "tried again in 3600 s: answered 500",
+            flow(breaker=OPEN),
+            {"not_before": NOW + HOUR, "fault": FAULT},
+            "tried again in 3600 s: connection refused; the service of agent payment.charge has",
         ),
+        (flow(breaker=OPEN), {"not_before": NOW + HOUR}, "begins on 13:00:00 UTC, not before"),
+        (flow(breaker=replace(OPEN, open_until=NOW)), {}, "breaker is open; next probe: now"),
+        (flow(breaker=replace(OPEN, open_until=NOW), in_flight=1), {}, "; a probe is under way"),
+        (flow(breaker=replace(OPEN, forced="closed")), {}, "waits for the Scheduler to claim it"),
+        (
+            flow(breaker=Breaker(forced="open")),
+            {},
+            "waits: operators keep the breaker of agent pay",
+        ),
+        (flow(bucket=Bucket(2, 0, NOW - SECOND)), {}, "waits for the Scheduler to claim it"),
+        ({"flows": {}}, {}, "has no flow row, so nothing is claimed for it: run manage.py migrate"),
+        ({"flows": None, "poll": None, "agents": None}, {}, "waits for the Scheduler to claim it"),
     ],
 )
-def test_a_pending_step(columns: dict[str, Any], held: Any, text: str) -> None:
-    assert text in said(held, state="pending", **columns)
+def test_a_pending_step_in_particular(
+    facts: dict[str, Any], columns: dict[str, Any], text: str
+) -> None:
+    assert text in said(facts, state="pending", **columns)
 
 
-def test_a_pause_comes_before_any_other_reason() -> None:
-    found = said([("everything", "")], process={"paused_at": NOW}, state="pending")
-    assert found == "waits until the process is resumed"
+@pytest.mark.parametrize(
+    ("state", "columns", "text"),
+    [
+        ("error", {}, "waits until the step in error is dealt with"),
+        ("compensating", {}, "is not begun any more: what was done is being undone"),
+        ("compensating", {"undoes_id": 1}, "waits for the Scheduler to claim it"),
+    ],
+)
+def test_a_pending_step_of_a_process_that_does_not_go_forward(
+    state: str, columns: dict[str, Any], text: str
+) -> None:
+    assert said(process={"state": state}, state="pending", **columns) == text
+
+
+@pytest.mark.parametrize(
+    ("lost", "text"),
+    [
+        (0, "was sent to agent payment.charge 40 s ago, and no agent process has started it yet"),
+        (2, "payment.charge 3 times in 40 s, and no agent process has started it: start a worker"),
+    ],
+)
+def test_a_claim_that_nobody_has_started(lost: int, text: str) -> None:
+    claimed = {"claimed_at": NOW - 40 * SECOND, "lost_count": lost}
+    assert text in said(state="processing", **claimed)
+
+
+@pytest.mark.parametrize(
+    ("sweep", "text"),
+    [
+        (Duty(2, NOW), "its time is over: the Supervisor resets it at its next sweep"),
+        (Duty(2, NOW - 30 * SECOND), "its time is over: no Supervisor has swept for 30 s: start"),
+        (Duty(2, None), "its time is over: no Supervisor has ever swept: start a worker"),
+    ],
+)
+def test_a_claim_whose_time_is_over(sweep: Duty, text: str) -> None:
+    assert text in said({"sweep": sweep}, state="processing", complete_by=NOW - SECOND)
 
 
 @pytest.mark.parametrize(
     ("deferral", "text"),
     [
-        ({"since": "2026-03-01T11:00:00+00:00"}, "waits for an answer since 11:00:00, until 13:"),
-        ({"since": "2026-03-01T11:00:00+00:00", "question": "paid?"}, "11:00:00: “paid?”, until"),
+        (
+            {"since": "2026-03-01T11:00:00+00:00"},
+            "waits for an answer since 11:00:00 UTC, until 13:00:00 UTC",
+        ),
+        (
+            {"since": "2026-03-01T11:00:00+00:00", "question": "paid?"},
+            "11:00:00 UTC: “paid?”, until",
+        ),
         ({"since": None}, "since ?"),
         (
             {"progress": {"percent": 40}, "reported_at": "2026-03-01T11:30:00+00:00"},
-            "last report at 11:30:00: percent: 40",
+            "last report at 11:30:00 UTC: percent: 40",
         ),
     ],
 )
@@ -65,14 +226,20 @@ def test_an_answer_that_did_not_come_in_time() -> None:
     assert found.startswith("got no answer in time")
 
 
+def headline(process: dict[str, Any], steps: list[Any], **facts: Any) -> str:
+    rows = [(Step(name="pay", state=state, **columns), "because") for state, columns in steps]
+    about = Process(**{"workflow": "fulfilment", "version": 3, **process})
+    return explaining.headline(about, rows, NOW, replace(CALM, **facts))
+
+
 @pytest.mark.parametrize(
     ("process", "steps", "text"),
     [
-        ({"state": "processing", "paused_at": NOW}, [], "Paused since 12:00:00"),
+        ({"state": "processing", "paused_at": NOW}, [], "Paused since 12:00:00 UTC: nothing"),
         (
             {"state": "processing", "deadline_at": NOW + HOUR},
             [],
-            "It must have ended by 13:00:00, or it is undone.",
+            "It must have ended by 13:00:00 UTC, or it is undone.",
         ),
         (
             {"state": "processing", "deadline_at": NOW + HOUR, "on_deadline": "alert"},
@@ -84,17 +251,34 @@ def test_an_answer_that_did_not_come_in_time() -> None:
             [("error", {"on_failure": "ask"})],
             "Somebody must decide: pay because.",
         ),
+        ({"state": "processing"}, [], "Waits for the Scheduler to look at it."),
+        (
+            {"state": "processing"},
+            [("pending", {}), ("processing", {})],
+            "pay because; pay because.",
+        ),
     ],
 )
 def test_a_headline(process: dict[str, Any], steps: list[Any], text: str) -> None:
-    rows = [(Step(name="pay", state=state, **columns), "because") for state, columns in steps]
-    assert text in explaining.headline(Process(**process), rows, NOW)
+    assert text in headline(process, steps)
+
+
+def test_a_headline_says_who_paused_and_why() -> None:
+    found = headline({"pk": 7, "state": "processing", "paused_at": NOW}, [], pauses={7: ANN})
+    assert "Paused since 12:00:00 UTC (by operator:ann: stocktaking): nothing new" in found
+
+
+def test_a_headline_says_why_nobody_looks() -> None:
+    process = {"state": "processing"}
+    found = headline(process, [], poll=Duty(5, NOW - 60 * SECOND))
+    assert found.startswith("No Scheduler has looked for work for 60 s: start a worker")
+    found = headline(process, [], unknown={"workflow:fulfilment:3"})
+    assert found.startswith("Waits for a worker that knows workflow fulfilment version 3")
 
 
 @pytest.mark.parametrize("state", ["processed", "cancelled", "compensating"])
 def test_a_date_that_does_not_count_any_more_is_not_said(state: str) -> None:
-    found = explaining.headline(Process(state=state, deadline_at=NOW + HOUR), [], NOW)
-    assert "must have ended" not in found
+    assert "must have ended" not in headline({"state": state, "deadline_at": NOW + HOUR}, [])
 
 
 def test_a_step_that_was_not_needed_says_so() -> None:

@@ -76,7 +76,7 @@ def test_what_a_person_ended_is_told_apart() -> None:
     [
         ("deferred", {"question": "paid?"}, "“paid?”"),
         ("retimed", {"timeout_seconds": [30, 60]}, "timeout_seconds: 30 → 60"),
-        ("hurried", {"not_before": ["2020-01-01T10:00:00+00:00", None]}, "10:00:00 → nothing"),
+        ("hurried", {"not_before": ["2020-01-01T10:00:00+00:00", None]}, "10:00:00 UTC → nothing"),
         ("input_edited", {"changes": {"gift": [False, True]}}, "gift: false → true"),
         ("input_edited", {"changes": {"a.b": ["<i>x</i>", "2020-01-01"]}}, "→ 2020-01-01"),
         ("deadline_passed", {"deadline_at": "2020-01-01T10:00:00+00:00"}, "2020-01-01 10:00:00"),

@@ -61,6 +61,8 @@ def acknowledge_one(request: HttpRequest, pk: int) -> HttpResponse:
         messages.error(request, " ".join(map(str, form.errors["comment"])))
     elif alerts.acknowledge(alert.pk, user_id, form.cleaned_data["comment"]):
         messages.success(request, _("Acknowledged: %(message)s") % {"message": alert.message})
+    elif Alert.objects.get(pk=pk).has_ended_by_itself:
+        messages.warning(request, _("Its cause has ended: there is nothing left to acknowledge."))
     else:
         messages.warning(request, _("Somebody else has acknowledged this alert already."))
     return redirect(_back(request))

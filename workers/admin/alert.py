@@ -1,11 +1,11 @@
 """Alerts: a list with the open ones first, and a page for each."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django.contrib import admin
 from django.contrib.admin import ShowFacets
 from django.contrib.admin.views.main import ChangeList
-from django.db.models import F, QuerySet
+from django.db.models import F, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
@@ -14,7 +14,6 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
 from workers.admin import acknowledging, marks, subjects
-from workers.admin.icons import icon
 from workers.admin.lists import LiveListAdmin
 from workers.admin.readonly import ReadOnlyAdmin
 from workers.models import Alert
@@ -36,15 +35,37 @@ class AlertChangeList(ChangeList):
 
 
 class OpenFilter(admin.SimpleListFilter):
-    title = lazy("open or acknowledged")
+    title = lazy("open or closed")
     parameter_name = "is"
+    conditions: ClassVar = {
+        "open": Q(acknowledged_at=None),
+        "acknowledged": Q(acknowledged_at__isnull=False)
+        & ~Q(resolved_at__isnull=False, resolved_at=F("acknowledged_at")),
+        "ended": Q(resolved_at__isnull=False, resolved_at=F("acknowledged_at")),
+    }
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        return [("open", lazy("Open")), ("acknowledged", lazy("Acknowledged"))]
+        return [
+            ("open", lazy("Open")),
+            ("acknowledged", lazy("Acknowledged")),
+            ("ended", lazy("Ended by itself")),
+        ]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Alert]) -> QuerySet[Alert]:
-        if self.value() in ("open", "acknowledged"):
-            return queryset.filter(acknowledged_at__isnull=self.value() == "open")
+        condition = self.conditions.get(str(self.value()))
+        return queryset if condition is None else queryset.filter(condition)
+
+
+class StillSoFilter(admin.SimpleListFilter):
+    title = lazy("still so")
+    parameter_name = "still"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        return [("yes", lazy("Still so")), ("no", lazy("Over"))]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Alert]) -> QuerySet[Alert]:
+        if self.value() in ("yes", "no"):
+            return queryset.filter(resolved_at__isnull=self.value() == "yes")
         return queryset
 
 
@@ -53,9 +74,12 @@ class AlertAdmin(ReadOnlyAdmin, LiveListAdmin):
     """What operators were told, and who took note."""
 
     change_form_template = "admin/workers/alert_page.html"
-    list_display = ("standing", "code", "text", "about", "raised", "repeated", "acknowledge")
+    list_display = (
+        *("standing", "still_so", "code", "text", "about"),
+        *("raised", "repeated", "acknowledge"),
+    )
     list_display_links = ("code",)
-    list_filter = (OpenFilter, "code", "raised_at")
+    list_filter = (OpenFilter, StillSoFilter, "code", "raised_at")
     show_facets = ShowFacets.ALWAYS
     list_select_related = ("process", "acknowledged_by")
     search_fields = ("message", "code", "process__subject")
@@ -110,15 +134,13 @@ class AlertAdmin(ReadOnlyAdmin, LiveListAdmin):
 
     @admin.display(description=lazy("state"), ordering=F("acknowledged_at").desc(nulls_first=True))
     def standing(self, row: Alert) -> SafeString:
-        if row.acknowledged_at is None:
-            return format_html(
-                '<span class="sas-state sas-alert">{} {}</span>', icon("alert"), _("open")
-            )
-        return format_html(
-            '<span class="sas-state sas-processed">{} {}</span>',
-            icon("processed"),
-            _("acknowledged"),
-        )
+        return standing_mark(row)
+
+    @admin.display(description=lazy("still so"), ordering="resolved_at")
+    def still_so(self, row: Any) -> SafeString | str:
+        if row.resolved_at is None:
+            return _("yes")
+        return format_html("{} {}", _("no, over since"), marks.instant(row.resolved_at))
 
     @admin.display(description=lazy("message"))
     def text(self, row: Alert) -> SafeString:
@@ -147,6 +169,8 @@ class AlertAdmin(ReadOnlyAdmin, LiveListAdmin):
 
     @admin.display(description=lazy("acknowledge"))
     def acknowledge(self, row: Any) -> SafeString | str:
+        if row.has_ended_by_itself:
+            return marks.NOTHING
         if row.acknowledged_at is not None:
             by = row.acknowledged_by or _("somebody")
             return format_html("{} {}", by, marks.instant(row.acknowledged_at))
@@ -159,6 +183,14 @@ class AlertAdmin(ReadOnlyAdmin, LiveListAdmin):
             _("Acknowledge: %(message)s") % {"message": row.message},
             _("Acknowledge"),
         )
+
+
+def standing_mark(row: Alert) -> SafeString:
+    """Return whether an alert is open, and if not, how it was closed."""
+    if row.acknowledged_at is None:
+        return marks.label(_("open"), "alert", "alert")
+    said = _("ended by itself") if row.has_ended_by_itself else _("acknowledged")
+    return marks.label(said, "processed", "processed")
 
 
 def process_url(row: Alert) -> str | None:

@@ -1,6 +1,9 @@
 """What stands in error, grouped by cause: one bug that stops thousands is one line."""
 
-from dataclasses import dataclass
+import hashlib
+import json
+import re
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
@@ -8,86 +11,180 @@ from urllib.parse import urlencode
 from django import forms
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
-from django.db.models import Count, F, Max, Min
+from django.db.models import Count, F, Max, Min, Q, QuerySet, TextField
+from django.db.models.fields.json import KT
+from django.db.models.functions import Cast
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as lazy
 from django.views.decorators.http import require_safe
 
-from workers.admin.lists import LiveMedia
+from workers.admin import wording
+from workers.admin.filters import ProcessFilter
+from workers.admin.lists import LiveMedia, is_poll, stamp
 from workers.models import Process, Step
 from workers.states import StepState
 from workers.store import sql
 
+#: Lines on the page.
 MOST = 200
+#: Different faults that are looked at, those of most steps first.
+MOST_FAULTS = 10_000
+#: A word with a digit in it: a number, an id, a key.  It is not what tells two causes apart.
+NAMES = re.compile(r"[\w#-]*[\d#][\w#-]*")
+
+
+def normalised(message: str) -> str:
+    """Return what a message says without its numbers and ids."""
+    return NAMES.sub("#", message)
 
 
 @dataclass(frozen=True, slots=True)
-class Cause:
-    """Steps in error at one agent of one workflow, for one reason."""
+class Key:
+    """What makes two errors one cause."""
 
     workflow: str
     step: str
     agent: str
+    #: Of the fault: permanent, transient, expired...
+    kind: str
     code: str
+    #: Without numbers and ids.
+    message: str
+
+    @property
+    def digest(self) -> str:
+        """Return the key as an address has it."""
+        parts = [self.workflow, self.step, self.agent, self.kind, self.code, self.message]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
+
+
+@dataclass(slots=True)
+class Cause:
+    """Steps in error for one reason."""
+
+    key: Key
+    count: int
+    first: datetime | None
+    last: datetime | None
     #: What the newest of them says.
     message: str
-    count: int
-    first: datetime
-    last: datetime
+    newest: int
+    #: What they say, with their numbers and ids.
+    messages: list[str | None] = field(default_factory=list)
 
     @property
     def url(self) -> str:
         """Return the list of their processes, from where all can be resubmitted."""
-        wanted = {
-            "workflow": self.workflow,
-            "needs": "error",
-            "agent": self.agent,
-            "fault": self.code,
-        }
+        wanted = {"needs": "error", "cause": self.key.digest}
         return f"{reverse('admin:workers_process_changelist')}?{urlencode(wanted)}"
 
 
 def causes(limit: int = MOST) -> list[Cause]:
     """Return the causes that hold up most, those first."""
-    failed = Step.objects.filter(live__state=StepState.ERROR, process__state="error").order_by()
-    grouped = (
-        failed.annotate(workflow=F("process__workflow"), code=F("fault__code"))
-        .values("workflow", "name", "agent", "code")
-        .annotate(count=Count("pk"), first=Min("finished_at"), last=Max("finished_at"))
-        .annotate(newest=Max("pk"))
-        .order_by("-count", "name")[:limit]
-    )
-    rows = list(grouped)
-    newest = Step.objects.filter(pk__in=[row["newest"] for row in rows])
-    messages = dict(newest.values_list("pk", "fault__message"))
-    return [
-        Cause(
-            workflow=row["workflow"],
-            step=row["name"],
-            agent=row["agent"],
-            code=row["code"] or "",
-            message=messages.get(row["newest"]) or "",
-            count=row["count"],
-            first=row["first"],
-            last=row["last"],
-        )
-        for row in rows
+    found: dict[Key, Cause] = {}
+    for row in _by_fault():
+        key = _key(row)
+        cause = found.get(key)
+        if cause is None:
+            cause = found[key] = Cause(
+                key, 0, row["first"], row["last"], row["message"] or "", row["newest"]
+            )
+        cause.count += row["count"]
+        cause.messages.append(row["message"])
+        cause.first = min(filter(None, (cause.first, row["first"])), default=None)
+        cause.last = max(filter(None, (cause.last, row["last"])), default=None)
+        if row["newest"] > cause.newest:
+            cause.newest, cause.message = row["newest"], row["message"] or ""
+    return sorted(found.values(), key=lambda cause: (-cause.count, cause.key.step))[:limit]
+
+
+def cause_of(digest: str) -> Cause | None:
+    """Return the cause of that address; None: nothing has it now."""
+    return next((one for one in causes(MOST_FAULTS) if one.key.digest == digest), None)
+
+
+def members(cause: Cause) -> QuerySet[Any]:
+    """Return the steps of a cause."""
+    key = cause.key
+    own = Q(process__workflow=key.workflow, name=key.step, agent=key.agent)
+    fault = _is("kind", key.kind) & _is("code", key.code) & _says(cause.messages)
+    return _faults().filter(own & fault)
+
+
+class CauseFilter(ProcessFilter):
+    """What stands in error for one cause; shown where the causes page led to it."""
+
+    title = lazy("cause")
+    parameter_name = "cause"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        chosen = self.value()
+        self.cause = cause_of(chosen) if chosen else None
+        if chosen is None:
+            return []
+        if self.cause is None:
+            return [(chosen, _("one that nothing has any more"))]
+        key = self.cause.key
+        return [(chosen, f"{key.step}, {wording.fault_kind(key.kind)}: {key.message or key.code}")]
+
+    def condition(self, value: str) -> Q:
+        steps = members(self.cause) if self.cause else Step.objects.none()
+        return Q(**{f"{self.path}pk__in": steps.values("process_id")})
+
+
+def _by_fault() -> QuerySet[Any, dict[str, Any]]:
+    grouped = _faults().values("workflow", "name", "agent", "kind", "code", "message")
+    counted = grouped.annotate(count=Count("pk"), first=Min("finished_at"))
+    return counted.annotate(last=Max("finished_at"), newest=Max("pk")).order_by("-count", "name")[
+        :MOST_FAULTS
     ]
+
+
+def _faults() -> QuerySet[Any]:
+    """Return the steps in error that need somebody, each with its fault.
+
+    What failed before a process was turned round needs nobody: the undo that is stuck does.
+    """
+    failed = Step.objects.filter(live__state=StepState.ERROR, process__state="error").order_by()
+    wanted = failed.filter(Q(process__outcome=None) | Q(undoes__isnull=False))
+    return wanted.annotate(
+        workflow=F("process__workflow"),
+        **{name: Cast(KT(f"fault__{name}"), TextField()) for name in ("kind", "code", "message")},
+    )
+
+
+def _key(row: dict[str, Any]) -> Key:
+    message = normalised(row["message"] or "")
+    kind, code = row["kind"] or "", row["code"] or ""
+    return Key(row["workflow"], row["name"], row["agent"], kind, code, message)
+
+
+def _is(name: str, value: str) -> Q:
+    return Q(**{name: value}) if value else Q(**{name: ""}) | Q(**{f"{name}__isnull": True})
+
+
+def _says(messages: list[str | None]) -> Q:
+    said = Q(message__in=[message for message in messages if message is not None])
+    return said | Q(message__isnull=True) if None in messages else said
 
 
 @require_safe
 def show(request: HttpRequest) -> HttpResponse:
-    """Answer with the causes; refused without the permission to see processes."""
+    """Answer with the causes, or a poll with their table; refused to who may see no process."""
     if not request.user.has_perm("workers.view_process"):
         raise PermissionDenied
     now = sql.read_clock()
-    context: dict[str, Any] = {
+    context: dict[str, Any] = {"causes": causes(), "now": now}
+    if is_poll(request):
+        response = TemplateResponse(request, "admin/workers/_causes.html", context)
+        stamp(response)
+        return response
+    context |= {
         **admin.site.each_context(request),
         "title": _("Causes of errors"),
-        "causes": causes(),
-        "now": now,
         "server_now": now.isoformat(),
         "media": forms.Media(LiveMedia),
         "opts": Process._meta,

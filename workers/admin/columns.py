@@ -3,14 +3,13 @@
 from typing import Any
 
 from django.contrib import admin
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 from django.utils.translation import ngettext
 
 from workers.admin import marks
-from workers.admin.icons import icon
 from workers.admin.standing import Standing
 from workers.states import StepState
 
@@ -62,26 +61,33 @@ class ProcessColumns:
             return marks.NOTHING
         if current.state == StepState.PENDING and current.retry_seconds is not None:
             return marks.countdown(current.not_before, standing.now, _("again in %s"), _("due"))
-        return marks.countdown(current.complete_by, standing.now)
+        return marks.countdown(current.complete_by, standing.now, is_alarm=True)
 
-    @admin.display(description=lazy("last fault"))
-    def last_fault(self, row: Any) -> SafeString | str:
-        return marks.short_fault(_standing(row).fault)
+    @admin.display(description=lazy("why"))
+    def why(self, row: Any) -> SafeString | str:
+        """Return what the current step waits for, and the last fault where that is not told."""
+        standing = _standing(row)
+        said = standing.current.explanation if standing.current else ""
+        message = (standing.fault or {}).get("message")
+        fault: SafeString | str = ""
+        if standing.fault and not (message and message in said):
+            fault = marks.short_fault(standing.fault)
+        if not said:
+            return fault or marks.NOTHING
+        return format_html('<span class="sas-why">{}</span> {}', said, fault)
 
 
 def state_of(row: Any) -> SafeString:
-    """Return a process's state, with its open alerts."""
+    """Return a process's state, that it is paused, and its open alerts."""
     standing = _standing(row)
     count = len(standing.open_alerts)
-    if not count:
-        return marks.state(standing.process.state)
-    alerts = ngettext("%(n)d alert", "%(n)d alerts", count) % {"n": count}
-    return format_html(
-        '{}<span class="sas-state sas-alert">{} {}</span>',
-        marks.state(standing.process.state),
-        icon("alert"),
-        alerts,
-    )
+    said = [marks.state(standing.process.state)]
+    if standing.is_paused:
+        said.append(marks.label(_("paused"), "pending", "skipped"))
+    if count:
+        alerts = ngettext("%(n)d alert", "%(n)d alerts", count) % {"n": count}
+        said.append(marks.label(alerts, "alert", "alert"))
+    return format_html_join("", "{}", ((part,) for part in said))
 
 
 def age_of(row: Any) -> SafeString | str:

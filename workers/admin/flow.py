@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
@@ -37,6 +38,7 @@ class _CountedChangeList(ChangeList):
             row.now = now
             row.is_held = bool({("everything", ""), ("agent", row.agent)} & held)
             row.may_set = request.user.has_perm(regulating.PERMISSION)
+            row.may_look = request.user.has_perm("workers.view_process")
 
 
 @admin.register(Flow)
@@ -47,7 +49,7 @@ class FlowAdmin(ReadOnlyAdmin, LiveListAdmin):
     list_display = (
         "agent",
         "breaker",
-        "window",
+        "window_",
         "rate",
         "in_flight",
         "waiting",
@@ -83,7 +85,13 @@ class FlowAdmin(ReadOnlyAdmin, LiveListAdmin):
 
     @admin.display(description=_("rate per second"), ordering="rate_per_second")
     def rate(self, row: Flow) -> SafeString | str:
-        return marks.NOTHING if row.rate_per_second is None else f"{row.rate_per_second:g}"
+        if row.rate_per_second is None:
+            return marks.NOTHING
+        return _labelled(gettext("rate"), f"{row.rate_per_second:g}")
+
+    @admin.display(description=_("window"), ordering="window")
+    def window_(self, row: Flow) -> SafeString:
+        return _labelled(gettext("window"), row.window)
 
     @admin.display(description=_("set"))
     def set_(self, row: Any) -> SafeString | str:
@@ -97,16 +105,38 @@ class FlowAdmin(ReadOnlyAdmin, LiveListAdmin):
         )
 
     @admin.display(description=_("in flight"))
-    def in_flight(self, row: Any) -> int:
-        return int(row.counts[StepState.PROCESSING])
+    def in_flight(self, row: Any) -> SafeString:
+        return _number(row, StepState.PROCESSING, gettext("in flight"))
 
     @admin.display(description=_("waiting for room or time"))
-    def waiting(self, row: Any) -> int:
-        return int(row.counts[StepState.PENDING])
+    def waiting(self, row: Any) -> SafeString:
+        return _number(row, StepState.PENDING, gettext("waiting"))
 
     @admin.display(description=_("in error"))
-    def in_error(self, row: Any) -> int:
-        return int(row.counts[StepState.ERROR])
+    def in_error(self, row: Any) -> SafeString:
+        return _number(row, StepState.ERROR, gettext("in error"))
+
+
+def _labelled(name: str, value: Any) -> SafeString:
+    """Return a value with its name, which is shown where the table has no head."""
+    return format_html('<span class="sas-label">{} </span>{}', name, value)
+
+
+def _number(row: Any, state: str, name: str) -> SafeString:
+    """Return how many steps are in a state, leading to their processes."""
+    count = row.counts[state]
+    if not count or not row.may_look:
+        return _labelled(name, count)
+    query = urlencode({"at": f"{state}:{row.agent}"})
+    url = f"{reverse('admin:workers_process_changelist')}?{query}"
+    text = format_html(
+        '<a href="{}">{}<span class="visually-hidden"> {}, {}</span></a>',
+        url,
+        count,
+        name,
+        row.agent,
+    )
+    return _labelled(name, text)
 
 
 def breaker_mark(flow: Flow, now: datetime) -> SafeString:

@@ -6,8 +6,8 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from workers import explaining
 from workers.admin import marks
+from workers.instants import moment
 
 #: Details that are [before, after], with their names for people.
 CHANGED = ("timeout_seconds", "complete_by", "not_before")
@@ -51,7 +51,7 @@ def _text(value: Any, at: datetime | None) -> str:
         return _("nothing")
     if isinstance(value, str) and at is not None:
         try:
-            return explaining.moment(datetime.fromisoformat(value), at)
+            return moment(datetime.fromisoformat(value), at)
         except ValueError:
             return value
     return value if isinstance(value, str) else marks.json_text(value)

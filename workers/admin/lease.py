@@ -1,10 +1,12 @@
 """Who performs each periodic duty, and when it was last performed."""
 
+from collections.abc import Callable
 from typing import Any
 
 from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
 from django.http import HttpRequest
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
@@ -12,8 +14,16 @@ from django.utils.translation import gettext_lazy as lazy
 from workers.admin import marks
 from workers.admin.lists import LiveListAdmin
 from workers.admin.readonly import ReadOnlyAdmin
+from workers.conf import sas
 from workers.models import Lease
-from workers.store import sql
+from workers.store import leases, sql
+from workers.wait_reasons import Duty
+
+#: How often each duty is performed that somebody waits for.
+INTERVALS: dict[str, Callable[[], float]] = {
+    leases.SWEEP: lambda: sas.sweep_seconds,
+    leases.POLL: lambda: sas.poll_seconds,
+}
 
 
 class _ClockedChangeList(ChangeList):
@@ -40,7 +50,12 @@ class LeaseAdmin(ReadOnlyAdmin, LiveListAdmin):
 
     @admin.display(description=lazy("last performed"), ordering="performed_at")
     def performed(self, row: Any) -> SafeString | str:
-        return marks.countdown(row.performed_at, row.now, _("%s in the future"), _("%s ago"))
+        ago = marks.countdown(row.performed_at, row.now, _("%s in the future"), _("%s ago"))
+        interval = INTERVALS.get(row.name)
+        duty = Duty(interval(), row.performed_at) if interval else None
+        if duty is None or not duty.is_late(row.now):
+            return ago
+        return format_html("{} {}", marks.label(_("overdue"), "error", "error"), ago)
 
     @admin.display(description=lazy("held by"))
     def holder_now(self, row: Lease) -> str:

@@ -16,7 +16,7 @@ from django.utils.text import capfirst
 
 from workers.admin import standing
 from workers.models import Process
-from workers.store import holds, sql
+from workers.store import sql, wait_facts
 
 #: Read by ``live.js``: the database's clock, and the sign that an answer is one of ours.
 CLOCK_HEADER = "X-Server-Now"
@@ -138,8 +138,8 @@ class StandingChangeList(ChangeList):
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
-        now, held = sql.read_clock(), holds.current()
         self.result_list = list(self.result_list)
-        for row in self.result_list:
-            process = row if isinstance(row, Process) else row.process
-            row.standing = standing.of(process, now, held)
+        processes = [row if isinstance(row, Process) else row.process for row in self.result_list]
+        situation = wait_facts.read(processes)
+        for row, process in zip(self.result_list, processes, strict=True):
+            row.standing = standing.of(process, situation)

@@ -14,6 +14,7 @@ from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 
+from workers import instants
 from workers.admin import wording
 from workers.admin.icons import icon
 
@@ -57,40 +58,42 @@ def span(seconds: float) -> str:
     return f"{whole} s"
 
 
-def clock_text(at: datetime) -> str:
-    """Return an instant for people: date and time of day in the site's time zone."""
-    return timezone.localtime(at).strftime("%Y-%m-%d %H:%M:%S")
-
-
 def instant(at: datetime | None) -> SafeString | str:
-    """Return an instant, without its date where that is today's."""
+    """Return an instant with its time zone, without its date where that is today's."""
     if at is None:
         return NOTHING
-    local = timezone.localtime(at)
-    is_today = local.date() == timezone.localtime().date()
     return format_html(
         '<time datetime="{}" title="{}">{}</time>',
         at.isoformat(),
-        local.strftime("%Y-%m-%d %H:%M:%S %Z"),
-        local.strftime("%H:%M:%S" if is_today else "%Y-%m-%d %H:%M:%S"),
+        instants.full(at),
+        instants.moment(at, timezone.now()),
     )
 
 
 def countdown(
-    at: datetime | None, now: datetime, left: str | None = None, over: str | None = None
+    at: datetime | None,
+    now: datetime,
+    left: str | None = None,
+    over: str | None = None,
+    *,
+    is_alarm: bool = False,
 ) -> SafeString | str:
-    """Return the time until ``at``, running; ``left`` and ``over`` are texts with a %s."""
+    """Return the time until ``at``, running; ``left`` and ``over`` are texts with a %s.
+
+    With ``is_alarm`` it is red once the time is over: somebody should have come by then.
+    """
     if at is None:
         return NOTHING
     left, over = left or _("%s left"), over or _("%s overdue")
     seconds = (at - now).total_seconds()
     text = (left if seconds > 0 else over).replace("%s", duration(abs(seconds)))
     return format_html(
-        '<time class="sas-countdown{}" datetime="{}" title="{}" data-left="{}" data-over="{}">'
+        '<time class="sas-countdown{}"{} datetime="{}" title="{}" data-left="{}" data-over="{}">'
         "{}</time>",
-        "" if seconds > 0 else " sas-over",
+        " sas-over" if is_alarm and seconds <= 0 else "",
+        SafeString(" data-alarm") if is_alarm else "",
         at.isoformat(),
-        clock_text(at),
+        instants.full(at),
         left,
         over,
         text,
@@ -104,7 +107,7 @@ def age(at: datetime | None, now: datetime) -> SafeString | str:
     return format_html(
         '<time class="sas-age" datetime="{}" title="{}" data-age>{}</time>',
         at.isoformat(),
-        clock_text(at),
+        instants.full(at),
         span((now - at).total_seconds()),
     )
 

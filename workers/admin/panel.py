@@ -97,7 +97,7 @@ def _clock(step: Step, progress: StepProgress, there: Standing) -> SafeString | 
         return ""
     if step.state == StepState.PENDING and progress.retry_seconds is not None:
         return marks.countdown(step.not_before, there.now, _("again in %s"), _("due"))
-    return marks.countdown(step.complete_by, there.now)
+    return marks.countdown(step.complete_by, there.now, is_alarm=True)
 
 
 def pretty(value: Any) -> str:

@@ -11,7 +11,16 @@ from django.urls import URLPattern, path
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from workers.admin import causes, columns, filters, search, standing, subjects, waiting
+from workers.admin import (
+    causes,
+    columns,
+    filters,
+    search,
+    standing,
+    subjects,
+    wait_filters,
+    waiting,
+)
 from workers.admin.bulk.lists import BulkListAdmin
 from workers.admin.columns import ProcessColumns
 from workers.admin.lists import LiveListAdmin, StandingChangeList
@@ -36,7 +45,7 @@ class ProcessAdmin(ProcessColumns, ReadOnlyAdmin, ProcessPageAdmin, BulkListAdmi
         "failures",
         "locked_by",
         "complete_by",
-        "last_fault",
+        "why",
         "age",
     )
     list_filter = (
@@ -45,6 +54,9 @@ class ProcessAdmin(ProcessColumns, ReadOnlyAdmin, ProcessPageAdmin, BulkListAdmi
         filters.CurrentStepFilter,
         filters.AgentInErrorFilter,
         filters.FaultFilter,
+        causes.CauseFilter,
+        wait_filters.PausedFilter,
+        wait_filters.AtAgentFilter,
         "workflow",
     )
     show_facets = ShowFacets.ALWAYS

@@ -97,9 +97,9 @@ class SinkAdmin(ReadOnlyAdmin, LiveListAdmin):
     search_help_text = lazy("What the process is about, or owner")
     fields = (
         *("process", "kind", "place", "owner", "correlation_id", "state", "cursor", "last"),
-        *("tries", "next_try_at", "last_error"),
+        *("tries", "due", "last_error"),
     )
-    readonly_fields = ("place",)
+    readonly_fields = ("place", "due")
     ordering = (F("tries").desc(), "-pk")
     actions = (redeliver_selected,)
 
@@ -152,6 +152,10 @@ class SinkAdmin(ReadOnlyAdmin, LiveListAdmin):
         if row.state == "open":
             when = marks.countdown(row.next_try_at, row.now, _("next in %s"), _("due %s ago"))
         return format_html('{} <span class="sas-agent">{} {}</span>', row.last_error, text, when)
+
+    @admin.display(description=lazy("next try at"))
+    def due(self, row: Sink) -> SafeString | str:
+        return marks.instant(row.next_try_at)
 
     @admin.display(description=lazy("tell again"))
     def again(self, row: Any) -> SafeString | str:

@@ -7,11 +7,11 @@ from typing import Any, TypeVar
 from django.db.models import Model, Prefetch, QuerySet
 
 from workers import progress
-from workers.explaining import Held
 from workers.models import Alert, Process, Step
 from workers.progress import ProcessProgress, StepProgress
 from workers.states import StepState
-from workers.store import holds, sql
+from workers.store import wait_facts
+from workers.store.wait_facts import Situation
 
 M = TypeVar("M", bound=Model)
 
@@ -38,6 +38,10 @@ class Standing:
         return max(faults, key=lambda fault: str(fault.get("at", "")), default=None)
 
     @property
+    def is_paused(self) -> bool:
+        return self.process.paused_at is not None and not self.progress.is_final
+
+    @property
     def is_in_error(self) -> bool:
         return any(step.state == StepState.ERROR for step in self.progress.steps)
 
@@ -54,15 +58,13 @@ def prefetched(queryset: QuerySet[M], path: str = "") -> QuerySet[M]:
     )
 
 
-def of(process: Process, now: datetime, held: Held) -> Standing:
-    """Return where a process stands that was fetched with ``prefetched``.
-
-    ``held`` is what operators hold just now.
-    """
+def of(process: Process, situation: Situation) -> Standing:
+    """Return where a process stands that was fetched with ``prefetched``."""
     open_alerts: list[Alert] = process.open_alerts  # type: ignore[attr-defined]
-    return Standing(process, progress.of(process, now, held), open_alerts, now)
+    found = progress.of(process, situation.now, situation.facts)
+    return Standing(process, found, open_alerts, situation.now)
 
 
 def at_once(process: Process) -> Standing:
-    """Return where one process stands just now; of a list's, read clock and holds once."""
-    return of(process, sql.read_clock(), holds.current())
+    """Return where one process stands just now; of a list's, read the situation once."""
+    return of(process, wait_facts.read([process]))

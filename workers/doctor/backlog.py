@@ -7,7 +7,7 @@ from workers.conf import sas
 from workers.doctor.finding import Finding, error, info, ok, warning
 from workers.doctor.registry import probe
 from workers.invariants import SLACK_SECONDS, TELLING_SECONDS
-from workers.store import sql
+from workers.store import due, sql
 
 #: A step that may be claimed and is not waits for room, a breaker or a hold.
 LONG_SECONDS = 300
@@ -24,17 +24,31 @@ def pending_steps_are_claimed() -> Iterable[Finding]:
     )
     now = sql.read_clock()
     waiting = [(agent, count, _age(oldest, now)) for agent, count, oldest in found]
-    for agent, count, seconds in waiting:
+    for agent, _total, seconds in waiting:
         if seconds > LONG_SECONDS:
+            stopped, oldest = _due(agent)
+            if _age(oldest, now) <= LONG_SECONDS:
+                # What is paused, in error or held is told elsewhere.
+                continue
             yield warning(
-                f"{count} steps of {agent} wait to be claimed, the oldest for {seconds:.0f} s",
-                "They wait for room in its window, for its breaker, for a hold, or for a "
+                f"{stopped} steps of {agent} wait to be claimed, the oldest for"
+                f" {_age(oldest, now):.0f} s",
+                "They wait for room in its window, for its breaker, for a hold on it, or for a "
                 "scheduler.",
                 "See what this says of agents, duties and queues; then its window and the number "
                 "of its workers.",
             )
     total = sum(count for _, count, _ in waiting)
     yield ok(f"{total} steps wait to be claimed")
+
+
+def _due(agent: str) -> tuple[int, object]:
+    """Return how many steps of an agent may be claimed, and since when the oldest may."""
+    moment, params = sql.clock(None)
+    found = sql.fetch(
+        f"SELECT count(*), min(l.not_before) FROM {due.steps('%s', moment)}", [agent, *params]
+    )
+    return found[0][0], found[0][1]
 
 
 @probe("backlog")

@@ -10,7 +10,7 @@ from workers.models.step import Step
 
 
 class Alert(models.Model):
-    """A message to an operator: one per cause until somebody acknowledges it."""
+    """A message to an operator: one per cause, until somebody takes note or the cause ends."""
 
     cause = models.CharField(max_length=200)
     code = models.CharField(max_length=60)
@@ -20,11 +20,14 @@ class Alert(models.Model):
     raised_at = models.DateTimeField()
     last_raised_at = models.DateTimeField()
     times = models.PositiveIntegerField(default=1)
+    #: When it was closed: by who took note, or together with its cause; null = it is open.
     acknowledged_at = models.DateTimeField(null=True)
     acknowledged_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
     )
     comment = models.TextField(blank=True)
+    #: When its cause was found to have ended; null = it is still so, acknowledged or not.
+    resolved_at = models.DateTimeField(null=True)
 
     class Meta:
         ordering = ["-last_raised_at"]
@@ -37,12 +40,21 @@ class Alert(models.Model):
             )
         ]
         indexes = [
+            # What is looked at again until its cause has ended.
+            models.Index(
+                name="alert_unresolved_idx", fields=["id"], condition=Q(resolved_at__isnull=True)
+            ),
             models.Index(
                 name="alert_acknowledged_idx",
                 fields=["acknowledged_at"],
                 condition=Q(acknowledged_at__isnull=False),
-            )
+            ),
         ]
 
     def __str__(self) -> str:
         return self.message
+
+    @property
+    def has_ended_by_itself(self) -> bool:
+        """Say whether its cause ended before anybody took note."""
+        return self.resolved_at is not None and self.resolved_at == self.acknowledged_at

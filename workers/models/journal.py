@@ -58,4 +58,4 @@ class Journal(models.Model):
         indexes = [models.Index(name="journal_process_idx", fields=["process", "id"])]
 
     def __str__(self) -> str:
-        return f"{self.event} at {self.at:%Y-%m-%d %H:%M:%S}"
+        return f"{self.event} at {self.at:%Y-%m-%d %H:%M:%S %Z}"

@@ -112,6 +112,12 @@ class Process(models.Model):
                 fields=["lane", "turn"],
                 condition=~Q(lane="") & Q(state__in=sorted(FORWARD_PROCESS_STATES)),
             ),
+            # The few that operators paused.
+            models.Index(
+                name="process_paused_idx",
+                fields=["paused_at"],
+                condition=Q(paused_at__isnull=False, finished_at__isnull=True),
+            ),
             # What may be pruned one day, the oldest first.
             models.Index(
                 name="process_prunable_idx",

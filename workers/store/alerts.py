@@ -44,3 +44,13 @@ def acknowledge(
         )
         == 1
     )
+
+
+def resolve(cause: str, at: datetime) -> None:
+    """Note that a cause has ended, in the transaction of the caller that ended it."""
+    text = sql.instant_text(at)
+    sql.execute(
+        "UPDATE workers_alert SET resolved_at = %s, acknowledged_at = COALESCE(acknowledged_at, %s)"
+        " WHERE cause = %s AND resolved_at IS NULL",
+        [text, text, cause],
+    )

@@ -5,6 +5,7 @@ backoff is on it.  Whoever appends such rows says so here, in the same transacti
 the process's lock, so that nothing to be told is ever forgotten.
 """
 
+import hashlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
@@ -14,7 +15,7 @@ from workers.failpoints import around, durable
 from workers.locked import LockedProcess
 from workers.models import Sink
 from workers.rows import NewSink
-from workers.store import sql, updating
+from workers.store import alerts, sql, updating
 
 #: SQL that says of the process row ``t`` whether anybody wants to be told of it.  With EXISTS
 #: PostgreSQL would read all sinks there are into a hash; a LIMIT has it look into the index.
@@ -214,20 +215,27 @@ def _end_claim(sink: ClaimedSink, assign: str, params: list[Any]) -> bool:
     )
 
 
-@around("sinks.redeliver")
 def redeliver(sink_id: int, *, after: int | None = None, now: datetime | None = None) -> bool:
     """Have a sink told again at once, from where it stands or from ``after`` a row on.
 
-    A claim that somebody holds on it counts no more.  False: there is nothing to tell it.
+    A claim that somebody holds on it counts no more, and the alert about its address is closed:
+    where it still cannot be told, there is a new one.  False: there is nothing to tell it.
     """
-    at = sql.instant_text(sql.read_clock(now))
+    at = sql.read_clock(now)
     begin = "cursor" if after is None else "CASE WHEN %s < last THEN %s ELSE last END"
     params = [] if after is None else [after, after]
-    return (
-        sql.execute(
+    with durable("sinks.redeliver"):
+        found = sql.fetch(
             f"UPDATE workers_sink SET state = 'open', tries = 0, last_error = '',"
-            f" next_try_at = %s, cursor = {begin} WHERE id = %s AND last > {begin}",
-            [at, *params, sink_id, *params],
+            f" next_try_at = %s, cursor = {begin} WHERE id = %s AND last > {begin}"
+            " RETURNING kind, owner, address",
+            [sql.instant_text(at), *params, sink_id, *params],
         )
-        == 1
-    )
+        for kind, owner, address in found:
+            alerts.resolve(f"sink_undeliverable:{mark(kind, owner, address)}", at)
+    return bool(found)
+
+
+def mark(kind: str, owner: str, address: str) -> str:
+    """Return what tells an owner's address from any other, without saying what it is."""
+    return hashlib.sha256(f"{kind} {owner} {address}".encode()).hexdigest()[:32]

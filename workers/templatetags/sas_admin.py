@@ -7,8 +7,8 @@ from django import template
 from django.utils.safestring import SafeString
 
 from workers import explaining
-from workers.admin import flow, icons, marks
-from workers.models import Flow, Hold
+from workers.admin import alert, flow, icons, marks, wording
+from workers.models import Alert, Flow, Hold
 
 register = template.Library()
 
@@ -21,6 +21,11 @@ def state_mark(name: str) -> SafeString:
 @register.filter
 def icon(name: str) -> SafeString:
     return icons.icon(name)
+
+
+@register.filter
+def fault_kind(name: str) -> str:
+    return wording.fault_kind(name)
 
 
 @register.filter
@@ -40,12 +45,22 @@ def age_at(at: datetime | None, now: datetime) -> SafeString | str:
 
 @register.filter
 def time_left(at: datetime | None, now: datetime) -> SafeString | str:
-    return marks.countdown(at, now)
+    return marks.countdown(at, now, is_alarm=True)
 
 
 @register.filter
 def breaker_mark(row: Flow, now: datetime) -> SafeString:
     return flow.breaker_mark(row, now)
+
+
+@register.filter
+def pause_mark(said: str) -> SafeString:
+    return marks.label(said, "pending", "skipped")
+
+
+@register.filter
+def alert_mark(row: Alert) -> SafeString:
+    return alert.standing_mark(row)
 
 
 @register.filter

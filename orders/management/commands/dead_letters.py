@@ -10,7 +10,7 @@ from orders import dead_letters
 from orders.dead_letters import NotNow
 from orders.models import DeadLetter, DroppedLetters
 from orders.reasons import Refused
-from workers import dispatch
+from workers import dispatch, instants
 from workers.management.terminal import TerminalCommand
 from workers.management.verbs import actor
 from workers.visible import visible
@@ -87,12 +87,12 @@ class Command(TerminalCommand):
             self.stdout.write(f"No dead letters are {options['state']}.")
         for one in found.iterator():
             why = "; ".join(f"{reason['field']} {reason['problem']}" for reason in one.reasons)
-            at = f"{one.received_at:%Y-%m-%d %H:%M:%S}"
+            at = instants.full(one.received_at)
             self.stdout.write(f"{one.pk}  {at}  {one.said_by}  {one.message_id or '-'}  {why}")
         for dropped in DroppedLetters.objects.order_by("sender"):
             self.stderr.write(
                 f"Not kept, as too many were open: {dropped}, {dropped.bytes} bytes,"
-                f" {dropped.first_at:%Y-%m-%d %H:%M:%S} to {dropped.last_at:%Y-%m-%d %H:%M:%S}."
+                f" {instants.full(dropped.first_at)} to {instants.full(dropped.last_at)}."
             )
 
     def _show(self, ids: list[int], *, as_json: bool) -> None:

@@ -9,6 +9,7 @@ from django.core.management.base import CommandError
 from orders.facts import facts
 from orders.models import Order
 from orders.returning import ReturnRefused, accept_return
+from workers import instants
 from workers.admin import marks, panel, timeline
 from workers.admin.panel import Panel, StepLine
 from workers.management import verbs
@@ -68,7 +69,7 @@ class Command(TerminalCommand):
             ("TIME", "SINCE", "STEP", "WHAT HAPPENED", "STATE", "BY"),
             [
                 (
-                    marks.clock_text(line.at),
+                    instants.full(line.at),
                     line.offset,
                     line.step,
                     f"{line.event}: {line.gist}" if line.gist else line.event,

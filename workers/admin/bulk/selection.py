@@ -1,7 +1,6 @@
 """What was selected in a list: what a verb would change, and what it would not, and why."""
 
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 
 from django.db.models import Model, QuerySet
@@ -10,7 +9,8 @@ from workers.admin import standing
 from workers.admin.bulk.kinds import BulkVerb
 from workers.admin.verbs.verb import Target
 from workers.models import Process
-from workers.store import holds, sql
+from workers.store import wait_facts
+from workers.store.wait_facts import Situation
 
 #: Processes changed in one go: each is a transaction of its own.
 LIMIT = 1000
@@ -54,14 +54,14 @@ def select(queryset: QuerySet[Any], path: str, bulk: BulkVerb) -> Selection:
 
     ``path`` leads from a row to its process.
     """
-    now, held = sql.read_clock(), holds.current()
+    situation = wait_facts.read()
     plain = queryset.prefetch_related(None).order_by("pk")
-    hopeful = plain.filter(bulk.candidates(path, now))
+    hopeful = plain.filter(bulk.candidates(path, situation.now))
     found = list(_read(hopeful, path)[: LIMIT + 1])
     selection = Selection(bulk, selected=plain.count(), is_capped=len(found) > LIMIT)
     others = _read(plain.exclude(pk__in=hopeful.order_by().values("pk")), path)[:NAMED]
     for row in [*found[:LIMIT], *others]:
-        _look_at(selection, row, now, held)
+        _look_at(selection, row, situation)
     return selection
 
 
@@ -70,8 +70,8 @@ def _read(queryset: QuerySet[Any], path: str) -> QuerySet[Any]:
     return standing.prefetched(joined, path)
 
 
-def _look_at(selection: Selection, row: Any, now: datetime, held: Any) -> None:
-    target = Target.of(standing.of(process_of(row), now, held))
+def _look_at(selection: Selection, row: Any, situation: Situation) -> None:
+    target = Target.of(standing.of(process_of(row), situation))
     refusal = selection.bulk.verb.refusal(target)
     if refusal:
         selection.left_out.append((row, refusal))
@@ -90,6 +90,6 @@ def process_of(row: Model) -> Process:
 
 def targets(queryset: QuerySet[Any], path: str) -> dict[int, Target]:
     """Return the processes of rows, read anew, by their ids."""
-    now, held = sql.read_clock(), holds.current()
+    situation = wait_facts.read()
     found = (process_of(row) for row in _read(queryset.prefetch_related(None), path))
-    return {process.pk: Target.of(standing.of(process, now, held)) for process in found}
+    return {process.pk: Target.of(standing.of(process, situation)) for process in found}

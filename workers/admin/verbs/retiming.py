@@ -6,8 +6,7 @@ from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
-from workers import verbs
-from workers.admin import marks
+from workers import instants, verbs
 from workers.admin.verbs.rehearsal import NOBODY
 from workers.admin.verbs.verb import Preview, Target, Verb, VerbForm, said_of
 from workers.exceptions import StateError
@@ -73,7 +72,7 @@ class Retime(Verb):
         verbs.retime(target.rehearsal.copy(), step.name, other, NOBODY, "")
         if step.deferral is not None and step.complete_by is not None:
             said = _("%(step)s waits for an answer until %(at)s. Set how long from now on.")
-            return Preview(said % {"step": step.name, "at": marks.clock_text(step.complete_by)})
+            return Preview(said % {"step": step.name, "at": instants.full(step.complete_by)})
         said = _(
             "%(step)s has %(seconds)d s for each attempt. A shorter time acts at once; a longer "
             "one once the present attempt has ended, or at once where nobody has begun it."

@@ -5,7 +5,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
-from workers import verbs
+from workers import instants, verbs
 from workers.admin import marks
 from workers.admin.verbs.rehearsal import NOBODY
 from workers.admin.verbs.verb import Preview, Section, Target, Verb, said_of
@@ -31,7 +31,7 @@ class Retry(Verb):
             "room. Its counts stay as they are."
         ) % {
             "step": target.step.name,
-            "at": marks.clock_text(target.step.not_before),
+            "at": instants.full(target.step.not_before),
             "agent": target.step.agent,
         }
         fault = marks.fault_text(target.step.fault)

@@ -43,7 +43,8 @@
       const { left: before, over: after } = element.dataset;
       const text = (left > 0 ? before : after).replace("%s", duration(Math.abs(left)));
       if (element.textContent !== text) element.textContent = text;
-      element.classList.toggle("sas-over", left <= 0);
+      // Most instants may pass: only those that something should have kept are an alarm.
+      element.classList.toggle("sas-over", "alarm" in element.dataset && left <= 0);
     }
     for (const element of document.querySelectorAll("time[data-age]")) {
       const text = span((now - Date.parse(element.dateTime)) / 1000);

@@ -1,0 +1,155 @@
+"""Why an order waits is one text: in the admin's list and page, in the terminal, and in the API."""
+
+import json
+from collections.abc import Callable
+from datetime import timedelta
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+from django.utils.html import escape
+
+from orders.api import reading
+from orders.models import Order
+from tests.admin.conftest import alert_about, order_with
+from workers import alerts, progress, schedule
+from workers.instants import moment
+from workers.models import Alert, Flow, Hold, Lease, Process
+from workers.store import holds, leases, steering, wait_facts
+
+pytestmark = pytest.mark.django_db
+NOW = timezone.now().replace(microsecond=0)
+
+
+@pytest.fixture(autouse=True)
+def running() -> None:
+    """A system in which nothing but a test keeps orders waiting."""
+    schedule.ensure_flow()
+    for name in (leases.SWEEP, leases.POLL):
+        Lease.objects.create(name=name, performed_at=timezone.now())
+
+
+def waiting() -> Order:
+    return order_with(reserve_stock="processed", charge_payment="pending")
+
+
+def set_flow(**columns: Any) -> None:
+    Flow.objects.filter(agent="payment.charge").update(**columns)
+
+
+def away() -> None:
+    set_flow(opened_at=NOW - timedelta(minutes=5), open_until=NOW + timedelta(hours=1))
+
+
+def silent() -> None:
+    Lease.objects.update(performed_at=timezone.now() - timedelta(minutes=5))
+
+
+def unknown() -> None:
+    alerts.raise_alert("unknown_definition", "x", subject="workflow:fulfilment:1")
+
+
+def unknown_of_a_process() -> None:
+    alert_about(waiting(), code="unknown_definition")
+
+
+def held() -> None:
+    holds.hold("step", "charge_payment", actor="operator:ann", reason="stocktaking")
+
+
+def full() -> None:
+    set_flow(window=1)
+    order_with(reserve_stock="processed", charge_payment="started")
+
+
+def slow() -> None:
+    set_flow(rate_per_second=0.001, tokens=0, refilled_at=timezone.now())
+
+
+CASES: list[tuple[Callable[[], None], str]] = [
+    (away, f"not been reached since {moment(NOW - timedelta(minutes=5), NOW)} and"),
+    (away, f"next probe at {moment(NOW + timedelta(hours=1), NOW)}"),
+    (silent, "no Scheduler has looked for work for 3"),
+    (unknown, "waits for a worker that knows workflow fulfilment version 1: bring the code"),
+    (unknown_of_a_process, "waits for a worker that knows workflow fulfilment version 1"),
+    (held, "waits until operators lift the hold on steps called charge_payment"),
+    (full, "waits for room at agent payment.charge: 1 of 1 requests are in flight"),
+    (slow, "waits for its turn: agent payment.charge takes 0.001 a second at most"),
+]
+
+
+@pytest.mark.parametrize(("happen", "text"), CASES)
+def test_every_place_says_the_same(operator: Client, happen: Callable[[], None], text: str) -> None:
+    order = waiting()
+    happen()
+
+    out = StringIO()
+    call_command("order", "show", str(order.number), stdout=out)
+    call_command("process", "show", str(order.process_id), stdout=out)
+    call_command("order", "show", str(order.number), "--json", stdout=out)
+    *plain, facts = out.getvalue().strip().splitlines()
+    listed = operator.get("/admin/orders/order/").content.decode()
+    page = operator.get(f"/admin/orders/order/{order.number}/change/").content.decode()
+
+    assert sum(text in line for line in plain if line.startswith("charge_payment")) == 3
+    assert text in json.loads(facts)["headline"]
+    assert escape(text) in listed
+    assert escape(text) in page
+    assert text in reading.shown(order).headline
+
+
+def test_a_submitter_is_not_told_who_holds_or_paused_something() -> None:
+    order = waiting()
+    held()
+    inside = progress.snapshot(order.process_id).headline
+    assert "(by operator:ann: stocktaking)" in inside
+    steering.pause(order.process_id, actor="operator:ann", reason="stocktaking")
+    inside = progress.snapshot(order.process_id).headline
+    assert inside.startswith("Paused since ")
+    assert "(by operator:ann: stocktaking)" in inside
+    shown = reading.shown(order)
+    assert shown.headline.startswith("Paused since ")
+    assert "ann" not in shown.model_dump_json()
+    assert "stocktaking" not in shown.model_dump_json()
+
+
+def test_an_outage_is_said_of_every_order_in_one_statement(operator: Client) -> None:
+    """Payment is down, 25 orders wait: each says so, and the page costs what one row costs."""
+    one = waiting()
+    away()
+    with CaptureQueriesContext(connection) as few:
+        operator.get("/admin/orders/order/")
+    for _ in range(24):
+        waiting()
+    with CaptureQueriesContext(connection) as many:
+        html = operator.get("/admin/orders/order/").content.decode()
+    assert html.count("its breaker is open; next probe at") == 25
+    assert len(many) == len(few)
+    with CaptureQueriesContext(connection) as alone:
+        progress.snapshot(one.process_id)
+    assert len(alone) == 3
+
+
+def test_what_is_over_is_no_reason() -> None:
+    away()
+    held()
+    set_flow(opened_at=None, open_until=None)
+    Hold.objects.update(ended_at=NOW)
+    unknown()
+    Alert.objects.update(resolved_at=NOW)
+    order = waiting()
+    assert progress.snapshot(order.process_id).headline == (
+        "charge_payment waits for the Scheduler to claim it."
+    )
+
+
+def test_of_processes_that_are_not_paused_no_journal_is_read() -> None:
+    process = Process.objects.get(pk=waiting().process_id)
+    with CaptureQueriesContext(connection) as queries:
+        wait_facts.read([process])
+    assert len(queries) == 1

@@ -1,0 +1,220 @@
+"""An alert closes with its cause: each code has a cause that stands, and one that has ended."""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from tests.factories import ProcessFactory, StepFactory
+from workers import alerts, supervisor
+from workers.models import Alert, Flow, Lease, Process, Sink, Step
+from workers.store import alert_resolution, sinks
+from workers.store import alerts as stored
+from workers.store.alert_resolution import resolve_ended
+
+pytestmark = pytest.mark.django_db
+NOW = timezone.now()
+HOUR = timedelta(hours=1)
+
+
+def stuck(process: dict[str, Any] | None = None, **step: Any) -> Step:
+    found: Step = StepFactory(process=ProcessFactory(**(process or {"state": "error"})), **step)
+    return found
+
+
+def raised(code: str, step: Step | None = None, at: datetime = NOW, **columns: Any) -> Alert:
+    about = {"process": step.process, "step": step} if step else {}
+    given = {"cause": f"{code}:{step.pk if step else ''}", **about, **columns}
+    return Alert.objects.create(code=code, message="Look", raised_at=at, last_raised_at=at, **given)
+
+
+def over(step: Step, state: str = "processed") -> None:
+    """End the process of a step."""
+    Process.objects.filter(pk=step.process_id).update(
+        state=state, finished_at=NOW, outcome=state if state != "processed" else None
+    )
+
+
+def moved(**columns: Any) -> Callable[[Step], object]:
+    return lambda step: Step.objects.filter(pk=step.pk).update(**columns)
+
+
+def process_moved(**columns: Any) -> Callable[[Step], object]:
+    return lambda step: Process.objects.filter(pk=step.process_id).update(**columns)
+
+
+ASKED = {"deferral": {"since": "x"}, "started": True}
+TURNED = {"state": "compensating", "outcome": "compensated"}
+
+#: Alerts about a process: code, its process, its step, what ends the cause.
+OF_PROCESSES: list[tuple[str, dict[str, Any], dict[str, Any], Callable[[Step], object]]] = [
+    ("process_error", {"state": "error"}, {"error": True}, process_moved(state="processing")),
+    ("process_error", {"state": "error"}, {"error": True}, moved(state="pending", not_before=NOW)),
+    ("process_error", {"state": "error"}, {"error": True}, process_moved(**TURNED)),
+    (
+        "process_error",
+        {"state": "error"},
+        {"error": True},
+        process_moved(outcome="compensated"),
+    ),
+    ("process_error", {"state": "error"}, {"error": True}, over),
+    ("decision_needed", {}, {"error": True}, moved(state="pending", not_before=NOW)),
+    ("decision_needed", {}, {"error": True}, process_moved(**TURNED)),
+    ("undo_stuck", TURNED, {"error": True}, moved(state="pending", not_before=NOW)),
+    ("process_compensating", TURNED, {"error": True}, lambda step: over(step, "compensated")),
+    ("deadline_passed", {}, {"pending": True}, over),
+    ("answer_overdue", {}, ASKED, moved(deferral=None)),
+    ("answer_overdue", {}, ASKED, moved(escalate_at=NOW + HOUR)),
+    ("step_skipped", {}, {"skipped": True}, lambda step: over(step, "compensated")),
+    ("step_skipped", {}, {"skipped": True}, moved(state="waiting", finished_at=None)),
+    ("unknown_definition", {}, {}, moved(state="pending", not_before=NOW)),
+]
+
+
+@pytest.mark.parametrize(("code", "process", "step", "end"), OF_PROCESSES)
+def test_one_about_a_process_closes_when_its_cause_ends(
+    code: str, process: dict[str, Any], step: dict[str, Any], end: Callable[[Step], object]
+) -> None:
+    about = stuck(process, **step)
+    alert = raised(code, about)
+    other = raised(code, stuck(process, **step))
+
+    assert resolve_ended(NOW) == 0
+    end(about)
+    assert resolve_ended(NOW) == 1
+
+    alert.refresh_from_db()
+    other.refresh_from_db()
+    assert (alert.resolved_at, alert.acknowledged_at, alert.acknowledged_by) == (NOW, NOW, None)
+    assert alert.has_ended_by_itself
+    assert (other.resolved_at, other.acknowledged_at) == (None, None)
+    assert resolve_ended(NOW) == 0
+
+
+def test_a_skipped_step_of_a_processed_process_stays_until_somebody_takes_note() -> None:
+    step = stuck({}, skipped=True)
+    alert = raised("step_skipped", step)
+    over(step)
+    assert resolve_ended(NOW) == 0
+    Alert.objects.filter(pk=alert.pk).update(acknowledged_at=NOW - HOUR)
+    assert resolve_ended(NOW) == 1
+    alert.refresh_from_db()
+    assert (alert.acknowledged_at, alert.has_ended_by_itself) == (NOW - HOUR, False)
+
+
+def test_an_acknowledged_one_says_when_its_cause_ended_and_keeps_who_took_note() -> None:
+    step = stuck(error=True)
+    alert = raised("process_error", step, acknowledged_at=NOW - HOUR, comment="on it")
+    over(step)
+    assert resolve_ended(NOW) == 1
+    alert.refresh_from_db()
+    assert (alert.resolved_at, alert.acknowledged_at, alert.comment) == (NOW, NOW - HOUR, "on it")
+
+
+def test_a_breaker_closes_its_alert() -> None:
+    Flow.objects.create(agent="a.b", window=1, opened_at=NOW - HOUR, open_until=NOW)
+    Flow.objects.create(agent="a.c", window=1)
+    alert = raised("breaker_open", cause="breaker_open:agent:a.b")
+    assert resolve_ended(NOW) == 0
+    Flow.objects.filter(agent="a.b").update(opened_at=None, open_until=None)
+    assert resolve_ended(NOW) == 1
+    alert.refresh_from_db()
+    assert alert.has_ended_by_itself
+
+
+@pytest.mark.parametrize("end", [{"started_at": NOW, "complete_by": NOW + HOUR}, {"lost_count": 0}])
+def test_claims_that_were_started_close_their_alert(end: dict[str, Any]) -> None:
+    step = stuck({}, claimed=True, agent="a.b", lost_count=10)
+    stuck({}, claimed=True, agent="a.c", lost_count=10)
+    raised("claims_unstarted", cause="unstarted:agent:a.b")
+    assert resolve_ended(NOW) == 0
+    moved(**end)(step)
+    assert resolve_ended(NOW) == 1
+
+
+@pytest.mark.parametrize("code", ["duty_overdue", "unknown_definition"])
+def test_what_is_raised_again_and_again_closes_once_it_is_quiet(code: str) -> None:
+    alert = raised(code, at=NOW - HOUR)
+    just_now = NOW - timedelta(seconds=alert_resolution.QUIET_SECONDS - 1)
+    Alert.objects.update(last_raised_at=just_now)
+    assert resolve_ended(NOW) == 0
+    assert resolve_ended(NOW + timedelta(seconds=2)) == 1
+    alert.refresh_from_db()
+    assert alert.has_ended_by_itself
+
+
+@pytest.mark.parametrize("code", ["restored", "something_of_an_app"])
+def test_what_no_row_can_tell_stays_until_somebody_takes_note(code: str) -> None:
+    raised(code, at=NOW - HOUR)
+    assert resolve_ended(NOW) == 0
+    Alert.objects.update(acknowledged_at=NOW)
+    assert resolve_ended(NOW) == 1
+
+
+def test_one_whose_cause_comes_again_is_raised_anew() -> None:
+    alerts.raise_alert("duty_overdue", "first", subject="sweep", now=NOW)
+    assert resolve_ended(NOW + HOUR) == 1
+    alerts.raise_alert("duty_overdue", "second", subject="sweep", now=NOW + HOUR)
+    assert list(Alert.objects.order_by("pk").values_list("message", "times")) == [
+        ("first", 1),
+        ("second", 1),
+    ]
+
+
+def test_one_that_is_raised_again_meanwhile_stays_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    step = stuck(error=True)
+    alert = raised("process_error", step)
+    over(step)
+    close = alert_resolution._close
+
+    def raised_first(ended: list[dict[str, Any]]) -> None:
+        Alert.objects.update(last_raised_at=NOW + HOUR)
+        close(ended)
+
+    monkeypatch.setattr(alert_resolution, "_close", raised_first)
+    resolve_ended(NOW)
+    alert.refresh_from_db()
+    assert (alert.resolved_at, alert.acknowledged_at) == (None, None)
+
+
+def test_a_round_looks_at_a_portion_and_the_next_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(alert_resolution, "PORTION", 2)
+    steps = [stuck(error=True) for _ in range(5)]
+    for step in steps:
+        raised("process_error", step)
+    over(steps[4])
+    assert [resolve_ended(NOW) for _ in range(3)] == [0, 0, 1]
+    over(steps[0])
+    assert resolve_ended(NOW) == 1
+    assert Lease.objects.get(name="alerts").cursor != 0
+
+
+def test_a_sink_that_is_told_again_closes_the_alert_about_its_address() -> None:
+    sink = Sink.objects.create(
+        process=ProcessFactory(),
+        kind="webhook",
+        address="https://a.example/x",
+        owner="client:acme",
+        state="undeliverable",
+        last=1,
+        next_try_at=NOW,
+    )
+    mark = sinks.mark("webhook", "client:acme", "https://a.example/x")
+    mine = raised("sink_undeliverable", cause=f"sink_undeliverable:{mark}")
+    other = raised("sink_undeliverable", cause="sink_undeliverable:other")
+    assert resolve_ended(NOW) == 0
+    assert sinks.redeliver(sink.pk, now=NOW)
+    mine.refresh_from_db()
+    other.refresh_from_db()
+    assert (mine.has_ended_by_itself, other.resolved_at) == (True, None)
+
+
+def test_a_sweep_closes_them() -> None:
+    step = stuck(error=True)
+    raised("process_error", step)
+    over(step)
+    supervisor.sweep()
+    assert not Alert.objects.filter(resolved_at=None).exists()
+    assert not stored.acknowledge(Alert.objects.get().pk, 1)

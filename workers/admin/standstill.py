@@ -1,0 +1,52 @@
+"""What stands still although nothing failed: services out of reach, and what operators paused."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Count, Min, Q
+
+from workers.admin.wait_filters import PAUSED
+from workers.models import Flow, LiveStep, Process
+from workers.states import StepState
+
+#: Steps that are counted; with more of them "more than" is said.
+MOST = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Outages:
+    """Services that are not called: their breakers are open, or forced open."""
+
+    count: int
+    #: When the first of them was last reached; None: they are forced open.
+    oldest: datetime | None
+    #: Steps that wait for them, ``MOST`` + 1 at most.
+    parked: int
+
+    @property
+    def shown(self) -> str:
+        return f"{MOST:,}+" if self.parked > MOST else f"{self.parked:,}"
+
+
+@dataclass(frozen=True, slots=True)
+class Paused:
+    count: int
+    oldest: datetime | None
+
+
+def outages() -> Outages:
+    """Return the services that are not called just now."""
+    away = Flow.objects.filter(Q(forced="open") | Q(forced=None, open_until__isnull=False))
+    found = away.aggregate(count=Count("pk"), oldest=Min("opened_at"))
+    parked = 0
+    if found["count"]:
+        agents = list(away.values_list("agent", flat=True))
+        steps = LiveStep.objects.filter(state=StepState.PENDING, agent__in=agents).order_by()
+        parked = steps[: MOST + 1].count()
+    return Outages(**found, parked=parked)
+
+
+def paused() -> Paused:
+    """Return the processes that operators paused."""
+    found = Process.objects.filter(**PAUSED)
+    return Paused(**found.aggregate(count=Count("pk"), oldest=Min("paused_at")))

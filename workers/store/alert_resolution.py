@@ -1,0 +1,98 @@
+"""Closing alerts whose cause has ended: asked of the rows, by the sweep, whoever ended it.
+
+No change of state has to remember which alerts it makes moot, and the statements that settle
+replies cost nothing more.  What is looked at here are the few alerts that are not resolved.
+"""
+
+from datetime import datetime, timedelta
+
+from workers.conf import sas
+from workers.failpoints import around
+from workers.store import leases, sql, updating
+
+#: Name of the lease row whose cursor says how far the last round came.
+ALERTS = "alerts"
+#: Alerts looked at in one round.
+PORTION = 500
+#: A duty that was overdue is well, and a definition known, once nobody has said otherwise so long:
+#: both are raised again every few seconds while they last.
+QUIET_SECONDS = 120
+
+#: Of some nobody but a person can tell.
+_BY_HAND = "a.acknowledged_at IS NOT NULL"
+#: SQL for "the cause of this alert a has ended", by code; of process p, step s and parameters.
+_OVER = "p.finished_at IS NOT NULL"
+_DEALT_WITH = f"{_OVER} OR p.outcome IS NOT NULL OR s.state <> 'error'"
+_ENDED = {
+    "process_error": f"{_DEALT_WITH} OR p.state <> 'error'",
+    "decision_needed": _DEALT_WITH,
+    "undo_stuck": f"{_OVER} OR s.state <> 'error'",
+    "process_compensating": _OVER,
+    "deadline_passed": _OVER,
+    "answer_overdue": f"{_OVER} OR s.deferral IS NULL OR s.escalate_at IS NOT NULL",
+    # Skipped it stays: only where it was done after all, or undone with the rest, is it moot.
+    "step_skipped": "p.state IN ('compensated', 'cancelled') OR s.state <> 'skipped'"
+    f" OR {_BY_HAND}",
+    "unknown_definition": f"{_OVER} OR s.state <> 'waiting'"
+    " OR a.process_id IS NULL AND a.last_raised_at < c.quiet",
+    "duty_overdue": "a.last_raised_at < c.quiet",
+    "breaker_open": "NOT EXISTS (SELECT 1 FROM workers_flow f WHERE f.opened_at IS NOT NULL"
+    " AND a.cause = 'breaker_open:agent:' || f.agent)",
+    "claims_unstarted": "NOT EXISTS (SELECT 1 FROM workers_live l JOIN workers_step t"
+    " ON t.id = l.step_id WHERE l.state = 'processing' AND NOT l.is_deferred"
+    f" AND l.agent = substr(a.cause, {len('unstarted:agent:') + 1})"
+    " AND t.started_at IS NULL AND t.lost_count >= c.lost)",
+}
+
+
+def resolve_ended(now: datetime | None = None) -> int:
+    """Close the next alerts whose cause has ended; return how many.
+
+    Each call looks at the next ``PORTION``, so that it costs the same however many there are.  One
+    that is raised again meanwhile stays open.
+    """
+    at = sql.read_clock(now)
+    after = leases.cursor(ALERTS)
+    found = sql.fetch(_statement(), [*_bounds(at), after, PORTION])
+    ended = [{"id": row[0], "seen": row[1], "at": at} for row in found if row[2]]
+    if ended:
+        _close(ended)
+    _go_on(after, found[-1][0] if len(found) == PORTION else 0, now)
+    return len(ended)
+
+
+def _statement() -> str:
+    cases = " ".join(f"WHEN '{code}' THEN ({sql_text})" for code, sql_text in _ENDED.items())
+    quiet = "%s::timestamptz" if sql.is_postgres() else "%s"
+    return (
+        f"SELECT a.id, a.last_raised_at, CASE a.code {cases} ELSE {_BY_HAND} END"
+        f" FROM (SELECT {quiet} AS quiet, %s AS lost) c CROSS JOIN workers_alert a"
+        " LEFT JOIN workers_process p ON p.id = a.process_id"
+        " LEFT JOIN workers_step s ON s.id = a.step_id"
+        " WHERE a.resolved_at IS NULL AND a.id > %s ORDER BY a.id LIMIT %s"
+    )
+
+
+def _bounds(at: datetime) -> list[object]:
+    # Both are raised by looks that may be an interval or more apart.
+    quiet = max(QUIET_SECONDS, 10 * max(sas.sweep_seconds, sas.poll_seconds))
+    return [sql.instant_text(at - timedelta(seconds=quiet)), int(sas.lost_alert_count)]
+
+
+@around("alert_resolution.close")
+def _close(ended: list[dict[str, object]]) -> None:
+    updating.update(
+        "workers_alert",
+        {"id": "id", "seen": "instant", "at": "instant"},
+        [{**row, "seen": sql.instant(row["seen"])} for row in ended],
+        "resolved_at = v.at, acknowledged_at = COALESCE(t.acknowledged_at, v.at)",
+        "t.resolved_at IS NULL AND t.last_raised_at = v.seen",
+    )
+
+
+def _go_on(after: int, next_after: int, now: datetime | None) -> None:
+    if next_after == after:
+        return
+    # Makes the row where there is none yet.
+    leases.is_due(ALERTS, 0, now)
+    leases.set_cursor(ALERTS, next_after)
