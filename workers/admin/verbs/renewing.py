@@ -21,7 +21,7 @@ class BeginAgain(Verb):
     is_grave = True
 
     def preview(self, target: Target) -> Preview:
-        locked = target.rehearsal.copy()
+        locked = target.rehearsal.stage()
         found = renewal.begin(locked, target.step_name, NOBODY, "")
         sentence = _(
             "%(step)s and what came after it are undone and then done again, each with a new "

@@ -20,7 +20,7 @@ class _Undo(Verb):
     is_grave = True
 
     def preview(self, target: Target) -> Preview:
-        locked = target.rehearsal.copy()
+        locked = target.rehearsal.stage()
         plan = compensation.begin(locked, self.outcome, NOBODY, "")
         return Preview.saying(self.sentence(target), *sections(locked, plan))
 
