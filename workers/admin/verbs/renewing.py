@@ -20,6 +20,9 @@ class BeginAgain(Verb):
     address = "begin-again/<str:step>/"
     is_grave = True
 
+    def check(self, target: Target) -> None:
+        renewal.chosen(target.rehearsal.stage(), target.step_name)
+
     def preview(self, target: Target) -> Preview:
         locked = target.rehearsal.stage()
         found = renewal.begin(locked, target.step_name, NOBODY, "")

@@ -19,6 +19,9 @@ class _Undo(Verb):
     outcome: ClassVar[str]
     is_grave = True
 
+    def check(self, target: Target) -> None:
+        compensation.refuse_if_too_late(target.rehearsal.stage())
+
     def preview(self, target: Target) -> Preview:
         locked = target.rehearsal.stage()
         plan = compensation.begin(locked, self.outcome, NOBODY, "")
