@@ -82,8 +82,9 @@ def check_one(
     return result
 
 
-def slices(table: str, key: str, size: int = SLICE) -> list[Range]:
+def slices(table: str, key: str, size: int | None = None) -> list[Range]:
     """Cut the keys of a table into ranges that leave out none, now or later."""
+    size = size or SLICE
     low, high = sql.fetch(f"SELECT min({key}), max({key}) FROM {table}")[0]
     begins = [0, *range((low or 0) + size, (high or 0) + 1, size)]
     return list(zip(begins, [begin - 1 for begin in begins[1:]] + [_LAST], strict=True))

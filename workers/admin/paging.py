@@ -33,6 +33,10 @@ class BoundedPaginator(Paginator):
         """Say whether there are more rows than were counted."""
         return self._counted > COUNTED
 
+    def get_elided_page_range(self, number: Any = 1, **kwargs: Any) -> Any:
+        """Return the pages to link; from one beyond the bound, as from the last."""
+        return super().get_elided_page_range(min(number, self.num_pages), **kwargs)
+
     def page(self, number: Any) -> Page[Any]:
         """Return a page; what is joined to its rows is read for them alone."""
         if not self.is_bounded:
