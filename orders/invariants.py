@@ -5,16 +5,24 @@ rows say.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import httpx2
-from django.db.models import Sum
+from django.db.models import Exists, OuterRef, Sum
 
 from orders.models import Order, Reservation
 from orders.sandbox.services import SERVICES
+from workers.invariant_check import (
+    STATEMENT_SECONDS,
+    Progress,
+    Result,
+    check_one,
+    slices,
+)
 from workers.invariants import Violation
 from workers.models import Process, Step
 from workers.states import ProcessState
@@ -34,6 +42,10 @@ STEP_SERVICES = {
 }
 
 IsOurs = Callable[[int], bool]
+#: Looks at the orders, or processes, of a range of keys.
+Look = Callable[[int, int], list[Violation]]
+#: The effects that stand, by service and order.
+Standing = Mapping[str, Counter[int]]
 
 #: What is checked of our own rows, and what with the ledgers as well.
 OWN_NAMES = ("order_has_process", "stock_is_reserved_once")
@@ -94,124 +106,150 @@ def violations(ledgers: Ledgers | None, numbers: Collection[int] | None = None) 
     ``numbers`` restricts the check to these orders, where the database is older than the
     ledgers and holds orders that they cannot know.
     """
+    return [broken for result in check(ledgers, numbers) for broken in result.violations]
+
+
+def check(
+    ledgers: Ledgers | None,
+    numbers: Collection[int] | None = None,
+    progress: Progress = lambda name, done, of: None,
+    *,
+    seconds: float = STATEMENT_SECONDS,
+) -> Iterator[Result]:
+    """Check the shop's invariants one by one; without ledgers, those of our own rows."""
     is_ours: IsOurs = (lambda number: True) if numbers is None else frozenset(numbers).__contains__
-    found = [*_unowned_processes(), *_stock_that_does_not_add_up(is_ours)]
+    processes = slices("workers_process", "id")
+    yield check_one("order_has_process", _unowned_processes, processes, progress, seconds)
+    looks: dict[str, Look] = {"stock_is_reserved_once": partial(_stock, is_ours)}
     if ledgers is not None:
-        found += [
-            *_doubled(ledgers, is_ours),
-            *_effects_that_are_missing(ledgers, is_ours),
-            *_money(ledgers, is_ours),
-            *_effects_that_remain(ledgers, is_ours),
-            *_refunds_that_are_missing(ledgers, is_ours),
-        ]
-    return found
+        known = {name: ledgers.standing(name) for name in EFFECTS}
+        looks |= {
+            "effects_happen_once": partial(_doubled, ledgers, is_ours),
+            "processed_means_done": partial(_effects_that_are_missing, known, is_ours),
+            "money_adds_up": partial(_money, ledgers, is_ours),
+            "undone_means_undone": partial(_effects_that_remain, known, is_ours),
+            "returned_means_refunded": partial(_refunds_that_are_missing, known, is_ours),
+        }
+    orders = slices("orders_order", "number")
+    for name, look in looks.items():
+        yield check_one(name, look, orders, progress, seconds)
 
 
-def _unowned_processes() -> list[Violation]:
+def _unowned_processes(first: int, last: int) -> list[Violation]:
     says = "An order and its process exist together or not at all."
-    owned = Order.objects.values("process_id")
-    stray = Process.objects.filter(workflow="fulfilment").exclude(pk__in=owned)
+    owned = Order.objects.filter(process=OuterRef("pk"))
+    some = Process.objects.filter(workflow="fulfilment", pk__range=(first, last))
     return [
         Violation("order_has_process", says, process.subject, "a process without its order")
-        for process in stray
+        for process in some.filter(~Exists(owned)).defer("input")
     ]
 
 
-def _stock_that_does_not_add_up(is_ours: IsOurs) -> list[Violation]:
+def _stock(is_ours: IsOurs, first: int, last: int) -> list[Violation]:
     says = "What was reserved is what the orders' processed steps say, once each."
-    returned = _returned()
-    reserved = Reservation.objects.filter(released_at=None)
+    returned = _returned(first, last)
+    reserved = Reservation.objects.filter(released_at=None, order__number__range=(first, last))
     by_order = dict(reserved.values_list("order_id").annotate(n=Sum("quantity")))
-    wanted = dict(
-        Order.objects.filter(
-            process_id__in=Step.objects.filter(
-                name="reserve_stock", state="processed", process__workflow="fulfilment"
-            ).values("process_id")
-        )
-        .values_list("number")
-        .annotate(n=Sum("lines__quantity"))
-    )
+    done = Step.objects.filter(process=OuterRef("process"), name="reserve_stock", state="processed")
+    orders = Order.objects.filter(Exists(done), number__range=(first, last))
+    wanted = dict(orders.values_list("number").annotate(n=Sum("lines__quantity")))
     return [
         Violation(
             "stock_is_reserved_once",
             says,
             f"Order {number}",
-            f"reserved {by_order.get(number, 0)}, ordered {wanted.get(number, 0)}",
+            f"reserved {by_order.get(number, 0)}, ordered {wanted[number]}",
         )
-        for number in sorted(set(by_order) | set(wanted))
+        for number in sorted(wanted)
         if is_ours(number)
         and number not in returned
-        and wanted.get(number) is not None
+        and wanted[number] is not None
         and by_order.get(number, 0) != wanted[number]
     ]
 
 
-def _doubled(ledgers: Ledgers, is_ours: IsOurs) -> list[Violation]:
+def _doubled(ledgers: Ledgers, is_ours: IsOurs, first: int, last: int) -> list[Violation]:
     says = "No service has more than one effect per order that was not undone."
     return [
         Violation("effects_happen_once", says, f"Order {order}", f"{service}: {count} effects")
         for service, order, count in ledgers.duplicates()
-        if is_ours(order)
+        if is_ours(order) and first <= order <= last
     ]
 
 
-def _effects_that_are_missing(ledgers: Ledgers, is_ours: IsOurs) -> list[Violation]:
+def _effects_that_are_missing(
+    known: Standing, is_ours: IsOurs, first: int, last: int
+) -> list[Violation]:
     says = "A processed step's effect is in the ledger."
     found = []
-    returned = _returned()
+    returned = _returned(first, last)
     for step_name, services in STEP_SERVICES.items():
-        standing: Counter[int] = sum((ledgers.standing(service) for service in services), Counter())
         # While a process is being undone its effects go before its rows say so.
-        done = (
-            Step.objects.filter(name=step_name, state="processed", process__workflow="fulfilment")
-            .exclude(process__state="compensating")
-            .values("process_id")
-        )
-        for number in Order.objects.filter(process_id__in=done).values_list("number", flat=True):
+        done = Step.objects.filter(
+            process=OuterRef("process"), name=step_name, state="processed"
+        ).exclude(process__state="compensating")
+        orders = Order.objects.filter(Exists(done), number__range=(first, last))
+        for number in orders.values_list("number", flat=True):
             may_be = {0, 1} if number in returned else {1}
-            if is_ours(number) and standing[number] not in may_be:
+            count = sum(known[service][number] for service in services)
+            if is_ours(number) and count not in may_be:
                 found.append(
                     Violation(
                         "processed_means_done",
                         says,
                         f"Order {number}",
-                        f"{step_name}: {standing[number]} effects",
+                        f"{step_name}: {count} effects",
                     )
                 )
     return found
 
 
-def _returned() -> frozenset[int]:
-    """Return the orders whose return has begun."""
-    found = Process.objects.filter(workflow="return").values_list("input__order", flat=True)
-    return frozenset(found)
+def _returned(first: int, last: int) -> frozenset[int]:
+    """Return those of some orders whose return has begun."""
+    begun = Process.objects.filter(
+        workflow="return", input__order__gte=first, input__order__lte=last
+    )
+    return frozenset(begun.values_list("input__order", flat=True))
 
 
-def _refunds_that_are_missing(ledgers: Ledgers, is_ours: IsOurs) -> list[Violation]:
+def _refunds_that_are_missing(
+    known: Standing, is_ours: IsOurs, first: int, last: int
+) -> list[Violation]:
     says = "What was returned is paid back and in stock again, once."
-    done = Process.objects.filter(workflow="return", state=ProcessState.PROCESSED)
-    standing = ledgers.standing("payment")
-    out = set(Reservation.objects.filter(released_at=None).values_list("order_id", flat=True))
+    done = Process.objects.filter(
+        workflow="return",
+        state=ProcessState.PROCESSED,
+        input__order__gte=first,
+        input__order__lte=last,
+    )
+    charges = known["payment"]
+    out = frozenset(
+        Reservation.objects.filter(
+            released_at=None, order__number__range=(first, last)
+        ).values_list("order_id", flat=True)
+    )
     return [
         Violation(
             "returned_means_refunded",
             says,
             f"Order {number}",
-            f"{standing[number]} charges stand, stock is {'out' if number in out else 'back'}",
+            f"{charges[number]} charges stand, stock is {'out' if number in out else 'back'}",
         )
         for number in done.values_list("input__order", flat=True)
-        if is_ours(number) and (standing[number] != 0 or number in out)
+        if is_ours(number) and (charges[number] != 0 or number in out)
     ]
 
 
-def _money(ledgers: Ledgers, is_ours: IsOurs) -> list[Violation]:
+def _money(ledgers: Ledgers, is_ours: IsOurs, first: int, last: int) -> list[Violation]:
     says = "What stands as charged is the total of the orders whose payment may be charged."
     charged: dict[int, Decimal] = {}
     for effect in ledgers.effects["payment"]:
-        sign = 1 if effect["operation"] == "charge" else -1
-        before = charged.get(effect["order"], Decimal())
-        charged[effect["order"]] = before + sign * Decimal(effect["amount"])
-    totals = dict(Order.objects.filter(pk__in=charged).values_list("number", "total"))
+        if first <= effect["order"] <= last:
+            sign = 1 if effect["operation"] == "charge" else -1
+            before = charged.get(effect["order"], Decimal())
+            charged[effect["order"]] = before + sign * Decimal(effect["amount"])
+    orders = Order.objects.filter(number__range=(first, last))
+    totals = dict(orders.values_list("number", "total")) if charged else {}
     return [
         Violation("money_adds_up", says, f"Order {number}", f"charged {amount}")
         for number, amount in sorted(charged.items())
@@ -219,14 +257,17 @@ def _money(ledgers: Ledgers, is_ours: IsOurs) -> list[Violation]:
     ]
 
 
-def _effects_that_remain(ledgers: Ledgers, is_ours: IsOurs) -> list[Violation]:
+def _effects_that_remain(
+    known: Standing, is_ours: IsOurs, first: int, last: int
+) -> list[Violation]:
     says = "An undone order has no effect left at any service."
-    undone = Order.objects.filter(process__state__in=["compensated", "cancelled"])
-    standing = {service: ledgers.standing(service) for service in EFFECTS}
+    undone = Order.objects.filter(
+        process__state__in=["compensated", "cancelled"], number__range=(first, last)
+    )
     return [
         Violation("undone_means_undone", says, f"Order {number}", f"{service}: {counts[number]}")
         for number in undone.values_list("number", flat=True)
         if is_ours(number)
-        for service, counts in standing.items()
+        for service, counts in known.items()
         if counts[number] != 0
     ]

@@ -1,5 +1,7 @@
 """The database connection's options, by vendor."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import unquote
 
@@ -53,3 +55,23 @@ def configure(url: str) -> dict[str, Any]:
     config.setdefault("CONN_MAX_AGE", 600)
     config["CONN_HEALTH_CHECKS"] = True
     return config
+
+
+@contextmanager
+def unhurried(connection: Any) -> Iterator[None]:
+    """Lift the time limits of requests for a command that reads or changes whole tables."""
+    if connection.vendor != "postgresql":
+        yield
+        return
+    limits = ("statement_timeout", "idle_in_transaction_session_timeout", "lock_timeout")
+    with connection.cursor() as cursor:
+        for name in limits[:2]:
+            cursor.execute(f"SET {name} = 0")
+    try:
+        yield
+    finally:
+        # A connection that died meanwhile took its settings with it.
+        if connection.connection is not None and connection.is_usable():
+            with connection.cursor() as cursor:
+                for name in limits:
+                    cursor.execute(f"RESET {name}")

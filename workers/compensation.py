@@ -47,9 +47,11 @@ def plan(locked: LockedProcess, among: Collection[StepRow] | None = None) -> Pla
         for step in acting
         if step.undo is not None and step.undo["agent"]
     }
+    depths = _depths(locked)
+    forward, next_to = locked.forward_steps, _next_to(locked)
     ordered = sorted(
         (step for step in acting if step.name in undoable),
-        key=lambda step: -_depth(locked, step),
+        key=lambda step: -depths[step.name],
     )
     return Plan(
         undo=tuple(
@@ -61,7 +63,7 @@ def plan(locked: LockedProcess, among: Collection[StepRow] | None = None) -> Pla
                 key_retention_seconds=undoable[step.name].get("key_retention_seconds"),
                 after=[
                     undoable[later.name]["name"]
-                    for later in successors(locked, step)
+                    for later in _after(forward, next_to, step)
                     if later.name in undoable
                 ],
             )
@@ -199,19 +201,43 @@ def _undo_name(locked: LockedProcess, step: StepRow) -> str:
 
 
 def successors(locked: LockedProcess, step: StepRow) -> list[StepRow]:
-    """Return every step that comes after ``step``, near and far."""
-    found: dict[str, StepRow] = {}
-    names = {step.name}
-    while True:
-        later = [
-            one for one in locked.forward_steps if one.name not in found and names & set(one.after)
-        ]
-        if not later:
-            return list(found.values())
-        found |= {one.name: one for one in later}
-        names = set(found) | {step.name}
+    """Return every step that comes after ``step``, near and far, the near ones first."""
+    return _after(locked.forward_steps, _next_to(locked), step)
 
 
-def _depth(locked: LockedProcess, step: StepRow) -> int:
-    """Return how many steps lie before a step at most."""
-    return max((1 + _depth(locked, locked.named(name)) for name in step.after), default=0)
+def _next_to(locked: LockedProcess) -> dict[str, list[int]]:
+    """Return the places of the forward steps that come right after each step, by its name."""
+    found: dict[str, list[int]] = {}
+    for place, one in enumerate(locked.forward_steps):
+        for name in one.after:
+            found.setdefault(name, []).append(place)
+    return found
+
+
+def _after(forward: list[StepRow], next_to: dict[str, list[int]], step: StepRow) -> list[StepRow]:
+    found: dict[int, StepRow] = {}
+    level = [step.name]
+    while level:
+        places = {place for name in level for place in next_to.get(name, ()) if place not in found}
+        # Each level in the order of the steps.
+        nearer = {place: forward[place] for place in sorted(places)}
+        found.update(nearer)
+        level = [one.name for one in nearer.values()]
+    return list(found.values())
+
+
+def _depths(locked: LockedProcess) -> dict[str, int]:
+    """Return how many steps lie before each step at most."""
+    by_name = {step.name: step for step in locked.steps}
+    depths: dict[str, int] = {}
+    waiting = list(by_name)
+    # Without recursion: a process may have thousands of steps, one after another.
+    while waiting:
+        name = waiting[-1]
+        before = [one for one in by_name[name].after if one not in depths]
+        if before:
+            waiting += before
+            continue
+        waiting.pop()
+        depths[name] = max((1 + depths[one] for one in by_name[name].after), default=0)
+    return depths

@@ -23,6 +23,7 @@ SETTLE = "workers.settle"
 ADVANCE = "workers.advance"
 SWEEP = "workers.sweep"
 REPORT = "workers.report"
+PRUNE = "workers.prune"
 
 SCHEDULER_QUEUE = "sas.scheduler"
 REPLY_QUEUE = "sas.replies"
@@ -79,6 +80,11 @@ def trigger_sweep() -> bool:
 def report() -> bool:
     """Ask a relay to tell submitters now.  False: the broker refused; the poll asks again."""
     return _hint(REPORT, REPORTS_QUEUE)
+
+
+def prune() -> bool:
+    """Ask for another round of pruning.  False: the broker refused; Beat asks again."""
+    return _hint(PRUNE, REPORTS_QUEUE)
 
 
 def _hint(name: str, to: str) -> bool:

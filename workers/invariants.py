@@ -7,7 +7,6 @@ them.  A process whose journal was pruned has nothing left to be compared with i
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from workers.states import PROCESS_MOVES, STEP_MOVES
 from workers.store import live, sql
@@ -22,8 +21,12 @@ TELLING_SECONDS = 60
 class Invariant:
     name: str
     says: str
-    #: Finds the rows that break it, as (subject, what is wrong).
+    #: Finds the rows that break it, as (subject, what is wrong), among those of ``{some}`` processes.
     broken: str
+    #: What ``{some}`` restricts: the column that says whose row it is.
+    of: str = "p.id"
+    #: Finds those that belong to no process.
+    strays: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,7 @@ def _among(moves: Iterable[tuple[str, str]]) -> str:
 _ILLEGAL = (
     "SELECT {subject}, 'row ' || j.id || ' goes from ' || j.before || ' to ' || j.after"
     " FROM workers_journal j WHERE {rows} AND j.before IS NOT NULL AND j.after IS NOT NULL"
-    " AND NOT ({moves})"
+    " AND NOT ({moves}) AND {{some}}"
 )
 
 _CHAIN = """
@@ -51,7 +54,7 @@ _CHAIN = """
     FROM (SELECT j.id AS id, j.process_id, j.step_id, j.before AS before,
                  lag(j.after) OVER (PARTITION BY j.{owner} ORDER BY j.id) AS previous,
                  row_number() OVER (PARTITION BY j.{owner} ORDER BY j.id) AS place
-          FROM workers_journal j WHERE {rows}) AS chain
+          FROM workers_journal j WHERE {rows} AND {{some}}) AS chain
     WHERE place > 1 AND before <> previous
 """
 
@@ -60,21 +63,21 @@ INVARIANTS: tuple[Invariant, ...] = (
         "process_has_steps",
         "A process and its steps exist together or not at all.",
         "SELECT p.subject, 'no steps' FROM workers_process p"
-        " WHERE NOT EXISTS (SELECT 1 FROM workers_step s WHERE s.process_id = p.id)",
+        " WHERE {some} AND NOT EXISTS (SELECT 1 FROM workers_step s WHERE s.process_id = p.id)",
     ),
     Invariant(
         "processed_is_settled",
         "Every step of a processed process is processed or skipped.",
         "SELECT p.subject, s.name || ' is ' || s.state FROM workers_process p"
         " JOIN workers_step s ON s.process_id = p.id"
-        " WHERE p.state = 'processed' AND s.state NOT IN ('processed', 'skipped')",
+        " WHERE {some} AND p.state = 'processed' AND s.state NOT IN ('processed', 'skipped')",
     ),
     Invariant(
         "undone_is_undone",
         "An undone process has nothing under way and no effect that could be undone.",
         "SELECT p.subject, s.name || ' is ' || s.state FROM workers_process p"
         " JOIN workers_step s ON s.process_id = p.id"
-        " WHERE p.state IN ('compensated', 'cancelled')"
+        " WHERE {some} AND p.state IN ('compensated', 'cancelled')"
         " AND (s.state IN ('waiting', 'pending', 'processing') OR (s.undoes_id IS NULL"
         " AND s.may_have_effect AND {undo_agent} IS NOT NULL))",
     ),
@@ -83,26 +86,28 @@ INVARIANTS: tuple[Invariant, ...] = (
         "No forward step was claimed between a process's turning round and its going on.",
         "SELECT p.subject, s.name || ' was claimed' FROM workers_journal c"
         " JOIN workers_step s ON s.id = c.step_id JOIN workers_process p ON p.id = c.process_id"
-        " WHERE c.event = 'claimed' AND s.undoes_id IS NULL AND (SELECT b.event"
+        " WHERE {some} AND c.event = 'claimed' AND s.undoes_id IS NULL AND (SELECT b.event"
         " FROM workers_journal b WHERE b.process_id = c.process_id AND b.step_id IS NULL"
         " AND b.id < c.id AND b.event IN ('compensating', 'begins_again')"
         " ORDER BY b.id DESC LIMIT 1) = 'compensating'",
+        of="c.process_id",
     ),
     Invariant(
         "nothing_claimed_while_paused",
         "No step was claimed while its process was paused.",
         "SELECT p.subject, 'claimed while paused' FROM workers_journal c"
         " JOIN workers_process p ON p.id = c.process_id"
-        " WHERE c.event = 'claimed' AND (SELECT b.event"
+        " WHERE {some} AND c.event = 'claimed' AND (SELECT b.event"
         " FROM workers_journal b WHERE b.process_id = c.process_id AND b.step_id IS NULL"
         " AND b.id < c.id AND b.event IN ('paused', 'unpaused')"
         " ORDER BY b.id DESC LIMIT 1) = 'paused'",
+        of="c.process_id",
     ),
     Invariant(
         "error_is_told",
         "A process in error has a step in error, and an operator was told.",
         "SELECT p.subject, 'in error without a failed step or an alert' FROM workers_process p"
-        " WHERE p.state = 'error' AND (NOT EXISTS (SELECT 1 FROM workers_step s"
+        " WHERE {some} AND p.state = 'error' AND (NOT EXISTS (SELECT 1 FROM workers_step s"
         " WHERE s.process_id = p.id AND s.state = 'error') OR NOT EXISTS (SELECT 1"
         " FROM workers_alert a WHERE a.process_id = p.id"
         " AND a.code IN ('process_error', 'undo_stuck', 'decision_needed')))",
@@ -113,7 +118,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         "SELECT p.subject, s.name || ' began too early' FROM workers_step s"
         " JOIN workers_process p ON p.id = s.process_id"
         " JOIN workers_step b ON b.process_id = s.process_id"
-        " WHERE s.undoes_id IS NULL AND s.state NOT IN ('waiting', 'skipped', 'cancelled')"
+        " WHERE {some} AND s.undoes_id IS NULL AND s.state NOT IN ('waiting', 'skipped', 'cancelled')"
         " AND b.state NOT IN ('processed', 'skipped', 'compensated')"
         " AND {after_contains}",
     ),
@@ -123,7 +128,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         "SELECT p.subject, s.name || ' began before ' || b.name || ' was settled'"
         " FROM workers_step s JOIN workers_process p ON p.id = s.process_id"
         " JOIN workers_step b ON b.process_id = s.process_id"
-        " WHERE s.undoes_id IS NOT NULL AND s.state NOT IN ('waiting', 'skipped')"
+        " WHERE {some} AND s.undoes_id IS NOT NULL AND s.state NOT IN ('waiting', 'skipped')"
         " AND b.state NOT IN ('processed', 'skipped')"
         " AND {after_contains}",
     ),
@@ -131,7 +136,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         "something_comes_next",
         "An open process has a step that is queued or in flight, or somebody was told why not.",
         "SELECT p.subject, p.state || ' with nothing pending or processing'"
-        " FROM workers_process p WHERE p.state IN ('pending', 'processing', 'compensating')"
+        " FROM workers_process p WHERE {some} AND p.state IN ('pending', 'processing', 'compensating')"
         " AND NOT EXISTS (SELECT 1 FROM workers_step s WHERE s.process_id = p.id"
         " AND s.state IN ('pending', 'processing'))"
         " AND NOT p.needs_decision AND NOT EXISTS (SELECT 1 FROM workers_alert a"
@@ -143,8 +148,8 @@ INVARIANTS: tuple[Invariant, ...] = (
         "Steps are looked for by narrow rows that say what the steps say.",
         "SELECT p.subject, s.name || ' would not be found as it is' FROM workers_step s"
         " JOIN workers_process p ON p.id = s.process_id"
-        f" LEFT JOIN workers_live l ON l.step_id = s.id WHERE {live.is_wrong()}"
-        " UNION ALL SELECT '', 'step ' || l.step_id || ' is gone' FROM workers_live l"
+        f" LEFT JOIN workers_live l ON l.step_id = s.id WHERE {{some}} AND {live.is_wrong()}",
+        strays="SELECT '', 'step ' || l.step_id || ' is gone' FROM workers_live l"
         " WHERE NOT EXISTS (SELECT 1 FROM workers_step s WHERE s.id = l.step_id)",
     ),
     Invariant(
@@ -155,6 +160,7 @@ INVARIANTS: tuple[Invariant, ...] = (
             owner="step_id",
             rows="j.step_id IS NOT NULL AND j.after IS NOT NULL",
         ),
+        of="j.process_id",
     ),
     Invariant(
         "process_journal_is_a_path",
@@ -164,6 +170,7 @@ INVARIANTS: tuple[Invariant, ...] = (
             owner="process_id",
             rows="j.step_id IS NULL AND j.after IS NOT NULL",
         ),
+        of="j.process_id",
     ),
     Invariant(
         "step_moves_are_legal",
@@ -173,6 +180,7 @@ INVARIANTS: tuple[Invariant, ...] = (
             rows="j.step_id IS NOT NULL",
             moves=_among(STEP_MOVES),
         ),
+        of="j.process_id",
     ),
     Invariant(
         "process_moves_are_legal",
@@ -182,6 +190,7 @@ INVARIANTS: tuple[Invariant, ...] = (
             rows="j.process_id IS NOT NULL AND j.step_id IS NULL",
             moves=_among(PROCESS_MOVES),
         ),
+        of="j.process_id",
     ),
     Invariant(
         "step_state_is_journalled",
@@ -190,7 +199,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         " FROM workers_step s JOIN workers_process p ON p.id = s.process_id"
         " JOIN workers_journal j ON j.id = (SELECT max(l.id) FROM workers_journal l"
         " WHERE l.process_id = s.process_id AND l.step_id = s.id AND l.after IS NOT NULL)"
-        " WHERE j.after <> s.state",
+        " WHERE {some} AND j.after <> s.state",
     ),
     Invariant(
         "process_state_is_journalled",
@@ -198,14 +207,14 @@ INVARIANTS: tuple[Invariant, ...] = (
         "SELECT p.subject, p.state || ', its journal says ' || j.after FROM workers_process p"
         " JOIN workers_journal j ON j.id = (SELECT max(l.id) FROM workers_journal l"
         " WHERE l.process_id = p.id AND l.step_id IS NULL AND l.after IS NOT NULL)"
-        " WHERE j.after <> p.state",
+        " WHERE {some} AND j.after <> p.state",
     ),
     Invariant(
         "sequence_has_no_gap",
         "The rows a submitter sees are numbered 1, 2, 3... per process.",
         "SELECT p.subject, 'sequence ' || p.sequence || ', rows ' || count(j.sequence)"
         " FROM workers_process p LEFT JOIN workers_journal j ON j.process_id = p.id"
-        " AND j.sequence IS NOT NULL WHERE p.pruned_at IS NULL"
+        " AND j.sequence IS NOT NULL WHERE {some} AND p.pruned_at IS NULL"
         " GROUP BY p.id, p.subject, p.sequence"
         " HAVING count(j.sequence) <> p.sequence OR max(j.sequence) <> p.sequence",
     ),
@@ -214,8 +223,8 @@ INVARIANTS: tuple[Invariant, ...] = (
         "A sink knows of every row its process has for it, and is past none.",
         "SELECT p.subject, k.kind || ' is told ' || k.cursor || ' of ' || k.last || ', rows '"
         " || p.sequence FROM workers_sink k JOIN workers_process p ON p.id = k.process_id"
-        " WHERE k.last <> p.sequence OR k.cursor > k.last"
-        " OR (k.state = 'ended' AND k.cursor < k.last)",
+        " WHERE {some} AND (k.last <> p.sequence OR k.cursor > k.last"
+        " OR (k.state = 'ended' AND k.cursor < k.last))",
     ),
     Invariant(
         "attempts_are_journalled",
@@ -223,7 +232,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         "SELECT p.subject, s.name || ' counts ' || s.attempt || ', journal ' || count(j.id)"
         " FROM workers_step s JOIN workers_process p ON p.id = s.process_id"
         " LEFT JOIN workers_journal j ON j.process_id = s.process_id AND j.step_id = s.id"
-        " AND j.event = 'claimed' WHERE p.pruned_at IS NULL"
+        " AND j.event = 'claimed' WHERE {some} AND p.pruned_at IS NULL"
         " GROUP BY p.subject, s.id, s.name, s.attempt HAVING count(j.id) <> s.attempt",
     ),
     Invariant(
@@ -232,8 +241,9 @@ INVARIANTS: tuple[Invariant, ...] = (
         "SELECT 'step ' || step_id, 'row ' || id || ' is attempt ' || coalesce(attempt, 0)"
         " || ' after ' || coalesce(previous, 0) FROM (SELECT j.id AS id, j.step_id AS step_id,"
         " j.attempt AS attempt, lag(j.attempt) OVER (PARTITION BY j.step_id ORDER BY j.id)"
-        " AS previous FROM workers_journal j WHERE j.event = 'claimed') AS claims"
+        " AS previous FROM workers_journal j WHERE {some} AND j.event = 'claimed') AS claims"
         " WHERE coalesce(attempt, 0) <> coalesce(previous, 0) + 1",
+        of="j.process_id",
     ),
     Invariant(
         "failures_are_journalled",
@@ -244,7 +254,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         " AND j.event IN ('failed', 'expired') AND j.id > coalesce((SELECT max(r.id)"
         " FROM workers_journal r WHERE r.process_id = s.process_id AND r.step_id = s.id"
         " AND r.event IN ('resubmitted', 'fell_back', 'waits_long', 'begins_again')), 0)"
-        " WHERE p.pruned_at IS NULL"
+        " WHERE {some} AND p.pruned_at IS NULL"
         " GROUP BY p.subject, s.id, s.name, s.failure_count HAVING count(j.id) <> s.failure_count",
     ),
     Invariant(
@@ -252,23 +262,24 @@ INVARIANTS: tuple[Invariant, ...] = (
         "No step was processed twice, unless it had begun again.",
         "SELECT 'step ' || a.step_id, 'processed again in row ' || b.id FROM workers_journal a"
         " JOIN workers_journal b ON b.process_id = a.process_id AND b.step_id = a.step_id"
-        " AND b.event = 'processed' AND b.id > a.id WHERE a.event = 'processed'"
+        " AND b.event = 'processed' AND b.id > a.id WHERE {some} AND a.event = 'processed'"
         " AND NOT EXISTS (SELECT 1 FROM workers_journal r WHERE r.process_id = a.process_id"
         " AND r.step_id = a.step_id AND r.event = 'begins_again' AND r.id > a.id AND r.id < b.id)",
+        of="a.process_id",
     ),
     Invariant(
         "submitters_are_told",
         "No status message for a reply queue has been due for long.",
         "SELECT p.subject, 'due since ' || k.next_try_at || ', told ' || k.cursor || ' of '"
         " || k.last FROM workers_sink k JOIN workers_process p ON p.id = k.process_id"
-        " WHERE k.state = 'open' AND k.last > k.cursor AND k.kind = 'queue'"
+        " WHERE {some} AND k.state = 'open' AND k.last > k.cursor AND k.kind = 'queue'"
         " AND {untold} < {now}",
     ),
     Invariant(
         "deadline_is_heeded",
         "No process goes on past its deadline as if it had none.",
         "SELECT p.subject, 'was to end by ' || p.deadline_at FROM workers_process p"
-        " WHERE p.deadline_at IS NOT NULL AND p.state IN ('pending', 'processing', 'error')"
+        " WHERE {some} AND p.deadline_at IS NOT NULL AND p.state IN ('pending', 'processing', 'error')"
         " AND p.outcome IS NULL AND {late} < {now}",
     ),
     Invariant(
@@ -276,7 +287,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         "No claim stands past its timer for longer than the sweeps take.",
         "SELECT p.subject, s.name || ' stands since ' || coalesce(s.complete_by, s.dispatch_by)"
         " FROM workers_step s JOIN workers_process p ON p.id = s.process_id"
-        " WHERE s.state = 'processing' AND s.reply IS NULL"
+        " WHERE {some} AND s.state = 'processing' AND s.reply IS NULL"
         " AND {later} < {now}",
     ),
 )
@@ -287,11 +298,19 @@ def violations() -> list[Violation]:
     return [
         Violation(invariant.name, invariant.says, str(subject), str(wrong))
         for invariant in INVARIANTS
-        for subject, wrong in _rows(invariant)
+        for query in queries(invariant, "TRUE")
+        for subject, wrong in sql.fetch(query)
     ]
 
 
-def _rows(invariant: Invariant) -> Iterable[tuple[Any, ...]]:
+def queries(invariant: Invariant, some: str, *, with_strays: bool = True) -> list[str]:
+    """Return the SELECTs that find what breaks an invariant.
+
+    ``some`` is a condition on the id of a process, with ``{id}`` for it: which are looked at.
+    """
+    found = [invariant.broken.replace("{some}", some.replace("{id}", invariant.of))]
+    if invariant.strays and with_strays:
+        found.append(invariant.strays)
     now, _ = sql.clock(None)
     timer = "coalesce(s.complete_by, s.dispatch_by)"
     contains = (
@@ -300,12 +319,12 @@ def _rows(invariant: Invariant) -> Iterable[tuple[Any, ...]]:
         else "b.name IN (SELECT value FROM json_each(s.after))"
     )
     undo_agent = "s.undo->>'agent'" if sql.is_postgres() else "json_extract(s.undo, '$.agent')"
-    query = (
-        invariant.broken.replace("{after_contains}", contains)
+    return [
+        query.replace("{after_contains}", contains)
         .replace("{undo_agent}", undo_agent)
         .replace("{later}", sql.later(timer, str(SLACK_SECONDS)))
         .replace("{untold}", sql.later("k.next_try_at", str(TELLING_SECONDS)))
         .replace("{late}", sql.later("p.deadline_at", str(SLACK_SECONDS)))
         .replace("{now}", now)
-    )
-    return sql.fetch(query)
+        for query in found
+    ]

@@ -24,37 +24,45 @@ class Renewal:
 def plan(locked: LockedProcess, name: str) -> Renewal:
     """Return what beginning again from step ``name`` would do just now; changes nothing.
 
+    Raises ``StateError`` as ``chosen`` does.
+    """
+    steps = chosen(locked, name)
+    return Renewal(tuple(one.name for one in steps), compensation.plan(locked, steps))
+
+
+def chosen(locked: LockedProcess, name: str) -> list[StepRow]:
+    """Return the steps that would begin again from step ``name``; changes nothing.
+
     Raises ``StateError`` when there is no such step, when it has not begun, when something
     that would have to be undone cannot be, and whenever undoing is refused.
     """
     compensation.refuse_if_too_late(locked)
-    chosen = _chosen(locked, name)
-    if chosen[0].state in (StepState.WAITING, StepState.PENDING):
+    steps = _chosen(locked, name)
+    if steps[0].state in (StepState.WAITING, StepState.PENDING):
         raise StateError(f"Step {name} has not been done: it cannot begin again.")
-    undo = compensation.plan(locked, chosen)
     lasting = [
         one.name
-        for one in chosen
-        if one.may_have_effect and one.name not in {planned.forward.name for planned in undo.undo}
+        for one in steps
+        if one.may_have_effect and not (one.undo is not None and one.undo["agent"])
     ]
     if lasting:
         raise StateError(
             f"{locked.process.subject} cannot begin again from {name}: nothing undoes "
             f"{', '.join(lasting)}, and it would happen twice."
         )
-    return Renewal(tuple(one.name for one in chosen), undo)
+    return steps
 
 
 def begin(locked: LockedProcess, name: str, actor: str, reason: str) -> Renewal:
     """Turn a process round as far as step ``name``; it goes on by itself from there."""
-    found = plan(locked, name)
-    chosen = _chosen(locked, name)
-    compensation.void(locked, chosen, actor)
-    # Read again: what was void now may be in doubt from an earlier claim.
-    undo = compensation.plan(locked, chosen)
+    steps = chosen(locked, name)
+    compensation.void(locked, steps, actor)
+    # After that: what is void now may be in doubt from an earlier claim.
+    undo = compensation.plan(locked, steps)
+    names = tuple(one.name for one in steps)
     process = locked.process
     process.outcome = ProcessState.PROCESSING
-    process.renews = list(found.steps)
+    process.renews = list(names)
     process.needs_decision = False
     if process.state == ProcessState.PENDING:
         locked.move_process(ProcessState.PROCESSING, "started", actor)
@@ -64,10 +72,10 @@ def begin(locked: LockedProcess, name: str, actor: str, reason: str) -> Renewal:
         actor,
         reason=reason,
         undo=[planned.name for planned in undo.undo],
-        begins_again=list(found.steps),
+        begins_again=list(names),
     )
     locked.planned += undo.undo
-    return Renewal(found.steps, undo)
+    return Renewal(names, undo)
 
 
 def finish(locked: LockedProcess, actor: str) -> None:

@@ -20,7 +20,6 @@ from workers.store import leases, pruning, webhooks
 
 log = logging.getLogger(__name__)
 
-PRUNE = "workers.prune"
 #: How often Celery Beat asks for a round, how long one may take, and how long nobody else may.
 INTERVAL_SECONDS = 600
 ROUND_SECONDS = 5.0
@@ -40,6 +39,13 @@ class Pruner:
     says: str
     count: Callable[[datetime | None], int] | None
     prune: Callable[[int, datetime | None], Iterator[int]]
+
+
+class Pruned(dict[str, int]):
+    """How many went in a round, by name."""
+
+    #: The time was up before everything had been looked at.
+    is_cut_off = False
 
 
 _pruners: dict[str, Pruner] = {}
@@ -68,7 +74,7 @@ def prune(
     batch: int = BATCH,
     progress: Callable[[str, int], None] = lambda name, done: None,
     now: datetime | None = None,
-) -> dict[str, int] | None:
+) -> Pruned | None:
     """Prune until nothing is left or the time is up; return how many went, by name.
 
     None: somebody else is at it, and nothing was done.  Two at once would do no harm, and no
@@ -78,7 +84,7 @@ def prune(
     with leases.held(pruning.JOURNALS, f"{me('prune')}:{uuid4().hex[:8]}", LEASE_SECONDS) as had:
         if not had:
             return None
-        done: dict[str, int] = {}
+        done = Pruned()
         for pruner in pruners():
             if names is not None and pruner.name not in names:
                 continue
@@ -87,6 +93,7 @@ def prune(
                 done[pruner.name] += count
                 progress(pruner.name, done[pruner.name])
                 if end is not None and time.monotonic() >= end:
+                    done.is_cut_off = True
                     break
     if any(done.values()):
         log.info("pruned", extra={"reason": ", ".join(f"{n} {k}" for k, n in done.items() if n)})

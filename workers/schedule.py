@@ -10,6 +10,7 @@ from workers import registry, retention
 from workers.conf import sas
 from workers.dispatch import (
     ADVANCE,
+    PRUNE,
     REPORTS_QUEUE,
     SCHEDULER_QUEUE,
     SUPERVISOR_QUEUE,
@@ -37,7 +38,7 @@ def ensure(**kwargs: Any) -> None:
         (SWEEP_NAME, SWEEP, SUPERVISOR_QUEUE, sas.sweep_seconds, _HEALS),
         (POLL_NAME, ADVANCE, SCHEDULER_QUEUE, sas.poll_seconds, _HEALS),
         # Beside the relay: a round takes seconds, which no sweep must wait for.
-        (PRUNE_NAME, retention.PRUNE, REPORTS_QUEUE, retention.INTERVAL_SECONDS, _FORGETS),
+        (PRUNE_NAME, PRUNE, REPORTS_QUEUE, retention.INTERVAL_SECONDS, _FORGETS),
     ):
         interval, _ = IntervalSchedule.objects.get_or_create(
             every=max(1, round(seconds)), period=IntervalSchedule.SECONDS

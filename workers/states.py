@@ -124,6 +124,8 @@ CLOSED_STEP_STATES = SETTLED_STEP_STATES | {
 FORWARD_PROCESS_STATES = frozenset({ProcessState.PENDING, ProcessState.PROCESSING})
 #: States in which steps may be claimed.
 OPEN_PROCESS_STATES = FORWARD_PROCESS_STATES | {ProcessState.COMPENSATING}
+#: Final states of a process that was not processed.
+UNDONE_PROCESS_STATES = FINAL_PROCESS_STATES - {ProcessState.PROCESSED}
 
 
 def may_move_process(before: str, after: str) -> bool:

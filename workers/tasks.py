@@ -109,11 +109,16 @@ def sweep() -> None:
         supervisor.sweep()
 
 
-@shared_task(name=retention.PRUNE, acks_late=True, ignore_result=True)
+@shared_task(name=dispatch.PRUNE, acks_late=True, ignore_result=True)
 def prune() -> None:
-    """Retention: prune what is over for long, for a few seconds at most."""
+    """Retention: prune what is over for long, for a few seconds at most.
+
+    What is left then is another message's: whatever else waits in the queue comes in between.
+    """
     with _left_to_the_next():
-        retention.prune()
+        done = retention.prune()
+        if done is not None and done.is_cut_off and any(done.values()):
+            dispatch.prune()
 
 
 @shared_task(name=dispatch.REPORT, acks_late=True, ignore_result=True)

@@ -46,6 +46,8 @@ class OrderAdmin(ProcessColumns, ReadOnlyAdmin, ProcessPageAdmin, BulkListAdmin,
         "source",
     )
     list_display_links = ("number", "customer_name")
+    # By what there is an index for.
+    sortable_by = ("number", "total", "age")
     list_filter = (
         filters.NeedsSomeoneFilter,
         filters.StateFilter,

@@ -18,7 +18,9 @@ def condition(term: str) -> Q:
     submission key, by their beginnings; public id; idempotency key of a step.
     """
     term = term.strip()
-    by_text = Q(reference__istartswith=term) | Q(submission_key__startswith=term)
+    by_text = Q(submission_key__startswith=term)
+    for written in {term, term.upper(), term.lower()}:
+        by_text |= Q(reference__startswith=written)
     by_key = search.process_ids(term)
     if by_key:
         by_text |= Q(process__in=by_key)

@@ -62,6 +62,8 @@ class Order(models.Model):
             ),
             models.CheckConstraint(name="order_total_positive", condition=Q(total__gt=0)),
         ]
+        # Migration 0006 adds those of the operators' search, which only PostgreSQL has.
+        indexes = [models.Index(name="order_total_idx", fields=["total"])]
 
     def __str__(self) -> str:
         return f"Order {self.number}"

@@ -62,14 +62,46 @@ def test_rows_change_where_they_are(page: Page) -> None:
     assert is_the_same(page)
 
 
-def test_a_new_order_comes_by_itself_and_can_be_selected(page: Page) -> None:
-    order_in_error()
+def test_new_orders_are_announced_and_no_row_moves(page: Page) -> None:
+    first, second = order_in_error(), order_in_error()
     page.goto(LIST)
-    order_in_error()
-    expect(page.locator("#result_list tbody tr")).to_have_count(2, timeout=10_000)
+    mark(page)
+    rows = page.locator("#result_list tbody tr")
+    before = rows.nth(1).bounding_box()
+    assert before is not None
+    expect(rows.nth(1)).to_contain_text(str(first.number))
 
+    third = order_in_error()
+    Process.objects.filter(pk=first.process_id).update(state="processing")
+
+    news = page.get_by_role("button", name="1 new: show")
+    expect(news).to_be_visible(timeout=10_000)
+    expect(rows).to_have_count(2)
+    after = rows.nth(1).bounding_box()
+    assert after is not None
+    assert (after["x"], after["y"]) == (before["x"], before["y"])
+    assert is_the_same(page)
+    # It is the row it was, and says what is true of it now.
+    expect(rows.nth(1)).to_contain_text(str(first.number))
+    expect(rows.nth(1).locator(".field-state")).to_contain_text("processing")
+    expect(rows.nth(0).locator(".action-select")).to_have_value(str(second.number))
+
+    news.click()
+    expect(rows).to_have_count(3)
+    expect(rows.nth(0)).to_contain_text(str(third.number))
     page.check("#action-toggle")
-    expect(page.locator(".action-counter")).to_have_text("2 of 2 selected")
+    expect(page.locator(".action-counter")).to_have_text("3 of 3 selected")
+
+
+def test_an_order_that_has_left_the_list_stays_where_it_was(page: Page) -> None:
+    order, _other = order_in_error(), order_in_error()
+    page.goto(f"{LIST}?state=error")
+    Process.objects.filter(pk=order.process_id).update(state="processing")
+
+    expect(page.locator("tr.sas-gone")).to_contain_text(str(order.number), timeout=10_000)
+    expect(page.locator("#result_list tbody tr")).to_have_count(2)
+    page.get_by_role("button", name="The list has changed: show").click()
+    expect(page.locator("#result_list tbody tr")).to_have_count(1)
 
 
 def test_nothing_moves_while_something_is_selected(page: Page) -> None:

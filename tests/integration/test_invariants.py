@@ -1,6 +1,7 @@
 """Each invariant finds the row that breaks it, and nothing in a healthy store."""
 
 import io
+import itertools
 import json
 from collections import Counter
 from collections.abc import Callable
@@ -9,16 +10,17 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import OperationalError
+from django.db import OperationalError, connection
 from django.test import override_settings
 from django.utils import timezone
 
 from orders import invariants as shop
 from orders.models import Order, Product, Reservation
 from orders.submission import Customer, Line, place_order
+from tests.concurrency.test_races import on_postgres
 from tests.toyflow import agents as toy
+from workers import invariant_check, scheduler
 from workers import invariants as engine
-from workers import scheduler
 from workers.agent import Call
 from workers.exceptions import Permanent, Transient
 from workers.models import Alert, Journal, LiveStep, Process, Sink, Step
@@ -238,13 +240,86 @@ def test_the_command_prints_the_rows_and_exits_1_where_one_is_broken(lively: Pro
 def test_the_command_says_what_to_do_while_the_database_is_away(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def away() -> None:
+    def away(*_: object) -> list[tuple[int, int]]:
         raise OperationalError("connection refused\nIs the server running?")
 
-    monkeypatch.setattr(engine, "violations", away)
+    monkeypatch.setattr(invariant_check, "slices", away)
 
     with pytest.raises(CommandError, match=r"Nothing is known: connection refused\. Look at DATA"):
         check("--json")
+
+
+def test_slices_find_what_the_whole_finds(lively: Process, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(invariant_check, "SLICE", 1)
+    Step.objects.filter(name="left").update(attempt=7)
+    Journal.objects.filter(event="processed", step__isnull=True).update(after="pending")
+    Process.objects.filter(subject="Refused").update(sequence=9)
+    LiveStep.objects.filter(step__process__subject="Fresh").delete()
+    whole = engine.violations()
+    assert len({one.invariant for one in whole}) >= 4
+
+    told: list[tuple[str, int, int]] = []
+    results = list(invariant_check.check(lambda *progress: told.append(progress)))
+
+    assert sorted(map(str, whole)) == sorted(
+        str(one) for result in results for one in result.violations
+    )
+    assert [result.invariant for result in results] == [one.name for one in engine.INVARIANTS]
+    assert max(of for _name, _done, of in told) >= 4
+
+
+def test_slices_leave_no_key_out() -> None:
+    for number in range(7):
+        submit("toy_line", subject=f"Toy {number}", input={})
+    ids = list(Process.objects.order_by("pk").values_list("pk", flat=True))
+
+    found = invariant_check.slices("workers_process", "id", size=2)
+
+    assert found[0][0] == 0
+    assert found[-1][1] == 2**63 - 1
+    assert all(end + 1 == begin for (_, end), (begin, _) in itertools.pairwise(found))
+    assert all(sum(first <= one <= last for first, last in found) == 1 for one in ids)
+    assert len(found) == 4
+
+
+def test_an_invariant_that_takes_too_long_is_not_known_and_the_others_are(
+    lively: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = invariant_check.queries
+
+    def slow(invariant: engine.Invariant, *given: Any, **more: Any) -> list[str]:
+        if invariant.name == "order_of_steps":
+            error = OperationalError("canceling statement due to statement timeout")
+            error.__cause__ = type("Canceled", (Exception,), {"sqlstate": "57014"})()
+            raise error
+        return real(invariant, *given, **more)
+
+    monkeypatch.setattr(invariant_check, "queries", slow)
+
+    text, code = check()
+    assert code == 2
+    assert "order_of_steps: not known, it took longer than 120 s. Give a larger --timeout." in text
+    assert "26 invariants checked" in text
+    facts = json.loads(check("--json")[0])
+    assert (facts["holds"], facts["violations"]) == (False, [])
+    assert facts["unknown"] == [{"invariant": "order_of_steps", "why": "took longer than 120 s"}]
+
+    Step.objects.filter(process=lively, name="left").update(attempt=7)
+    assert check()[1] == 1
+
+
+@on_postgres
+def test_a_statement_has_a_limit_of_its_own(lively: Process) -> None:
+    text, code = check("--timeout", "0.001")
+    assert code == 2
+    assert "took longer than 0.001 s" in text
+
+
+@on_postgres
+def test_the_limit_of_requests_does_not_hold_for_it(lively: Process) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL statement_timeout = 1")
+    assert check()[1] == 0
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from django.test import override_settings
 
 from orders.models import DeadLetter
 from tests.integration.conftest import NOW as NOON
-from workers import invariants, retention
+from workers import dispatch, invariants, retention
 from workers.models import Alert, Journal, Process, Sink, Step
 from workers.store import holds, leases, pruning
 from workers.submission import submit
@@ -276,7 +276,8 @@ def test_a_round_ends_when_its_time_is_up_and_the_next_goes_on(ended: Any) -> No
     assert retention.prune(["journals"], now=LATER) == {"journals": 0}
 
 
-def test_two_do_not_prune_at_once(ended: Any) -> None:
+def test_two_do_not_prune_at_once(ended: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
     ended()
     assert leases.acquire(pruning.JOURNALS, "somebody", 60)
     before = rows()
@@ -286,6 +287,46 @@ def test_two_do_not_prune_at_once(ended: Any) -> None:
         call_command("prune")
 
     assert rows() == before
+
+
+def test_the_command_goes_on_once_one_that_was_killed_has_lost_its_lease(
+    ended: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended(finished_at=NOW - timedelta(days=3650))
+    assert leases.acquire(pruning.JOURNALS, "killed", 60)
+    waited: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        waited.append(seconds)
+        if len(waited) == 3:
+            leases.release(pruning.JOURNALS, "killed")
+
+    monkeypatch.setattr("time.sleep", sleep)
+
+    assert run("--only", "journals") == "journals: 1 pruned\n"
+    assert len(waited) == 3
+
+
+def test_a_round_that_is_cut_off_asks_for_the_next_at_once(
+    ended: Any, wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from workers import connections, tasks
+
+    monkeypatch.setattr(connections, "close_old_connections", lambda: None)
+    for _ in range(2):
+        ended(finished_at=NOW - timedelta(days=3650))
+    rounds = iter([0.0, 3600.0])
+    real = retention.prune
+    monkeypatch.setattr(retention, "prune", lambda: real(seconds=next(rounds), batch=1))
+
+    tasks.prune()
+    assert [message.queue for message in wire.of(dispatch.PRUNE)] == [dispatch.REPORTS_QUEUE]
+    assert Process.objects.filter(pruned_at=None).count() == 1
+
+    wire.drop_all()
+    tasks.prune()
+    assert wire.of(dispatch.PRUNE) == []
+    assert Process.objects.filter(pruned_at=None).count() == 0
 
 
 def run(*words: str) -> str:

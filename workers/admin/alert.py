@@ -4,7 +4,6 @@ from typing import Any, ClassVar
 
 from django.contrib import admin
 from django.contrib.admin import ShowFacets
-from django.contrib.admin.views.main import ChangeList
 from django.db.models import F, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path, reverse
@@ -14,13 +13,13 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
 from workers.admin import acknowledging, marks, subjects
-from workers.admin.lists import LiveListAdmin
+from workers.admin.lists import BoundedChangeList, LiveListAdmin
 from workers.admin.readonly import ReadOnlyAdmin
 from workers.models import Alert
 from workers.store import sql
 
 
-class AlertChangeList(ChangeList):
+class AlertChangeList(BoundedChangeList):
     """A change list whose rows know the time, where to look, and whether one may act."""
 
     def get_results(self, request: HttpRequest) -> None:
@@ -103,7 +102,7 @@ class AlertAdmin(ReadOnlyAdmin, LiveListAdmin):
             *super().get_urls(),
         ]
 
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[AlertChangeList]:
         return AlertChangeList
 
     def has_acknowledge_permission(self, request: HttpRequest) -> bool:

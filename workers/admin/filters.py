@@ -4,19 +4,28 @@ The list's admin says in ``process_path`` how a row leads to its process: ``proc
 nothing where the rows are processes.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import Exists, Model, OuterRef, Q, QuerySet, TextField
+from django.db.models import Count, Model, Q, QuerySet, TextField
 from django.db.models.fields.json import KT
 from django.db.models.functions import Cast
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
-from workers.admin import wording
-from workers.models import Alert, Journal, Step
-from workers.states import FINAL_PROCESS_STATES, LIVE_STEP_STATES, ProcessState, StepState
+from workers.admin import lists, wording
+from workers.models import Alert, Journal, LiveStep, Process, Step
+from workers.states import (
+    LIVE_STEP_STATES,
+    OPEN_PROCESS_STATES,
+    UNDONE_PROCESS_STATES,
+    ProcessState,
+    StepState,
+)
+
+#: Live steps that are looked at, from either end, for the choices of a filter.
+SAMPLED = 500
 
 
 class ProcessFilter(admin.SimpleListFilter):
@@ -40,10 +49,12 @@ class ProcessFilter(admin.SimpleListFilter):
             return queryset.none()
         return queryset.filter(self.condition(value))
 
-    def condition(self, value: str) -> Q | Exists:
+    def condition(self, value: str) -> Q:
         raise NotImplementedError
 
-    def named(self, request: HttpRequest, names: Iterable[str]) -> list[tuple[str, str]]:
+    def named(
+        self, request: HttpRequest, names: Callable[[], Iterable[str]]
+    ) -> list[tuple[str, str]]:
         """Return names as choices, the chosen one among them even where nothing has it now.
 
         Else the filter would vanish, and the list would show everything, at the very moment
@@ -53,7 +64,8 @@ class ProcessFilter(admin.SimpleListFilter):
         known: dict[str, set[str]] = request.__dict__.setdefault("sas_filter_names", {})
         key = str(self.parameter_name)
         if key not in known:
-            known[key] = set(names)
+            # A poll shows no filters.
+            known[key] = set() if lists.is_poll(request) else set(names())
         chosen = self.value()
         return [(name, name) for name in sorted(known[key] | ({chosen} if chosen else set()))]
 
@@ -70,23 +82,31 @@ class NeedsSomeoneFilter(ProcessFilter):
             ("expired", _("Expired more than once")),
         ]
 
-    def condition(self, value: str) -> Q | Exists:
-        match value:
-            case "error":
-                return Q(**{f"{self.path}state": ProcessState.ERROR})
-            case "alert":
-                return Exists(Alert.objects.filter(process=self._outer(), acknowledged_at=None))
-            case "expired":
-                # Of those that are not over: one that recovered by itself needs nobody.
-                again = Journal.objects.filter(process=self._outer(), event="expired")[1:2]
-                is_over = Q(**{f"{self.path}state__in": FINAL_PROCESS_STATES})
-                return ~is_over & Q(Exists(again))
-        return (
-            Q(self.condition("error")) | Q(self.condition("alert")) | Q(self.condition("expired"))
-        )
+    def condition(self, value: str) -> Q:
+        kinds = {"error": _in_error, "alert": _alerted, "expired": _expired_again}
+        found = [kinds[value]()] if value in kinds else [kind() for kind in kinds.values()]
+        # Each by its own partial index; one condition for all would read every process.
+        return Q(**{f"{self.path}pk__in": found[0].union(*found[1:]) if found[1:] else found[0]})
 
-    def _outer(self) -> OuterRef:
-        return OuterRef(f"{self.path}pk")
+
+def _in_error() -> QuerySet[Any]:
+    return Process.objects.filter(state=ProcessState.ERROR).order_by().values("pk")
+
+
+def _alerted() -> QuerySet[Any]:
+    told = Alert.objects.filter(acknowledged_at=None, process__isnull=False)
+    return told.order_by().values("process")
+
+
+def _expired_again() -> QuerySet[Any]:
+    """Return the processes that are not over and expired more than once.
+
+    One that recovered by itself needs nobody.
+    """
+    expired = Journal.objects.filter(event="expired").order_by().values("process")
+    again = expired.annotate(times=Count("pk")).filter(times__gt=1).values("process")
+    going_on = Q(state__in=OPEN_PROCESS_STATES) | Q(state=ProcessState.ERROR)
+    return Process.objects.filter(going_on, pk__in=again).order_by().values("pk")
 
 
 class StateFilter(ProcessFilter):
@@ -97,7 +117,13 @@ class StateFilter(ProcessFilter):
         return [(state, wording.state(state)) for state in ProcessState.values]
 
     def condition(self, value: str) -> Q:
-        return Q(**{f"{self.path}state": value})
+        """Return the condition, said as the partial index says it that has these processes."""
+        wanted = Q(**{f"{self.path}state": value})
+        for states in (OPEN_PROCESS_STATES, UNDONE_PROCESS_STATES):
+            if value in states:
+                found = Process.objects.filter(state=value, state__in=sorted(states))
+                return Q(**{f"{self.path}pk__in": found.order_by().values("pk")})
+        return wanted
 
 
 class CurrentStepFilter(ProcessFilter):
@@ -105,8 +131,7 @@ class CurrentStepFilter(ProcessFilter):
     parameter_name = "step"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        names = Step.objects.filter(live__state__in=LIVE_STEP_STATES).order_by()
-        return self.named(request, names.values_list("name", flat=True).distinct())
+        return self.named(request, lambda: _sampled("name", state__in=LIVE_STEP_STATES))
 
     def condition(self, value: str) -> Q:
         return _has_step(self.path, name=value, live__state__in=LIVE_STEP_STATES)
@@ -117,8 +142,8 @@ class AgentInErrorFilter(ProcessFilter):
     parameter_name = "agent"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        agents = Step.objects.filter(live__state=StepState.ERROR).order_by()
-        return self.named(request, agents.values_list("agent", flat=True).distinct())
+        agents = LiveStep.objects.filter(state=StepState.ERROR).order_by()
+        return self.named(request, agents.values_list("agent", flat=True).distinct)
 
     def condition(self, value: str) -> Q:
         return _has_step(self.path, agent=value, live__state=StepState.ERROR)
@@ -129,20 +154,28 @@ class FaultFilter(ProcessFilter):
     parameter_name = "fault"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        codes = _faulty().filter(code__isnull=False).order_by()
-        return self.named(request, codes.values_list("code", flat=True).distinct())
+        return self.named(request, lambda: _sampled("fault__code", state=StepState.ERROR))
 
     def condition(self, value: str) -> Q:
-        return Q(**{f"{self.path}pk__in": _faulty().filter(code=value).values("process_id")})
+        # As JSON, one that looks like a number would be compared as one.
+        code = Cast(KT("fault__code"), TextField())
+        faulty = Step.objects.filter(live__state=StepState.ERROR).annotate(code=code)
+        return Q(**{f"{self.path}pk__in": faulty.filter(code=value).values("process_id")})
 
 
-def _faulty() -> QuerySet[Any]:
-    """Return the steps in error, with the codes of their faults as text.
+def _sampled(column: str, **wanted: Any) -> set[str]:
+    """Return what a column says of the newest and of the oldest live steps of some states.
 
-    As JSON, one that looks like a number would be compared as one.
+    All of them together may be hundreds of thousands.  What none of these says can still be
+    asked for in the address.
     """
-    code = Cast(KT("fault__code"), TextField())
-    return Step.objects.filter(live__state=StepState.ERROR).annotate(code=code)
+    found: set[str] = set()
+    for order in ("step_id", "-step_id"):
+        live = LiveStep.objects.filter(**wanted).order_by(order)
+        ids = list(live.values_list("step_id", flat=True)[:SAMPLED])
+        steps = Step.objects.filter(pk__in=ids).order_by()
+        found |= {str(value) for value in steps.values_list(column, flat=True) if value}
+    return found
 
 
 def _has_step(path: str, **wanted: Any) -> Q:

@@ -4,7 +4,6 @@ import re
 from typing import Any
 
 from django.contrib import admin
-from django.contrib.admin.options import IS_FACETS_VAR
 from django.contrib.admin.views.main import ERROR_FLAG, SEARCH_VAR, ChangeList
 from django.db.models import Model
 from django.forms import Script
@@ -15,6 +14,7 @@ from django.urls import reverse
 from django.utils.text import capfirst
 
 from workers.admin import standing
+from workers.admin.paging import BoundedPaginator
 from workers.models import Process
 from workers.store import sql, wait_facts
 
@@ -26,7 +26,7 @@ CLOCK_HEADER = "X-Server-Now"
 LONGEST_QUESTION = 400
 UNASKABLE = re.compile(r"[\x00\ud800-\udfff]")
 
-#: With more rows than this, counts beside the filters are a click away instead of always there.
+#: With more rows than this there are no counts beside the filters.
 FACET_ROWS = 200_000
 
 
@@ -103,9 +103,15 @@ class LiveListAdmin(AskableListAdmin):
     change_form_template = "admin/workers/change_page.html"
     show_full_result_count = False
     list_per_page = 50
+    # Nobody reads more, and a page of them would be megabytes.
+    list_max_show_all = 0
+    paginator = BoundedPaginator
 
     class Media(LiveMedia):
         pass
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        return BoundedChangeList
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
@@ -122,19 +128,30 @@ class LiveListAdmin(AskableListAdmin):
         return response
 
 
-class StandingChangeList(ChangeList):
-    """A change list whose rows know where their processes stand."""
+class BoundedChangeList(ChangeList):
+    """A change list that costs about the same however many rows its table has.
+
+    Rows are counted up to a bound, and the counts beside filters are left out where the table is
+    large: each would read all of it.
+    """
 
     def __init__(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
         super().__init__(request, *args, **kwargs)
-        if self.add_facets and not is_poll(request) and self._is_large():
-            self.is_facets_optional = True
-            self.add_facets = IS_FACETS_VAR in request.GET
+        if is_poll(request) or self._is_large():
+            self.add_facets = self.is_facets_optional = False
+
+    @property
+    def is_bounded(self) -> bool:
+        """Say whether there are more rows than were counted."""
+        return bool(getattr(self.paginator, "is_bounded", False))
 
     def _is_large(self) -> bool:
-        """Say whether counting every filter would keep an operator waiting."""
         newest = self.root_queryset.order_by("-pk").values_list("pk", flat=True).first()
-        return newest is not None and newest > FACET_ROWS
+        return isinstance(newest, int) and newest > FACET_ROWS
+
+
+class StandingChangeList(BoundedChangeList):
+    """A change list whose rows know where their processes stand."""
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)

@@ -36,16 +36,20 @@ class ProcessPageAdmin(admin.ModelAdmin):
 
     def page_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
         """Return what the live part shows."""
-        before = _before(request)
-        shown = panel.read(self.process_id_of(row), before)
+        before, place = _number(request, "before"), _number(request, "steps")
+        shown = panel.read(self.process_id_of(row), before, place)
         return {
             "row": row,
             "panel": shown,
             "offers": offers.of(
-                request, shown.standing, origin=self.origin, without=self.own_verbs
+                request,
+                shown.standing,
+                [line.step.name for line in shown.steps],
+                origin=self.origin,
+                without=self.own_verbs,
             ),
             "live_template": self.live_template,
-            "live_url": self._live_url(row),
+            "live_url": self._live_url(row) + ("" if place is None else f"?steps={place}"),
             # A look at the past stands still.
             "is_live": before is None,
             "server_now": shown.server_now,
@@ -81,7 +85,7 @@ class ProcessPageAdmin(admin.ModelAdmin):
         return reverse(name, args=[row.pk], current_app=self.admin_site.name)
 
 
-def _before(request: HttpRequest) -> int | None:
-    """Return the journal row to look back from, if the address names a sensible one."""
-    text = request.GET.get("before", "")
+def _number(request: HttpRequest, name: str) -> int | None:
+    """Return what the address says of a journal row or a step's place, if it is sensible."""
+    text = request.GET.get(name, "")
     return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None

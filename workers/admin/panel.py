@@ -12,7 +12,7 @@ from workers.admin import marks, standing, timeline
 from workers.admin.standing import Standing
 from workers.admin.timeline import Timeline
 from workers.models import Alert, Process, Step
-from workers.progress import StepProgress
+from workers.progress import ProcessProgress, StepProgress
 from workers.states import StepState
 
 
@@ -34,12 +34,56 @@ class StepLine:
         return "" if message and message in self.progress.explanation else self.fault
 
 
+#: Steps on a page: a process may have thousands, and each is drawn with all that may be done to it.
+STEPS_SHOWN = 100
+
+
+@dataclass(frozen=True, slots=True)
+class StepRange:
+    """Which of its steps a page of a process shows."""
+
+    first: int
+    total: int
+
+    @classmethod
+    def around(cls, progress: ProcessProgress, wanted: int | None) -> "StepRange":
+        """Return the range that ``wanted``, a place, is in; else where something goes on."""
+        steps = progress.steps
+        if wanted is None:
+            wanted = steps.index(progress.current) if progress.current else 0
+        place = min(wanted, max(len(steps) - 1, 0))
+        return cls(place - place % STEPS_SHOWN, len(steps))
+
+    @property
+    def end(self) -> int:
+        return min(self.first + STEPS_SHOWN, self.total)
+
+    @property
+    def is_part(self) -> bool:
+        return self.total > STEPS_SHOWN
+
+    @property
+    def number(self) -> int:
+        """Return the place of the first one as people count."""
+        return self.first + 1
+
+    @property
+    def earlier(self) -> int | None:
+        return self.first - STEPS_SHOWN if self.first else None
+
+    @property
+    def later(self) -> int | None:
+        return self.end if self.end < self.total else None
+
+
 @dataclass(frozen=True, slots=True)
 class Panel:
     """One process at one instant, for ``process/*.html``."""
 
     standing: Standing
+    #: Those of the range.
     steps: tuple[StepLine, ...]
+    range: StepRange
     timeline: Timeline
     alerts: tuple[Alert, ...]
 
@@ -64,18 +108,22 @@ class Panel:
         return self.standing.now.isoformat()
 
 
-def read(process_id: int, before: int | None = None) -> Panel:
-    """Read a process; raise ``Process.DoesNotExist``.  ``before`` turns the timeline back."""
+def read(process_id: int, before: int | None = None, place: int | None = None) -> Panel:
+    """Read a process; raise ``Process.DoesNotExist``.
+
+    ``before`` turns the timeline back, ``place`` is that of a step to show.
+    """
     process = standing.prefetched(Process.objects.all()).get(pk=process_id)
     there = standing.at_once(process)
-    results = dict(Step.objects.filter(process=process).values_list("name", "result"))
+    shown = StepRange.around(there.progress, place)
+    steps = there.progress.steps[shown.first : shown.end]
+    named = Step.objects.filter(process=process, name__in=[step.name for step in steps])
+    results = dict(named.values_list("name", "result"))
     rows = {step.name: step for step in process.steps.all()}
     return Panel(
         standing=there,
-        steps=tuple(
-            _line(rows[step.name], step, results.get(step.name), there)
-            for step in there.progress.steps
-        ),
+        steps=tuple(_line(rows[step.name], step, results.get(step.name), there) for step in steps),
+        range=shown,
         timeline=timeline.read(process, before),
         alerts=tuple(process.alerts.select_related("acknowledged_by").order_by("-id")[:20]),
     )

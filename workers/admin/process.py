@@ -48,6 +48,8 @@ class ProcessAdmin(ProcessColumns, ReadOnlyAdmin, ProcessPageAdmin, BulkListAdmi
         "why",
         "age",
     )
+    # By what there is an index for; ids are given in the order of time.
+    sortable_by = ("subject", "age")
     list_filter = (
         filters.NeedsSomeoneFilter,
         filters.StateFilter,
@@ -104,6 +106,6 @@ class ProcessAdmin(ProcessColumns, ReadOnlyAdmin, ProcessPageAdmin, BulkListAdmi
     def state_mark(self, row: Process) -> SafeString:
         return columns.state_of(row)
 
-    @admin.display(description=_("age"), ordering="-created_at")
+    @admin.display(description=_("age"), ordering="-id")
     def age(self, row: Process) -> SafeString | str:
         return columns.age_of(row)

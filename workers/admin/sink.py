@@ -3,7 +3,6 @@
 from typing import Any
 
 from django.contrib import admin, messages
-from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import PermissionDenied
 from django.db.models import F, QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -18,7 +17,7 @@ from django.views.decorators.http import require_POST
 
 from workers import dispatch
 from workers.admin import marks, subjects
-from workers.admin.lists import LiveListAdmin, back_to
+from workers.admin.lists import BoundedChangeList, LiveListAdmin, back_to
 from workers.admin.readonly import ReadOnlyAdmin
 from workers.admin.verbs.page import write_log
 from workers.models import Sink
@@ -29,7 +28,7 @@ LIMIT = 1000
 PERMISSION = "workers.redeliver_sink"
 
 
-class SinkChangeList(ChangeList):
+class SinkChangeList(BoundedChangeList):
     """A change list whose rows know the time, where to look, and whether one may act."""
 
     def get_results(self, request: HttpRequest) -> None:

@@ -55,7 +55,13 @@ class Journal(models.Model):
                 condition=Q(sequence__isnull=False),
             ),
         ]
-        indexes = [models.Index(name="journal_process_idx", fields=["process", "id"])]
+        indexes = [
+            models.Index(name="journal_process_idx", fields=["process", "id"]),
+            # Few rows, that operators look for: whoever writes another pays a comparison.
+            models.Index(
+                name="journal_expired_idx", fields=["process"], condition=Q(event="expired")
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"{self.event} at {self.at:%Y-%m-%d %H:%M:%S %Z}"

@@ -12,6 +12,7 @@ from workers.states import (
     FINAL_PROCESS_STATES,
     FORWARD_PROCESS_STATES,
     OPEN_PROCESS_STATES,
+    UNDONE_PROCESS_STATES,
     ProcessState,
 )
 
@@ -104,6 +105,12 @@ class Process(models.Model):
                 condition=Q(state__in=sorted(OPEN_PROCESS_STATES)),
             ),
             models.Index(name="process_error_idx", fields=["id"], condition=Q(state="error")),
+            # Few among very many that were processed.
+            models.Index(
+                name="process_undone_idx",
+                fields=["id"],
+                condition=Q(state__in=sorted(UNDONE_PROCESS_STATES)),
+            ),
             models.Index(
                 name="process_decision_idx", fields=["id"], condition=Q(needs_decision=True)
             ),

@@ -2,6 +2,8 @@
 
 import argparse
 import json
+import time
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
@@ -11,54 +13,100 @@ from django.core.management.base import CommandError
 from django.db import Error as DatabaseError
 
 from orders import invariants as shop
-from workers import invariants as engine
+from workers import invariant_check as engine
+from workers.invariant_check import Result
+from workers.invariants import Violation
 from workers.management.terminal import TerminalCommand
+
+#: Told that it takes long no more often than this.
+TELL_SECONDS = 5.0
+#: Nothing that was looked at is broken, and not everything was looked at.
+UNKNOWN = 2
 
 
 class Command(TerminalCommand):
     help = (
         "Looks for rows that break an invariant, in the state store and, where the sandbox "
-        "answers, in its ledgers. Exit 1 and the rows, where one is broken."
+        "answers, in its ledgers. Exit 1 and the rows, where one is broken; exit 2, where none "
+        "is and one was not looked at whole."
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("--json", action="store_true", help="print one JSON object")
+        parser.add_argument(
+            "--timeout",
+            type=float,
+            default=engine.STATEMENT_SECONDS,
+            help="seconds that a statement may take; each looks at "
+            f"{engine.SLICE} processes (PostgreSQL)",
+        )
 
-    def handle(self, *, json: bool, **_: Any) -> None:
+    def handle(self, *, json: bool, timeout: float, **_: Any) -> None:
+        if timeout < 0.001:
+            raise CommandError(f"--timeout must be a number of seconds above 0, got {timeout:g}.")
+        progress = _Teller(self.stderr)
+        ledgers = None
+        results: list[Result] = []
         try:
             # Before the ledgers: a database that is away is the more important news.
-            found = engine.violations()
+            results += engine.check(progress, seconds=timeout)
             ledgers = _ledgers()
-            found += shop.violations(ledgers)
+            results += shop.check(ledgers, progress=progress, seconds=timeout)
         except DatabaseError as error:
             raise CommandError(
                 f"Nothing is known: {str(error).splitlines()[0][:200]}. Look at DATABASE_URL and "
                 "at the server, run `manage.py migrate` if a table is missing, and ask again."
             ) from None
-        checked = len(engine.INVARIANTS) + len(shop.NAMES if ledgers else shop.OWN_NAMES)
+        found = [violation for result in results for violation in result.violations]
+        unknown = [result for result in results if result.unknown]
+        checked = len(results) - len(unknown)
         if json:
-            self._print_json(found, checked, ledgers is not None)
+            self._print_json(found, unknown, checked, ledgers is not None)
         else:
-            for violation in found:
-                self.stdout.write(f"{violation.subject}: {violation.wrong} ({violation.says})")
+            for line in _lines(found, unknown):
+                self.stdout.write(line)
             witness = "with" if ledgers else "without (no sandbox answers)"
             self.stdout.write(
                 f"{checked} invariants checked {witness} ledgers, {len(found)} rows break one."
             )
-        if found:
-            raise SystemExit(1)
+        if found or unknown:
+            raise SystemExit(1 if found else UNKNOWN)
 
-    def _print_json(self, found: list[engine.Violation], checked: int, with_ledgers: bool) -> None:
+    def _print_json(
+        self, found: list[Violation], unknown: list[Result], checked: int, with_ledgers: bool
+    ) -> None:
         self.stdout.write(
             json.dumps(
                 {
-                    "holds": not found,
+                    "holds": not found and not unknown,
                     "invariants": checked,
                     "ledgers": with_ledgers,
                     "violations": [asdict(violation) for violation in found],
+                    "unknown": [
+                        {"invariant": result.invariant, "why": result.unknown} for result in unknown
+                    ],
                 }
             )
         )
+
+
+def _lines(found: list[Violation], unknown: list[Result]) -> Iterator[str]:
+    for violation in found:
+        yield f"{violation.subject}: {violation.wrong} ({violation.says})"
+    for result in unknown:
+        yield f"{result.invariant}: not known, it {result.unknown}. Give a larger --timeout."
+
+
+class _Teller:
+    """Says on standard error how far a check is that takes long."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream, self._told_at = stream, time.monotonic()
+
+    def __call__(self, name: str, done: int, of: int) -> None:
+        if time.monotonic() - self._told_at >= TELL_SECONDS:
+            self._told_at = time.monotonic()
+            self._stream.write(f"{name}: {done} of {of} slices")
 
 
 def _ledgers() -> shop.Ledgers | None:

@@ -50,7 +50,7 @@ def _in_state(target: Target, state: str) -> list[str]:
 
 
 def _undone(target: Target) -> list[str]:
-    plan = compensation.begin(target.rehearsal.copy(), Cancel.outcome, NOBODY, "")
+    plan = compensation.begin(target.rehearsal.stage(), Cancel.outcome, NOBODY, "")
     return [planned.name for planned in plan.undo]
 
 

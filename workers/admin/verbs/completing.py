@@ -50,7 +50,7 @@ class Complete(Verb):
     def preview(self, target: Target) -> Preview:
         step = target.step
         assert step is not None
-        verbs.complete(target.rehearsal.copy(), step.name, {}, NOBODY, "")
+        verbs.complete(target.rehearsal.stage(), step.name, {}, NOBODY, "")
         sentence = _(
             "%(step)s counts as done, with the result you give, and no agent is asked again."
         ) % {"step": step.name}
@@ -76,7 +76,7 @@ class Skip(Verb):
     def preview(self, target: Target) -> Preview:
         step = target.step
         assert step is not None
-        verbs.skip(target.rehearsal.copy(), step.name, NOBODY, "")
+        verbs.skip(target.rehearsal.stage(), step.name, NOBODY, "")
         sentence = _("%(subject)s goes on without %(step)s.") % {
             "subject": target.process.subject,
             "step": step.name,

@@ -31,18 +31,22 @@ class Offers:
 
 
 def of(
-    request: HttpRequest, there: Standing, *, origin: str = "", without: Collection[str] = ()
+    request: HttpRequest,
+    there: Standing,
+    shown: Collection[str],
+    *,
+    origin: str = "",
+    without: Collection[str] = (),
 ) -> Offers:
     """Return what is both permitted and possible now; ``origin`` is where the links stand.
+
+    ``shown`` names the steps that it is asked about.
 
     ``without`` names verbs that the page has its own way for.
     """
     target = Target.of(there)
     verbs = [verb for verb in VERBS if verb.name not in without]
-    steps = {
-        step.name: tuple(_of_step(request, verbs, target.at(step.name), origin))
-        for step in there.process.steps.all()
-    }
+    steps = {name: tuple(_of_step(request, verbs, target.at(name), origin)) for name in shown}
     return Offers(
         process=tuple(
             _offer(verb, target, origin)

@@ -21,7 +21,7 @@ class Pause(Verb):
     is_nudging = False
 
     def preview(self, target: Target) -> Preview:
-        locked = target.rehearsal.copy()
+        locked = target.rehearsal.stage()
         verbs.pause(locked, NOBODY, "")
         sentence = _(
             "Nothing of %(subject)s is begun until somebody resumes it; a date by which it "
@@ -43,7 +43,7 @@ class Resume(Verb):
     address = "resume/"
 
     def preview(self, target: Target) -> Preview:
-        locked = target.rehearsal.copy()
+        locked = target.rehearsal.stage()
         verbs.resume(locked, NOBODY, "")
         sentence = _("%(subject)s goes on by itself from where it is.") % {
             "subject": target.process.subject

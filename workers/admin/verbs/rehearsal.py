@@ -1,4 +1,4 @@
-"""Trying a verb out on a copy of a process's rows: what would happen, or why not.
+"""Trying a verb out on copies of a process's rows: what would happen, or why not.
 
 Reads nothing and writes nothing: the rows were read with the page.  The store decides anew,
 under its lock, when the verb is carried out.
@@ -26,23 +26,38 @@ _STEP = tuple(field.name for field in fields(StepRow) if field.name not in ("res
 
 
 class Rehearsal:
-    """A process as it was read, for verbs to be tried out on, each on a copy of its own."""
+    """A process as it was read, for verbs to be tried out on, one after another."""
 
     def __init__(self, process: Process, now: datetime) -> None:
         """Take over a process that was read with its steps."""
         self._process = ProcessRow(**{name: getattr(process, name) for name in _PROCESS})
         ordered = sorted(process.steps.all(), key=lambda step: step.position)
         self._steps = [_row(step) for step in ordered]
+        self._places = {step.id: place for place, step in enumerate(self._steps)}
         self._now = now
+        self._stage: LockedProcess | None = None
 
-    def copy(self) -> LockedProcess:
-        """Return the rows as a verb wants them; whatever it does to them stays with them."""
-        return LockedProcess(copy(self._process), [copy(step) for step in self._steps], self._now)
+    def stage(self) -> LockedProcess:
+        """Return the rows as they were read, for one verb; good until the next call.
+
+        Only the rows that the verb before touched are copied anew: a page tries out several verbs
+        for each of its steps.  A verb that changed a row without touching it would change nothing
+        in the store either.
+        """
+        if self._stage is None:
+            steps = [copy(step) for step in self._steps]
+        else:
+            steps = self._stage.steps
+            for step_id in self._stage.step_origins:
+                place = self._places[step_id]
+                steps[place] = copy(self._steps[place])
+        self._stage = LockedProcess(copy(self._process), steps, self._now)
+        return self._stage
 
     def refusal(self, verb: Callable[[LockedProcess], object]) -> str:
         """Return why ``verb`` would be refused; empty when it would not."""
         try:
-            verb(self.copy())
+            verb(self.stage())
         except StateError as error:
             return str(error)
         return ""

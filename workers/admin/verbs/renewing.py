@@ -20,8 +20,11 @@ class BeginAgain(Verb):
     address = "begin-again/<str:step>/"
     is_grave = True
 
+    def check(self, target: Target) -> None:
+        renewal.chosen(target.rehearsal.stage(), target.step_name)
+
     def preview(self, target: Target) -> Preview:
-        locked = target.rehearsal.copy()
+        locked = target.rehearsal.stage()
         found = renewal.begin(locked, target.step_name, NOBODY, "")
         sentence = _(
             "%(step)s and what came after it are undone and then done again, each with a new "

@@ -44,7 +44,7 @@ class Resubmit(Verb):
     form = ResubmitForm
 
     def preview(self, target: Target) -> Preview:
-        locked = target.rehearsal.copy()
+        locked = target.rehearsal.stage()
         names = verbs.resubmit(locked, NOBODY, "", nothing_happened=True)
         failed = [step for step in target.process.steps.all() if step.name in names]
         sentence = _(

@@ -69,7 +69,7 @@ class Retime(Verb):
             raise StateError(said % {"subject": subject, "state": state})
         # Any other time than it has.
         other = step.timeout_seconds % verbs.LONGEST + 1
-        verbs.retime(target.rehearsal.copy(), step.name, other, NOBODY, "")
+        verbs.retime(target.rehearsal.stage(), step.name, other, NOBODY, "")
         if step.deferral is not None and step.complete_by is not None:
             said = _("%(step)s waits for an answer until %(at)s. Set how long from now on.")
             return Preview(said % {"step": step.name, "at": instants.full(step.complete_by)})

@@ -23,7 +23,7 @@ class Retry(Verb):
     address = "steps/<str:step>/retry/"
 
     def preview(self, target: Target) -> Preview:
-        verbs.retry_now(target.rehearsal.copy(), target.step_name, NOBODY, "")
+        verbs.retry_now(target.rehearsal.stage(), target.step_name, NOBODY, "")
         assert target.step is not None
         assert target.step.not_before is not None
         sentence = _(

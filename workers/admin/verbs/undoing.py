@@ -19,8 +19,11 @@ class _Undo(Verb):
     outcome: ClassVar[str]
     is_grave = True
 
+    def check(self, target: Target) -> None:
+        compensation.refuse_if_too_late(target.rehearsal.stage())
+
     def preview(self, target: Target) -> Preview:
-        locked = target.rehearsal.copy()
+        locked = target.rehearsal.stage()
         plan = compensation.begin(locked, self.outcome, NOBODY, "")
         return Preview.saying(self.sentence(target), *sections(locked, plan))
 

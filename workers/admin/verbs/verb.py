@@ -132,10 +132,14 @@ class Verb:
         """Return what will happen; raise ``StateError`` where it is not possible now."""
         raise NotImplementedError
 
+    def check(self, target: Target) -> None:
+        """Raise ``StateError`` where ``preview`` would, for less work: a page asks it of each step."""
+        self.preview(target)
+
     def refusal(self, target: Target) -> str:
         """Return why it is not possible just now; empty: it is."""
         try:
-            self.preview(target)
+            self.check(target)
         except StateError as error:
             return str(error)
         return ""

@@ -1,6 +1,7 @@
 """Prunes what is over for long, now."""
 
 import argparse
+import time
 from typing import Any
 
 from django.core.management.base import CommandError
@@ -10,6 +11,8 @@ from workers.management.terminal import TerminalCommand
 
 #: One round; between two of them another process may take over.
 ROUND_SECONDS = 30.0
+#: Time between two looks whether another process is done, or its lease is over: it may be dead.
+WAIT_SECONDS = 5.0
 
 
 class Command(TerminalCommand):
@@ -37,17 +40,31 @@ class Command(TerminalCommand):
             self._count(only)
             return
         total: dict[str, int] = {}
+        waited = 0.0
         while True:
             done = retention.prune(
                 only, seconds=ROUND_SECONDS, batch=batch, progress=self._tell_progress
             )
             if done is None:
-                raise CommandError("Another process is pruning just now. Try again in a minute.")
+                self._wait(waited)
+                waited += WAIT_SECONDS
+                continue
+            waited = 0.0
             total = {name: total.get(name, 0) + count for name, count in done.items()}
             if not any(done.values()):
                 break
         for name, count in total.items():
             self.stdout.write(f"{name}: {count} pruned")
+
+    def _wait(self, waited: float) -> None:
+        if waited > 2 * retention.LEASE_SECONDS:
+            raise CommandError(
+                "Another process has been pruning all the while. Look which one on the admin's "
+                "page of leases, and ask again when it is done."
+            )
+        if not waited:
+            self.stderr.write("Another process is pruning, or died at it: waiting for its lease.")
+        time.sleep(WAIT_SECONDS)
 
     def _tell_progress(self, name: str, done: int) -> None:
         if done:

@@ -20,6 +20,7 @@
   const word = control.querySelector("[data-live-word]");
   const toggle = control.querySelector("[data-live-toggle]");
   const said = control.querySelector("[data-live-said]");
+  const news = control.querySelector("[data-live-news]");
   let isPaused = sessionStorage.getItem("sas-paused") === "yes";
   let isBroken = false;
   let isAsking = false;
@@ -64,32 +65,51 @@
 
   const rowsOf = (within) => [...within.querySelectorAll("#result_list > tbody > tr")];
 
-  // Rows take their new content where they are: the admin's own script holds on to the
-  // checkboxes, so another number of rows is a page anew.
+  // What tells rows apart: what is chosen by their boxes, or else the first that they lead to.
+  const keysOf = (rows) => {
+    const times = new Map();
+    return rows.map((row) => {
+      const box = row.querySelector(".action-select");
+      const key = box ? box.value : row.querySelector("a[href]")?.pathname ?? row.cells[0]?.textContent;
+      times.set(key, (times.get(key) ?? 0) + 1);
+      return `${key} ${times.get(key)}`;
+    });
+  };
+
+  const fillRow = (row, fresh) => {
+    [...row.cells].forEach((cell, column) => {
+      const next = fresh.cells[column];
+      if (cell.querySelector(".action-select") || cell.contains(document.activeElement)) return;
+      if (cell.innerHTML !== next.innerHTML) cell.innerHTML = next.innerHTML;
+    });
+  };
+
+  // A row stays the row it is, where it is: whoever is about to click it means that one.  What
+  // has come, gone or moved meanwhile is announced, and shown when it is asked for.
   const fillRows = (text) => {
     const fresh = new DOMParser().parseFromString(text, "text/html");
     const [old, rows] = [rowsOf(root), rowsOf(fresh)];
-    if (old.length !== rows.length) {
-      location.reload();
-      return;
-    }
+    const [known, keys] = [keysOf(old), keysOf(rows)];
+    const found = new Map(keys.map((key, place) => [key, rows[place]]));
     old.forEach((row, place) => {
-      const cells = [...rows[place].cells];
-      [...row.cells].forEach((cell, column) => {
-        const next = cells[column];
-        const box = cell.querySelector(".action-select");
-        if (box) {
-          box.value = next.querySelector(".action-select").value;
-          box.ariaLabel = next.querySelector(".action-select").ariaLabel;
-        } else if (cell.innerHTML !== next.innerHTML && !cell.contains(document.activeElement)) {
-          cell.innerHTML = next.innerHTML;
-        }
-      });
+      const next = found.get(known[place]);
+      row.classList.toggle("sas-gone", !next);
+      if (next) fillRow(row, next);
     });
+    const added = keys.filter((key) => !known.includes(key)).length;
+    const isSame = keys.length === known.length && keys.every((key, place) => key === known[place]);
+    announce(isSame ? "" : added ? news.dataset.added.replace("%s", added) : news.dataset.changed);
     const [pages, freshPages] = [document, fresh].map((page) => page.querySelector(".paginator"));
     if (pages && freshPages && !pages.contains(document.activeElement)) {
       pages.innerHTML = freshPages.innerHTML;
     }
+  };
+
+  const announce = (text) => {
+    if (news.textContent === text) return;
+    news.textContent = text;
+    news.disabled = !text;
+    said.textContent = text;
   };
 
   root.addEventListener("htmx:beforeSwap", (event) => {
@@ -116,6 +136,7 @@
     show();
   });
 
+  news.addEventListener("click", () => location.reload());
   toggle.addEventListener("click", () => {
     isPaused = !isPaused;
     sessionStorage.setItem("sas-paused", isPaused ? "yes" : "no");
