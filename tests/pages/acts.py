@@ -74,10 +74,11 @@ def wait_for_the_log(command: str, words: str) -> Callable[[Reader], None]:
     return wait
 
 
-def see_the_site(port: int, host: str) -> Callable[[Reader], None]:
+def see_the_site(host: str) -> Callable[[Reader], None]:
     """Ask as the proxy does that ends TLS."""
 
     def look(reader: Reader) -> None:
+        port = reader.replace["gunicorn sasproject.wsgi"].rpartition(":")[2]
         for path in ("/livez", "/readyz", "/", "/static/orders/shop.css"):
             headers = {"Host": host, "X-Forwarded-Proto": "https", "X-Forwarded-For": "192.0.2.7"}
             asked = urllib.request.Request(f"http://127.0.0.1:{port}{path}", headers=headers)

@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 from tests.pages import blocks
 from tests.pages.blocks import Block
 from tests.pages.terminal import Terminal, lasts
+
 
 @dataclass(frozen=True, slots=True)
 class Page:
@@ -24,28 +26,38 @@ class Page:
     #: Beginning of a command or snippet -> what a reader does before it, in the browser or head.
     before: Mapping[str, Callable[["Reader"], None]] = field(default_factory=dict)
     after: Mapping[str, Callable[["Reader"], None]] = field(default_factory=dict)
-    #: Language -> the test that runs these blocks, more closely than we do.
+    #: Language or beginning of blocks -> the test that runs them more closely than we do.
     elsewhere: Mapping[str, str] = field(default_factory=dict)
+    #: Whether a new section is a new terminal, without the variables of the one before.
+    is_in_sections: bool = False
+    #: Whether its database and broker are PostgreSQL and RabbitMQ.
+    is_on_servers: bool = False
+
+    def is_run_elsewhere(self, block: Block) -> bool:
+        return any(
+            block.language == key or block.text.startswith(key + " ") for key in self.elsewhere
+        )
 
 
 class Reader:
     """Follows one page."""
 
-    def __init__(self, page: Page, terminal: Terminal, replace: Mapping[str, str]) -> None:
+    def __init__(self, page: Page, terminal: Terminal, here: Mapping[str, str]) -> None:
         self.page = page
         self.terminal = terminal
-        #: May grow on the way: a number that was printed.
-        self.replace = {**replace, **page.replace}
+        #: What is printed -> what it is here; grows on the way, by a number that was printed.
+        self.replace = {**here, **page.replace}
         #: What the last command or snippet has said.
         self.said = ""
+        self._began = time.monotonic()
         self._console: subprocess.Popen[str] | None = None
 
     def follow(self, found: list[Block]) -> None:
         section = 0
         for block in found:
-            if block.excuse or block.language in self.page.elsewhere:
+            if block.excuse or self.page.is_run_elsewhere(block):
                 continue
-            if block.section != section:
+            if self.page.is_in_sections and block.section != section:
                 section = block.section
                 self._close_console()
                 self.terminal.reset()
@@ -83,6 +95,7 @@ class Reader:
     def _do(self, block: Block) -> None:
         try:
             if block.path:
+                self._hooks(self.page.before, block.text)
                 self._write(block)
             elif block.language in blocks.SHELL:
                 self._type(block)
@@ -116,6 +129,7 @@ class Reader:
             # What is typed has a prompt; the rest is what is answered.
             text = "\n".join(re.findall(r"^\$ (.*)$", text, re.MULTILINE))
         for command in blocks.commands(text):
+            print(f"{time.monotonic() - self._began:6.1f} s  $ {command}")
             self._hooks(self.page.before, command)
             real = self._real(command)
             if lasts(real):
