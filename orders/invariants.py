@@ -17,7 +17,7 @@ from orders.models import Order, Reservation
 from orders.sandbox.services import SERVICES
 from workers.invariants import Violation
 from workers.models import Process, Step
-from workers.states import ProcessState
+from workers.states import FINAL_PROCESS_STATES, ProcessState
 
 #: The operation that has an effect -> the one that undoes it, by service.
 EFFECTS = {
@@ -32,6 +32,8 @@ STEP_SERVICES = {
     "book_shipment": ("shipping", "courier"),
     "issue_invoice": ("billing",),
 }
+#: Ended without its effects.
+UNDONE = FINAL_PROCESS_STATES - {ProcessState.PROCESSED}
 
 IsOurs = Callable[[int], bool]
 
@@ -221,7 +223,7 @@ def _money(ledgers: Ledgers, is_ours: IsOurs) -> list[Violation]:
 
 def _effects_that_remain(ledgers: Ledgers, is_ours: IsOurs) -> list[Violation]:
     says = "An undone order has no effect left at any service."
-    undone = Order.objects.filter(process__state__in=["compensated", "cancelled"])
+    undone = Order.objects.filter(process__state__in=UNDONE)
     standing = {service: ledgers.standing(service) for service in EFFECTS}
     return [
         Violation("undone_means_undone", says, f"Order {number}", f"{service}: {counts[number]}")

@@ -10,8 +10,10 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from sasproject.demo.figures import NOTED
 from sasproject.demo.scene import Scene
 from sasproject.demo.wording import Said
+from workers.states import ProcessState
 
 STYLES = {
     "quiet": "dim",
@@ -75,9 +77,9 @@ def _counters(scene: Scene) -> RenderableType:
         Said(f"open: {figures.open}", "busy"),
         Said(f"trying again: {figures.failing}", "warning" if figures.failing else "quiet"),
         *(
-            Said(f"{state}: {figures.of(state)}", "bad" if state == "error" else "warning")
-            for state in ("error", "compensating", "compensated", "cancelled")
-            if figures.of(state)
+            Said(f"{state}: {number}", "bad" if state == ProcessState.ERROR else "warning")
+            for state in NOTED
+            if (number := figures.of(state))
         ),
     ]
     proof = [

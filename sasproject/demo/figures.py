@@ -5,7 +5,19 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from sasproject.demo.cohort import Cohort
-from workers.states import FINAL_PROCESS_STATES, OPEN_PROCESS_STATES
+from workers.states import (
+    FINAL_PROCESS_STATES,
+    FORWARD_PROCESS_STATES,
+    OPEN_PROCESS_STATES,
+    ProcessState,
+)
+
+#: States that are named only where an order is in one of them, in the order of a story.
+NOTED = tuple(
+    state
+    for state in ProcessState
+    if state not in FORWARD_PROCESS_STATES | {ProcessState.PROCESSED}
+)
 
 
 @dataclass(frozen=True, slots=True)

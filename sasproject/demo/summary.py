@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from orders import invariants as shop
 from sasproject.demo.tally import Tally
 from workers import invariants as engine
+from workers.states import OPEN_PROCESS_STATES, ProcessState
 
 MOST_VIOLATIONS = 20
 #: Fault switch of the sandbox -> what it did to the calls that it struck.
@@ -28,9 +29,12 @@ def text(tally: Tally) -> str:
 
 def _lines(tally: Tally) -> Iterator[str]:
     yield f"{tally.orders} orders accepted in a run of {tally.seconds:.0f} s, {tally.kills} kills"
-    for state in ("processed", "compensated", "cancelled", "error"):
+    for state in ProcessState:
+        if state in OPEN_PROCESS_STATES:
+            continue
         if number := getattr(tally, state):
-            yield f"{number:6} {'in error, an operator was told' if state == 'error' else state}"
+            is_error = state == ProcessState.ERROR
+            yield f"{number:6} {'in error, an operator was told' if is_error else state}"
     yield f"{tally.recovered:6} recovered: they ended although something failed on their way"
     if tally.unended:
         yield f"{tally.unended:6} not ended yet"
