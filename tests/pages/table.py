@@ -20,8 +20,8 @@ from django.utils import timezone
 from orders.models import Order
 from orders.submission import Customer, Line, place_order
 from workers import schedule
-from workers.exceptions import Permanent, Refused, Unavailable
-from workers.testing import runs, scripted, wired
+from workers.exceptions import Permanent, Unavailable
+from workers.testing import always, runs, scripted, wired
 
 schedule.ensure_flow()
 order, _ = place_order(
@@ -36,16 +36,16 @@ print(order.process.state, order.number)
 #: What becomes of an order: quantity of its line, what agents answer, and the state it is then in.
 KINDS = {
     "processed": (1, "{}", "processed"),
-    "in error": (1, "{'payment.charge': [Permanent('broken', 'not like this')]}", "error"),
+    "in error": (1, "{'payment.charge': [always(Permanent('broken', 'no'))]}", "error"),
     "waiting for a review": (150, "{'review.ask': [runs]}", "processing"),
     "waiting for a carrier": (
         1,
-        "{'shipping.book': [Unavailable('http_503', 'busy', retry_after=900)]}",
+        "{'shipping.book': [always(Unavailable('http_503', 'busy', retry_after=900))]}",
         "processing",
     ),
     "waiting to send its mail": (
         1,
-        "{'confirmation.send': [Unavailable('smtp', 'busy', retry_after=900)]}",
+        "{'confirmation.send': [always(Unavailable('smtp', 'busy', retry_after=900))]}",
         "processing",
     ),
 }
