@@ -25,7 +25,7 @@ from workers.invariant_check import (
 )
 from workers.invariants import Violation
 from workers.models import Process, Step
-from workers.states import ProcessState
+from workers.states import FINAL_PROCESS_STATES, ProcessState
 
 #: The operation that has an effect -> the one that undoes it, by service.
 EFFECTS = {
@@ -40,6 +40,8 @@ STEP_SERVICES = {
     "book_shipment": ("shipping", "courier"),
     "issue_invoice": ("billing",),
 }
+#: Ended without its effects.
+UNDONE = FINAL_PROCESS_STATES - {ProcessState.PROCESSED}
 
 IsOurs = Callable[[int], bool]
 #: Looks at the orders, or processes, of a range of keys.
@@ -261,9 +263,7 @@ def _effects_that_remain(
     known: Standing, is_ours: IsOurs, first: int, last: int
 ) -> list[Violation]:
     says = "An undone order has no effect left at any service."
-    undone = Order.objects.filter(
-        process__state__in=["compensated", "cancelled"], number__range=(first, last)
-    )
+    undone = Order.objects.filter(process__state__in=UNDONE, number__range=(first, last))
     return [
         Violation("undone_means_undone", says, f"Order {number}", f"{service}: {counts[number]}")
         for number in undone.values_list("number", flat=True)

@@ -13,9 +13,11 @@ from orders import wording
 from orders.models import Order
 from workers import progress
 from workers.progress import ProcessProgress, StepProgress
-from workers.states import ProcessState, StepState
+from workers.states import CLOSED_STEP_STATES, ProcessState, StepState
 
-SETTLED = frozenset({StepState.PROCESSED, StepState.SKIPPED, "compensated", "cancelled"})
+SETTLED = CLOSED_STEP_STATES - {StepState.ERROR}
+#: On the way back, or at its end.
+BACKWARD = frozenset({ProcessState.COMPENSATING, ProcessState.COMPENSATED, ProcessState.CANCELLED})
 BEGUN = frozenset({StepState.PENDING, StepState.PROCESSING})
 #: Steps that most orders do without; shown only where they are needed.
 RARE = frozenset({"review"})
@@ -62,7 +64,7 @@ class TrackedOrder:
     @property
     def is_forward(self) -> bool:
         """Say whether counting what is done tells how far the order has come."""
-        return self.tone not in ("compensating", "compensated", "cancelled")
+        return self.tone not in BACKWARD
 
     @property
     def announcement(self) -> str:
@@ -143,11 +145,11 @@ def _headline(process: ProcessProgress) -> str:
             return _("Everything is done. Thank you!")
         case ProcessState.ERROR:
             return _("A step needs one of our people. They have been told and carry on from here.")
-        case "compensating":
+        case ProcessState.COMPENSATING:
             return _("We could not complete your order and are undoing what was done.")
-        case "compensated":
+        case ProcessState.COMPENSATED:
             return _("We could not complete your order. Everything was undone.")
-        case "cancelled":
+        case ProcessState.CANCELLED:
             return _("Your order was cancelled. Everything was undone.")
     for step in process.steps:
         if step.fault is not None and _is_troubled(step):

@@ -109,8 +109,10 @@ class Agent:
     #: One call at a time, in the process's main thread.
     is_serial: ClassVar[bool] = False
     queue: ClassVar[str] = DEFAULT_QUEUE
-    #: Claims in flight and claims in one message; None means the engine's setting.
+    #: Claims in flight; None means ``SAS_WINDOW``.
     window: ClassVar[int | None] = None
+    #: Calls side by side in one process, and then also the most claims in one message; None
+    #: means ``SAS_BUNDLE_LIMIT`` side by side, and up to ``SAS_BUNDLE_DEPTH`` in a message.
     bundle_limit: ClassVar[int | None] = None
     #: How long the service remembers a key; None means for good.
     key_retention_seconds: ClassVar[int | None] = None

@@ -194,7 +194,7 @@ def _outstay(calls: Calls, agent: Agent) -> None:
 
 
 def _call(agent: Agent, request: Request, *, deadline: Deadline) -> Reply | None:
-    """Call the agent once, in a thread; None: the deadline passed, be silent."""
+    """Call the agent once; None: the deadline passed, be silent."""
     call = Call(
         request.subject, request.step, request.key, request.attempt, request.payload, deadline
     )

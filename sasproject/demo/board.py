@@ -1,6 +1,8 @@
 """The live board: orders moving, failing, recovering, on one screen of the terminal."""
 
+import io
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -8,8 +10,10 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from sasproject.demo.figures import NOTED
 from sasproject.demo.scene import Scene
 from sasproject.demo.wording import Said
+from workers.states import ProcessState
 
 STYLES = {
     "quiet": "dim",
@@ -25,6 +29,8 @@ FEWEST_ORDERS = 3
 CUSTOMER_WIDTH = 15
 #: Below this width what happens matters more than to whom.
 WIDE = 100
+#: A terminal with room for everything.
+TALL = 100
 
 
 def order_rows(height: int) -> int:
@@ -33,17 +39,27 @@ def order_rows(height: int) -> int:
 
 
 def render(
-    scene: Scene, urls: Mapping[str, str], keys: str, *, width: int = WIDE
+    scene: Scene, urls: Mapping[str, str], keys: str, *, width: int = WIDE, height: int = TALL
 ) -> RenderableType:
-    """Return the picture, to be printed anywhere."""
-    return Group(
+    """Return the picture, to be printed anywhere.
+
+    Older events give way where counters and processes need more than a line each: whatever the
+    terminal's size, the line of keys stays in sight.
+    """
+    above = [
         _header(urls),
         _counters(scene),
         _orders(scene, is_wide=width >= WIDE),
         _processes(scene),
-        _events(scene),
-        Text(keys, style="bold reverse"),
-    )
+    ]
+    below = Text(keys, style="bold reverse")
+    room = height - _lines(Group(*above, Text(""), below), width)
+    return Group(*above, _events(scene.events[: max(0, room)]), below)
+
+
+def _lines(picture: RenderableType, width: int) -> int:
+    console = Console(width=width, file=io.StringIO())
+    return len(console.render_lines(picture))
 
 
 def _header(urls: Mapping[str, str]) -> RenderableType:
@@ -61,9 +77,9 @@ def _counters(scene: Scene) -> RenderableType:
         Said(f"open: {figures.open}", "busy"),
         Said(f"trying again: {figures.failing}", "warning" if figures.failing else "quiet"),
         *(
-            Said(f"{state}: {figures.of(state)}", "bad" if state == "error" else "warning")
-            for state in ("error", "compensating", "compensated", "cancelled")
-            if figures.of(state)
+            Said(f"{state}: {number}", "bad" if state == ProcessState.ERROR else "warning")
+            for state in NOTED
+            if (number := figures.of(state))
         ),
     ]
     proof = [
@@ -80,14 +96,17 @@ def _counters(scene: Scene) -> RenderableType:
 
 
 def _orders(scene: Scene, *, is_wide: bool) -> RenderableType:
-    table = Table(box=None, expand=True, padding=(0, 1), header_style="bold")
+    gap = 2 if is_wide else 1
+    table = Table(
+        box=None, expand=True, padding=(0, gap, 0, 0), pad_edge=False, header_style="bold"
+    )
     table.add_column("order", justify="right", no_wrap=True)
     if is_wide:
         table.add_column("customer", width=CUSTOMER_WIDTH, no_wrap=True)
     steps = list(dict.fromkeys(name for row in scene.rows for name in row.steps))
     for name in steps:
         table.add_column(name, no_wrap=True, min_width=5)
-    table.add_column("what happens", ratio=1, no_wrap=True, overflow="ellipsis")
+    table.add_column("what happens", ratio=1, no_wrap=True, overflow="ellipsis", min_width=12)
     for row in scene.rows:
         table.add_row(
             Text(str(row.number)),
@@ -110,11 +129,11 @@ def _processes(scene: Scene) -> RenderableType:
     return Group(Text(""), _joined(shown))
 
 
-def _events(scene: Scene) -> RenderableType:
+def _events(events: Sequence[tuple[datetime, str]]) -> RenderableType:
     grid = Table.grid(padding=(0, 1))
-    grid.add_column(no_wrap=True)
+    grid.add_column(no_wrap=True, min_width=len("12:00:00"))
     grid.add_column(no_wrap=True, overflow="ellipsis")
-    for at, what in scene.events:
+    for at, what in events:
         grid.add_row(Text(f"{at.astimezone():%H:%M:%S}", style="dim"), Text(what))
     return Group(Text(""), grid)
 
@@ -148,5 +167,6 @@ class Screen:
         return order_rows(self._console.size.height)
 
     def show(self, scene: Scene) -> None:
-        picture = render(scene, self._urls, self._keys, width=self._console.size.width)
+        size = self._console.size
+        picture = render(scene, self._urls, self._keys, width=size.width, height=size.height)
         self._live.update(picture, refresh=True)

@@ -7,6 +7,8 @@ from pathlib import Path
 from sasproject.stack.runner import Runner
 
 WORKERS = ("agents", "scheduler")
+#: What a spectator sees next: Celery waits for its broker, or gives up with exit code 1.
+WITHOUT_BROKER = "workers wait for it, or end and are started again"
 
 
 class Chaos:

@@ -1,17 +1,11 @@
-"""The orders of one run of the demo, as the state store knows them.
-
-States are compared as plain text, so that states this version does not know yet count right
-once they come.
-"""
+"""The orders of one run of the demo, as the state store knows them."""
 
 from django.db.models import Count, QuerySet
 
 from orders.models import Order
 from workers.models import Alert, Journal, Process, Step
+from workers.states import OPEN_PROCESS_STATES, StepState
 
-FINAL = frozenset({"processed", "compensated", "cancelled"})
-#: An order in these is on its own way; no alert makes it an operator's.
-OPEN = frozenset({"pending", "processing"})
 #: What the journal says of an order that something happened to.
 TROUBLES = ("failed", "expired", "parked", "lost", "handed_back", "fell_back", "stale_reply")
 
@@ -45,22 +39,26 @@ class Cohort:
 
     def moving(self) -> set[int]:
         """Return the orders that will go on by themselves."""
-        open_ones = self._orders.filter(process__state__in=OPEN)
-        claimed = Step.objects.filter(live__state="processing", process__in=self._processes())
+        open_ones = self._orders.filter(process__state__in=OPEN_PROCESS_STATES)
+        claimed = Step.objects.filter(
+            live__state=StepState.PROCESSING, process__in=self._processes()
+        )
         return set(open_ones.values_list("number", flat=True)) | self._numbers(claimed)
 
     def failing(self) -> int:
         """Count the orders that try again what has failed."""
         steps = Step.objects.filter(
-            live__state__in=("pending", "processing"),
+            live__state__in=(StepState.PENDING, StepState.PROCESSING),
             fault__isnull=False,
-            process__in=self._processes().filter(state__in=OPEN),
+            process__in=self._processes().filter(state__in=OPEN_PROCESS_STATES),
         )
         return int(steps.values("process_id").distinct().count())
 
     def is_calling(self, agent: str) -> bool:
         """Say whether this agent works for one of the orders at this moment."""
-        claimed = Step.objects.filter(live__state="processing", process__in=self._processes())
+        claimed = Step.objects.filter(
+            live__state=StepState.PROCESSING, process__in=self._processes()
+        )
         return claimed.filter(agent=agent, started_at__isnull=False).exists()
 
     def _processes(self) -> QuerySet[Process]:

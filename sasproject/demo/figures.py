@@ -4,7 +4,20 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from sasproject.demo.cohort import FINAL, OPEN, Cohort
+from sasproject.demo.cohort import Cohort
+from workers.states import (
+    FINAL_PROCESS_STATES,
+    FORWARD_PROCESS_STATES,
+    OPEN_PROCESS_STATES,
+    ProcessState,
+)
+
+#: States that are named only where an order is in one of them, in the order of a story.
+NOTED = tuple(
+    state
+    for state in ProcessState
+    if state not in FORWARD_PROCESS_STATES | {ProcessState.PROCESSED}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +40,8 @@ class Figures:
 
     @property
     def open(self) -> int:
-        """Count the orders on their way, those that are not begun included."""
-        return sum(self.of(state) for state in OPEN)
+        """Count the orders on their way: those not begun and those being undone included."""
+        return sum(self.of(state) for state in OPEN_PROCESS_STATES)
 
 
 def read(cohort: Cohort, accepted: Collection[int], *, kills: int, duplicates: int) -> Figures:
@@ -37,13 +50,16 @@ def read(cohort: Cohort, accepted: Collection[int], *, kills: int, duplicates: i
     accepted = list(accepted)
     states = cohort.states()
     troubled = cohort.troubled()
-    held = {number for number, state in states.items() if state not in FINAL | OPEN}
+    moving_or_ended = FINAL_PROCESS_STATES | OPEN_PROCESS_STATES
+    held = {number for number, state in states.items() if state not in moving_or_ended}
     untold = held - cohort.alerted() if held else set()
     return Figures(
         placed=len(accepted),
         states=Counter(states.values()),
         failing=cohort.failing(),
-        recovered=sum(states[number] in FINAL for number in troubled if number in states),
+        recovered=sum(
+            states[number] in FINAL_PROCESS_STATES for number in troubled if number in states
+        ),
         lost=sum(number not in states or number in untold for number in accepted),
         kills=kills,
         duplicates=duplicates,

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import partial
 
 from sasproject.demo import addresses, script
+from sasproject.demo.chaos import WITHOUT_BROKER
 from sasproject.demo.ending import Stopped
 from sasproject.demo.progress import Progress
 from sasproject.demo.run import Run
@@ -42,7 +43,8 @@ def play(run: Run, orders: int) -> None:
         run.until(partial(_is_time_for, run, kill.after), LONG, show)
         run.until(run.is_charging, WORST_MOMENT_SECONDS, show, every=CLOSELY_SECONDS)
         if run.until(partial(run.chaos.kill, kill.role), VICTIM_SECONDS, show):
-            run.voice.tell(f"kill -9 {kill.role}, after {len(run.generator.accepted)} orders")
+            why = f": {WITHOUT_BROKER}" if kill.role == "broker" else ""
+            run.voice.tell(f"kill -9 {kill.role}, after {len(run.generator.accepted)} orders{why}")
     if outage:
         _have_an_outage(run, outage, show)
     run.until(lambda: run.generator.is_finished, LONG, show)

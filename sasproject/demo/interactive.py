@@ -11,16 +11,18 @@ from rich.console import Console
 
 from sasproject.demo import addresses, scene
 from sasproject.demo.board import EVENT_ROWS, Screen
+from sasproject.demo.chaos import WITHOUT_BROKER
 from sasproject.demo.keys import Keys
 from sasproject.demo.progress import Progress
 from sasproject.demo.run import Run
 
 PER_SECOND = 1.5
 REFRESH_SECONDS = 0.5
-#: How long the open orders get at the end, and after how much of it the faults go off.
-LAST_SECONDS = 20.0
+#: How long the open orders get at the end, those being undone included; a second q cuts it
+#: short.  And after how much of it the faults go off.
+LAST_SECONDS = 120.0
 FAULTY_SECONDS = 8.0
-HELP = " k kill a worker  p payment down/up  b kill the broker  a/d accept/decline  q end "
+HELP = " k kill worker  p payment down/up  b kill broker  a/d accept/decline  q end "
 NEVER = float("inf")
 
 
@@ -112,7 +114,7 @@ class Course:
         if "broker" not in run.chaos.roles():
             run.voice.tell("the broker is not the demo's own: it stays")
         elif run.chaos.kill("broker"):
-            run.voice.tell("kill -9 broker")
+            run.voice.tell(f"kill -9 broker: {WITHOUT_BROKER}")
         else:
             run.voice.tell("the broker is down already")
 

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Mapping
 
-from sasproject.demo.figures import Figures
+from sasproject.demo.figures import NOTED, Figures
 from sasproject.demo.voice import Voice
 
 INTERVAL_SECONDS = 1.0
@@ -17,11 +17,7 @@ def line(figures: Figures, seconds: float) -> str:
         f"{figures.open} open",
         *([f"{figures.failing} of them trying again"] if figures.failing else []),
         f"{figures.recovered} recovered",
-        *(
-            f"{figures.of(state)} {state}"
-            for state in ("error", "compensating", "compensated", "cancelled")
-            if figures.of(state)
-        ),
+        *(f"{figures.of(state)} {state}" for state in NOTED if figures.of(state)),
         f"{figures.kills} kills",
         f"{figures.lost} lost",
     ]

@@ -4,16 +4,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Max
+from django.db.models import Exists, Max, OuterRef
 
 from orders.models import Order
 from sasproject.demo import wording
-from sasproject.demo.cohort import OPEN, TROUBLES
+from sasproject.demo.cohort import TROUBLES
 from sasproject.demo.figures import Figures
 from sasproject.demo.run import Run
 from sasproject.demo.wording import Said
 from workers import progress
-from workers.models import Journal, Process
+from workers.models import Journal, Process, Step
+from workers.states import OPEN_PROCESS_STATES, StepState
 from workers.store import sql
 
 EVENTS = (*TROUBLES, "refused", "skipped", "error")
@@ -25,7 +26,7 @@ class Row:
 
     number: int
     customer: str
-    #: Short name of each step -> how it stands.
+    #: Short name of each forward step -> how it stands; what is undone is in ``says``.
     steps: Mapping[str, Said]
     says: Said
 
@@ -58,13 +59,23 @@ def read(run: Run, figures: Figures, *, rows: int, events: int, is_ending: bool)
 
 
 def _rows(run: Run, count: int) -> list[Row]:
-    """Show the newest orders, and in up to half of the rows older ones that still try."""
+    """Show the newest orders, and in up to half of the rows older ones that still try.
+
+    Of those that wait for a person one is enough: the key decides on the oldest.
+    """
     orders = run.cohort.orders().select_related("process")
     newest = list(orders.order_by("-number")[:count])
     last = newest[-1].number if newest else 0
-    older = orders.filter(process__state__in=OPEN, number__lt=last).order_by("number")
-    trying = list(older[: count // 2])
-    shown = [*newest[: count - len(trying)], *reversed(trying)]
+    asking = Step.objects.filter(process_id=OuterRef("process_id"), live__is_deferred=True)
+    older = (
+        orders.filter(process__state__in=OPEN_PROCESS_STATES, number__lt=last)
+        .annotate(is_asking=Exists(asking))
+        .order_by("number")
+    )
+    waiting = list(older.filter(is_asking=True)[:1])
+    trying = [*waiting, *older.filter(is_asking=False)[: count // 2 - len(waiting)]]
+    trying.sort(key=lambda order: -order.number)
+    shown = [*newest[: count - len(trying)], *trying]
     return _described(shown)
 
 
@@ -81,12 +92,18 @@ def _described(orders: Sequence[Order]) -> list[Row]:
     now = sql.read_clock()
     rows = []
     for order in orders:
-        process = progress.of(processes[order.process_id], now)
+        kept = processes[order.process_id]
+        process = progress.of(kept, now)
+        undoing = {step.name for step in kept.steps.all() if step.undoes_id is not None}
         rows.append(
             Row(
                 number=order.number,
                 customer=order.customer_name,
-                steps={wording.step_name(step.name): wording.cell(step) for step in process.steps},
+                steps={
+                    wording.step_name(step.name): wording.cell(step)
+                    for step in process.steps
+                    if step.name not in undoing
+                },
                 says=wording.order(process, troubles.get(process.id, ())),
             )
         )
@@ -100,6 +117,8 @@ def _events(run: Run, count: int) -> list[tuple[datetime, str]]:
     found = Journal.objects.filter(
         id__gt=last - 2000, event__in=EVENTS, process__in=run.cohort.orders().values("process_id")
     ).select_related("process")
+    # A step that an order does without is how the workflow goes, and no event.
+    found = found.exclude(event="skipped", before=StepState.WAITING)
     events = [
         (entry.at, _event(entry.process.subject, entry.event, entry.detail))
         for entry in found.order_by("-id")[:count]
@@ -112,5 +131,5 @@ def _event(subject: str, event: str, detail: Mapping[str, object]) -> str:
     fault = detail.get("fault")
     reason = fault.get("message") if isinstance(fault, dict) else detail.get("reason")
     step = wording.step_name(str(detail.get("step", "")))
-    words = event.replace("_", " ")
+    words = "not started, sent again" if event == "lost" else event.replace("_", " ")
     return f"{subject}: {step} {words}" + (f", {reason}" if reason else "")

@@ -5,8 +5,21 @@ from collections.abc import Iterator
 from orders import invariants as shop
 from sasproject.demo.tally import Tally
 from workers import invariants as engine
+from workers.states import OPEN_PROCESS_STATES, ProcessState
 
 MOST_VIOLATIONS = 20
+#: Fault switch of the sandbox -> what it did to the calls that it struck.
+STRUCK = {
+    "down": "refused by a service that was down",
+    "drop_after_effect_rate": "carried out, answer lost",
+    "duplicate_rate": "delivered twice",
+    "error_rate": "answered with an error",
+    "fail_every": "refused",
+    "garbage_rate": "answered with garbage",
+    "hang_every": "left hanging by order number",
+    "hang_rate": "left hanging",
+    "latency_seconds": "slowed down",
+}
 
 
 def text(tally: Tally) -> str:
@@ -16,14 +29,21 @@ def text(tally: Tally) -> str:
 
 def _lines(tally: Tally) -> Iterator[str]:
     yield f"{tally.orders} orders accepted in a run of {tally.seconds:.0f} s, {tally.kills} kills"
-    for state in ("processed", "compensated", "cancelled", "error"):
+    for state in ProcessState:
+        if state in OPEN_PROCESS_STATES:
+            continue
         if number := getattr(tally, state):
-            yield f"{number:6} {'in error, an operator was told' if state == 'error' else state}"
+            is_error = state == ProcessState.ERROR
+            yield f"{number:6} {'in error, an operator was told' if is_error else state}"
     yield f"{tally.recovered:6} recovered: they ended although something failed on their way"
-    yield f"{tally.lost:6} lost"
+    if tally.unended:
+        yield f"{tally.unended:6} not ended yet"
+    yield f"{tally.lost - tally.unended:6} lost"
     yield f"{tally.duplicate_effects:6} effects that happened twice, by the services' own ledgers"
-    struck = [f"{switch} {times}" for switch, times in tally.faults.items() if times]
-    yield f"faults that struck: {', '.join(struck) or 'none'}"
+    struck = [
+        f"{times} {STRUCK.get(switch, switch)}" for switch, times in tally.faults.items() if times
+    ]
+    yield f"calls that met a fault: {', '.join(struck) or 'none'}"
     checked = len(engine.INVARIANTS) + len(shop.NAMES)
     yield f"{checked} invariants checked, {len(tally.violations)} rows break one"
     for violation in list(tally.violations)[:MOST_VIOLATIONS]:

@@ -5,8 +5,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 
 from orders.invariants import EFFECTS, Ledgers
-from sasproject.demo.cohort import FINAL, OPEN
 from workers.invariants import Violation
+from workers.states import FINAL_PROCESS_STATES, OPEN_PROCESS_STATES
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +20,8 @@ class Tally:
     error: int
     #: Submissions counted by the submitter that are neither final nor alerted.
     lost: int
+    #: Those of them that only needed more time: still moving forward, or being undone.
+    unended: int
     #: Effects per service, operation and order beyond those undone.
     duplicate_effects: int
     #: Final after at least one failure, loss or kill.
@@ -33,8 +35,10 @@ class Tally:
     def failings(self) -> list[str]:
         """Return which promises were broken."""
         found = []
-        if self.lost:
-            found.append(f"{self.lost} orders were lost")
+        if missing := self.lost - self.unended:
+            found.append(f"{missing} orders were lost")
+        if self.unended:
+            found.append(f"{self.unended} orders had not ended")
         if self.duplicate_effects:
             found.append(f"{self.duplicate_effects} effects happened twice")
         if self.violations:
@@ -53,7 +57,7 @@ class Tally:
     def as_json(self) -> str:
         """Return the line that programs read."""
         fields = asdict(self)
-        del fields["violations"]
+        del fields["violations"], fields["unended"]
         return json.dumps({**fields, "seconds": round(self.seconds, 1)})
 
 
@@ -79,8 +83,11 @@ def count(
         cancelled=_in("cancelled", ended),
         error=_in("error", ended),
         lost=sum(_is_lost(number, states, alerted) for number in accepted),
+        unended=sum(state in OPEN_PROCESS_STATES for state in ended.values()),
         duplicate_effects=duplicate_effects(ledgers, accepted),
-        recovered=sum(state in FINAL and number in troubled for number, state in ended.items()),
+        recovered=sum(
+            state in FINAL_PROCESS_STATES and number in troubled for number, state in ended.items()
+        ),
         kills=kills,
         faults={switch: times - faults_before.get(switch, 0) for switch, times in faults.items()},
         seconds=seconds,
@@ -115,6 +122,6 @@ def _in(state: str, states: Mapping[int, str]) -> int:
 
 def _is_lost(number: int, states: Mapping[int, str], alerted: Collection[int]) -> bool:
     state = states.get(number)
-    if state is None or state in OPEN:
+    if state is None or state in OPEN_PROCESS_STATES:
         return True
-    return state not in FINAL and number not in alerted
+    return state not in FINAL_PROCESS_STATES and number not in alerted

@@ -3,23 +3,28 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from sasproject.demo.cohort import FINAL
 from workers.progress import ProcessProgress, StepProgress
+from workers.states import FINAL_PROCESS_STATES, ProcessState
 
-#: Short names of steps; others are shown by their own.
+#: Short names of steps and of those that undo them; others are shown by their own.
 STEPS = {
     "reserve_stock": "stock",
     "review": "review",
     "charge_payment": "payment",
     "book_shipment": "parcel",
-    "issue_invoice": "invoice",
+    "issue_invoice": "bill",
     "send_confirmation": "mail",
+    "release_stock": "restock",
+    "refund_payment": "refund",
+    "cancel_shipment": "unbook",
+    "void_invoice": "void",
 }
 #: The worst comes first: of several troubles one is named.
 TROUBLES = {
     "expired": "EXPIRED",
     "failed": "FAILED",
-    "lost": "LOST",
+    # A claim was; its order is not.
+    "lost": "SENT AGAIN",
     "parked": "PARKED",
     "fell_back": "FELL BACK",
     "handed_back": "HANDED BACK",
@@ -41,7 +46,7 @@ def step_name(name: str) -> str:
 
 
 def cell(step: StepProgress) -> Said:
-    """Say how a step stands, in a word."""
+    """Say how a step stands, in a word of six letters at most: six of them share 80 columns."""
     match step.state:
         case "processed":
             return Said("done", "good")
@@ -50,9 +55,11 @@ def cell(step: StepProgress) -> Said:
         case "skipped" if step.fault is None:
             return Said("-")
         case "skipped":
-            return Said("skipped", "warning")
-        case "waiting":
+            return Said("skip", "warning")
+        case "waiting" | "cancelled":
             return Said("-")
+        case "compensated":
+            return Said("undone", "warning")
         case "pending" if step.fault:
             return Said("retry", "warning")
         case "pending":
@@ -69,7 +76,7 @@ def cell(step: StepProgress) -> Said:
 def order(process: ProcessProgress, troubles: Collection[str]) -> Said:
     """Say where an order is, and what happened to it on the way."""
     trouble = next((TROUBLES[event] for event in TROUBLES if event in troubles), "")
-    if process.state in FINAL:
+    if process.state in FINAL_PROCESS_STATES:
         word = "DONE" if process.state == "processed" else process.state.upper()
         return Said(f"{trouble} → RECOVERED, {word}" if trouble else word, "good")
     current = process.current
@@ -77,7 +84,10 @@ def order(process: ProcessProgress, troubles: Collection[str]) -> Said:
         return Said(f"ERROR {step_name(current.name) if current else ''}, operator told", "bad")
     if current is None:
         return Said("waiting for the Scheduler")
-    return _under_way(current)
+    says = _under_way(current)
+    if process.state == ProcessState.COMPENSATING:
+        return Said(f"UNDOING: {says.text}", "warning")
+    return says
 
 
 def _under_way(step: StepProgress) -> Said:
@@ -87,14 +97,14 @@ def _under_way(step: StepProgress) -> Said:
         if fault:
             when = f"in {step.retry_seconds:.0f} s" if step.retry_seconds else "now"
             return Said(f"{fault} → RETRY {name} {when}", "warning")
-        return Said(f"waiting for its turn at {step.agent}")
+        return Said(f"{name}, waiting its turn")
     if step.started_at is None:
-        return Said(f"waiting for a worker of {step.agent}")
+        return Said(f"{name}, sent to a worker")
     if step.is_deferred:
         return Said(f"{name}: waits for a person", "warning")
     left = step.remaining_seconds or 0.0
     if left <= 0:
-        return Said(f"EXPIRED {name}, waiting for the Supervisor", "warning")
+        return Said(f"EXPIRED {name}, Supervisor next", "warning")
     says = f"{name}, {left:.0f} s left"
     if fault:
         return Said(f"{fault} → AGAIN {says}", "warning")

@@ -1,18 +1,24 @@
 """The board, drawn without a terminal."""
 
 import io
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from rich.console import Console
 
-from sasproject.demo import board
+from sasproject.demo import board, interactive, wording
 from sasproject.demo.figures import Figures
 from sasproject.demo.scene import Row, Scene
 from sasproject.demo.wording import Said
+from workers.states import ProcessState
 
-URLS = {"Shop": "http://127.0.0.1:8000/", "Admin": "http://127.0.0.1:8000/admin/   operator"}
+URLS = {
+    "Shop": "http://127.0.0.1:8000/",
+    "Admin": "http://127.0.0.1:8000/admin/   operator",
+    "Services": "http://127.0.0.1:8900/",
+}
 FIGURES = Figures(
     placed=9, states={"processed": 6, "processing": 2, "error": 1}, recovered=3, kills=2
 )
@@ -37,10 +43,12 @@ def scene(**changes: Any) -> Scene:
     )
 
 
-def drawn(scene: Scene, width: int = 120, **options: Any) -> str:
+def drawn(
+    scene: Scene, width: int = 120, height: int = 36, keys: str = " k kill  q end ", **options: Any
+) -> str:
     out = io.StringIO()
-    console = Console(file=out, width=width, height=36, **options)
-    console.print(board.render(scene, URLS, " k kill  q end ", width=width))
+    console = Console(file=out, width=width, height=height, **options)
+    console.print(board.render(scene, URLS, keys, width=width, height=height))
     return out.getvalue()
 
 
@@ -68,6 +76,30 @@ def test_a_narrow_terminal_keeps_what_happens() -> None:
     assert max(map(len, text.splitlines())) <= 80
 
 
+def test_at_80_by_24_the_whole_story_is_told() -> None:
+    """The widest words of everything at once: no column goes, and no key falls off the end."""
+    cells = {name: Said("undone") for name in list(wording.STEPS.values())[:6]}
+    says = Said("FAILED → RECOVERED, COMPENSATED", "good")
+    rows = [Row(1234, "Ada Lovelace", cells, says)] * board.order_rows(24)
+    states = dict.fromkeys(ProcessState, 888)
+    event = (datetime(2026, 3, 1, tzinfo=UTC), "Order 1234: payment failed")
+    crowd = scene(
+        rows=rows,
+        figures=replace(FIGURES, placed=8888, states=states, failing=88, recovered=888),
+        events=[event] * board.EVENT_ROWS,
+        roles={role: [123456] for role in ("broker", "sandbox", "web", "scheduler", "agents")},
+        restarts={"scheduler": 22, "agents": 22, "broker": 22},
+    )
+    lines = drawn(crowd, width=80, height=24, keys=interactive.HELP).splitlines()
+    text = "\n".join(lines)
+    assert len(lines) <= 24
+    assert max(map(len, lines)) <= 80
+    for words in ("stock", "payment", "parcel", "what happens", says.text, "q end"):
+        assert words in text
+    assert text.count("undone") == 6 * len(rows)
+    assert "Order 1234: payment failed" in text
+
+
 def test_no_color_is_honoured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.delenv("NO_COLOR", raising=False)
@@ -91,6 +123,6 @@ def test_it_fits_the_terminal(height: int) -> None:
     rows = board.order_rows(height)
     row = scene().rows[0]
     events = [(datetime(2026, 3, 1, tzinfo=UTC), "x")] * board.EVENT_ROWS
-    lines = drawn(scene(rows=[row] * rows, events=events)).count("\n")
+    lines = drawn(scene(rows=[row] * rows, events=events), height=height).count("\n")
     assert rows >= board.FEWEST_ORDERS
     assert lines <= max(height, 24)

@@ -10,12 +10,15 @@ from sasproject.demo import figures
 from sasproject.demo.cohort import TROUBLES, Cohort
 from tests.factories import OrderFactory, ProcessFactory, StepFactory
 from workers.models import Alert, Journal
+from workers.states import FINAL_PROCESS_STATES, OPEN_PROCESS_STATES, ProcessState
 
 pytestmark = pytest.mark.django_db
 
 
 def order(state: str = "processing", reference: str = "demo-1", **columns: Any) -> Order:
-    made: Order = OrderFactory(process=ProcessFactory(state=state), reference=reference, **columns)
+    finished_at = timezone.now() if state in FINAL_PROCESS_STATES else None
+    process = ProcessFactory(state=state, finished_at=finished_at)
+    made: Order = OrderFactory(process=process, reference=reference, **columns)
     return made
 
 
@@ -68,7 +71,7 @@ def test_troubled(cohort: Cohort, event: str) -> None:
 
 
 def test_open_orders_move_and_so_does_an_attempt_of_one_in_error(cohort: Cohort) -> None:
-    moving = {order("pending").number, order("processing").number}
+    moving = {order(str(state)).number for state in OPEN_PROCESS_STATES}
     order("processed")
     failed = order("error")
     StepFactory(process=failed.process, error=True)
@@ -79,12 +82,14 @@ def test_open_orders_move_and_so_does_an_attempt_of_one_in_error(cohort: Cohort)
 
 
 def test_failing_counts_open_orders_that_try_again(cohort: Cohort) -> None:
-    trying, fine, held = order(), order(), order("error")
+    trying, undoing = order(), order("compensating")
+    fine, held = order(), order("error")
+    StepFactory(process=undoing.process, pending=True, fault={"kind": "transient"})
     StepFactory(process=trying.process, pending=True, fault={"kind": "transient"})
     StepFactory(process=trying.process, started=True, fault={"kind": "expired"})
     StepFactory(process=fine.process, pending=True)
     StepFactory(process=held.process, pending=True, fault={"kind": "transient"})
-    assert cohort.failing() == 1
+    assert cohort.failing() == 2
 
 
 def test_an_agent_is_calling_once_it_has_started(cohort: Cohort) -> None:
@@ -110,3 +115,12 @@ def test_figures_while_the_run_goes_on(cohort: Cohort) -> None:
     # The one that nobody was told of, and the one that the store does not have.
     assert (found.lost, found.recovered, found.kills) == (2, 1, 2)
     assert found.of("compensated") == 0
+
+
+@pytest.mark.parametrize("state", ProcessState)
+def test_only_an_order_in_error_can_be_lost(cohort: Cohort, state: ProcessState) -> None:
+    """A refused order that is being undone is on its way: nobody is told, and nothing is lost."""
+    found = figures.read(cohort, [order(str(state)).number], kills=0, duplicates=0)
+    assert found.lost == (state == ProcessState.ERROR)
+    assert found.open == (state in OPEN_PROCESS_STATES)
+    assert (state in FINAL_PROCESS_STATES) == (not found.lost and not found.open)

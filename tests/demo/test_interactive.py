@@ -94,6 +94,12 @@ def test_the_last_orders_get_rid_of_the_faults() -> None:
     assert run.said == ["faults off for the last orders"]
 
 
+def test_the_end_of_the_broker_is_explained() -> None:
+    run = FakeRun()
+    typing(run, "b")
+    assert run.said == ["kill -9 broker: workers wait for it, or end and are started again"]
+
+
 def test_a_second_q_cuts_the_wait_short() -> None:
     run = FakeRun()
     course = typing(run, "q")

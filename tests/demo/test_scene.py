@@ -12,7 +12,7 @@ from sasproject.demo.figures import Figures
 from sasproject.demo.scene import Scene
 from sasproject.demo.voice import Voice
 from tests.factories import OrderFactory, ProcessFactory, StepFactory
-from workers.models import Journal
+from workers.models import Journal, Step
 
 pytestmark = pytest.mark.django_db
 
@@ -50,7 +50,7 @@ def test_fewer_orders_than_rows(run: Any) -> None:
     assert row.number == only.number
     assert row.customer == only.customer_name
     assert row.steps["payment"].text == "next"
-    assert row.says.text == "waiting for its turn at payment.charge"
+    assert row.says.text == "payment, waiting its turn"
 
 
 def test_events_of_orders_and_of_processes_are_mixed(run: Any) -> None:
@@ -64,6 +64,30 @@ def test_events_of_orders_and_of_processes_are_mixed(run: Any) -> None:
     says = [what for _, what in read(run).events]
     assert says == ["kill -9 agents", f"{made.process.subject}: payment failed, answered 500"]
     assert len(read(run, events=1).events) == 1
+
+
+def test_a_step_that_undoes_has_no_column(run: Any) -> None:
+    made = order("compensating", processed=True)
+    done = Step.objects.get(process=made.process)
+    StepFactory(process=made.process, name="refund_payment", undoes=done, pending=True)
+    (row,) = read(run).rows
+    assert list(row.steps) == ["payment"]
+    assert row.says.text == "UNDOING: refund, waiting its turn"
+
+
+def test_a_step_that_an_order_does_without_is_no_event(run: Any) -> None:
+    made = order()
+    for before in ("waiting", "processing", "error"):
+        Journal.objects.create(
+            process=made.process,
+            event="skipped",
+            before=before,
+            actor="t",
+            at=timezone.now(),
+            detail={"step": "review", "reason": before},
+        )
+    says = [what.rpartition(", ")[2] for _, what in read(run).events]
+    assert says == ["error", "processing"]
 
 
 def test_the_rest_is_passed_on(run: Any) -> None:

@@ -6,9 +6,11 @@ from typing import Any
 import pytest
 
 from orders.invariants import Ledgers
+from orders.sandbox.faults import FaultSet
 from sasproject.demo import summary, tally
 from sasproject.demo.tally import Tally
 from workers.invariants import Violation
+from workers.states import OPEN_PROCESS_STATES
 
 SERVICES = ("payment", "shipping", "courier", "billing")
 
@@ -57,7 +59,7 @@ def test_orders_of_others_do_not_count() -> None:
         ("cancelled", False, False),
         ("error", True, False),
         ("error", False, True),
-        ("compensating", True, False),
+        ("compensating", True, True),
         ("compensating", False, True),
         # On its way is not at its end, whatever an operator was told of a step.
         ("processing", True, True),
@@ -66,6 +68,17 @@ def test_orders_of_others_do_not_count() -> None:
 )
 def test_lost_is_neither_final_nor_alerted(state: str, is_alerted: bool, is_lost: bool) -> None:
     assert count([7], {7: state}, alerted={7} if is_alerted else ()).lost == is_lost
+
+
+@pytest.mark.parametrize("state", sorted(OPEN_PROCESS_STATES))
+def test_an_order_that_only_needed_more_time_is_not_said_to_be_lost(state: str) -> None:
+    cut_short = count([7], {7: state})
+    assert cut_short.failings() == ["1 orders had not ended"]
+    said = summary.text(cut_short)
+    assert "     1 not ended yet" in said
+    assert "     0 lost" in said
+    # Programs are told what the contract says: neither final nor alerted.
+    assert json.loads(cut_short.as_json())["lost"] == 1
 
 
 def test_an_accepted_order_that_the_store_does_not_know_is_lost() -> None:
@@ -108,9 +121,21 @@ def test_faults_are_summed_by_switch_without_those_of_an_earlier_run() -> None:
     assert found.faults == {"down": 2, "hang_rate": 2}
 
 
+def test_a_struck_fault_is_counted_in_calls() -> None:
+    said = summary.text(proof(faults={"latency_seconds": 300, "down": 0, "new_switch": 2}))
+    assert "calls that met a fault: 300 slowed down, 2 new_switch\n" in said
+    assert "latency_seconds" not in said
+
+
+def test_every_switch_of_the_sandbox_has_words() -> None:
+    switches = set(FaultSet.__dataclass_fields__) - {"seed", "error_status"}
+    assert set(summary.STRUCK) == switches
+
+
 def proof(**changes: Any) -> Tally:
     figures: dict[str, Any] = {
         **dict.fromkeys(("compensated", "cancelled", "error", "lost", "duplicate_effects"), 0),
+        "unended": 0,
         "orders": 3,
         "processed": 3,
         "recovered": 1,

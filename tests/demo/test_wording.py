@@ -7,6 +7,7 @@ import pytest
 
 from sasproject.demo import wording
 from workers.progress import ProcessProgress, StepProgress
+from workers.states import StepState
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
@@ -55,8 +56,9 @@ STARTED = {"started_at": NOW, "complete_by": NOW}
         ("error", {}, "ERROR"),
         ("processing", {**STARTED, "is_deferred": True}, "asks"),
         ("skipped", {}, "-"),
-        ("skipped", {"fault": {"kind": "transient"}}, "skipped"),
-        ("compensated", {}, "compensated"),
+        ("skipped", {"fault": {"kind": "transient"}}, "skip"),
+        ("compensated", {}, "undone"),
+        ("cancelled", {}, "-"),
     ],
 )
 def test_a_step_in_a_word(state: str, facts: dict[str, Any], word: str) -> None:
@@ -80,7 +82,7 @@ def test_an_order_at_its_end(state: str, troubles: tuple[str, ...], says: str) -
 @pytest.mark.parametrize(
     ("state", "facts", "says"),
     [
-        ("pending", {}, "waiting for its turn at payment.charge"),
+        ("pending", {}, "payment, waiting its turn"),
         (
             "pending",
             {"fault": {"kind": "transient"}, "retry_seconds": 2.6},
@@ -93,7 +95,7 @@ def test_an_order_at_its_end(state: str, troubles: tuple[str, ...], says: str) -
         ),
         ("pending", {"fault": {"kind": "expired"}}, "EXPIRED → RETRY payment now"),
         ("pending", {"fault": {"kind": "permanent"}}, "REFUSED → RETRY payment now"),
-        ("processing", {}, "waiting for a worker of payment.charge"),
+        ("processing", {}, "payment, sent to a worker"),
         ("processing", {**STARTED, "remaining_seconds": 3.7}, "payment, 4 s left"),
         (
             "processing",
@@ -103,7 +105,7 @@ def test_an_order_at_its_end(state: str, troubles: tuple[str, ...], says: str) -
         (
             "processing",
             {**STARTED, "remaining_seconds": -0.5},
-            "EXPIRED payment, waiting for the Supervisor",
+            "EXPIRED payment, Supervisor next",
         ),
     ],
 )
@@ -121,4 +123,15 @@ def test_an_order_nobody_has_looked_at() -> None:
 
 
 def test_a_step_that_is_not_known_is_shown_by_its_own_name() -> None:
-    assert wording.step_name("refund_payment") == "refund_payment"
+    assert wording.step_name("weigh_parcel") == "weigh_parcel"
+
+
+@pytest.mark.parametrize("state", StepState)
+def test_a_step_fits_its_column_on_a_narrow_terminal(state: StepState) -> None:
+    assert len(wording.cell(step(state=str(state))).text) <= 6
+
+
+def test_an_order_that_is_undone_says_what_is_undone_now() -> None:
+    undo = step("refund_payment", "processing", **{**STARTED, "remaining_seconds": 3.7})
+    found = wording.order(process("compensating", undo), ())
+    assert (found.text, found.tone) == ("UNDOING: refund, 4 s left", "warning")

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from workers import states
+from workers import retention, states
 from workers.agent import Agent, Call, Deferred
 from workers.answers import Outcome
 from workers.checks import DEPLOYMENT_NAMES
@@ -259,6 +259,24 @@ def test_a_decision_has_its_four_parts(page: Path) -> None:
 
 def test_decisions_are_numbered_without_a_gap() -> None:
     assert [int(page.name[:4]) for page in ADRS] == list(range(1, len(ADRS) + 1))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=names_of)
+def test_every_row_of_a_table_has_the_cells_of_its_head(page: Path) -> None:
+    head = 0
+    for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
+        if not line.startswith("|"):
+            head = 0
+            continue
+        cells = len(re.findall(r"(?<!\\)\|", line)) - 1
+        head = head or cells
+        assert cells == head, f"{page.name}:{number} has {cells} cells of {head}"
+
+
+def test_what_can_be_pruned_is_named_on_the_page() -> None:
+    text = (DOCS / "reference" / "commands.md").read_text(encoding="utf-8")
+    (row,) = [line for line in text.splitlines() if line.startswith("| `--only NAME` | Only this")]
+    assert set(re.findall(r"`([^`]+)`", row)[1:]) == {one.name for one in retention.pruners()}
 
 
 def test_every_page_is_on_the_map() -> None:

@@ -12,8 +12,7 @@ import pytest
 from django.contrib.auth.models import Permission
 from django.test import RequestFactory
 
-from workers import callbacks, registry, schedule
-from workers.agent import Agent
+from workers import registry, schedule
 from workers.exceptions import Refused, Transient
 from workers.models import Process, Step
 from workers.submission import submit
@@ -206,24 +205,3 @@ def test_the_bank_is_asked_before_a_second_transfer(wire: Wire) -> None:
 
     assert [path for path, _ in posts] == ["/transfers", "/transfers/find"]
     assert wire.states(process) == {"pay": "processed"}
-
-
-def test_the_readme_s_trip_is_approved(wire: Wire) -> None:
-    text = (HOW_TO.parents[1] / "README.md").read_text(encoding="utf-8")
-    posts: Posts = []
-    page: dict[str, Any] = {"__name__": "readme"}
-    for snippet in re.findall(r"```python\n(# trips/.*?)```", text, re.DOTALL):
-        exec(compile(snippet, "README.md", "exec"), page)
-    page["post"] = post_to(posts, lambda path: {"id": "s-1"})
-    for name in ("hotel.book", "hotel.cancel", "flight.cancel", "tickets.send"):
-        body = {"name": name, "run": lambda self, call: {}}
-        registry.register_agent(type("Stub", (Agent,), body))
-    schedule.ensure_flow()
-    process = submit("trip", subject="Trip 7", input={"trip": 7, "amount": "1310.00"})
-    wire.run_until_idle()
-    assert wire.states(process)["approval"] == "processing"
-    callbacks.complete_step(process.pk, "approval", {}, actor="operator:ann")
-    wire.run_until_idle()
-
-    assert set(wire.states(process).values()) == {"processed"}
-    assert [path for path, _ in posts] == ["/seats"]

@@ -37,9 +37,7 @@ class Command(TerminalCommand):
         parser.add_argument(
             "--only", action="append", metavar="GROUP", help="only this group; may be repeated"
         )
-        parser.add_argument(
-            "--quiet", action="store_true", help="only what should be done something about"
-        )
+        parser.add_argument("--quiet", action="store_true", help="only findings that need action")
 
     def handle(
         self, *, as_json: bool, fail_level: str, only: list[str] | None, quiet: bool, **_: Any

@@ -1,0 +1,42 @@
+"""Which states an order can be in, end in or be undone from is asked of `workers.states`.
+
+A list by hand goes stale: the demo's lacked ``compensating``, and called every declined card lost.
+"""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from workers.states import ProcessState
+
+ROOT = Path(__file__).resolve().parents[2]
+STATES = {str(state) for state in ProcessState}
+#: How a database column and a stylesheet are spelled, which is not a choice of states.
+SPELLED = {"workers/models/process.py", "workers/store/writing.py", "orders/admin/dead_letter.py"}
+MODULES = [
+    path
+    for package in ("sasproject", "orders", "workers")
+    for path in sorted((ROOT / package).rglob("*.py"))
+    if "migrations" not in path.parts and str(path.relative_to(ROOT)) not in SPELLED
+]
+
+
+def lists_of_states(source: str) -> list[int]:
+    """Return the lines on which two states or more stand side by side as plain text."""
+    return [
+        node.lineno
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Set | ast.Tuple | ast.List)
+        and sum(isinstance(one, ast.Constant) and one.value in STATES for one in node.elts) > 1
+    ]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_list_of_states_is_written_by_hand(path: Path) -> None:
+    assert lists_of_states(path.read_text(encoding="utf-8")) == []
+
+
+def test_such_a_list_is_found() -> None:
+    assert lists_of_states('x = 1\nOPEN = frozenset({"pending", "processing"})') == [2]
+    assert lists_of_states('x = ("processed", "other")') == []

@@ -1,0 +1,44 @@
+"""A fresh clone of what is checked out here, changes that are not committed included."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+#: What a reader has not set.
+OURS = ("DATABASE_URL", "BROKER_URL", "DJANGO_", "SAS_", "SANDBOX_URL", "EMAIL_URL", "CELERY_")
+#: `make setup` finds the environment that these tests run in, and has nothing to do.
+READY = f"ln -s {sys.prefix} .venv && touch -d 2000-01-01 requirements*.txt"
+
+
+def origin(folder: Path) -> Path:
+    """Make a repository of the files here, to be cloned."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+    ).stdout.decode()
+    for name in filter(None, listed.split("\0")):
+        if (ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, folder / name)
+    who = ["-c", "user.name=reader", "-c", "user.email=reader@example.org"]
+    for words in (["init", "-q"], ["add", "-A"], [*who, "commit", "-q", "-m", "Here"]):
+        subprocess.run(["git", *words], cwd=folder, check=True)
+    return folder
+
+
+def environment(home: Path) -> dict[str, str]:
+    """Return the variables of a reader whose virtual environment is activated."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
+    return {**kept, "PATH": f"{sys.prefix}/bin:{os.environ['PATH']}", "HOME": str(home)}
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
