@@ -60,7 +60,7 @@ def _name_run(instance: Any, **kwargs: object) -> None:
 
     # Before its pool starts: the children inherit it.
     begin_run()
-    if instance.hostname == default_nodename(None):
+    if instance.hostname == default_nodename(""):
         instance.hostname = node_name(nodesplit(instance.hostname)[1])
 
 

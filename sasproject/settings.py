@@ -229,6 +229,8 @@ CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_WORKER_REDIRECT_STDOUTS = False
 CELERY_WORKER_ENABLE_REMOTE_CONTROL = env.bool("CELERY_REMOTE_CONTROL", default=DEBUG)
 CELERY_WORKER_MAX_TASKS_PER_CHILD = 20_000
+# Until a child's death is told of; whether it had answered by then the rows say.
+CELERY_WORKER_LOST_WAIT = 2.0
 CELERY_WORKER_MAX_MEMORY_PER_CHILD = 400_000
 # A blip of the broker is no failure: a second delivery finds its claims started.
 CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = False

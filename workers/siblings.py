@@ -116,7 +116,7 @@ def count(queue: str) -> int | None:
     """
     try:
         with current_app.connection_for_read() as connection:
-            channel = connection.channel()
+            channel: Any = connection.channel()
             try:
                 return int(channel.queue_declare(queue, passive=True).message_count)
             except connection.channel_errors:

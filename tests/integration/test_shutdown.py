@@ -329,7 +329,7 @@ class _Instance:
 def test_workers_of_one_host_that_were_given_no_name_have_names_of_their_own() -> None:
     names = []
     for _ in range(2):
-        worker = _Instance(default_nodename(None))
+        worker = _Instance(default_nodename(""))
         _name_run(worker)
         names.append(worker.hostname)
         # People find the worker of a claim by the end of its name.
@@ -337,7 +337,7 @@ def test_workers_of_one_host_that_were_given_no_name_have_names_of_their_own() -
         assert identity.me("agent").endswith(identity.mark_of(identity.run()))
 
     assert names[0] != names[1]
-    assert {name.partition("@")[2] for name in names} == {default_nodename(None).partition("@")[2]}
+    assert {name.partition("@")[2] for name in names} == {default_nodename("").partition("@")[2]}
 
 
 def test_a_worker_keeps_the_name_that_it_was_given() -> None:

@@ -26,14 +26,14 @@ MUTANTS = (
     ),
     _mutant(
         "what nobody answered is decided row by row",
-        "                AND s.deferral IS NULL AND p.outcome IS NULL AS is_plain",
-        "                AND p.outcome IS NULL AS is_plain",
+        "                AND s.deferral IS NULL AND p.outcome IS NULL\n",
+        "                AND p.outcome IS NULL\n",
         "What may be asked only once is asked again.",
     ),
     _mutant(
         "on the way back nothing forward is reset",
-        "                AND s.deferral IS NULL AND p.outcome IS NULL AS is_plain",
-        "                AND s.deferral IS NULL AS is_plain",
+        "                AND s.deferral IS NULL AND p.outcome IS NULL\n",
+        "                AND s.deferral IS NULL\n",
         "A cancelled order goes on charging.",
     ),
     _mutant(
