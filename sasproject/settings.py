@@ -177,10 +177,8 @@ if not IS_LOCAL:
     # Compressed, and kept by browsers for good under names that change with the content.
     STORAGES = {
         "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
-        "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+        "staticfiles": {"BACKEND": "sasproject.static_files.CollectedFiles"},
     }
-    # A file that was not collected is served under its plain name.
-    WHITENOISE_MANIFEST_STRICT = False
 
 with refused("EMAIL_URL", "Give one such as smtp+tls://user:password@host:587."):
     EMAIL_CONFIG = env.email_url("EMAIL_URL", default=f"filemail:///{RUN_DIR / 'mail'}")

@@ -1,11 +1,10 @@
 """A database that lacks letters of people's names is refused before it has any."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from django.core.checks import run_checks
-from django.db import OperationalError, connection
+from django.db import OperationalError
 
 from workers.checks import tables
 from workers.checks.tables import check_encoding
@@ -14,11 +13,15 @@ from workers.doctor import database as doctor
 pytestmark = pytest.mark.django_db
 
 
-class Cursor:
-    def __init__(self, encoding: str) -> None:
-        self.encoding = encoding
+class Latin:
+    """A database of PostgreSQL, and its cursor."""
 
-    def __enter__(self) -> "Cursor":
+    vendor = "postgresql"
+
+    def cursor(self) -> "Latin":
+        return self
+
+    def __enter__(self) -> "Latin":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -28,19 +31,17 @@ class Cursor:
         assert statement == "SHOW server_encoding"
 
     def fetchone(self) -> tuple[str]:
-        return (self.encoding,)
-
-
-@pytest.fixture
-def latin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(type(connection), "vendor", "postgresql")
-    monkeypatch.setattr(connection, "cursor", lambda: Cursor("LATIN1"))
-    yield
-    monkeypatch.undo()
+        return ("LATIN1",)
 
 
 def ids(found: Any) -> list[str]:
     return [message.id for message in found]
+
+
+@pytest.fixture
+def latin(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "connections", {"default": Latin()})
+    monkeypatch.setattr(doctor, "connection", Latin())
 
 
 def test_migrate_and_the_doctor_refuse_it(latin: None) -> None:
