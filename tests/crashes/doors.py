@@ -98,7 +98,7 @@ def _letter(wire: Wire) -> None:
     acme(wire)
     body = json.dumps(BODY).encode()
     message = Message(body, {"message_id": "key-1"}, {"client": "acme"})
-    dead_letters.keep(message, [])
+    dead_letters.keep(message, [], ApiClient.objects.get())
 
 
 def _discarded(wire: Wire) -> None:
