@@ -138,9 +138,10 @@ class CauseFilter(ProcessFilter):
 def _by_fault() -> QuerySet[Any, dict[str, Any]]:
     grouped = _faults().values("workflow", "name", "agent", "kind", "code", "message")
     counted = grouped.annotate(count=Count("pk"), first=Min("finished_at"))
-    return counted.annotate(last=Max("finished_at"), newest=Max("pk")).order_by("-count", "name")[
-        :MOST_FAULTS
-    ]
+    found: QuerySet[Any, dict[str, Any]] = counted.annotate(
+        last=Max("finished_at"), newest=Max("pk")
+    )
+    return found.order_by("-count", "name")[:MOST_FAULTS]
 
 
 def _faults() -> QuerySet[Any]:
