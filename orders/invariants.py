@@ -150,9 +150,7 @@ def _stock(is_ours: IsOurs, first: int, last: int) -> list[Violation]:
     returned = _returned(first, last)
     reserved = Reservation.objects.filter(released_at=None, order__number__range=(first, last))
     by_order = dict(reserved.values_list("order_id").annotate(n=Sum("quantity")))
-    done = Step.objects.filter(
-        process=OuterRef("process"), name="reserve_stock", state="processed"
-    )
+    done = Step.objects.filter(process=OuterRef("process"), name="reserve_stock", state="processed")
     orders = Order.objects.filter(Exists(done), number__range=(first, last))
     wanted = dict(orders.values_list("number").annotate(n=Sum("lines__quantity")))
     return [
@@ -226,9 +224,9 @@ def _refunds_that_are_missing(
     )
     charges = known["payment"]
     out = frozenset(
-        Reservation.objects.filter(released_at=None, order__number__range=(first, last)).values_list(
-            "order_id", flat=True
-        )
+        Reservation.objects.filter(
+            released_at=None, order__number__range=(first, last)
+        ).values_list("order_id", flat=True)
     )
     return [
         Violation(

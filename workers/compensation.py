@@ -214,9 +214,7 @@ def _next_to(locked: LockedProcess) -> dict[str, list[int]]:
     return found
 
 
-def _after(
-    forward: list[StepRow], next_to: dict[str, list[int]], step: StepRow
-) -> list[StepRow]:
+def _after(forward: list[StepRow], next_to: dict[str, list[int]], step: StepRow) -> list[StepRow]:
     found: dict[int, StepRow] = {}
     level = [step.name]
     while level:

@@ -107,7 +107,8 @@ def main(words: Sequence[str]) -> int:
         slow, failed = slow + is_slow, failed + (status != 200)
         note = ("  SLOW" if is_slow else "") + (f"  HTTP {status}" if status != 200 else "")
         print(
-            f"{median(times):8.0f} {median(work):8.0f} {1000 * counted.seconds:9.0f} {counted.statements:7}  {address}"
+            f"{median(times):8.0f} {median(work):8.0f} {1000 * counted.seconds:9.0f}"
+            f" {counted.statements:7}  {address}"
             f"{' (poll)' if is_poll else ''}{note}",
             flush=True,
         )

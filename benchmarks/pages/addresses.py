@@ -79,9 +79,18 @@ def _pages(base: str) -> Iterator[str]:
 
 def _order_queries() -> Iterator[str]:
     order = Order.objects.exclude(reference="").order_by("number")[1000:1001].first()
-    terms = ["Ada", "Hofer", "Chloé Dubois", "nobody of that name", "花子", "customer4711@example.org"]
+    terms = [
+        "Ada",
+        "Hofer",
+        "Chloé Dubois",
+        "nobody of that name",
+        "花子",
+        "customer4711@example.org",
+    ]
     if order is not None:
-        key = Step.objects.filter(process=order.process_id).values_list("idempotency_key", flat=True)
+        key = Step.objects.filter(process=order.process_id).values_list(
+            "idempotency_key", flat=True
+        )
         terms += [
             *(str(order.number), order.customer_email, order.reference, order.submission_key),
             *(str(order.public_id), key[0]),

@@ -98,8 +98,8 @@ _COUNTED = {
 def copy(specimens: Sequence[Specimen], orders: int, seed: int) -> Iterator[str]:
     """Make so many orders like the specimens; say how far it is.
 
-    Indexes are made anew afterwards, but for those of primary keys.  Where the database lets us, the
-    foreign keys are not looked up for every row: they are right by construction.
+    Indexes are made anew afterwards, but for those of primary keys.  Where the database lets us,
+    the foreign keys are not looked up for every row: they are right by construction.
     """
     with connection.cursor() as cursor:
         cursor.execute("SET statement_timeout = 0")
@@ -174,7 +174,7 @@ def _dead_letters(cursor, first: int, last: int) -> None:
         " reasons, resolved_at, resolved_by, comment)"
         " SELECT CASE WHEN n %% 4 = 0 THEN 'open' ELSE 'discarded' END, c.at, 'message-' || n,"
         " 'acme', '{}', convert_to('{\"lines\": []}', 'UTF8'),"
-        " '[{\"field\": \"lines\", \"problem\": \"An order needs at least one line.\"}]',"
+        ' \'[{"field": "lines", "problem": "An order needs at least one line."}]\','
         " CASE WHEN n %% 4 = 0 THEN NULL ELSE c.at END,"
         " CASE WHEN n %% 4 = 0 THEN '' ELSE 'operator' END, ''"
         " FROM copied c CROSS JOIN LATERAL (SELECT c.place / %s AS n) d"

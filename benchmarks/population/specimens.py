@@ -164,9 +164,7 @@ def _cancelled(maker: Maker) -> None:
     order = maker.order(weight=15_000)
     with scripted(_script({"payment.charge": [slow]})):
         maker.wire.run_until_idle()
-        steering.undo(
-            order.process_id, outcome="cancelled", actor="operator:a", reason="asked to"
-        )
+        steering.undo(order.process_id, outcome="cancelled", actor="operator:a", reason="asked to")
         maker.wire.run_until_settled(maker.clock)
 
 

@@ -13,7 +13,6 @@ from orders.models import OrderLine, Product, Reservation
 from workers.admin.lists import AskableListAdmin
 from workers.failpoints import durable
 
-
 #: Rows that keep a product are counted so far.
 COUNTED = 1000
 

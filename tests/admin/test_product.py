@@ -58,6 +58,7 @@ def test_a_viewer_cannot_change_it(viewer: Client) -> None:
 
 
 def test_a_product_that_was_sold_says_in_a_line_why_it_stays(
+    db: None,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("orders.admin.product.COUNTED", 3)
@@ -74,7 +75,7 @@ def test_a_product_that_was_sold_says_in_a_line_why_it_stays(
     assert Product.objects.filter(pk=product.pk).exists()
 
 
-def test_a_product_that_nobody_bought_goes() -> None:
+def test_a_product_that_nobody_bought_goes(db: None) -> None:
     product = ProductFactory()
     client = staff("ann", "delete_product")
 

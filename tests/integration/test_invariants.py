@@ -249,9 +249,7 @@ def test_the_command_says_what_to_do_while_the_database_is_away(
         check("--json")
 
 
-def test_slices_find_what_the_whole_finds(
-    lively: Process, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_slices_find_what_the_whole_finds(lively: Process, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(invariant_check, "SLICE", 1)
     Step.objects.filter(name="left").update(attempt=7)
     Journal.objects.filter(event="processed", step__isnull=True).update(after="pending")

@@ -52,7 +52,9 @@ class ProcessFilter(admin.SimpleListFilter):
     def condition(self, value: str) -> Q:
         raise NotImplementedError
 
-    def named(self, request: HttpRequest, names: Callable[[], Iterable[str]]) -> list[tuple[str, str]]:
+    def named(
+        self, request: HttpRequest, names: Callable[[], Iterable[str]]
+    ) -> list[tuple[str, str]]:
         """Return names as choices, the chosen one among them even where nothing has it now.
 
         Else the filter would vanish, and the list would show everything, at the very moment

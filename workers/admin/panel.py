@@ -122,10 +122,7 @@ def read(process_id: int, before: int | None = None, place: int | None = None) -
     rows = {step.name: step for step in process.steps.all()}
     return Panel(
         standing=there,
-        steps=tuple(
-            _line(rows[step.name], step, results.get(step.name), there)
-            for step in steps
-        ),
+        steps=tuple(_line(rows[step.name], step, results.get(step.name), there) for step in steps),
         range=shown,
         timeline=timeline.read(process, before),
         alerts=tuple(process.alerts.select_related("acknowledged_by").order_by("-id")[:20]),

@@ -82,8 +82,7 @@ class Command(BaseCommand):
                     "ledgers": with_ledgers,
                     "violations": [asdict(violation) for violation in found],
                     "unknown": [
-                        {"invariant": result.invariant, "why": result.unknown}
-                        for result in unknown
+                        {"invariant": result.invariant, "why": result.unknown} for result in unknown
                     ],
                 }
             )

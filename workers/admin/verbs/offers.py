@@ -46,9 +46,7 @@ def of(
     """
     target = Target.of(there)
     verbs = [verb for verb in VERBS if verb.name not in without]
-    steps = {
-        name: tuple(_of_step(request, verbs, target.at(name), origin)) for name in shown
-    }
+    steps = {name: tuple(_of_step(request, verbs, target.at(name), origin)) for name in shown}
     return Offers(
         process=tuple(
             _offer(verb, target, origin)
