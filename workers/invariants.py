@@ -21,7 +21,7 @@ TELLING_SECONDS = 60
 class Invariant:
     name: str
     says: str
-    #: Finds the rows that break it, as (subject, what is wrong), among those of ``{some}`` processes.
+    #: Finds the rows that break it among those of ``{some}`` processes: (subject, what is wrong).
     broken: str
     #: What ``{some}`` restricts: the column that says whose row it is.
     of: str = "p.id"
@@ -118,7 +118,8 @@ INVARIANTS: tuple[Invariant, ...] = (
         "SELECT p.subject, s.name || ' began too early' FROM workers_step s"
         " JOIN workers_process p ON p.id = s.process_id"
         " JOIN workers_step b ON b.process_id = s.process_id"
-        " WHERE {some} AND s.undoes_id IS NULL AND s.state NOT IN ('waiting', 'skipped', 'cancelled')"
+        " WHERE {some} AND s.undoes_id IS NULL"
+        " AND s.state NOT IN ('waiting', 'skipped', 'cancelled')"
         " AND b.state NOT IN ('processed', 'skipped', 'compensated')"
         " AND {after_contains}",
     ),
@@ -136,7 +137,8 @@ INVARIANTS: tuple[Invariant, ...] = (
         "something_comes_next",
         "An open process has a step that is queued or in flight, or somebody was told why not.",
         "SELECT p.subject, p.state || ' with nothing pending or processing'"
-        " FROM workers_process p WHERE {some} AND p.state IN ('pending', 'processing', 'compensating')"
+        " FROM workers_process p WHERE {some}"
+        " AND p.state IN ('pending', 'processing', 'compensating')"
         " AND NOT EXISTS (SELECT 1 FROM workers_step s WHERE s.process_id = p.id"
         " AND s.state IN ('pending', 'processing'))"
         " AND NOT p.needs_decision AND NOT EXISTS (SELECT 1 FROM workers_alert a"
@@ -279,7 +281,8 @@ INVARIANTS: tuple[Invariant, ...] = (
         "deadline_is_heeded",
         "No process goes on past its deadline as if it had none.",
         "SELECT p.subject, 'was to end by ' || p.deadline_at FROM workers_process p"
-        " WHERE {some} AND p.deadline_at IS NOT NULL AND p.state IN ('pending', 'processing', 'error')"
+        " WHERE {some} AND p.deadline_at IS NOT NULL"
+        " AND p.state IN ('pending', 'processing', 'error')"
         " AND p.outcome IS NULL AND {late} < {now}",
     ),
     Invariant(

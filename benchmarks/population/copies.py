@@ -98,8 +98,8 @@ _COUNTED = {
 def copy(specimens: Sequence[Specimen], orders: int, seed: int) -> Iterator[str]:
     """Make so many orders like the specimens; say how far it is.
 
-    Indexes are made anew afterwards, but for those of primary keys.  Where the database lets us, the
-    foreign keys are not looked up for every row: they are right by construction.
+    Indexes are made anew afterwards, but for those of primary keys.  Where the database lets us,
+    the foreign keys are not looked up for every row: they are right by construction.
     """
     with connection.cursor() as cursor:
         cursor.execute("SET statement_timeout = 0")

@@ -9,9 +9,12 @@ from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
-from orders.models import Product
+from orders.models import OrderLine, Product, Reservation
 from workers.admin.lists import AskableListAdmin
 from workers.failpoints import durable
+
+#: Rows that keep a product are counted so far.
+COUNTED = 1000
 
 
 class ProductForm(forms.ModelForm):
@@ -52,6 +55,18 @@ class ProductAdmin(AskableListAdmin):
     search_fields = ("sku", "name")
     ordering = ("sku",)
 
+    def get_deleted_objects(
+        self, objs: Any, request: HttpRequest
+    ) -> tuple[list[str], dict[str, int], set[str], list[str]]:
+        """Say in a line for each product what keeps it: its orders may be tens of thousands."""
+        kept = [said for product in objs if (said := _kept_by(product))]
+        if kept:
+            return [str(product) for product in objs], {}, set(), kept
+        found: tuple[list[str], dict[str, int], set[str], list[str]] = super().get_deleted_objects(
+            objs, request
+        )
+        return found
+
     @durable("product.save")
     def save_model(
         self, request: HttpRequest, obj: Product, form: forms.ModelForm, change: bool
@@ -69,6 +84,18 @@ class ProductAdmin(AskableListAdmin):
             messages.error(
                 request, _("The stock was left as it is: orders have taken what you would take.")
             )
+
+
+def _kept_by(product: Product) -> str:
+    """Return what refers to a product, counted up to a bound; empty: nothing does."""
+    for model in (OrderLine, Reservation):
+        count = model.objects.filter(product=product)[: COUNTED + 1].count()
+        if count:
+            number = f"{COUNTED}+" if count > COUNTED else str(count)
+            said = _("%(product)s: %(number)s %(rows)s")
+            rows = model._meta.verbose_name_plural
+            return said % {"product": product, "number": number, "rows": rows}
+    return ""
 
 
 def _add(product: Product, number: int) -> bool:

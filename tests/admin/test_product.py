@@ -5,7 +5,8 @@ from django.test import Client
 
 from orders.admin.product import ProductForm
 from orders.models import Product
-from tests.factories import ProductFactory
+from tests.admin.conftest import staff
+from tests.factories import OrderFactory, ProductFactory
 
 
 def form(product: Product, **changes: object) -> dict[str, object]:
@@ -54,3 +55,30 @@ def test_a_viewer_cannot_change_it(viewer: Client) -> None:
     product = ProductFactory(stock=3)
     assert viewer.get("/admin/orders/product/").status_code == 200
     assert save(viewer, product, restock="4").status_code == 403
+
+
+def test_a_product_that_was_sold_says_in_a_line_why_it_stays(
+    db: None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("orders.admin.product.COUNTED", 3)
+    product = ProductFactory()
+    for _ in range(5):
+        OrderFactory(line__product=product)
+    client = staff("ann", "delete_product")
+
+    html = client.get(f"/admin/orders/product/{product.pk}/delete/").content.decode()
+
+    assert f"{product}: 3+ order lines" in html
+    assert html.count("order line") == 1
+    client.post(f"/admin/orders/product/{product.pk}/delete/", {"post": "yes"})
+    assert Product.objects.filter(pk=product.pk).exists()
+
+
+def test_a_product_that_nobody_bought_goes(db: None) -> None:
+    product = ProductFactory()
+    client = staff("ann", "delete_product")
+
+    client.post(f"/admin/orders/product/{product.pk}/delete/", {"post": "yes"})
+
+    assert not Product.objects.filter(pk=product.pk).exists()

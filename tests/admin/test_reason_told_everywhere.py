@@ -83,7 +83,11 @@ CASES: list[tuple[Callable[[], None], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("happen", "text"), CASES)
+@pytest.mark.parametrize(
+    ("happen", "text"),
+    CASES,
+    ids=[f"{place}-{happen.__name__}" for place, (happen, _) in enumerate(CASES)],
+)
 def test_every_place_says_the_same(operator: Client, happen: Callable[[], None], text: str) -> None:
     order = waiting()
     happen()

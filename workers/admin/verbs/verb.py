@@ -133,7 +133,7 @@ class Verb:
         raise NotImplementedError
 
     def check(self, target: Target) -> None:
-        """Raise ``StateError`` where ``preview`` would, for less work: a page asks it of each step."""
+        """Raise ``StateError`` where ``preview`` would, for less: a page asks it of each step."""
         self.preview(target)
 
     def refusal(self, target: Target) -> str:
