@@ -88,6 +88,8 @@ def configure(*, json: bool, level: str) -> None:
                 # A request line and a message line each would say the same as the journal.
                 "celery.worker.strategy": {"level": "WARNING"},
                 "celery.app.trace": {"level": "WARNING"},
+                # It warns of a broker without a host in every command: files have none.
+                "kombu.connection": {"level": "ERROR"},
                 "httpx2": {"level": "WARNING"},
                 "httpcore2": {"level": "WARNING"},
             },
