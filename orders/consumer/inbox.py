@@ -2,7 +2,6 @@
 
 import logging
 import time
-from collections import deque
 from contextlib import closing, suppress
 from typing import Any
 
@@ -11,27 +10,36 @@ from kombu import Connection
 
 from orders.consumer import envelopes
 from orders.consumer.message import Message
+from orders.consumer.turns import Turns
 
 log = logging.getLogger(__name__)
 
 QUEUE = "orders.submissions"
-PREFETCH = 20
+#: Taken at once: the window in which senders have their turns.
+PREFETCH = 2_000
+#: Where what a dead consumer held comes again late, no more than this is held.
+PREFETCH_OF_OTHERS = 20
+#: Bytes held at once, and one message more.
+MOST_BYTES = 32 * 1_048_576
+#: How often is looked for what has arrived while there is something to handle.
+LOOK_SECONDS = 0.02
 NOT_FOUND = 404
 
 
 class Inbox:
-    """A connection that takes messages into ``waiting``, in the order of the queue.
+    """A connection that takes messages into ``waiting``: in the order of the queue for each sender.
 
     What is not acknowledged goes back to the queue when the connection ends.
     """
 
     def __init__(self, url: str = "", queue: str = QUEUE) -> None:
-        self.waiting: deque[Message] = deque()
+        self.waiting = Turns()
         self._url = url
         self._queue = queue
         self._connection: Connection | None = None
         self._channel: Any = None
         self._beat_at = 0.0
+        self._look_at = 0.0
 
     def open(self) -> None:
         """Connect, make the queue if it is missing, and begin to take messages."""
@@ -39,8 +47,7 @@ class Inbox:
         self._connection.connect()
         _ensure_queue(self._connection, self._queue)
         self._channel = self._connection.channel()
-        # Files vanish when they are read: one that is not in hand would be lost with us.
-        prefetch = 1 if self._connection.transport.driver_type == "filesystem" else PREFETCH
+        prefetch = _prefetch(self._connection.transport.driver_type)
         self._channel.basic_qos(0, prefetch, False)
         envelopes.consume(self._channel, self._queue, self.waiting.append)
 
@@ -52,6 +59,19 @@ class Inbox:
             self._connection.drain_events(timeout=max(0.01, seconds))
         except TimeoutError:
             return
+
+    def fetch(self) -> None:
+        """Take what has arrived, as far as there is room, and wait for nothing."""
+        assert self._connection is not None
+        if time.monotonic() < self._look_at:
+            return
+        self._beat()
+        while len(self.waiting) < PREFETCH and self.waiting.bytes < MOST_BYTES:
+            try:
+                self._connection.drain_events(timeout=0.001)
+            except TimeoutError:
+                break
+        self._look_at = time.monotonic() + LOOK_SECONDS
 
     def ack(self, message: Message) -> None:
         """Have the broker forget a message."""
@@ -81,6 +101,13 @@ class Inbox:
         if interval and time.monotonic() >= self._beat_at:
             self._beat_at = time.monotonic() + interval / 4
             self._connection.heartbeat_check()
+
+
+def _prefetch(driver: str) -> int:
+    if driver == "amqp":
+        return PREFETCH
+    # Files vanish when they are read: one that is not in hand would be lost with us.
+    return 1 if driver == "filesystem" else PREFETCH_OF_OTHERS
 
 
 def connect(url: str = "", **options: Any) -> Connection:

@@ -80,6 +80,8 @@ class Consumer:
         while not self._is_stopping:
             pause = self._resume_at - time.monotonic()
             if self._inbox.waiting and pause <= 0:
+                # Others than those in hand may have come, and have their turns.
+                self._inbox.fetch()
                 self._take(self._inbox.waiting[0])
                 continue
             # While the database is away this keeps the connection alive.
@@ -101,6 +103,8 @@ class Consumer:
         with around("loop.ack"):
             self._inbox.ack(message)
         self._inbox.waiting.popleft()
+        if handled.sender.client is not None:
+            self._inbox.waiting.learn(message, handled.sender.client.name)
         self._broker.reset()
 
     def _handle(self, message: Message) -> Handled:

@@ -14,6 +14,7 @@ from orders.consumer.handling import Handled
 from orders.consumer.identity import Sender
 from orders.consumer.loop import Consumer
 from orders.consumer.message import Message
+from orders.consumer.turns import Turns
 
 
 class Inbox:
@@ -21,7 +22,7 @@ class Inbox:
 
     def __init__(self, *turns: list[Any]) -> None:
         self.turns = deque(turns)
-        self.waiting: deque[Message] = deque()
+        self.waiting = Turns()
         self.acked: list[bytes] = []
         self.log: list[str] = []
         self.now: deque[Any] = deque()
@@ -43,6 +44,9 @@ class Inbox:
         if isinstance(found, Exception):
             raise found
         self.waiting.append(Message(found, tag=found))
+
+    def fetch(self) -> None:
+        pass
 
     def ack(self, message: Message) -> None:
         self.acked.append(message.tag)
@@ -78,7 +82,12 @@ def handled(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
         return Handled(Sender(None))
 
     monkeypatch.setattr(handling, "handle", handle)
-    monkeypatch.setattr(handling, "give_up", lambda message, _: seen.append(b"!" + message.body))
+
+    def give_up(message: Message, _: object) -> Handled:
+        seen.append(b"!" + message.body)
+        return Handled(Sender(None))
+
+    monkeypatch.setattr(handling, "give_up", give_up)
     monkeypatch.setattr(loop, "close_old_connections", lambda: None)
     monkeypatch.setattr(loop.connection, "close", lambda: None)
     monkeypatch.setattr(Backoff, "next", lambda self: 0.01)
@@ -185,7 +194,6 @@ def test_it_ends_after_the_message_in_hand(
     handled: list[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     inbox = Inbox([b"1"])
-    inbox.waiting.extend([])
     consumer = Consumer(inbox, Answers())  # type: ignore[arg-type]
     real = handling.handle
 
