@@ -164,7 +164,7 @@ def _submission(letter: DeadLetter, *, unproven: bool) -> tuple[reading.Submissi
             because(
                 "client",
                 f"is not proven to be {client.name}, and anybody may write that name; ask them, "
-                "then replay it as unproven",
+                "then replay it as unproven (--unproven in a terminal)",
             )
         )
     try:

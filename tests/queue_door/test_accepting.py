@@ -58,10 +58,12 @@ def test_the_same_again_is_the_same_order(make: Make) -> None:
     assert not DeadLetter.objects.exists()
 
 
-def test_nothing_is_read_that_the_consumer_s_login_may_not_read(make: Make) -> None:
+def test_nothing_is_read_that_the_consumer_s_login_may_not_read(make: Make, settings: Any) -> None:
     """As limit-what-processes-may-do grants it; SQLite and an owner would let it all through."""
+    settings.SUBMISSIONS_TRUST_USER_ID = True
+    login = make(headers={"token": None}, user_id="acme", is_user_proven=True)
     with CaptureQueriesContext(connection) as said:
-        for message in (make(), make(), make(body=b"{")):
+        for message in (make(), login, make(body=b"{")):
             handle(message)
 
     assert [one["sql"] for one in said if 'webhook_secret"' in one["sql"]] == []
