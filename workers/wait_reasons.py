@@ -21,6 +21,8 @@ from workers.store.leases import is_overdue
 #: A periodic duty is late after so many of its intervals, and some time for a slow one.
 LATE_INTERVALS = 3
 SLACK_SECONDS = 5.0
+#: A free agent process has started what was sent to it by then.
+QUICK_SECONDS = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +113,14 @@ def sent(row: Step, now: datetime) -> str:
             "was sent to agent %(agent)s %(times)d times in %(seconds)d s, and no agent process has"
             " started it: start a worker for its queue, or more of them"
         ) % {"agent": row.agent, "times": row.lost_count + 1, "seconds": round(seconds)}
-    return _(
-        "was sent to agent %(agent)s %(seconds)d s ago, and no agent process has started it yet:"
-        " all are busy, or none serves its queue"
-    ) % {"agent": row.agent, "seconds": round(seconds)}
+    said = _("was sent to agent %(agent)s %(seconds)d s ago") % {
+        "agent": row.agent,
+        "seconds": round(seconds),
+    }
+    if seconds < QUICK_SECONDS:
+        return said
+    busy = _("no agent process has started it yet: all are busy, or none serves its queue")
+    return f"{said}; {busy}"
 
 
 def held(row: Step, facts: Facts) -> str:

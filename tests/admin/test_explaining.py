@@ -176,15 +176,18 @@ def test_a_pending_step_of_a_process_that_does_not_go_forward(
 
 
 @pytest.mark.parametrize(
-    ("lost", "text"),
+    ("seconds", "lost", "text"),
     [
-        (0, "was sent to agent payment.charge 40 s ago, and no agent process has started it yet"),
-        (2, "payment.charge 3 times in 40 s, and no agent process has started it: start a worker"),
+        (2, 0, "was sent to agent payment.charge 2 s ago"),
+        (40, 0, "was sent to agent payment.charge 40 s ago; no agent process has started it yet:"),
+        (40, 2, "agent payment.charge 3 times in 40 s, and no agent process has started it: start"),
     ],
 )
-def test_a_claim_that_nobody_has_started(lost: int, text: str) -> None:
-    claimed = {"claimed_at": NOW - 40 * SECOND, "lost_count": lost}
-    assert text in said(state="processing", **claimed)
+def test_a_claim_that_nobody_has_started(seconds: int, lost: int, text: str) -> None:
+    claimed = {"claimed_at": NOW - seconds * SECOND, "lost_count": lost}
+    found = said(state="processing", **claimed)
+    assert text in found
+    assert ("no agent process" in found) == (seconds > 3)
 
 
 @pytest.mark.parametrize(
