@@ -202,7 +202,7 @@ PAGES = [
         elsewhere={
             "python": "tests/queue_door/test_how_to.py",
             "js": "tests/queue_door/test_strangers.py",
-            "rabbitmqctl": "tests/queue_door/test_strangers.py",
+            "sh: rabbitmqctl": "tests/queue_door/test_strangers.py",
         },
         before={"python manage.py dead_letters list": three_dead_letters},
     ),
