@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from tests.pages.reader import Reader
 
-SECONDS = 90
+SECONDS = 180
 
 PLACE = """
 import uuid

@@ -16,20 +16,24 @@ READY = f"ln -s {sys.prefix} .venv && touch -d 2000-01-01 requirements*.txt"
 
 def origin(folder: Path) -> Path:
     """Make a repository of the files here, to be cloned."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT,
-        capture_output=True,
-        check=True,
-    ).stdout.decode()
-    for name in filter(None, listed.split("\0")):
-        if (ROOT / name).is_file():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, folder / name)
+    for name in _files():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / name, folder / name)
     who = ["-c", "user.name=reader", "-c", "user.email=reader@example.org"]
     for words in (["init", "-q"], ["add", "-A"], [*who, "commit", "-q", "-m", "Here"]):
         subprocess.run(["git", *words], cwd=folder, check=True)
     return folder
+
+
+def _files() -> list[str]:
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    return [name for name in listed.split("\0") if (ROOT / name).is_file()]
 
 
 def environment(home: Path) -> dict[str, str]:

@@ -26,16 +26,22 @@ class Page:
     #: Beginning of a command or snippet -> what a reader does before it, in the browser or head.
     before: Mapping[str, Callable[["Reader"], None]] = field(default_factory=dict)
     after: Mapping[str, Callable[["Reader"], None]] = field(default_factory=dict)
-    #: Language or beginning of blocks -> the test that runs them more closely than we do.
+    #: Language of blocks, with a colon and their beginning where only some of that language are
+    #: meant -> the test that runs them more closely than we do.
     elsewhere: Mapping[str, str] = field(default_factory=dict)
     #: Whether a new section is a new terminal, without the variables of the one before.
     is_in_sections: bool = False
     #: Whether its database and broker are PostgreSQL and RabbitMQ.
     is_on_servers: bool = False
 
+    def is_run_here(self, block: Block) -> bool:
+        return not block.excuse and not self.is_run_elsewhere(block)
+
     def is_run_elsewhere(self, block: Block) -> bool:
+        kinds = (key.partition(":")[::2] for key in self.elsewhere)
         return any(
-            block.language == key or block.text.startswith(key + " ") for key in self.elsewhere
+            block.language == language and block.text.startswith(beginning.strip())
+            for language, beginning in kinds
         )
 
 
@@ -55,7 +61,7 @@ class Reader:
     def follow(self, found: list[Block]) -> None:
         section = 0
         for block in found:
-            if block.excuse or self.page.is_run_elsewhere(block):
+            if not self.page.is_run_here(block):
                 continue
             if self.page.is_in_sections and block.section != section:
                 section = block.section

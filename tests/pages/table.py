@@ -52,9 +52,8 @@ KINDS = {
 DEAD_LETTERS = """
 import json
 from django.utils import timezone
-from orders.models import ApiClient, DeadLetter
+from orders.models import DeadLetter
 
-ApiClient.objects.get_or_create(name="acme")
 body = {
     "customer": {"name": "Ada", "email": "ada@example.org", "address": "1 Mill Lane"},
     "lines": [{"sku": "SKU-001", "quantity": 2}],
@@ -138,6 +137,7 @@ def an_undeliverable_sink(reader: Reader) -> None:
 
 
 def three_dead_letters(reader: Reader) -> None:
+    reader.terminal.run("python manage.py client add acme")
     found = json.loads(reader.python(DEAD_LETTERS).strip())
     reader.replace.update(zip(("17", "18", "19"), map(str, found), strict=True))
 
@@ -202,7 +202,7 @@ PAGES = [
         elsewhere={
             "python": "tests/queue_door/test_how_to.py",
             "js": "tests/queue_door/test_strangers.py",
-            "rabbitmqctl": "tests/queue_door/test_strangers.py",
+            "sh: rabbitmqctl": "tests/queue_door/test_strangers.py",
         },
         before={"python manage.py dead_letters list": three_dead_letters},
     ),

@@ -8,10 +8,7 @@ from tests.pages import blocks, checkout, table
 from tests.pages.reader import Page, blocks_of
 from tests.pages.test_how_to import HOW_TOS
 
-PAGES = [
-    table.readme(""),
-    *(table.of(str(path.relative_to(checkout.ROOT))) for path in HOW_TOS),
-]
+PAGES = [table.readme(""), *HOW_TOS]
 pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.path)
 #: What a reader knows how to run.
 RUN = {*blocks.SHELL, "python", "json"}
@@ -51,8 +48,17 @@ def test_nothing_is_kept_that_the_page_does_not_have(page: Page) -> None:
 
 
 def test_every_known_page_is_there() -> None:
-    there = {str(path.relative_to(checkout.ROOT)) for path in HOW_TOS}
-    assert {page.path for page in table.PAGES} <= there
+    assert {page.path for page in table.PAGES} <= {page.path for page in HOW_TOS}
+
+
+def test_only_blocks_of_that_language_are_run_elsewhere() -> None:
+    def is_elsewhere(language: str, text: str) -> bool:
+        return page.is_run_elsewhere(blocks.Block("page.md", 1, 0, language, text))
+
+    page = Page("page.md", elsewhere={"python": "one", "sh: rabbitmqctl": "another"})
+    assert is_elsewhere("python", "import os\n")
+    assert is_elsewhere("sh", "rabbitmqctl add_user acme\n")
+    assert not is_elsewhere("sh", "python manage.py check\n")
 
 
 PAGE = """# A page
