@@ -42,6 +42,6 @@ class BoundedPaginator(Paginator):
         if not self.is_bounded:
             number = self.validate_number(number)
         bottom = (number - 1) * self.per_page
-        keys = self.object_list.values_list("pk", flat=True)[bottom : bottom + self.per_page]
-        found: Any = self.object_list.filter(pk__in=list(keys))
-        return Page(found, number, self)
+        rows: Any = self.object_list
+        keys = list(rows.values_list("pk", flat=True)[bottom : bottom + self.per_page])
+        return Page(rows.filter(pk__in=keys), number, self)
