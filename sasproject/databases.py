@@ -29,7 +29,8 @@ def configure(url: str) -> dict[str, Any]:
         options.setdefault("keepalives_count", 3)
         options.setdefault(
             "options",
-            "-c statement_timeout=15000 -c lock_timeout=5000"
+            # To compile a plan takes longer than any statement of ours may.
+            "-c jit=off -c statement_timeout=15000 -c lock_timeout=5000"
             " -c idle_in_transaction_session_timeout=30000",
         )
     # Workers keep their connection between tasks (``workers.connections``), web threads
