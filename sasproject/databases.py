@@ -13,9 +13,11 @@ from sasproject.variables import refused
 #: Schemes of a URL: what the store's statements are written for.
 SCHEMES = ("postgres", "postgresql", "sqlite")
 SQLITE_INIT = "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON;"
-#: Time limits of a session, in milliseconds.
+#: Of a session: time limits in milliseconds, and no compiled plans, for to compile one takes
+#: longer than any statement of ours may.
 LIMITS = (
-    "-c statement_timeout=15000 -c lock_timeout=5000 -c idle_in_transaction_session_timeout=30000"
+    "-c jit=off -c statement_timeout=15000 -c lock_timeout=5000"
+    " -c idle_in_transaction_session_timeout=30000"
 )
 
 

@@ -18,6 +18,7 @@ ACTS = {
 EXCUSED = {
     ("workers/failpoints.py", "atomic"): "is the point",
     ("workers/checks/in_flight.py", "atomic"): "reads only",
+    ("workers/invariant_check.py", "atomic"): "reads only",
     ("workers/store/judging.py", "atomic"): "a savepoint",
     ("workers/store/steering.py", "atomic"): "reads only",
     ("orders/consumer/handling.py", "atomic"): "is rolled back",

@@ -309,10 +309,22 @@ def test_an_invariant_that_takes_too_long_is_not_known_and_the_others_are(
 
 
 @on_postgres
-def test_a_statement_has_a_limit_of_its_own(lively: Process) -> None:
-    text, code = check("--timeout", "0.001")
+def test_a_statement_has_a_limit_of_its_own(
+    lively: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = invariant_check.queries
+
+    def slow(invariant: engine.Invariant, *given: Any, **more: Any) -> list[str]:
+        if invariant.name == "order_of_steps":
+            return ["SELECT 'nothing', 'wrong' FROM (SELECT pg_sleep(60)) AS long"]
+        return real(invariant, *given, **more)
+
+    monkeypatch.setattr(invariant_check, "queries", slow)
+
+    text, code = check("--timeout", "0.5")
+
     assert code == 2
-    assert "took longer than 0.001 s" in text
+    assert "order_of_steps: not known, it took longer than 0.5 s." in text
 
 
 @on_postgres

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import Count, Model, Q, QuerySet, TextField
+from django.contrib.postgres.expressions import ArraySubquery
+from django.db.models import BigIntegerField, Count, Func, Model, Q, QuerySet, TextField
 from django.db.models.fields.json import KT
 from django.db.models.functions import Cast
 from django.http import HttpRequest
@@ -23,6 +24,7 @@ from workers.states import (
     ProcessState,
     StepState,
 )
+from workers.store import sql
 
 #: Live steps that are looked at for the choices of a filter, the newest.
 SAMPLED = 1000
@@ -86,7 +88,16 @@ class NeedsSomeoneFilter(ProcessFilter):
         kinds = {"error": _in_error, "alert": _alerted, "expired": _expired_again}
         found = [kinds[value]()] if value in kinds else [kind() for kind in kinds.values()]
         # Each by its own partial index; one condition for all would read every process.
-        return Q(**{f"{self.path}pk__in": found[0].union(*found[1:]) if found[1:] else found[0]})
+        return _among(self.path, found[0].union(*found[1:]) if found[1:] else found[0])
+
+
+def _among(path: str, found: QuerySet[Any]) -> Q:
+    """Return that a row's process is among those found, which are few and asked for first."""
+    if not sql.is_postgres():
+        return Q(**{f"{path}pk__in": found})
+    # Each is looked up then; a planner that sees thousands would read all rows instead.
+    array = Func(ArraySubquery(found), function="ANY", output_field=BigIntegerField())
+    return Q(**{f"{path}pk": array})
 
 
 def _in_error() -> QuerySet[Any]:

@@ -18,20 +18,21 @@ class BoundedPaginator(Paginator):
     @cached_property
     def count(self) -> int:
         """Return the number of rows, ``COUNTED`` at most."""
-        return min(self._counted, COUNTED)
+        return min(len(self._first), COUNTED)
 
     @cached_property
-    def _counted(self) -> int:
-        # A list is given where a test or a caller has one.
-        if not hasattr(self.object_list, "order_by"):
-            return len(self.object_list)
-        keys = self.object_list.order_by().values("pk")
-        return int(keys[: COUNTED + 1].count())
+    def _first(self) -> list[Any]:
+        """Return the keys of the first rows: what counts them also finds the pages among them."""
+        return self._keys(0, COUNTED + 1)
+
+    def _keys(self, bottom: int, top: int) -> list[Any]:
+        rows: Any = self.object_list
+        return list(rows.values_list("pk", flat=True)[bottom:top])
 
     @property
     def is_bounded(self) -> bool:
         """Say whether there are more rows than were counted."""
-        return self._counted > COUNTED
+        return len(self._first) > COUNTED
 
     def get_elided_page_range(self, number: Any = 1, **kwargs: Any) -> Any:
         """Return the pages to link; from one beyond the bound, as from the last."""
@@ -41,7 +42,8 @@ class BoundedPaginator(Paginator):
         """Return a page; what is joined to its rows is read for them alone."""
         if not self.is_bounded:
             number = self.validate_number(number)
-        bottom = (number - 1) * self.per_page
-        keys = self.object_list.values_list("pk", flat=True)[bottom : bottom + self.per_page]
-        found: Any = self.object_list.filter(pk__in=list(keys))
-        return Page(found, number, self)
+        bottom, top = (number - 1) * self.per_page, number * self.per_page
+        is_known = not self.is_bounded or top <= COUNTED
+        keys = self._first[bottom:top] if is_known else self._keys(bottom, top)
+        rows: Any = self.object_list
+        return Page(rows.filter(pk__in=keys), number, self)
