@@ -65,7 +65,7 @@ def test_the_list_has_open_ones_first_and_is_searched_and_filtered(
     for words, found in {
         "firs": ["first"],
         "ghost": ["second"],
-        "dictionary": ["first"],
+        "object": ["first"],
         "typo theirs": ["gone"],
         "till-7": ["second"],
         "till-8": [],
