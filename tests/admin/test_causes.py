@@ -114,23 +114,22 @@ def test_numbers_and_ids_tell_no_causes_apart(operator: Client) -> None:
 def test_a_stuck_undo_counts_once_as_what_needs_somebody(operator: Client) -> None:
     order = order_with(
         "error",
-        charge_payment={"error": True, "fault": fault("permanent", "declined")},
-        book_shipment={"error": True, "fault": fault("permanent", "no such address")},
+        charge_payment={"error": True, "fault": fault("permanent", "no such address")},
+        book_shipment={"error": True, "fault": fault("permanent", "declined")},
     )
-    booked = order.process.steps.get(name="book_shipment")
-    undo = order.process.steps.get(name="charge_payment")
-    undo.name, undo.undoes = "refund_payment", booked
+    undo = order.process.steps.get(name="book_shipment")
+    undo.name, undo.undoes = "release_stock", order.process.steps.get(name="reserve_stock")
     undo.save()
     order.process.outcome = "compensated"
     order.process.save()
 
     (cause,) = causes()
 
-    assert (cause.key.step, cause.key.message, cause.count) == ("refund_payment", "declined", 1)
+    assert (cause.key.step, cause.key.message, cause.count) == ("release_stock", "declined", 1)
     assert listed(operator, cause.url) == {order.process_id}
     (row,) = operator.get("/admin/orders/order/").context["cl"].result_list
     assert (row.standing.current.name, row.standing.fault["message"]) == (
-        "refund_payment",
+        "release_stock",
         "declined",
     )
 

@@ -136,7 +136,7 @@ def test_discard_and_restore_leave_their_trail(make: Make) -> None:
     dead_letters.restore(letter.pk, actor="operator:bob")
     letter.refresh_from_db()
     assert (letter.state, letter.resolved_by, letter.resolved_at) == ("open", "", None)
-    assert [line[17:] for line in letter.comment.splitlines()] == [
+    assert [line[21:] for line in letter.comment.splitlines()] == [
         "discarded by operator:ann: a test of theirs",
         "restored by operator:bob",
     ]

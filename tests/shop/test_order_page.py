@@ -289,10 +289,10 @@ def test_a_review_is_told_where_it_is_needed_and_only_there(client: Client) -> N
     )
 
 
-def test_a_poll_takes_five_queries(client: Client, django_assert_num_queries) -> None:
+def test_a_poll_takes_four_queries(client: Client, django_assert_num_queries) -> None:
     order = order_with(charge_payment={"started": True})
 
-    with django_assert_num_queries(5):
+    with django_assert_num_queries(4):
         client.get(f"{order.get_absolute_url()}progress/")
 
 
