@@ -18,9 +18,8 @@ from workers.store import leases
 
 log = logging.getLogger(__name__)
 
-#: How often the timer looks, and how many intervals a duty may be late.
+#: How often the timer looks.
 LOOK_SECONDS = 2.0
-LATE_INTERVALS = 3
 
 
 def look() -> list[str]:
@@ -31,7 +30,7 @@ def look() -> list[str]:
         (leases.POLL, sas.poll_seconds, dispatch.SCHEDULER_QUEUE, dispatch.nudge),
     ):
         seconds = leases.seconds_since(name)
-        if not leases.is_overdue(seconds, LATE_INTERVALS * interval + LOOK_SECONDS):
+        if not leases.is_overdue(seconds, interval):
             continue
         # Before this worker asks for it, too.
         reason = None if seconds is None else _reason(name, seconds, queue)

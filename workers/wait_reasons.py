@@ -18,9 +18,6 @@ from workers.rate import Bucket
 from workers.states import ProcessState
 from workers.store.leases import is_overdue
 
-#: A periodic duty is late after so many of its intervals, and some time for a slow one.
-LATE_INTERVALS = 3
-SLACK_SECONDS = 5.0
 #: A free agent process has started what was sent to it by then.
 QUICK_SECONDS = 3.0
 
@@ -62,7 +59,7 @@ class Duty:
         if self.performed_at is None:
             return True
         seconds = (now - self.performed_at).total_seconds()
-        return is_overdue(seconds, LATE_INTERVALS * self.interval + SLACK_SECONDS)
+        return is_overdue(seconds, self.interval)
 
 
 @dataclass(frozen=True, slots=True)

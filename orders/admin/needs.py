@@ -19,10 +19,6 @@ from workers.models import Alert
 from workers.states import ProcessState
 from workers.store import leases, sql
 
-#: A duty is late after so many of its intervals, and some time for a slow one.
-LATE_INTERVALS = 3
-SLACK_SECONDS = 5.0
-
 
 @dataclass(frozen=True, slots=True)
 class Pile:
@@ -116,4 +112,4 @@ def _answers(user: Any) -> Pile | None:
 def _duty(name: str, interval: float, now: datetime) -> Duty:
     seconds = leases.seconds_since(name, now)
     at = None if seconds is None else now - timedelta(seconds=seconds)
-    return Duty(at, leases.is_overdue(seconds, LATE_INTERVALS * interval + SLACK_SECONDS))
+    return Duty(at, leases.is_overdue(seconds, interval))

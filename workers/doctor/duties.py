@@ -6,7 +6,6 @@ from workers import retention, schedule
 from workers.conf import sas
 from workers.doctor.finding import Finding, error, info, ok, warning
 from workers.doctor.registry import probe
-from workers.overdue import LATE_INTERVALS, LOOK_SECONDS
 from workers.store import leases, pruning, sql
 
 DAY_SECONDS = 86_400
@@ -45,8 +44,7 @@ def sweep_and_poll_are_performed() -> Iterable[Finding]:
     """Look when the Supervisor last swept and the Scheduler last polled."""
     for name, interval in ((leases.SWEEP, sas.sweep_seconds), (leases.POLL, sas.poll_seconds)):
         seconds = leases.seconds_since(name)
-        late = LATE_INTERVALS * interval + LOOK_SECONDS
-        if not leases.is_overdue(seconds, late):
+        if not leases.is_overdue(seconds, interval):
             yield ok(f"the last {name} was {max(seconds or 0, 0):.0f} s ago")
             continue
         if seconds is not None and leases.is_ahead(seconds):

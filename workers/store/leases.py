@@ -10,6 +10,8 @@ from workers.store import sql
 SWEEP = "sweep"
 POLL = "poll"
 
+#: A duty is late after so many of its intervals, and some time for a slow one.
+LATE_INTERVALS, LATE_SECONDS = 3, 2.0
 #: An instant further in the future than this was written by a clock that was set back since.
 #: Less is the difference between two servers, of which one has taken over from the other.
 AHEAD_SECONDS = 2.0
@@ -91,12 +93,14 @@ def due(performed_at: str, moment: str) -> str:
     )
 
 
-def is_overdue(seconds: float | None, limit: float) -> bool:
+def is_overdue(seconds: float | None, interval: float) -> bool:
     """Say whether a duty last performed ``seconds`` ago is late; None: it never was.
 
     One performed in the future is: until the clock is there again nobody would perform it.
     """
-    return seconds is None or seconds > limit or is_ahead(seconds)
+    if seconds is None or is_ahead(seconds):
+        return True
+    return seconds > LATE_INTERVALS * interval + LATE_SECONDS
 
 
 def is_ahead(seconds: float) -> bool:
