@@ -47,7 +47,7 @@ class ProcessAdmin(ProcessColumns, ReadOnlyAdmin, ProcessPageAdmin, BulkListAdmi
         filters.CurrentStepFilter,
         filters.AgentInErrorFilter,
         filters.FaultFilter,
-        "workflow",
+        filters.WorkflowFilter,
     )
     show_facets = ShowFacets.ALWAYS
     search_fields = ("subject",)
