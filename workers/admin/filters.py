@@ -9,12 +9,13 @@ from typing import Any
 
 from django.contrib import admin
 from django.contrib.postgres.expressions import ArraySubquery
-from django.db.models import BigIntegerField, Count, Func, Model, Q, QuerySet, TextField
+from django.db.models import BooleanField, Count, F, Func, Model, Q, QuerySet, TextField
 from django.db.models.fields.json import KT
 from django.db.models.functions import Cast
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
+from workers import registry
 from workers.admin import lists, wording
 from workers.models import Alert, Journal, LiveStep, Process, Step
 from workers.states import (
@@ -96,8 +97,15 @@ def _among(path: str, found: QuerySet[Any]) -> Q:
     if not sql.is_postgres():
         return Q(**{f"{path}pk__in": found})
     # Each is looked up then; a planner that sees thousands would read all rows instead.
-    array = Func(ArraySubquery(found), function="ANY", output_field=BigIntegerField())
-    return Q(**{f"{path}pk": array})
+    array = ArraySubquery(found, template="(ARRAY(%(subquery)s))")
+    is_among = Func(
+        F(f"{path}pk"),
+        array,
+        template="%(expressions)s",
+        arg_joiner=" = ANY ",
+        output_field=BooleanField(),
+    )
+    return Q(is_among)
 
 
 def _in_error() -> QuerySet[Any]:
@@ -135,6 +143,18 @@ class StateFilter(ProcessFilter):
                 found = Process.objects.filter(state=value, state__in=sorted(states))
                 return Q(**{f"{self.path}pk__in": found.order_by().values("pk")})
         return wanted
+
+
+class WorkflowFilter(ProcessFilter):
+    title = _("workflow")
+    parameter_name = "workflow"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        # Those that the code has: to ask the rows would read all of them.
+        return self.named(request, lambda: {one.name for one in registry.workflows()})
+
+    def condition(self, value: str) -> Q:
+        return Q(**{f"{self.path}workflow": value})
 
 
 class CurrentStepFilter(ProcessFilter):

@@ -59,7 +59,7 @@ class ProcessAdmin(ProcessColumns, ReadOnlyAdmin, ProcessPageAdmin, BulkListAdmi
         causes.CauseFilter,
         wait_filters.PausedFilter,
         wait_filters.AtAgentFilter,
-        "workflow",
+        filters.WorkflowFilter,
     )
     show_facets = ShowFacets.ALWAYS
     search_fields = ("subject",)
