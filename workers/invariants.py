@@ -23,8 +23,8 @@ class Invariant:
     says: str
     #: Finds the rows that break it among those of ``{some}`` processes: (subject, what is wrong).
     broken: str
-    #: What ``{some}`` restricts: the column that says whose row it is.  ``{some_journal}`` restricts
-    #: the rows ``j`` of the journal beside.
+    #: The column that ``{some}`` restricts: it says whose row it is.  ``{some_journal}`` restricts
+    #: rows ``j`` of the journal beside.
     of: str = "p.id"
     #: Finds those that belong to no process.
     strays: str = ""
@@ -154,6 +154,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         f" LEFT JOIN workers_live l ON l.step_id = s.id WHERE {{some}} AND {live.is_wrong()}",
         strays="SELECT '', 'step ' || l.step_id || ' is gone' FROM workers_live l"
         " WHERE NOT EXISTS (SELECT 1 FROM workers_step s WHERE s.id = l.step_id)",
+        of="s.process_id",
     ),
     Invariant(
         "step_journal_is_a_path",
@@ -241,6 +242,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         " WHERE {some_journal} AND j.event = 'claimed' GROUP BY j.step_id) AS c"
         " ON c.step_id = s.id WHERE {some} AND p.pruned_at IS NULL"
         " AND coalesce(c.claims, 0) <> s.attempt",
+        of="s.process_id",
     ),
     Invariant(
         "attempts_count_up",
@@ -264,6 +266,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         " AND r.event IN ('resubmitted', 'fell_back', 'waits_long', 'begins_again')"
         " AND r.id > j.id) GROUP BY j.step_id) AS f ON f.step_id = s.id"
         " WHERE {some} AND p.pruned_at IS NULL AND coalesce(f.failures, 0) <> s.failure_count",
+        of="s.process_id",
     ),
     Invariant(
         "processed_once",
