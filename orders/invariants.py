@@ -18,6 +18,7 @@ from orders.models import Order, Reservation
 from orders.sandbox.services import SERVICES
 from workers.invariant_check import (
     STATEMENT_SECONDS,
+    Look,
     Progress,
     Result,
     check_one,
@@ -44,8 +45,6 @@ STEP_SERVICES = {
 UNDONE = FINAL_PROCESS_STATES - {ProcessState.PROCESSED}
 
 IsOurs = Callable[[int], bool]
-#: Looks at the orders, or processes, of a range of keys.
-Look = Callable[[int, int], list[Violation]]
 #: The effects that stand, by service and order.
 Standing = Mapping[str, Counter[int]]
 

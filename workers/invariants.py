@@ -23,7 +23,8 @@ class Invariant:
     says: str
     #: Finds the rows that break it among those of ``{some}`` processes: (subject, what is wrong).
     broken: str
-    #: What ``{some}`` restricts: the column that says whose row it is.
+    #: The column that ``{some}`` restricts: it says whose row it is.  ``{some_journal}`` restricts
+    #: rows ``j`` of the journal beside.
     of: str = "p.id"
     #: Finds those that belong to no process.
     strays: str = ""
@@ -153,6 +154,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         f" LEFT JOIN workers_live l ON l.step_id = s.id WHERE {{some}} AND {live.is_wrong()}",
         strays="SELECT '', 'step ' || l.step_id || ' is gone' FROM workers_live l"
         " WHERE NOT EXISTS (SELECT 1 FROM workers_step s WHERE s.id = l.step_id)",
+        of="s.process_id",
     ),
     Invariant(
         "step_journal_is_a_path",
@@ -198,10 +200,12 @@ INVARIANTS: tuple[Invariant, ...] = (
         "step_state_is_journalled",
         "A step is in the state its last journal row says.",
         "SELECT p.subject, s.name || ' is ' || s.state || ', its journal says ' || j.after"
-        " FROM workers_step s JOIN workers_process p ON p.id = s.process_id"
-        " JOIN workers_journal j ON j.id = (SELECT max(l.id) FROM workers_journal l"
-        " WHERE l.process_id = s.process_id AND l.step_id = s.id AND l.after IS NOT NULL)"
-        " WHERE {some} AND j.after <> s.state",
+        " FROM (SELECT j.step_id AS step_id, j.after AS after, row_number() OVER"
+        " (PARTITION BY j.step_id ORDER BY j.id DESC) AS place FROM workers_journal j"
+        " WHERE {some} AND j.step_id IS NOT NULL AND j.after IS NOT NULL) AS j"
+        " JOIN workers_step s ON s.id = j.step_id JOIN workers_process p ON p.id = s.process_id"
+        " WHERE j.place = 1 AND j.after <> s.state",
+        of="j.process_id",
     ),
     Invariant(
         "process_state_is_journalled",
@@ -231,11 +235,14 @@ INVARIANTS: tuple[Invariant, ...] = (
     Invariant(
         "attempts_are_journalled",
         "A step was claimed as often as it counts.",
-        "SELECT p.subject, s.name || ' counts ' || s.attempt || ', journal ' || count(j.id)"
+        "SELECT p.subject, s.name || ' counts ' || s.attempt || ', journal '"
+        " || coalesce(c.claims, 0)"
         " FROM workers_step s JOIN workers_process p ON p.id = s.process_id"
-        " LEFT JOIN workers_journal j ON j.process_id = s.process_id AND j.step_id = s.id"
-        " AND j.event = 'claimed' WHERE {some} AND p.pruned_at IS NULL"
-        " GROUP BY p.subject, s.id, s.name, s.attempt HAVING count(j.id) <> s.attempt",
+        " LEFT JOIN (SELECT j.step_id AS step_id, count(*) AS claims FROM workers_journal j"
+        " WHERE {some_journal} AND j.event = 'claimed' GROUP BY j.step_id) AS c"
+        " ON c.step_id = s.id WHERE {some} AND p.pruned_at IS NULL"
+        " AND coalesce(c.claims, 0) <> s.attempt",
+        of="s.process_id",
     ),
     Invariant(
         "attempts_count_up",
@@ -250,14 +257,16 @@ INVARIANTS: tuple[Invariant, ...] = (
     Invariant(
         "failures_are_journalled",
         "A step's failure count is the failures since it last began afresh.",
-        "SELECT p.subject, s.name || ' counts ' || s.failure_count || ', journal ' || count(j.id)"
+        "SELECT p.subject, s.name || ' counts ' || s.failure_count || ', journal '"
+        " || coalesce(f.failures, 0)"
         " FROM workers_step s JOIN workers_process p ON p.id = s.process_id"
-        " LEFT JOIN workers_journal j ON j.process_id = s.process_id AND j.step_id = s.id"
-        " AND j.event IN ('failed', 'expired') AND j.id > coalesce((SELECT max(r.id)"
-        " FROM workers_journal r WHERE r.process_id = s.process_id AND r.step_id = s.id"
-        " AND r.event IN ('resubmitted', 'fell_back', 'waits_long', 'begins_again')), 0)"
-        " WHERE {some} AND p.pruned_at IS NULL"
-        " GROUP BY p.subject, s.id, s.name, s.failure_count HAVING count(j.id) <> s.failure_count",
+        " LEFT JOIN (SELECT j.step_id AS step_id, count(*) AS failures FROM workers_journal j"
+        " WHERE {some_journal} AND j.event IN ('failed', 'expired') AND NOT EXISTS (SELECT 1"
+        " FROM workers_journal r WHERE r.process_id = j.process_id AND r.step_id = j.step_id"
+        " AND r.event IN ('resubmitted', 'fell_back', 'waits_long', 'begins_again')"
+        " AND r.id > j.id) GROUP BY j.step_id) AS f ON f.step_id = s.id"
+        " WHERE {some} AND p.pruned_at IS NULL AND coalesce(f.failures, 0) <> s.failure_count",
+        of="s.process_id",
     ),
     Invariant(
         "processed_once",
@@ -311,7 +320,8 @@ def queries(invariant: Invariant, some: str, *, with_strays: bool = True) -> lis
 
     ``some`` is a condition on the id of a process, with ``{id}`` for it: which are looked at.
     """
-    found = [invariant.broken.replace("{some}", some.replace("{id}", invariant.of))]
+    broken = invariant.broken.replace("{some_journal}", some.replace("{id}", "j.process_id"))
+    found = [broken.replace("{some}", some.replace("{id}", invariant.of))]
     if invariant.strays and with_strays:
         found.append(invariant.strays)
     now, _ = sql.clock(None)
