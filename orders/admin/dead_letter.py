@@ -56,7 +56,7 @@ class DeadLetterAdmin(ReadOnlyAdmin, LiveListAdmin):
     change_form_template = "admin/orders/dead_letter/page.html"
     # The page shows its parts itself; Django would draw the bytes as a field.
     fields = ("state",)
-    list_display = ("standing", "received", "sender", "message_id", "why", "outcome")
+    list_display = ("standing", "received", "sent_by", "message_id", "why", "outcome")
     list_display_links = ("standing", "message_id")
     list_filter = ("state", ClientFilter, "received_at")
     show_facets = ShowFacets.ALWAYS
@@ -142,7 +142,7 @@ class DeadLetterAdmin(ReadOnlyAdmin, LiveListAdmin):
         return marks.instant(row.received_at)
 
     @admin.display(description=_("client"), ordering="client")
-    def sender(self, row: DeadLetter) -> SafeString | str:
+    def sent_by(self, row: DeadLetter) -> SafeString | str:
         return sender_mark(row)
 
     @admin.display(description=_("why"))

@@ -12,8 +12,12 @@ from workers.states import ProcessState
 
 ROOT = Path(__file__).resolve().parents[2]
 STATES = {str(state) for state in ProcessState}
-#: How a database column and a stylesheet are spelled, which is not a choice of states.
-SPELLED = {"workers/models/process.py", "workers/store/writing.py", "orders/admin/dead_letter.py"}
+#: How a database column, a stylesheet and the journal's events are spelled, which is not a choice
+#: of states.
+SPELLED = {
+    *("workers/models/process.py", "workers/store/writing.py"),
+    *("orders/admin/dead_letter.py", "orders/schemas.py"),
+}
 MODULES = [
     path
     for package in ("sasproject", "orders", "workers")
