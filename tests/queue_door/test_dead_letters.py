@@ -154,7 +154,7 @@ def test_the_command_lists_and_shows(make: Make) -> None:
     listed = run("list").splitlines()
     assert [line.split("  ")[0] for line in listed] == [str(one.pk), str(two.pk)]
     assert "acme  key-1  body cannot be read" in listed[0]
-    assert run("list", "--client", "other") == "No dead letters are open.\n"
+    assert run("list", "--client", "other") == "No dead letters of other are open.\n"
     assert [row["message_id"] for row in json.loads(run("list", "--json"))] == ["key-1", "k2"]
     shown = run("show", one.pk)
     assert "body: {\\u001b[31m" in shown

@@ -84,7 +84,8 @@ class Command(TerminalCommand):
             self.stdout.write(json.dumps([_facts(one) for one in found], default=str))
             return
         if not found.exists():
-            self.stdout.write(f"No dead letters are {options['state']}.")
+            whose = f" of {options['client']}" if options["client"] else ""
+            self.stdout.write(f"No dead letters{whose} are {options['state']}.")
         for one in found.iterator():
             why = "; ".join(f"{reason['field']} {reason['problem']}" for reason in one.reasons)
             at = instants.full(one.received_at)
