@@ -15,8 +15,11 @@ from workers import failpoints
 
 ROOT = Path(__file__).resolve().parents[2]
 _PRODUCT = tuple(f"{ROOT / top}/" for top in ("workers", "orders", "sasproject"))
-#: They write for others.
-_CARRIERS = tuple(str(ROOT / "workers" / name) for name in ("store/sql.py", "failpoints.py"))
+#: They write for others, or hand on what others do.
+_CARRIERS = tuple(
+    str(ROOT / "workers" / name)
+    for name in ("store/sql.py", "failpoints.py", "admin/middleware.py")
+)
 
 
 class Depth(local):
