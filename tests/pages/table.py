@@ -175,7 +175,7 @@ PAGES = [
     ),
     Page("docs/how-to/run-chaos.md", not_run=1),
     Page("docs/how-to/run-in-production.md", is_on_servers=True),
-    Page("docs/how-to/run-the-benchmark.md", not_run=2),
+    Page("docs/how-to/run-the-benchmark.md", not_run=3),
     Page(
         "docs/how-to/steer-an-order.md",
         before={

@@ -12,9 +12,11 @@ from workers import submission
 from workers.decisions import carry_out_policies
 from workers.rows import NewProcess
 from workers.store import (
+    alert_resolution,
     alerts,
     answering,
     claims,
+    deaths,
     editing,
     expiry,
     flow,
@@ -64,6 +66,11 @@ def _start(scene: Scene) -> Any:
     claim = scene.claim()
     wanted = [(claim.step_id, claim.claim_id)]
     return claims.start(wanted, timeout_seconds=30, worker="agent@run-2", delivery=uuid4())
+
+
+def _note_death(scene: Scene) -> Any:
+    claim = scene.claim()
+    return deaths.note({claim.step_id: claim.claim_id}, "signal 9 (SIGKILL)")
 
 
 def _submit(scene: Scene) -> None:
@@ -179,7 +186,13 @@ CALLS: tuple[Call, ...] = (
         lambda s: surrender.surrender("run-1", "worker"),
         (scenes.at_work, scenes.turned_round),
     ),
+    Call("deaths.note", _note_death, (scenes.at_work,)),
     # Supervisor
+    Call(
+        "alert_resolution.resolve_ended",
+        lambda s: alert_resolution.resolve_ended(),
+        (scenes.resubmitted,),
+    ),
     Call(
         "expiry.expire",
         lambda s: expiry.expire("supervisor"),

@@ -279,6 +279,14 @@ def in_error() -> Scene:
     return scene
 
 
+def resubmitted() -> Scene:
+    """A branch that had failed for good is to be tried again; its alert is open still."""
+    scene = in_error()
+    with at(2):
+        steer.resubmit(scene.process_id, nothing_happened=True, **OPERATOR)
+    return scene
+
+
 def left_to_decide() -> Scene:
     """A supervisor has left a policy to the Scheduler; the other branch is done."""
     scene = at_work(60)
