@@ -1,7 +1,6 @@
 """Doors: messages of orders, dead letters, clients and tokens, webhooks in and statuses out."""
 
 import json
-from collections import deque
 from collections.abc import Callable
 from typing import Any
 from unittest.mock import patch
@@ -9,11 +8,13 @@ from unittest.mock import patch
 from django.core.cache import cache
 from django.utils import timezone
 
-from orders import dead_letters, tokens
+from orders import dead_letters, rate_limits, tokens
 from orders.consumer.answers import Answers
 from orders.consumer.loop import Consumer
 from orders.consumer.message import Message
-from orders.models import ApiClient, ApiToken, DeadLetter, Order, Product
+from orders.consumer.turns import Turns
+from orders.models import ApiClient, ApiToken, DeadLetter, Order, Product, RateCount
+from orders.rate_limits import Limit
 from tests.crashes.scenario import Scenario, nothing, services, submit_once
 from tests.queue_door.sending import BODY
 from tests.toyflow import agents as toy
@@ -35,7 +36,7 @@ class Inbox:
     """A queue that outlives its consumer: what was not acknowledged comes again."""
 
     def __init__(self, messages: dict[str, tuple[bytes, dict[str, Any]]]) -> None:
-        self.waiting: deque[Message] = deque()
+        self.waiting = Turns()
         self.when_dry: Callable[[], None] = lambda: None
         self._messages = messages
 
@@ -51,6 +52,9 @@ class Inbox:
 
     def wait(self, seconds: float) -> None:
         self.when_dry()
+
+    def fetch(self) -> None:
+        """Bring nothing: what there is came at the opening."""
 
     def ack(self, message: Message) -> None:
         services().act(f"acked {message.tag}", "ack")
@@ -146,6 +150,15 @@ def _taken_once(after: Aftermath) -> None:
     after.assert_same_journal()
 
 
+def _ask_for_links() -> None:
+    rate_limits.first_exceeded([(Limit("links", 5, 600), "192.0.2.1")])
+
+
+def _counted(after: Aftermath) -> None:
+    # Whoever does not know whether they were counted asks again, and that counts, too.
+    assert RateCount.objects.get().count in ((1,) if after.crash is None else (1, 2))
+
+
 TOLD = (NewSink("queue", "replies.acme.one"),)
 
 
@@ -190,6 +203,7 @@ def _redeliver(wire: Wire, clock: Clock) -> None:
 
 SCENARIOS = [
     Scenario("consumer", _consume, _one_each, prepare=acme, run=nothing),
+    Scenario("limit", _ask_for_links, _counted, run=nothing),
     Scenario(
         "replay", _resolve("replay"), _resolved("replayed", 1, 1), prepare=_letter, run=nothing
     ),
