@@ -9,6 +9,7 @@ from django.contrib.admin.views.main import ChangeList
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -39,11 +40,9 @@ class OrderAdmin(ProcessColumns, ReadOnlyAdmin, ProcessPageAdmin, BulkListAdmin,
         "state",
         "current_step",
         "failures",
-        "locked_by",
         "complete_by",
         "why",
         "age",
-        "source",
     )
     list_display_links = ("number", "customer_name")
     # By what there is an index for.
@@ -118,8 +117,11 @@ class OrderAdmin(ProcessColumns, ReadOnlyAdmin, ProcessPageAdmin, BulkListAdmin,
         return columns.state_of(row)
 
     @admin.display(description=_("age"), ordering="-created_at")
-    def age(self, row: Order) -> SafeString | str:
-        return columns.age_of(row)
+    def age(self, row: Order) -> SafeString:
+        """Return how long ago it was placed, and through which door."""
+        return format_html(
+            '{} <span class="sas-agent">{}</span>', columns.age_of(row), row.get_source_display()
+        )
 
 
 @subjects.register_pages

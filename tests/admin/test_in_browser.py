@@ -238,6 +238,45 @@ def test_many_are_paused_from_the_list(page: Page) -> None:
     assert {row.pk for row in paused} == {order.process_id for order in orders}
 
 
+def test_no_list_is_cut_off_on_a_laptop(page: Page) -> None:
+    """Also where everything is long: the last columns of a list must not be out of sight."""
+    name = "Bartholomew Featherstonehaugh-Cholmondeley"
+    order = order_with("compensating", customer=name, charge_payment="started")
+    alert_about(order, message="The service of agent payment.charge has not been reached. " * 3)
+    order.process.steps.filter(state="processing").update(
+        locked_by="agent@a-host-with-a-long-name:12345/0042035e"
+    )
+    alert_about(order, message="y" * 300, resolved_at=timezone.now())
+    page.set_viewport_size({"width": 1280, "height": 800})
+    for url in (LIST, "/admin/workers/process/", "/admin/workers/alert/"):
+        page.goto(url)
+        assert page.locator("#result_list tbody tr").count() > 0, url
+        cut = page.evaluate(
+            "(() => { const r = document.querySelector('#changelist .results');"
+            " return r.scrollWidth - r.clientWidth; })()"
+        )
+        assert cut <= 0, url
+
+
+def test_on_a_phone_an_alert_says_what_is_still_so(page: Page) -> None:
+    alert_about(order_in_error())
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.goto("/admin/workers/alert/")
+    expect(page.locator(".field-still_so")).to_have_text("still so: yes", use_inner_text=True)
+
+
+def test_the_switch_of_a_page_does_not_lie_on_a_hold(page: Page) -> None:
+    """The sentence of a hold may be long: nothing lies on top of it."""
+    holds.hold("step", "no_such_step", actor="operator:ann", reason="z" * 300)
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.goto("/admin/workers/process/causes/")
+    switch = page.locator(".sas-live").bounding_box()
+    held = page.locator(".sas-held").bounding_box()
+    assert switch is not None
+    assert held is not None
+    assert switch["y"] + switch["height"] <= held["y"]
+
+
 @pytest.mark.parametrize("width", [390, 1440])
 def test_no_page_is_wider_than_the_window(page: Page, wire: Wire, width: int) -> None:
     asked = toys.asked(wire, question="Is this " + "very" * 60 + " long question answered?")

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -145,6 +146,14 @@ def test_the_admin_lists_sinks_and_hides_what_may_be_a_secret(stuck: Process) ->
     assert "https://acme.example/told" in page
     assert "private" not in page
     assert "redeliver" not in page
+
+
+def test_the_admin_says_how_often_and_when_next(wire: Wire) -> None:
+    told(QUEUE)
+    due = timezone.now() + timedelta(hours=1)
+    Sink.objects.update(tries=4, last_error="answered 500", next_try_at=due)
+    page = staff("view_sink").get(LIST).content.decode()
+    assert re.search(r"4 tries · <[^>]+>next in ", page)
 
 
 def test_an_operator_has_one_told_again(stuck: Process, wire: Wire) -> None:

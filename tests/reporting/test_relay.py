@@ -168,7 +168,7 @@ def test_the_task_wakes_this_process_s_relays(monkeypatch: pytest.MonkeyPatch) -
     done: list[str] = []
     monkeypatch.setattr(tasks.desk, "want", lambda: done.append("woken"))
     take = Mock(side_effect=lambda: done.append("taken along"))
-    monkeypatch.setattr(tasks, "waiting", lambda queue, limit: nullcontext(take))
+    monkeypatch.setattr(tasks, "waiting", lambda queue, task, limit: nullcontext(take))
 
     tasks.report()
 

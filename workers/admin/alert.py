@@ -137,9 +137,10 @@ class AlertAdmin(ReadOnlyAdmin, LiveListAdmin):
 
     @admin.display(description=lazy("still so"), ordering="resolved_at")
     def still_so(self, row: Any) -> SafeString | str:
-        if row.resolved_at is None:
-            return _("yes")
-        return format_html("{} {}", _("no, over since"), marks.instant(row.resolved_at))
+        said: SafeString | str = _("yes")
+        if row.resolved_at is not None:
+            said = format_html("{} {}", _("no, over since"), marks.instant(row.resolved_at))
+        return format_html('<span class="sas-label">{}: </span>{}', _("still so"), said)
 
     @admin.display(description=lazy("message"))
     def text(self, row: Alert) -> SafeString:

@@ -48,20 +48,22 @@ class ProcessColumns:
             attempt,
         )
 
-    @admin.display(description=lazy("locked by"))
-    def locked_by(self, row: Any) -> SafeString | str:
-        current = _standing(row).current
-        return marks.worker(current.locked_by if current else None)
-
     @admin.display(description=lazy("complete by"))
     def complete_by(self, row: Any) -> SafeString | str:
+        """Return when the current attempt must be over, and who is at it."""
         standing = _standing(row)
         current = standing.current
         if current is None:
             return marks.NOTHING
         if current.state == StepState.PENDING and current.retry_seconds is not None:
             return marks.countdown(current.not_before, standing.now, _("again in %s"), _("due"))
-        return marks.countdown(current.complete_by, standing.now, is_alarm=True)
+        until = marks.countdown(current.complete_by, standing.now, is_alarm=True)
+        if not current.locked_by:
+            return until
+        # Of what is sent and not started the time does not run yet.
+        shown = until if current.complete_by else ""
+        worker = marks.worker(current.locked_by)
+        return format_html('{} <span class="sas-agent">{}</span>', shown, worker)
 
     @admin.display(description=lazy("why"))
     def why(self, row: Any) -> SafeString | str:

@@ -43,7 +43,6 @@ class ProcessAdmin(ProcessColumns, ReadOnlyAdmin, ProcessPageAdmin, BulkListAdmi
         "state_mark",
         "current_step",
         "failures",
-        "locked_by",
         "complete_by",
         "why",
         "age",

@@ -147,10 +147,10 @@ class SinkAdmin(ReadOnlyAdmin, LiveListAdmin):
         if not row.last_error:
             return marks.NOTHING
         text = ngettext("%(n)d try", "%(n)d tries", row.tries) % {"n": row.tries}
-        when: Any = ""
         if row.state == "open":
             when = marks.countdown(row.next_try_at, row.now, _("next in %s"), _("due %s ago"))
-        return format_html('{} <span class="sas-agent">{} {}</span>', row.last_error, text, when)
+            text = format_html("{} · {}", text, when)
+        return format_html('{} <span class="sas-agent">{}</span>', row.last_error, text)
 
     @admin.display(description=lazy("next try at"))
     def due(self, row: Sink) -> SafeString | str:
