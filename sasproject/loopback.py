@@ -5,8 +5,10 @@ that everybody knows, a secret key of the run folder.  It holds as long as nobod
 reach it, so both modes refuse every host name that is not loopback.
 """
 
+import contextlib
 import os
 import secrets
+import tempfile
 from collections.abc import MutableMapping, Sequence
 from pathlib import Path
 
@@ -47,16 +49,12 @@ def secret_key(folder: Path) -> str:
     """
     path = folder / "secret-key"
     if not path.exists():
-        draft = folder / f"secret-key.{os.getpid()}"
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with open(descriptor, "w", encoding="ascii") as file:
-            file.write(secrets.token_urlsafe(48))
-        try:
-            os.link(draft, path)
-        except FileExistsError:
-            pass
-        finally:
-            draft.unlink()
+        # Its own for each thread, and for each container, where every process may have one id.
+        with tempfile.NamedTemporaryFile("w", dir=folder, prefix="secret-key.") as draft:
+            draft.write(secrets.token_urlsafe(48))
+            draft.flush()
+            with contextlib.suppress(FileExistsError):
+                os.link(draft.name, path)
     return path.read_text(encoding="ascii")
 
 

@@ -10,7 +10,7 @@ from amqp.exceptions import AccessRefused
 from django.core.checks import run_checks
 
 from sasproject.refusals import first_line
-from workers.checks.tables import are_missing
+from workers.checks import tables
 
 #: How a broker says that it answers, and does not let us in.  Redis's own exceptions would
 #: need its package, which an installation with RabbitMQ has not.
@@ -22,8 +22,8 @@ def problems() -> Iterable[str]:
     for message in run_checks():
         if message.is_serious() and not message.is_silenced():
             yield str(message)
-    if are_missing():
-        yield "The database has none of our tables. Run `manage.py migrate`, then start again."
+    if tables.are_missing():
+        yield tables.MISSING
 
 
 def problems_of_broker(app: Any) -> Iterable[str]:

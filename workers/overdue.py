@@ -52,14 +52,16 @@ def _reason(name: str, seconds: float, queue: str) -> str:
             " back. Look at its time service."
         )
     late = f"The {name} is overdue: last done {seconds:.0f} s ago."
-    if leases.is_held(name):
+    # The other workers look, too: what one of them has just asked for is no cause.
+    if leases.is_stuck(name, sas.lease_seconds):
         return f"{late} A worker is at it and has not done: is the database slow?"
     waiting = siblings.count(queue)
     if waiting is None:
         return f"{late} The broker does not answer."
     if waiting:
         return (
-            f"{late} It was asked for, and no worker takes the {waiting} messages in {queue}:"
+            f"{late} It was asked for, and no worker takes the messages in {queue}"
+            f" ({waiting}):"
             " are the workers that read it busy, or is there none?"
         )
     return f"{late} Nobody has asked for it: is Celery Beat running, and its periodic task enabled?"

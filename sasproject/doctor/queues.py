@@ -39,7 +39,7 @@ class State:
 def are_read(connection: Any) -> Iterable[Finding]:
     """Look at every queue there should be."""
     names = [*sorted(set(current_app.amqp.queues) - {OWN_TASKS}), SUBMISSIONS]
-    states = {name: _state(connection, name) for name in names}
+    states = {name: state_of(connection, name) for name in names}
     # First, because nobody can read such a queue.
     bad = _differing(connection, [name for name, state in states.items() if state])
     bad += [finding for name, state in states.items() if (finding := _judge(name, state))]
@@ -93,7 +93,7 @@ def _differing(connection: Any, names: Iterable[str]) -> list[Finding]:
     ]
 
 
-def _state(connection: Any, name: str) -> State | None:
+def state_of(connection: Any, name: str) -> State | None:
     """Ask for a queue; None: there is none."""
     channel = connection.channel()
     try:

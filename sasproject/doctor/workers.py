@@ -6,7 +6,9 @@ from typing import Any
 from celery import current_app
 
 from sasproject.doctor.connecting import while_connected
+from sasproject.doctor.queues import state_of
 from workers.conf import sas
+from workers.dispatch import SCHEDULER_QUEUE
 from workers.doctor import Finding, Need, info, ok, probe, warning
 
 ANSWER_SECONDS = 2.0
@@ -26,15 +28,27 @@ def answer(connection: Any) -> Iterable[Finding]:
     inspect = current_app.control.inspect(timeout=ANSWER_SECONDS, connection=connection)
     stats: dict[str, Any] = inspect.stats() or {}
     if not stats:
-        yield warning(
-            "no worker answers",
-            "Nothing is claimed, called or settled.",
-            "Start one: `celery -A sasproject worker`.",
-        )
+        yield _of_silence(connection)
         return
     served = inspect.active_queues() or {}
     yield from _of_pools(stats)
     yield from _of_slots(stats, served)
+
+
+def _of_silence(connection: Any) -> Finding:
+    """Tell workers that do not answer, as outside DEBUG, from workers that are not there."""
+    queue = state_of(connection, SCHEDULER_QUEUE)
+    if queue is not None and queue.readers:
+        return info(
+            "workers run and do not answer: their remote control is off, and here it is on",
+            "They were started in another mode than this command, outside DEBUG.",
+            "Give this command their environment; or set CELERY_REMOTE_CONTROL=on for them.",
+        )
+    return warning(
+        "no worker answers",
+        "Nothing is claimed, called or settled.",
+        "Start one: `celery -A sasproject worker`.",
+    )
 
 
 def _of_pools(stats: dict[str, Any]) -> Iterable[Finding]:

@@ -260,6 +260,19 @@ def test_workers_that_answer(
     assert said(workers.answer()) == found
 
 
+def test_workers_that_run_in_another_mode_are_not_called_missing(
+    rabbit: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers, "ANSWER_SECONDS", 0.1)
+    monkeypatch.setitem(current_app.conf.changes, "worker_enable_remote_control", True)
+    declare(rabbit)
+    assert bad(workers.answer()) == ["no worker answers"]
+
+    with rabbit.connection() as connection:
+        connection.channel().basic_consume("sas.scheduler", callback=lambda message: None)
+        assert [level for level, _ in said(workers.answer())] == ["info"]
+
+
 def test_workers_are_not_asked_where_they_would_not_answer(
     redis: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:

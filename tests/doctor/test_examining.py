@@ -81,7 +81,7 @@ def refuse() -> list[Finding]:
         (
             "_touch_tables",
             ["nothing", "database"],
-            "1 probes were left out: migrations are not applied",
+            "1 probe was left out: migrations are not applied",
         ),
     ],
 )

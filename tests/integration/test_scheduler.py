@@ -1,5 +1,6 @@
 """The Scheduler with messages lost, doubled and refused."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -9,10 +10,11 @@ from tests.integration.conftest import only
 from tests.toyflow import agents as toy
 from workers import dispatch, scheduler, supervisor
 from workers.agent import Call
+from workers.conf import sas
 from workers.exceptions import Permanent, Transient
 from workers.models import Alert, Flow, Journal, Lease, Process, Step
 from workers.registry import register_workflow
-from workers.store import leases
+from workers.store import leases, sql
 from workers.submission import submit
 from workers.testing import Wire, forget_duties, pass_time
 from workers.workflow import Workflow, step
@@ -317,18 +319,19 @@ def test_overdue_duties_are_triggered_with_one_alert(wire: Wire) -> None:
 
 
 @pytest.mark.parametrize(
-    ("waiting", "is_held", "said", "unsaid"),
+    ("waiting", "held_for", "said", "unsaid"),
     [
-        (0, False, "is Celery Beat running", "busy"),
-        (3, False, "no worker takes the 3 messages in sas.supervisor", "Beat"),
-        (0, True, "A worker is at it", "Beat"),
-        (None, False, "The broker does not answer", "Beat"),
+        (0, None, "is Celery Beat running", "busy"),
+        (3, None, "no worker takes the messages in sas.supervisor (3)", "Beat"),
+        (0, 3, "A worker is at it", "Beat"),
+        (0, 1, "is Celery Beat running", "at it"),
+        (None, None, "The broker does not answer", "Beat"),
     ],
-    ids=["nobody asked", "nobody listens", "under way", "no broker"],
+    ids=["nobody asked", "nobody listens", "under way", "just begun", "no broker"],
 )
 def test_an_overdue_duty_blames_only_what_is_known_to_be_at_fault(
     waiting: int | None,
-    is_held: bool,
+    held_for: float | None,
     said: str,
     unsaid: str,
     wire: Wire,
@@ -340,8 +343,9 @@ def test_an_overdue_duty_blames_only_what_is_known_to_be_at_fault(
     supervisor.sweep()
     scheduler.advance()
     Lease.objects.filter(name="sweep").update(performed_at="2026-01-01T00:00Z")
-    if is_held:
-        leases.acquire("sweep", "supervisor@there:1", 10)
+    if held_for is not None:
+        since = sql.read_clock() - timedelta(seconds=held_for)
+        leases.acquire("sweep", "supervisor@there:1", sas.lease_seconds, since)
 
     assert overdue.look() == ["sweep"]
 

@@ -123,3 +123,9 @@ def test_what_would_let_others_in_refuses_to_start(
     done = python(folder, "manage.py", "check", **changes)
     assert done.returncode != 0
     assert says in done.stderr.splitlines()[-1]
+
+
+def test_an_empty_run_folder_is_the_usual_one(tmp_path: Path) -> None:
+    asked = "import sasproject.settings as s; print(s.RUN_DIR == s.BASE_DIR / '.run')"
+    done = python(tmp_path, "-c", asked, SAS_RUN_DIR="")
+    assert done.stdout.strip() == "True", done.stderr

@@ -26,6 +26,7 @@ PROCESSES: dict[str, tuple[str, ...]] = {
         *("--bind", "127.0.0.1:0"),
         "--log-level=error",
     ),
+    "consumer": ("manage.py", "consume_submissions"),
 }
 MIGRATE = "Run `manage.py migrate`"
 

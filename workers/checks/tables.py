@@ -13,6 +13,8 @@ from workers.checks.in_flight import is_asked_for
 from workers.models import Process
 
 UTF8 = "UTF8"
+#: What a process says that ends because of it.
+MISSING = "The database has none of our tables. Run `manage.py migrate`, then start again."
 
 
 def are_missing() -> bool:

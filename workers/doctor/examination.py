@@ -48,7 +48,7 @@ def examine(probes: Iterable[Probe], *, seconds: float = PROBE_SECONDS) -> Itera
             "doctor",
             "left_out",
             error(
-                f"{count} probes were left out: {lack}",
+                f"{count} {'probe was' if count == 1 else 'probes were'} left out: {lack}",
                 "What they look at is unknown.",
                 "Mend that, and ask again.",
             ),

@@ -115,14 +115,17 @@ def seconds_since(name: str, now: datetime | None = None) -> float | None:
     return None if at is None else (sql.read_clock(now) - at).total_seconds()
 
 
-def is_held(name: str, now: datetime | None = None) -> bool:
-    """Say whether somebody is performing a duty."""
+def is_stuck(name: str, seconds: float, now: datetime | None = None) -> bool:
+    """Say whether somebody performs a duty, under a lease of ``seconds``, for longer than it takes.
+
+    One that has just begun says nothing of why it is late: it may have been asked for a moment ago.
+    """
     moment, params = sql.clock(now)
     return bool(
         sql.fetch(
             "SELECT 1 FROM workers_lease WHERE name = %s AND holder IS NOT NULL"
-            f" AND expires_at > {moment}",
-            [name, *params],
+            f" AND expires_at > {moment} AND expires_at <= {sql.later(moment, '%s')}",
+            [name, *params, *params, seconds - LATE_SECONDS],
         )
     )
 

@@ -3,9 +3,12 @@
 import signal
 from typing import Any
 
+from django.core.management import CommandError
+
 from orders.consumer.answers import Answers
 from orders.consumer.inbox import QUEUE, Inbox
 from orders.consumer.loop import Consumer
+from workers.checks import tables
 from workers.management.terminal import TerminalCommand
 
 ENDINGS = (signal.SIGTERM, signal.SIGINT)
@@ -18,6 +21,8 @@ class Command(TerminalCommand):
     )
 
     def handle(self, **options: Any) -> None:
+        if tables.are_missing():
+            raise CommandError(tables.MISSING)
         consumer = Consumer(Inbox(), Answers(), on_open=self._say)
         before = {ending: signal.signal(ending, lambda *_: consumer.stop()) for ending in ENDINGS}
         try:
