@@ -41,7 +41,7 @@ def test_messages_survive_kill_9_of_the_server(make_runner: MakeRunner, tmp_path
     assert eventually(lambda: runner.pids("broker") not in ([before], []))
     assert eventually(broker.answers)
     with connect(broker.url, run_dir) as connection:
-        message = connection.SimpleQueue("orders").get(timeout=2)
+        message = connection.SimpleQueue("orders").get(timeout=10)
         assert message.payload == {"order": 7}
         message.ack()
 
