@@ -60,8 +60,7 @@ def _reason(name: str, seconds: float, queue: str) -> str:
         return f"{late} The broker does not answer."
     if waiting:
         return (
-            f"{late} It was asked for, and no worker takes the messages in {queue}"
-            f" ({waiting}):"
+            f"{late} It was asked for, and no worker takes the messages in {queue} ({waiting}):"
             " are the workers that read it busy, or is there none?"
         )
     return f"{late} Nobody has asked for it: is Celery Beat running, and its periodic task enabled?"

@@ -58,7 +58,7 @@ def warned(monkeypatch: pytest.MonkeyPatch, **options: Any) -> list[str]:
     letter = step("letter", "toy.alpha", after="pay", optional=True)
     workflow = Workflow("trip", 1, (pay, letter), **options)
     monkeypatch.setattr(registry, "_workflows", {("trip", 1): workflow})
-    return [str(found.msg) for found in check_definitions(None) if found.id == "workers.W020"]
+    return [str(found.msg) for found in check_definitions(None) if found.id == "workers.W012"]
 
 
 def test_a_deadline_that_undoes_for_an_optional_step_is_warned_of(

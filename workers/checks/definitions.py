@@ -35,7 +35,7 @@ def _undone_for_little() -> list[CheckMessage]:
             f"if only its optional step {spec.name} is left by then.",
             hint="Name the last step that is not optional in no_return, or choose "
             "on_deadline=OnDeadline.ALERT.",
-            id="workers.W020",
+            id="workers.W012",
         )
         for workflow in registry.workflows()
         for spec in workflow.steps
