@@ -29,6 +29,8 @@ class Broker:
         self.url = url
         for name in ("connection_for_write", "connection_for_read"):
             monkeypatch.setattr(current_app, name, self.connection)
+        # Celery keeps the first pool it made: its broker may be gone since.
+        monkeypatch.setattr(current_app.amqp, "_producer_pool", None)
         self._options = options or {}
 
     def connection(self, **options: Any) -> Connection:
