@@ -87,6 +87,16 @@ def _look_at_pool(instance: Any, **kwargs: object) -> None:
 
 
 @celeryd_after_setup.connect
+def _ask_no_neighbours(instance: Any, **kwargs: object) -> None:
+    """Start a second sooner where no worker answers: without remote control nobody would.
+
+    Celery asks the other workers which tasks were revoked, and waits for their answers.
+    """
+    if not instance.app.conf.worker_enable_remote_control:
+        instance.options["without_mingle"] = True
+
+
+@celeryd_after_setup.connect
 def _look_at_queues(instance: Any, **kwargs: object) -> None:
     """End a worker whose queues at the broker are of another kind, with the reason."""
     from sasproject.queues import refuse_differing_queues

@@ -132,7 +132,7 @@ class Settings:
     settle_batch = Number(400, 1, 5000, "Replies settled in one transaction")
     kept_plans = Number(200, 0, 2000, "Statements whose plans a connection keeps; 0 = none")
     sweep_batch = Number(200, 1, 5000, "Expired steps handled in one transaction")
-    lease_seconds = Number(15, 1, 600, "Time a periodic duty is held by one process")
+    lease_seconds = Number(5, 1, 600, "Time a sweep is held by one process, for each batch")
     reply_seconds = Number(3, 0.5, 60, "Time the broker has to take a reply before it is filed")
     report_tries = Number(20, 1, 1000, "Failed tries in a row after which a sink is told no more")
     report_backoff_base_seconds = Number(10, 0, 3600, "First backoff of a sink")

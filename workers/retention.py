@@ -20,10 +20,11 @@ from workers.store import leases, pruning, webhooks
 
 log = logging.getLogger(__name__)
 
-#: How often Celery Beat asks for a round, how long one may take, and how long nobody else may.
+#: How often Celery Beat asks for a round, how long one may take, and for how long after a
+#: transaction nobody else may.
 INTERVAL_SECONDS = 600
 ROUND_SECONDS = 5.0
-LEASE_SECONDS = 60.0
+LEASE_SECONDS = 20.0
 #: Rows, or processes, in one transaction.
 BATCH = 200
 
@@ -81,8 +82,8 @@ def prune(
     good either.  ``progress`` is told of every transaction.
     """
     end = None if seconds is None else time.monotonic() + seconds
-    with leases.held(pruning.JOURNALS, f"{me('prune')}:{uuid4().hex[:8]}", LEASE_SECONDS) as had:
-        if not had:
+    with leases.held(pruning.JOURNALS, f"{me('prune')}:{uuid4().hex[:8]}", LEASE_SECONDS) as lease:
+        if not lease:
             return None
         done = Pruned()
         for pruner in pruners():
@@ -92,7 +93,7 @@ def prune(
             for count in pruner.prune(batch, now):
                 done[pruner.name] += count
                 progress(pruner.name, done[pruner.name])
-                if end is not None and time.monotonic() >= end:
+                if not lease.renew() or (end is not None and time.monotonic() >= end):
                     done.is_cut_off = True
                     break
     if any(done.values()):

@@ -33,8 +33,8 @@ def sweep() -> Swept:
     worker = me("supervisor")
     gap = leases.seconds_since(leases.SWEEP)
     holder = f"{worker}:{uuid4().hex[:8]}"
-    with leases.held(leases.SWEEP, holder, sas.lease_seconds) as had_lease:
-        if not had_lease:
+    with leases.held(leases.SWEEP, holder, sas.lease_seconds) as lease:
+        if not lease:
             return Swept(had_lease=False)
         extended = _extend_after(gap)
         reset = errors = 0
@@ -42,9 +42,10 @@ def sweep() -> Swept:
             expired = expiry.expire(worker)
             reset += expired.reset
             errors += expired.errors
-            if expired.reset + expired.errors < sas.sweep_batch:
+            # One that was lost is another supervisor's, who is at the same steps by now.
+            if expired.reset + expired.errors < sas.sweep_batch or not lease.renew():
                 break
-        while live.put_off() >= sas.sweep_batch:
+        while live.put_off() >= sas.sweep_batch and lease.renew():
             pass
         overdue = expiry.flag_overdue()
         expiry.escalate(worker)

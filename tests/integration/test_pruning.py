@@ -279,7 +279,7 @@ def test_a_round_ends_when_its_time_is_up_and_the_next_goes_on(ended: Any) -> No
 def test_two_do_not_prune_at_once(ended: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("time.sleep", lambda seconds: None)
     ended()
-    assert leases.acquire(pruning.JOURNALS, "somebody", 60)
+    assert leases.acquire(pruning.JOURNALS, "somebody", retention.LEASE_SECONDS)
     before = rows()
 
     assert retention.prune(now=LATER) is None
@@ -293,7 +293,7 @@ def test_the_command_goes_on_once_one_that_was_killed_has_lost_its_lease(
     ended: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ended(finished_at=NOW - timedelta(days=3650))
-    assert leases.acquire(pruning.JOURNALS, "killed", 60)
+    assert leases.acquire(pruning.JOURNALS, "killed", retention.LEASE_SECONDS)
     waited: list[float] = []
 
     def sleep(seconds: float) -> None:

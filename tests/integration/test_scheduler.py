@@ -262,7 +262,7 @@ def test_a_supervisor_without_the_lease_does_nothing(wire: Wire) -> None:
     wire.deliver_all(dispatch.RUN_BUNDLE)
     wire.drop_all()
     pass_time(40)
-    assert leases.acquire(leases.SWEEP, "another supervisor", 15)
+    assert leases.acquire(leases.SWEEP, "another supervisor", sas.lease_seconds)
 
     assert supervisor.sweep() == supervisor.Swept(had_lease=False)
 

@@ -4,6 +4,7 @@ from tests.mutants.mutant import POSTGRESQL, Mutant
 
 _MIGRATION = "workers/migrations/0007_live_steps.py"
 _LIVE = "workers/store/live.py"
+_LEASES = ("tests/integration/test_renewed_leases.py",)
 _TESTS = ("tests/integration/test_live.py",)
 _PLAIN = ("tests/integration/test_plain.py",)
 _TAKING = ("tests/integration/test_taking.py",)
@@ -157,9 +158,25 @@ MUTANTS = (
     Mutant(
         "a sweep puts off all there is",
         "workers/supervisor.py",
-        "while live.put_off() >= sas.sweep_batch:",
+        "while live.put_off() >= sas.sweep_batch and lease.renew():",
         "while live.put_off() < 0:",
         "Each look goes through all calls that take long.",
         _TESTS,
+    ),
+    Mutant(
+        "a sweep renews its lease",
+        "workers/supervisor.py",
+        "< sas.sweep_batch or not lease.renew():",
+        "< sas.sweep_batch:",
+        "Two supervisors are at a long sweep, though the lease is short.",
+        _LEASES,
+    ),
+    Mutant(
+        "pruning renews its lease",
+        "workers/retention.py",
+        "if not lease.renew() or (",
+        "if (",
+        "Two prune at once, though the lease is short.",
+        _LEASES,
     ),
 )

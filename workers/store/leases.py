@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime
 
 from workers.failpoints import around
@@ -130,21 +131,39 @@ def is_stuck(name: str, seconds: float, now: datetime | None = None) -> bool:
     )
 
 
-@contextmanager
-def held(name: str, holder: str, seconds: float) -> Iterator[bool]:
-    """Hold a lease for the time of a block; yield whether it was had.
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Somebody's hold of a lease; false where somebody else has it."""
 
-    The duty counts as performed only when the block ends well: after one that failed the
-    next must still see how long the gap has been.
+    name: str
+    holder: str
+    seconds: float
+    had: bool
+
+    def __bool__(self) -> bool:
+        return self.had
+
+    def renew(self) -> bool:
+        """Hold it for as long again.  False: it was lost, and the rest is the next holder's."""
+        return acquire(self.name, self.holder, self.seconds)
+
+
+@contextmanager
+def held(name: str, holder: str, seconds: float) -> Iterator[Held]:
+    """Hold a lease for the time of a block; yield the hold.
+
+    It need only last from one renewal to the next: so long does a killed holder keep the
+    others from the duty.  The duty counts as performed only when the block ends well: after
+    one that failed the next must still see how long the gap has been.
     """
-    had = acquire(name, holder, seconds)
+    hold = Held(name, holder, seconds, had=acquire(name, holder, seconds))
     try:
-        yield had
+        yield hold
     except BaseException:
-        if had:
+        if hold:
             abandon(name, holder)
         raise
-    if had:
+    if hold:
         release(name, holder)
 
 

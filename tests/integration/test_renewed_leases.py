@@ -1,0 +1,88 @@
+"""A lease lasts from one batch to the next, so that a killed holder is followed soon."""
+
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from workers import retention, supervisor
+from workers.conf import sas
+from workers.models import Lease
+from workers.store import expiry, leases, live, pruning, sql
+
+pytestmark = pytest.mark.django_db
+
+
+def left(name: str) -> timedelta:
+    """Return for how long a lease lasts yet."""
+    expires_at = Lease.objects.get(name=name).expires_at
+    assert expires_at is not None
+    return expires_at - sql.read_clock()
+
+
+def shorten(name: str) -> None:
+    """Leave a lease as it is when most of its time has gone by."""
+    Lease.objects.filter(name=name).update(expires_at=sql.read_clock() + timedelta(seconds=1))
+
+
+def lose(name: str) -> None:
+    """Give a lease to somebody else, as once it was over."""
+    until = sql.read_clock() + timedelta(seconds=4)
+    Lease.objects.filter(name=name).update(holder="supervisor@there:1", expires_at=until)
+
+
+def full_batches(between: Callable[[str], None], seen: list[timedelta]) -> Callable[..., Any]:
+    """Return an ``expire`` with three full batches to do and something that comes between."""
+
+    def expire(worker: str) -> expiry.Expired:
+        seen.append(left(leases.SWEEP))
+        between(leases.SWEEP)
+        return expiry.Expired(reset=int(sas.sweep_batch) if len(seen) < 3 else 0)
+
+    return expire
+
+
+def test_a_sweep_renews_its_lease_with_each_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[timedelta] = []
+    monkeypatch.setattr(expiry, "expire", full_batches(shorten, seen))
+
+    swept = supervisor.sweep()
+
+    assert swept.had_lease
+    assert len(seen) == 3
+    assert min(seen) > timedelta(seconds=sas.lease_seconds - 1)
+    lease = Lease.objects.get(name=leases.SWEEP)
+    assert (lease.holder, lease.performed_at is None) == (None, False)
+
+
+def test_a_sweep_that_lost_its_lease_leaves_the_rest_to_its_successor(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen: list[timedelta] = []
+    monkeypatch.setattr(expiry, "expire", full_batches(lose, seen))
+    put_off = iter([int(sas.sweep_batch)] * 3 + [0])
+    monkeypatch.setattr(live, "put_off", lambda: next(put_off))
+
+    supervisor.sweep()
+
+    assert (len(seen), len(list(put_off))) == (1, 3)
+    assert Lease.objects.get(name=leases.SWEEP).holder == "supervisor@there:1"
+
+
+@pytest.mark.parametrize(("between", "done"), [(shorten, 3), (lose, 1)])
+def test_pruning_renews_its_lease_and_ends_without_it(
+    between: Callable[[str], None], done: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def prune(batch: int, now: object) -> Iterator[int]:
+        for _ in range(3):
+            between(pruning.JOURNALS)
+            yield 1
+
+    pruner = retention.Pruner("toys", "toys go", None, prune)
+    monkeypatch.setattr(retention, "pruners", lambda: [pruner])
+
+    pruned = retention.prune(seconds=None)
+
+    assert pruned is not None
+    assert (pruned["toys"], pruned.is_cut_off) == (done, done == 1)
