@@ -5,12 +5,10 @@ from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 
-# Longer than the longest step (600 s) twice over: a message that is being worked on must
-# not be delivered again merely because it takes long.
-VISIBILITY_SECONDS = 1260
+from workers.celery.conf import AMQP, REDIS, transport_options
+
 #: Schemes of a URL: the transports that are proven, and memory for trials in one process.
-REDIS = ("redis", "rediss", "redis+socket", "sentinel")
-SCHEMES = ("amqp", "amqps", "pyamqp", *REDIS, "filesystem", "memory")
+SCHEMES = (*AMQP, *REDIS, "filesystem", "memory")
 
 
 def configure(url: str, run_dir: Path) -> tuple[str, dict[str, Any]]:
@@ -27,22 +25,7 @@ def configure(url: str, run_dir: Path) -> tuple[str, dict[str, Any]]:
         )
     if not url or scheme == "filesystem":
         return "filesystem://", _filesystem(run_dir / "broker")
-    if url.startswith(("redis:", "rediss:", "redis+socket:")):
-        return url, {
-            "visibility_timeout": VISIBILITY_SECONDS,
-            # kombu looks for abandoned messages every 10th time of every 10 s unless told.
-            "unacked_restore_interval": 2,
-            "unacked_restore_throttle": 1,
-            "socket_timeout": 5,
-            "socket_connect_timeout": 3,
-            "socket_keepalive": True,
-            "health_check_interval": 25,
-        }
-    return url, {
-        "confirm_publish": True,
-        "read_timeout": 10,
-        "write_timeout": 10,
-    }
+    return url, transport_options(scheme)
 
 
 def _filesystem(folder: Path) -> dict[str, Any]:

@@ -12,6 +12,8 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, InterfaceError, OperationalError
 from kombu.exceptions import OperationalError as BrokerError
 
+from workers.exceptions import first_line
+
 #: PostgreSQL's code of a relation that does not exist, and SQLite's words.
 _NO_TABLE, _NO_SUCH_TABLE = "42P01", "no such table"
 
@@ -61,8 +63,3 @@ def _with_causes(error: BaseException | None) -> Iterable[BaseException]:
 
 def _is_missing_table(error: DatabaseError) -> bool:
     return getattr(error.__cause__, "sqlstate", "") == _NO_TABLE or _NO_SUCH_TABLE in str(error)
-
-
-def first_line(error: BaseException) -> str:
-    """Return the beginning of what an error says, to stand inside a sentence."""
-    return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")[:300]

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
-from kombu import Exchange, Queue
 
 from sasproject import brokers, databases, logs, loopback
 from sasproject.variables import Variables, refused
@@ -52,7 +51,6 @@ INSTALLED_APPS = [
     "orders",
     "workers",
     "django_celery_beat",
-    "django_htmx",
     "csp",
     "axes",
     # For the assets of the API's page.
@@ -78,7 +76,6 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "django_htmx.middleware.HtmxMiddleware",
     "workers.admin.middleware.VisibleText",
     # The last: it answers in place of a login page that was sent too often.
     "axes.middleware.AxesMiddleware",
@@ -209,15 +206,8 @@ if LOOPBACK_ONLY:
 # Celery.  Reliability comes from the rows; these keep messages cheap and honest.
 BROKER_URL = env.str("BROKER_URL", default="")
 CELERY_BROKER_URL, CELERY_BROKER_TRANSPORT_OPTIONS = brokers.configure(BROKER_URL, RUN_DIR)
-# A worker without -Q serves all of them, and the agents' queues, which sasproject.queues adds;
-# "celery" is for the application's own tasks.
-CELERY_TASK_QUEUES = [
-    Queue(name, Exchange("sas", type="direct"), routing_key=name)
-    for name in ("sas.scheduler", "sas.replies", "sas.supervisor", "sas.reports")
-] + [Queue("celery")]
+# The engine's queues and other settings that it needs come with workers.celery.install.
 CELERY_TASK_ACKS_LATE = True
-CELERY_TASK_REJECT_ON_WORKER_LOST = False
-CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_RESULT_BACKEND = None
 CELERY_TASK_SERIALIZER = "json"
@@ -228,18 +218,6 @@ CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_WORKER_REDIRECT_STDOUTS = False
 CELERY_WORKER_ENABLE_REMOTE_CONTROL = env.bool("CELERY_REMOTE_CONTROL", default=DEBUG)
 CELERY_WORKER_MAX_TASKS_PER_CHILD = 20_000
-# Until a child's death is told of; whether it had answered by then the rows say.
-CELERY_WORKER_LOST_WAIT = 2.0
 CELERY_WORKER_MAX_MEMORY_PER_CHILD = 400_000
-# A blip of the broker is no failure: a second delivery finds its claims started.
-CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = False
-CELERY_TASK_PUBLISH_RETRY_POLICY = {"max_retries": 1, "interval_start": 0.2, "interval_max": 0.5}
-CELERY_BROKER_CONNECTION_TIMEOUT = 3
-CELERY_BROKER_POOL_ACQUIRE_TIMEOUT = 5
-CELERY_BROKER_HEARTBEAT = 30
-CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 CELERY_TIMEZONE = "UTC"
 CELERY_ENABLE_UTC = True
-CELERY_BEAT_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"
-CELERY_BEAT_MAX_LOOP_INTERVAL = 1

@@ -21,7 +21,7 @@ def _load() -> WSGIHandler:
     """Return Django's application; end the process where it cannot work, with the reasons."""
     try:
         application = get_wsgi_application()
-        from sasproject import starting
+        from workers.celery import starting
 
         if found := list(starting.problems()):
             raise ImproperlyConfigured("\n".join(found))

@@ -1,12 +1,31 @@
+from typing import Any
+
 from django.apps import AppConfig
 from django.db.models.signals import post_migrate
+from django.utils.translation import gettext_lazy as _
 
 
 class WorkersConfig(AppConfig):
     name = "workers"
-    verbose_name = "Order processing"
+    verbose_name = _("Processes")
+    default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
+        from celery.signals import beat_init, celeryd_init
+
         from workers import checks, schedule  # noqa: F401  (checks register themselves)
 
         post_migrate.connect(schedule.ensure, sender=self)
+        # For an app without the engine: one with it has refused by now, for this and more.
+        celeryd_init.connect(_refuse_uninstalled, weak=False)
+        beat_init.connect(_refuse_uninstalled, weak=False)
+
+
+def _refuse_uninstalled(**kwargs: Any) -> None:
+    """End a worker or Beat whose Celery app lacks the engine, with the line to add."""
+    from celery import current_app
+
+    from workers.celery.marker import missing_in
+
+    if missing := missing_in(current_app):
+        raise SystemExit(missing)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import uuid5
 
-from workers import registry, status
+from workers import registry, status_message
 from workers.exceptions import UnknownWorkflow
 from workers.senders import Letter
 from workers.states import FINAL_PROCESS_STATES
@@ -70,7 +70,7 @@ def _letters(
     return [
         Letter(
             address=sink.address,
-            body=status.encode(status.message(workflow.told_as, facts, row)),
+            body=status_message.encode(status_message.message(workflow.told_as, facts, row)),
             id=f"msg_{uuid5(subject.uid, f'{sink.id}:{row.sequence}').hex}",
             type=f"{workflow.told_as}.status",
             sequence=row.sequence,

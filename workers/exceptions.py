@@ -123,3 +123,8 @@ class Refused(Fault):
     """
 
     kind = "refused"
+
+
+def first_line(error: BaseException) -> str:
+    """Return the beginning of what an error says, to stand inside a sentence."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")[:300]

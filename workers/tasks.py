@@ -28,6 +28,15 @@ from workers.siblings import waiting
 
 log = logging.getLogger(__name__)
 
+#: The engine's own tasks, whatever the project's others do: acknowledged once done, in JSON, and
+#: not delivered again for a child's death, which a call that kills its process would cause for
+#: ever.  The row brings it back, and counts.
+HELD: dict[str, Any] = {
+    "acks_late": True,
+    "ignore_result": True,
+    "reject_on_worker_lost": False,
+    "serializer": "json",
+}
 #: Time a message rests before it is delivered again when the database was away.
 DATABASE_PAUSE_SECONDS = 1.0
 #: Messages that a task takes along from its queue; should it fail, they come again.
@@ -36,7 +45,7 @@ MOST_SIBLINGS = 200
 worker_process_init.connect(garbage.leave_what_is_there)
 
 
-@shared_task(name=dispatch.RUN_BUNDLE, acks_late=True, ignore_result=True)
+@shared_task(name=dispatch.RUN_BUNDLE, **HELD)
 def run_bundle(body: Any) -> None:
     """Agent: run the claims of one message."""
     try:
@@ -64,7 +73,7 @@ class _Company:
 _company = _Company()
 
 
-@shared_task(name=dispatch.SETTLE, acks_late=True, ignore_result=True)
+@shared_task(name=dispatch.SETTLE, **HELD)
 def settle(body: Any) -> None:
     """Scheduler: apply the replies of this message and of those that wait behind it.
 
@@ -89,7 +98,7 @@ def settle_now(*bodies: Any) -> None:
     scheduler.settle_all(Arrivals(bodies, none_waits))
 
 
-@shared_task(name=dispatch.ADVANCE, acks_late=True, ignore_result=True)
+@shared_task(name=dispatch.ADVANCE, **HELD)
 def advance() -> None:
     """Scheduler: carry on what the rows say can be carried on.
 
@@ -102,14 +111,14 @@ def advance() -> None:
                 scheduler.advance()
 
 
-@shared_task(name=dispatch.SWEEP, acks_late=True, ignore_result=True)
+@shared_task(name=dispatch.SWEEP, **HELD)
 def sweep() -> None:
     """Supervisor: sweep for expired steps."""
     with _left_to_the_next():
         supervisor.sweep()
 
 
-@shared_task(name=dispatch.PRUNE, acks_late=True, ignore_result=True)
+@shared_task(name=dispatch.PRUNE, **HELD)
 def prune() -> None:
     """Retention: prune what is over for long, for a few seconds at most.
 
@@ -121,7 +130,7 @@ def prune() -> None:
             dispatch.prune()
 
 
-@shared_task(name=dispatch.REPORT, acks_late=True, ignore_result=True)
+@shared_task(name=dispatch.REPORT, **HELD)
 def report() -> None:
     """Relay: tell submitters, beside whatever else this process does."""
     with waiting(dispatch.REPORTS_QUEUE, dispatch.REPORT, 1000) as take:

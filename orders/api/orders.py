@@ -11,6 +11,7 @@ from ninja import Header, Query, Router, Status
 from ninja.errors import HttpError
 from pydantic import AfterValidator, Field
 
+import workers
 from orders import strict_json, tokens
 from orders.api import reading, waiting
 from orders.api.access import Token, client_of
@@ -19,10 +20,8 @@ from orders.consumer.message import TOKEN
 from orders.models import Order
 from orders.schemas import JournalOut, OrderIn, OrderOut, OrdersOut, Problem, Reference
 from orders.submission import Customer, Line, place_order
-from workers import dispatch
 from workers.exceptions import StateError
 from workers.states import ProcessState
-from workers.store import steering
 
 
 class OrderIdConverter(UUIDConverter):
@@ -183,13 +182,9 @@ def cancel(request: HttpRequest, public_id: UUID) -> Any:
     order = reading.own(client, public_id)
     if order.process.outcome != ProcessState.CANCELLED:
         try:
-            steering.undo(
-                order.process_id,
-                outcome=ProcessState.CANCELLED,
-                actor=client.submitter,
-                reason="cancelled by the client",
+            workers.cancel(
+                order.process_id, actor=client.submitter, reason="cancelled by the client"
             )
         except StateError as refusal:
             raise HttpError(409, str(refusal)) from None
-        dispatch.nudge_later()
     return Status(202, reading.shown(order))

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from orders.clients.http import Answer, post
+from workers.http import Answer, post
 
 
 def charge(

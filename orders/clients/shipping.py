@@ -7,7 +7,7 @@ says which one is meant.
 from collections.abc import Callable
 from typing import Literal
 
-from orders.clients.http import Answer, post
+from workers.http import Answer, post
 
 Carrier = Literal["shipping", "courier"]
 

@@ -1,5 +1,5 @@
 """What the doctor looks at of the shop."""
 
-from orders.doctor import shop
+from orders.doctor import shop, submissions
 
-__all__ = ["shop"]
+__all__ = ["shop", "submissions"]

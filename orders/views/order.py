@@ -7,11 +7,13 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
-from django_htmx.http import HttpResponseStopPolling
 
 from orders.models import Order
 from orders.tracking import track
 from orders.views.pages import render_page
+
+#: htmx polls no more after this status.
+STOP_POLLING = 286
 
 
 def _by_secret(view: Callable[[HttpRequest, Order], HttpResponse]) -> Callable[..., HttpResponse]:
@@ -49,5 +51,5 @@ def progress(request: HttpRequest, order: Order) -> HttpResponse:
     context = {"tracked": tracked, "is_announced": is_new}
     response = render(request, "orders/_progress.html", context)
     if tracked.is_final:
-        return HttpResponseStopPolling(response.content)
+        response.status_code = STOP_POLLING
     return response

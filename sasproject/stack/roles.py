@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-from sasproject.queues import agent_queues
 from sasproject.stack import probes
 from sasproject.stack.announce import READY_LINE
 from sasproject.stack.broker import PrivateBroker
 from sasproject.stack.ports import HOST
 from sasproject.stack.role import Role
+from workers.celery.queues import agent_queues
 
 BASE_DIR = Path(__file__).resolve().parent.parent.parent
 

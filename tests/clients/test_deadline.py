@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from orders.clients.http import post
 from tests.clients.clock import seconds
 from tests.clients.scripted import scripted
 from workers.exceptions import Refused, Transient
+from workers.http import post
 
 LEFT = 0.3
 

@@ -7,11 +7,12 @@ from email.utils import format_datetime
 
 import pytest
 
-from orders.clients.faults import retry_after
-from orders.clients.http import LARGEST_ANSWER, post
 from tests.clients.clock import seconds
 from tests.clients.scripted import answer, scripted
 from workers.exceptions import Fault, Permanent, Refused, Transient, Unavailable
+from workers.http import post
+from workers.http.client import LARGEST_ANSWER
+from workers.http.faults import retry_after
 
 
 @pytest.mark.fault("F24")

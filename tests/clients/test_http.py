@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from orders.clients.http import Answer, post
 from orders.sandbox.server import Sandbox
 from tests.clients.clock import seconds
 from tests.clients.scripted import answer, scripted
 from workers.exceptions import DeadlinePassed, Refused, Transient, Unavailable
+from workers.http import Answer, post
 
 FINE = answer("200 OK", b'{"id": "ch_1"}')
 CALL = {"key": "k1", "remaining": lambda: 60.0}
@@ -123,7 +123,7 @@ def test_a_service_that_came_back_is_reached_on_a_new_connection(tmp_path: Path)
 def test_a_forked_child_uses_no_connection_of_its_parent(tmp_path: Path) -> None:
     script = (
         "import os, sys\n"
-        "from orders.clients import connections, http\n"
+        "from workers.http import client as http, connections\n"
         "def call(n):\n"
         "    http.post(sys.argv[1], '/billing/issue', {'order': n}, key=f'k{n}',"
         " remaining=lambda: 5)\n"

@@ -8,10 +8,10 @@ import pytest
 from celery import current_app
 from kombu import Connection
 
-from sasproject.doctor import broker, connecting, queues, workers
 from tests.services import own_rabbitmq_vhost, own_redis_database
 from workers.dispatch import REPLY_QUEUE
-from workers.doctor import Finding
+from workers.doctor import Finding, broker, connecting, queues
+from workers.doctor import worker_pools as workers
 
 
 def said(found: Iterable[Finding]) -> list[tuple[str, str]]:

@@ -11,7 +11,8 @@ from kombu import Connection
 from kombu.exceptions import ChannelError
 from kombu.transport import filesystem as stock
 
-from sasproject import brokers, filesystem_transport
+from sasproject import brokers
+from workers.celery import filesystem_transport
 
 
 @contextmanager

@@ -7,12 +7,12 @@ import pytest
 from kombu import Connection
 
 from sasproject.celery import app
-from sasproject.pools import warn_of_pool
-from sasproject.queues import AMQP, agent_queues, declared_otherwise, refuse_differing_queues
 from sasproject.stack.roles import Roles
 from tests.services import own_rabbitmq_vhost
 from workers import dispatch, registry
 from workers.agent import DEFAULT_QUEUE, Agent
+from workers.celery.pools import warn_of_pool
+from workers.celery.queues import AMQP, agent_queues, declared_otherwise, refuse_differing_queues
 from workers.checks import check_queues
 from workers.messages import Bundle
 

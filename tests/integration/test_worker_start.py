@@ -7,20 +7,21 @@ import pytest
 from celery.worker import components
 from celery.worker.consumer.mingle import Mingle
 
-from sasproject import celery
+from sasproject.celery import app
+from workers.celery import hooks
 
 
 @pytest.mark.parametrize(("has_remote_control", "asks"), [(True, True), (False, False)])
 def test_a_worker_asks_its_neighbours_only_where_they_would_answer(
     has_remote_control: bool, asks: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(celery.app.conf.changes, "worker_enable_remote_control", has_remote_control)
+    monkeypatch.setitem(app.conf.changes, "worker_enable_remote_control", has_remote_control)
     monkeypatch.setattr(Mingle, "compatible_transport", lambda self, app: True)
-    worker = SimpleNamespace(app=celery.app, options={"task_events": False})
+    worker = SimpleNamespace(app=app, options={"task_events": False})
 
-    celery._ask_no_neighbours(instance=worker)
+    hooks.ask_no_neighbours(instance=worker)
 
-    assert Mingle(SimpleNamespace(app=celery.app), **worker.options).enabled is asks
+    assert Mingle(SimpleNamespace(app=app), **worker.options).enabled is asks
 
 
 def test_celery_hands_a_workers_options_to_the_step_that_asks() -> None:

@@ -4,7 +4,7 @@ import json
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
-from workers import status
+from workers import status_message as status
 from workers.store.telling import News
 
 

@@ -12,6 +12,7 @@ from sasproject.stack import broker as module
 from sasproject.stack import processes
 from sasproject.stack.broker import LONGEST_SOCKET_PATH, PrivateBroker, find_server
 from sasproject.stack.roles import Roles
+from workers.celery.conf import VISIBILITY_SECONDS
 
 from .conftest import MakeRunner
 from .fakes import eventually
@@ -49,7 +50,7 @@ def test_messages_survive_kill_9_of_the_server(make_runner: MakeRunner, tmp_path
 def test_the_transport_options_are_those_for_redis(tmp_path: Path) -> None:
     url, options = brokers.configure(PrivateBroker.in_folder("", tmp_path).url, tmp_path)
     assert url.startswith("redis+socket:///")
-    assert options["visibility_timeout"] == brokers.VISIBILITY_SECONDS
+    assert options["visibility_timeout"] == VISIBILITY_SECONDS
 
 
 def test_a_long_folder_gets_a_short_private_socket(tmp_path: Path) -> None:

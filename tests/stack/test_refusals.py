@@ -10,8 +10,9 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.db import OperationalError, ProgrammingError, connection
 
-from sasproject import brokers, databases, logs, refusals, starting
+from sasproject import brokers, databases, logs, refusals
 from sasproject.variables import Variables, refused
+from workers.celery import starting
 from workers.checks import tables
 
 from .test_loopback import python

@@ -51,7 +51,7 @@ class LiveMedia:
 
     css = {"all": ["workers/admin.css"]}
     js = [
-        Script("django_htmx/htmx-2.min.js", defer=True),
+        Script("workers/htmx-2.min.js", defer=True),
         Script("workers/countdown.js", defer=True),
         Script("workers/live.js", defer=True),
         Script("workers/tables.js", defer=True),

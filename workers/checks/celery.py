@@ -11,13 +11,13 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning
 
 from workers import registry
+from workers.celery.conf import AMQP, REDIS
+from workers.celery.marker import missing_in
 from workers.conf import BadSetting, sas
 from workers.dispatch import HARD_LIMIT_MARGIN_SECONDS
 from workers.exceptions import WorkflowError
 
 #: By the beginning of the broker's URL.
-REDIS = ("redis", "rediss", "redis+socket", "sentinel")
-AMQP = ("amqp", "amqps", "pyamqp")
 EMBEDDED = ("filesystem", "memory")
 DATABASE_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"
 #: kombu's own, where none is set.
@@ -35,24 +35,25 @@ def check_celery(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Check
 
 
 def _refused(conf: Any) -> Iterable[CheckMessage]:
-    formats = {conf.task_serializer, *conf.accept_content}
-    if formats - {"json", "application/json"}:
+    if missing := missing_in(current_app):
+        yield Error(missing, id="workers.E019")
+    if not {"json", "application/json"} & set(map(str, conf.accept_content)):
         yield Error(
-            f"Celery reads or writes {', '.join(sorted(map(str, formats)))}.",
-            hint='Set task_serializer to "json" and accept_content to ["json"]: whoever can write '
-            "to the broker could otherwise run code here.",
+            f"Celery reads {', '.join(sorted(map(str, conf.accept_content)))} and no json.",
+            hint='Add "json" to accept_content: the engine\'s messages are JSON.',
             id="workers.E015",
-        )
-    if conf.task_reject_on_worker_lost:
-        yield Error(
-            "Celery's task_reject_on_worker_lost is on.",
-            hint="Switch it off: a call that kills its process would be delivered again for ever. "
-            "The row brings it back, and counts.",
-            id="workers.E016",
         )
 
 
 def _warned_of(conf: Any) -> Iterable[CheckMessage]:
+    formats = {*map(str, conf.accept_content)} - {"json", "application/json"}
+    if formats:
+        yield Warning(
+            f"Celery reads {', '.join(sorted(formats))}, too.",
+            hint='Set accept_content to ["json"] if tasks of your own can do with it: whoever can '
+            "write to the broker could otherwise run code here.",
+            id="workers.W013",
+        )
     if conf.task_always_eager:
         yield Warning(
             "Celery's task_always_eager is on.",
@@ -81,6 +82,14 @@ def _warned_of(conf: Any) -> Iterable[CheckMessage]:
             "one is idle.",
             id="workers.W004",
         )
+    limited = sorted(name for name in _tasks() if current_app.tasks[name].rate_limit)
+    if limited:
+        yield Warning(
+            f"Celery limits the rate of the engine's tasks: {', '.join(limited)}.",
+            hint="Leave workers.* out of task_annotations, and task_default_rate_limit out: orders "
+            "would wait for it. An agent's own rate is set with `manage.py flow`.",
+            id="workers.W014",
+        )
     if _scheme(conf) in EMBEDDED and not settings.DEBUG:
         yield Warning(
             f"The broker is {_scheme(conf)}://, and DEBUG is off.",
@@ -95,6 +104,10 @@ def _warned_of(conf: Any) -> Iterable[CheckMessage]:
             "Without it every worker asks for them itself, late and with an alert.",
             id="workers.W006",
         )
+
+
+def _tasks() -> Iterable[str]:
+    return (name for name in current_app.tasks if name.startswith("workers."))
 
 
 def _transport(scheme: str, options: dict[str, Any]) -> Iterable[CheckMessage]:

@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from django.apps import apps
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning
-from django.db import connection
+from django.db import DEFAULT_DB_ALIAS, connection, router
 
 READ_COMMITTED = 2
 
@@ -15,6 +16,16 @@ def check_databases(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Ch
     config = connection.settings_dict
     options = config.get("OPTIONS") or {}
     found = list(_of_vendor(connection.vendor, options))
+    alias = router.db_for_write(apps.get_model("workers", "Process"))
+    if alias != DEFAULT_DB_ALIAS:
+        found.append(
+            Error(
+                f"A database router writes the engine's tables to {alias!r}.",
+                hint="Leave the app label workers to the default database: what the engine does "
+                "is one transaction with what agents and submitters write.",
+                id="workers.E020",
+            )
+        )
     if not settings.USE_TZ:
         found.append(
             Error(

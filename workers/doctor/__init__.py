@@ -4,7 +4,19 @@ A probe is a small function that looks at one thing and changes nothing.  An app
 by decorating them in a module ``doctor``; ``manage.py doctor`` runs them all.
 """
 
-from workers.doctor import agents, alerts, backlog, database, duties, files, settings, tables
+from workers.doctor import (
+    agents,
+    alerts,
+    backlog,
+    broker,
+    database,
+    duties,
+    files,
+    queues,
+    settings,
+    tables,
+    worker_pools,
+)
 from workers.doctor.examination import Told, examine, worst
 from workers.doctor.finding import Finding, Level, error, info, ok, warning
 from workers.doctor.registry import Need, Probe, probe, probes
@@ -18,6 +30,7 @@ __all__ = [
     "agents",
     "alerts",
     "backlog",
+    "broker",
     "database",
     "duties",
     "error",
@@ -27,8 +40,10 @@ __all__ = [
     "ok",
     "probe",
     "probes",
+    "queues",
     "settings",
     "tables",
     "warning",
+    "worker_pools",
     "worst",
 ]

@@ -10,9 +10,9 @@ import httpx2
 from workers import addresses
 from workers.backoff import retry_after
 from workers.conf import sas
+from workers.http.transport import DeadlineTransport
 from workers.senders.letter import Letter, Undelivered
 from workers.senders.signing import signature
-from workers.transport import DeadlineTransport
 
 CONNECT_SECONDS = 3.0
 #: What is read of an answer, which nobody looks at.

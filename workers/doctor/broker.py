@@ -7,9 +7,10 @@ from uuid import uuid4
 from celery import current_app
 from kombu import Exchange, Producer, Queue
 
-from sasproject.doctor.connecting import AMQP, REDIS, Unreachable, connected, kind, while_connected
 from workers.conf import sas
-from workers.doctor import Finding, Need, error, info, ok, probe, warning
+from workers.doctor.connecting import AMQP, REDIS, Unreachable, connected, kind, while_connected
+from workers.doctor.finding import Finding, error, info, ok, warning
+from workers.doctor.registry import Need, probe
 
 OLDEST_RABBITMQ = (3, 8)
 #: Keys of kombu's beside those named after queues.

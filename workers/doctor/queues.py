@@ -6,23 +6,21 @@ from typing import Any
 
 from celery import current_app
 
-from orders.consumer.inbox import QUEUE as SUBMISSIONS
-from sasproject.doctor.connecting import AMQP, kind, while_connected
-from sasproject.queues import declared_otherwise, remedy_of
 from workers.agent import DEFAULT_QUEUE
+from workers.celery.queues import ENGINE_QUEUES, agent_queues, declared_otherwise, remedy_of
 from workers.dispatch import REPLY_QUEUE, REPORTS_QUEUE, SCHEDULER_QUEUE, SUPERVISOR_QUEUE
-from workers.doctor import Finding, Need, error, info, ok, probe, warning
+from workers.doctor.connecting import AMQP, kind, while_connected
+from workers.doctor.finding import Finding, error, info, ok, warning
+from workers.doctor.own_queues import own_queues
+from workers.doctor.registry import Need, probe
 
 MANY_MESSAGES = 10_000
-#: Only for tasks of one's own.
-OWN_TASKS = "celery"
 _WITHOUT = {
     SCHEDULER_QUEUE: "Nothing is claimed and nothing carried on.",
     REPLY_QUEUE: "What agents answer is not read; after a while steps expire.",
     SUPERVISOR_QUEUE: "No expired step is tried again.",
     REPORTS_QUEUE: "No submitter is told.",
     DEFAULT_QUEUE: "No service is called.",
-    SUBMISSIONS: "No order is taken from the queue.",
 }
 
 
@@ -38,7 +36,7 @@ class State:
 @while_connected
 def are_read(connection: Any) -> Iterable[Finding]:
     """Look at every queue there should be."""
-    names = [*sorted(set(current_app.amqp.queues) - {OWN_TASKS}), SUBMISSIONS]
+    names = [*sorted({*ENGINE_QUEUES, *agent_queues()}), *own_queues()]
     states = {name: state_of(connection, name) for name in names}
     # First, because nobody can read such a queue.
     bad = _differing(connection, [name for name, state in states.items() if state])
@@ -53,14 +51,10 @@ def are_read(connection: Any) -> Iterable[Finding]:
 
 
 def _judge(name: str, state: State | None) -> Finding | None:
-    why = _WITHOUT.get(name, "The agents of this queue are not called.")
-    remedy = (
-        "Run `manage.py consume_submissions`."
-        if name == SUBMISSIONS
-        else f"Start a worker with -Q {name}, or without -Q."
-    )
-    # Whoever takes no orders from the queue needs neither it nor its consumer.
-    level = warning if name == SUBMISSIONS else error
+    own = own_queues().get(name)
+    why = own.without if own else _WITHOUT.get(name, "The agents of this queue are not called.")
+    remedy = own.start if own else f"Start a worker with -Q {name}, or without -Q."
+    level = warning if own else error
     if state is None:
         return level(f"there is no queue {name}", why, remedy)
     if state.readers == 0:
@@ -69,16 +63,14 @@ def _judge(name: str, state: State | None) -> Finding | None:
         return warning(
             f"{state.messages} messages wait in {name}",
             "Whoever reads it does not keep up.",
-            f"Run more workers with -Q {name}."
-            if name != SUBMISSIONS
-            else "Look at the database; one consumer takes hundreds of orders a second.",
+            own.fall_behind if own else f"Run more workers with -Q {name}.",
         )
     return None
 
 
 def _differing(connection: Any, names: Iterable[str]) -> list[Finding]:
     """Look whether queues that exist are of the kind that a worker declares."""
-    # However `orders.submissions` was declared, its consumer takes it as it is.
+    # However an application's own was declared, its consumer takes it as it is.
     ours = current_app.amqp.queues
     if kind(connection) != AMQP:
         return []

@@ -6,7 +6,7 @@ import threading
 
 import httpx2
 
-from workers.transport import DeadlineTransport
+from workers.http.transport import DeadlineTransport
 
 #: More than a bundle has threads; idle ones are closed before the services would do it.
 LIMITS = httpx2.Limits(max_connections=100, max_keepalive_connections=50, keepalive_expiry=5.0)

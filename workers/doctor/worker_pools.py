@@ -5,11 +5,12 @@ from typing import Any
 
 from celery import current_app
 
-from sasproject.doctor.connecting import while_connected
-from sasproject.doctor.queues import state_of
 from workers.conf import sas
 from workers.dispatch import SCHEDULER_QUEUE
-from workers.doctor import Finding, Need, info, ok, probe, warning
+from workers.doctor.connecting import while_connected
+from workers.doctor.finding import Finding, info, ok, warning
+from workers.doctor.queues import state_of
+from workers.doctor.registry import Need, probe
 
 ANSWER_SECONDS = 2.0
 

@@ -14,10 +14,10 @@ from typing import Any
 import httpx2
 import tenacity
 
-from orders.clients import connections
-from orders.clients.faults import fault_of_exception, fault_of_status, unreadable
-from orders.clients.reading import read_object
 from workers.exceptions import DeadlinePassed, Fault, Unavailable
+from workers.http import connections
+from workers.http.faults import fault_of_exception, fault_of_status, unreadable
+from workers.http.reading import read_object
 
 CONNECT_SECONDS = 3.0
 LARGEST_ANSWER = 1024 * 1024

@@ -9,8 +9,8 @@ from typing import Any
 from amqp.exceptions import AccessRefused
 from django.core.checks import run_checks
 
-from sasproject.refusals import first_line
 from workers.checks import tables
+from workers.exceptions import first_line
 
 #: How a broker says that it answers, and does not let us in.  Redis's own exceptions would
 #: need its package, which an installation with RabbitMQ has not.

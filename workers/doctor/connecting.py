@@ -7,7 +7,7 @@ from typing import Any
 
 from celery import current_app
 
-from workers.doctor import Finding
+from workers.doctor.finding import Finding
 
 #: kombu's transports with a server, by their driver.
 AMQP, REDIS = "amqp", "redis"

@@ -1,4 +1,4 @@
-"""The queues: those of the settings, and those of the agents that the code has.
+"""The queues: the project's, the engine's, and those of the agents that the code has.
 
 Agents are known only when Django is set up, which is after the settings: Celery asks for its
 queues when a worker starts or a first message leaves, and gets them then.
@@ -18,6 +18,9 @@ from kombu import Exchange, Queue
 
 from workers import registry
 from workers.agent import DEFAULT_QUEUE
+from workers.dispatch import REPLY_QUEUE, REPORTS_QUEUE, SCHEDULER_QUEUE, SUPERVISOR_QUEUE
+
+ENGINE_QUEUES = (SCHEDULER_QUEUE, REPLY_QUEUE, SUPERVISOR_QUEUE, REPORTS_QUEUE)
 
 PRECONDITION_FAILED = 406
 CONNECT_SECONDS = 3.0
@@ -39,28 +42,25 @@ def _as_classic(queue: Queue) -> Queue:
 
 
 class Queues(amqp.Queues):
-    """Celery's own, which makes classic queues of the names it meets first with ``-Q``."""
+    """Celery's own, which makes classic queues of all, those it meets first with ``-Q`` too."""
 
-    def new_missing(self, name: str) -> Queue:
-        return _as_classic(super().new_missing(name))
+    def add(self, queue: Any, **kwargs: Any) -> Any:
+        return super().add(_as_classic(queue) if isinstance(queue, Queue) else queue, **kwargs)
 
 
 class AMQP(amqp.AMQP):
-    """Celery's own, with the agents' queues added to those of the settings."""
+    """Celery's own, with the engine's queues added to the project's."""
 
     queues_cls = Queues
 
-    def Queues(  # type: ignore[override]  # noqa: N802 (Celery's name; it passes None, too)
-        self, queues: Iterable[Queue] | None, *args: Any, **kwargs: Any
+    def Queues(  # noqa: N802 (Celery's name; it passes None, too)
+        self, queues: Any, *args: Any, **kwargs: Any
     ) -> Any:
-        declared = list(queues or ())
-        known = {queue.name for queue in declared}
-        declared += [
-            Queue(name, Exchange("sas", type="direct"), routing_key=name)
-            for name in agent_queues()
-            if name not in known
-        ]
-        return super().Queues([_as_classic(queue) for queue in declared], *args, **kwargs)
+        all_queues = super().Queues(queues, *args, **kwargs)
+        for name in (*ENGINE_QUEUES, *agent_queues()):
+            if name not in all_queues:
+                all_queues.select_add(Queue(name, Exchange("sas", type="direct"), routing_key=name))
+        return all_queues
 
 
 def declared_otherwise(connection: Any, queue: Queue) -> str | None:

@@ -1,0 +1,158 @@
+"""The engine in a Celery app of another project: what `install(app)` gives it."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from celery import Celery
+from django.test import override_settings
+from kombu import Queue
+from kombu.transport import TRANSPORT_ALIASES
+
+from workers import dispatch
+from workers.agent import DEFAULT_QUEUE
+from workers.apps import _refuse_uninstalled
+from workers.celery import conf, install
+from workers.checks import check_celery, check_databases
+
+ENGINE = {"sas.scheduler", "sas.replies", "sas.supervisor", "sas.reports"}
+
+
+def celery_app(**given: Any) -> Celery:
+    """Return an app of a project that gives these settings, with a namespace as Django's have."""
+    app = Celery("acme", set_as_current=False)
+    names = {f"CELERY_{name.upper()}": value for name, value in given.items()}
+    app.config_from_object(SimpleNamespace(**names), namespace="CELERY")
+    return app
+
+
+def ids(messages: Any) -> list[str]:
+    return [message.id for message in messages]
+
+
+def test_what_the_project_has_not_given_gets_the_engines_value() -> None:
+    app = celery_app(broker_url="amqp://mq/acme")
+
+    install(app)
+
+    assert {name: app.conf[name] for name in conf.VALUES} == conf.VALUES
+    assert app.conf.broker_transport_options == conf.transport_options("amqp")
+    assert app.conf.get("CELERY_DB_REUSE_MAX") == conf.DB_REUSE_MAX
+
+
+def test_what_the_project_has_given_stays() -> None:
+    app = celery_app(
+        broker_url="amqp://mq/acme",
+        broker_transport_options={"read_timeout": 60},
+        worker_prefetch_multiplier=4,
+        broker_heartbeat=0,
+    )
+
+    install(app)
+
+    assert (app.conf.worker_prefetch_multiplier, app.conf.broker_heartbeat) == (4, 0)
+    options = app.conf.broker_transport_options
+    assert options == {**conf.transport_options("amqp"), "read_timeout": 60}
+
+
+@pytest.mark.parametrize("scheme", ["redis", "rediss", "filesystem"])
+def test_a_broker_gets_the_transport_that_is_mended(
+    scheme: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(TRANSPORT_ALIASES, scheme, "stock")
+    app = celery_app(broker_url=f"{scheme}://")
+
+    install(app)
+
+    assert app.conf.broker_url
+    assert TRANSPORT_ALIASES[scheme].startswith("workers.celery.")
+
+
+@pytest.mark.parametrize(
+    ("given", "own"),
+    [
+        ({}, {"celery"}),
+        ({"task_default_queue": "acme.default"}, {"acme.default"}),
+        ({"task_queues": [Queue("acme.mail"), Queue("sas.replies")]}, {"acme.mail"}),
+    ],
+)
+def test_a_plain_worker_serves_the_projects_queues_and_the_engines(
+    given: dict[str, Any], own: set[str]
+) -> None:
+    app = celery_app(**given)
+
+    install(app)
+
+    assert set(app.amqp.queues.consume_from) == {*ENGINE, DEFAULT_QUEUE, *own} | _agent_queues()
+
+
+def _agent_queues() -> set[str]:
+    from workers.celery.queues import agent_queues
+
+    return set(agent_queues())
+
+
+def test_installing_twice_is_once_and_after_use_is_too_late() -> None:
+    app, used = celery_app(), celery_app()
+    install(app)
+    install(app)
+    assert used.amqp is not None
+
+    with pytest.raises(RuntimeError, match="before the Celery app is used"):
+        install(used)
+
+
+def test_an_app_without_the_engine_is_refused_by_check_worker_and_beat(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    app = celery_app(broker_url="memory://")
+    monkeypatch.setattr("workers.checks.celery.current_app", app)
+    monkeypatch.setattr("celery.current_app", app)
+
+    assert "workers.E019" in ids(check_celery(None))
+    with pytest.raises(SystemExit) as refusal:
+        _refuse_uninstalled()
+    assert str(refusal.value) == (
+        "The Celery app 'acme' does not have the engine installed. Add `from workers.celery import "
+        "install` and `install(app)` to the module that makes it, after "
+        "`app.config_from_object(...)`, and import that app in the project's `__init__.py`."
+    )
+
+    install(app)
+
+    assert "workers.E019" not in ids(check_celery(None))
+    _refuse_uninstalled()
+
+
+def test_a_rate_limit_for_all_tasks_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    from celery import current_app
+
+    assert "workers.W014" not in ids(check_celery(None))
+    monkeypatch.setattr(current_app.tasks[dispatch.SETTLE], "rate_limit", "10/s")
+
+    (warning,) = [message for message in check_celery(None) if message.id == "workers.W014"]
+
+    assert dispatch.SETTLE in warning.msg
+
+
+class Elsewhere:
+    def db_for_write(self, model: Any, **hints: Any) -> str | None:
+        return "archive" if model._meta.app_label == "workers" else None
+
+
+def test_a_router_that_moves_the_engines_tables_is_refused() -> None:
+    assert "workers.E020" not in ids(check_databases(None))
+    with override_settings(DATABASE_ROUTERS=[Elsewhere()]):
+        assert "workers.E020" in ids(check_databases(None))
+
+
+@pytest.mark.parametrize("name", ["SETTLE", "RUN_BUNDLE", "ADVANCE", "SWEEP", "PRUNE", "REPORT"])
+def test_the_engines_own_tasks_keep_their_promises_whatever_the_projects_others_do(
+    name: str,
+) -> None:
+    from celery import current_app
+
+    task = current_app.tasks[getattr(dispatch, name)]
+
+    assert (task.acks_late, task.reject_on_worker_lost) == (True, False)
+    assert (task.serializer, task.ignore_result) == ("json", True)

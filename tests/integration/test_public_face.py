@@ -1,0 +1,136 @@
+"""What an application imports from `workers`, and what its verbs wake."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import workers
+from tests.toyflow import agents as toy
+from workers import dispatch, scheduler
+from workers.models import Journal, Process, Step
+from workers.testing import Wire
+
+pytestmark = pytest.mark.django_db
+ROOT = Path(workers.__file__).parent
+
+
+def rows() -> list[Any]:
+    return [list(model.objects.order_by("pk").values()) for model in (Process, Step, Journal)]
+
+
+def refuse(call: workers.Call) -> dict[str, Any]:
+    raise workers.Permanent("no", "not like this")
+
+
+def busy(call: workers.Call) -> dict[str, Any]:
+    raise workers.Unavailable("busy", "not now", retry_after=900)
+
+
+def test_every_name_of_the_public_face_is_there_and_in_order() -> None:
+    assert workers.__all__ == sorted(workers.__all__)
+    assert all(getattr(workers, name) is not None for name in workers.__all__)
+    assert set(workers.__all__) <= set(dir(workers))
+    with pytest.raises(AttributeError, match="has no attribute 'sumbit'"):
+        workers.sumbit  # noqa: B018
+
+
+def test_no_module_of_the_package_takes_a_public_name() -> None:
+    """Or importing it would put the module where the verb was."""
+    modules = {path.stem for path in ROOT.iterdir()}
+
+    assert modules.isdisjoint(workers.__all__)
+
+
+def test_type_checkers_see_what_is_imported_later() -> None:
+    tree = ast.parse((ROOT / "__init__.py").read_text())
+    (block,) = [node for node in tree.body if isinstance(node, ast.If)]
+    seen = {
+        alias.asname or alias.name: (node.module, alias.name)
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+
+    assert seen == workers._LATER
+
+
+def test_the_package_loads_before_the_models() -> None:
+    script = "import workers, sys; assert 'django.db.models' not in sys.modules; workers.step"
+
+    ran = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
+def test_a_process_is_submitted_looked_at_paused_and_resumed(wire: Wire) -> None:
+    process = workers.submit("toy_line", subject="Toy 1", input={})
+    workers.pause(process.pk, actor="ann", reason="stocktaking")
+    wire.run_until_idle()
+    assert workers.status(process.pk).state == "pending"
+
+    workers.resume(process.pk, actor="ann", reason="done")
+    wire.run_until_idle()
+
+    assert workers.status(process.pk).state == "processed"
+
+
+def test_a_cancelled_process_goes_back_by_itself(wire: Wire) -> None:
+    process = workers.submit("toy_line", subject="Toy 1", input={})
+    scheduler.advance()
+
+    workers.cancel(process.pk, actor="ann", reason="changed her mind")
+    wire.run_until_idle()
+
+    assert workers.status(process.pk).state == "cancelled"
+    before = rows()
+    with pytest.raises(workers.StateError):
+        workers.cancel(process.pk, actor="ann", reason="twice")
+    assert rows() == before
+
+
+def test_a_step_in_error_is_resubmitted_and_a_resting_one_retried(wire: Wire) -> None:
+    process = workers.submit("toy_line", subject="Toy 1", input={})
+    toy.script["toy.alpha"] = busy
+    wire.run_until_idle()
+    (resting,) = [step for step in workers.status(process.pk).steps if step.name == "one"]
+    assert resting.state == "pending"
+
+    toy.script["toy.alpha"] = refuse
+    workers.retry(process.pk, "one", actor="ann", reason="it is back")
+    wire.run_until_idle()
+    assert Step.objects.get(process=process, name="one").state == "error"
+
+    toy.script.clear()
+    assert workers.resubmit(process.pk, actor="ann", reason="mended") == ["one"]
+    wire.run_until_idle()
+
+    assert workers.status(process.pk).state == "processed"
+
+
+@pytest.mark.parametrize("verb", ["cancel", "resume", "resubmit"])
+def test_a_verb_wakes_the_scheduler_once_its_rows_are_committed_and_not_before(
+    verb: str,
+    monkeypatch: pytest.MonkeyPatch,
+    django_capture_on_commit_callbacks: Any,
+    wire: Wire,
+) -> None:
+    process = workers.submit("toy_line", subject="Toy 1", input={})
+    if verb == "resume":
+        workers.pause(process.pk, actor="ann", reason="")
+    if verb == "resubmit":
+        toy.script["toy.alpha"] = refuse
+        wire.run_until_idle()
+    woken: list[int] = []
+    monkeypatch.setattr(dispatch, "nudge_later", lambda: woken.append(1))
+
+    with django_capture_on_commit_callbacks(execute=True):
+        getattr(workers, verb)(process.pk, actor="ann", reason="")
+        assert woken == []
+
+    assert woken == [1]

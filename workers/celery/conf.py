@@ -1,0 +1,76 @@
+"""Celery settings that the engine gives a value unless the project has."""
+
+from typing import Any
+
+from workers.celery import filesystem_transport
+
+#: Longer than the longest step (600 s) twice over: a message that is being worked on must not be
+#: delivered again merely because it takes long.
+VISIBILITY_SECONDS = 1260
+#: By Celery's names; docs/reference/celery-settings.md says why.
+VALUES: dict[str, Any] = {
+    "worker_prefetch_multiplier": 1,
+    # Until a child's death is told of; whether it had answered by then the rows say.
+    "worker_lost_wait": 2.0,
+    # A blip of the broker is no failure: a second delivery finds its claims started.
+    "worker_cancel_long_running_tasks_on_connection_loss": False,
+    "task_publish_retry_policy": {"max_retries": 1, "interval_start": 0.2, "interval_max": 0.5},
+    "broker_connection_timeout": 3,
+    "broker_pool_acquire_timeout": 5,
+    "broker_heartbeat": 30,
+    "broker_connection_retry_on_startup": True,
+    "broker_connection_max_retries": None,
+    "beat_scheduler": "django_celery_beat.schedulers:DatabaseScheduler",
+    "beat_max_loop_interval": 1,
+}
+REDIS = ("redis", "rediss", "redis+socket", "sentinel")
+AMQP = ("amqp", "amqps", "pyamqp")
+#: Celery's Django fix-up would close the database connection around every task, whatever
+#: CONN_MAX_AGE says; that costs about 80 % of the throughput.  Ours look at theirs themselves.
+DB_REUSE_MAX = 1_000_000
+
+
+def fill_in(sender: Any, source: Any, **kwargs: object) -> None:
+    """Receive ``on_after_configure``: give what the project has not given.
+
+    The transport options are filled in one by one.
+    """
+    for name, value in VALUES.items():
+        if not _is_given(source, sender.namespace, name):
+            source[name] = value
+    scheme = str(source.broker_url or "amqp://").partition(":")[0]
+    given = source.broker_transport_options or {}
+    source["broker_transport_options"] = {**transport_options(scheme), **given}
+    source.setdefault("CELERY_DB_REUSE_MAX", DB_REUSE_MAX)
+    if scheme == "filesystem":
+        filesystem_transport.install()
+    elif scheme in REDIS:
+        # Imported here: kombu's needs a package that an installation without Redis has not.
+        from workers.celery import redis_transport
+
+        redis_transport.install()
+
+
+def _is_given(conf: Any, namespace: str | None, name: str) -> bool:
+    # Celery before 5.6 does not find a setting in a namespace by its plain name.
+    return conf.value_set_for(name) or (
+        bool(namespace) and conf.value_set_for(f"{namespace}_{name.upper()}")
+    )
+
+
+def transport_options(scheme: str) -> dict[str, Any]:
+    """Return kombu's options by which a broker loses no message and holds nobody up."""
+    if scheme in AMQP:
+        return {"confirm_publish": True, "read_timeout": 10, "write_timeout": 10}
+    if scheme in REDIS:
+        return {
+            "visibility_timeout": VISIBILITY_SECONDS,
+            # kombu looks for abandoned messages every 10th time of every 10 s unless told.
+            "unacked_restore_interval": 2,
+            "unacked_restore_throttle": 1,
+            "socket_timeout": 5,
+            "socket_connect_timeout": 3,
+            "socket_keepalive": True,
+            "health_check_interval": 25,
+        }
+    return {}

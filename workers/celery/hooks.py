@@ -1,0 +1,74 @@
+"""What happens when a worker or Beat starts.
+
+What needs the models is imported where it happens: Django is set up by then.
+"""
+
+from typing import Any
+
+from celery.signals import task_failure
+from celery.utils.nodenames import default_nodename, nodesplit
+
+from workers.celery import pools
+
+
+def refuse_to_start(sender: Any, **kwargs: object) -> None:
+    """End a worker or Beat that cannot work, with the reasons.
+
+    This signal is the last before Beat reads its schedule from the database.
+    Celery runs Django's checks then, too, and ignores what they find.
+    """
+    from workers.celery import starting
+
+    if problems := [*starting.problems(), *starting.problems_of_broker(sender)]:
+        raise SystemExit("\n".join(problems))
+
+
+def drop_future_runs(sender: Any, **kwargs: object) -> None:
+    """Have Beat not wait for a date that a clock which was set back since has given it."""
+    from django_celery_beat.schedulers import DatabaseScheduler
+
+    from workers.schedule import drop_future_runs
+
+    if isinstance(sender.scheduler, DatabaseScheduler):
+        drop_future_runs(sender.scheduler.schedule.values())
+
+
+def name_run(instance: Any, **kwargs: object) -> None:
+    """Give this run of a worker a name, and with it the worker, unless ``-n`` has."""
+    from workers.identity import begin_run, node_name
+
+    # Before its pool starts: the children inherit it.
+    begin_run()
+    if instance.hostname == default_nodename(""):
+        instance.hostname = node_name(nodesplit(instance.hostname)[1])
+
+
+def add_steps(instance: Any, **kwargs: object) -> None:
+    """Have a worker notice a dead Beat and dead children, and end without using up attempts."""
+    from workers.dead_children import on_failure
+    from workers.overdue import OverdueTimer
+    from workers.shutdown import OrderlyEnd
+
+    instance.app.steps["worker"].update({OverdueTimer, OrderlyEnd})
+    task_failure.connect(on_failure, weak=False)
+
+
+def look_at_pool(instance: Any, **kwargs: object) -> None:
+    """Say what a pool other than prefork cannot do; by now logging is set up."""
+    pools.warn_of_pool(instance.pool_cls)
+
+
+def ask_no_neighbours(instance: Any, **kwargs: object) -> None:
+    """Start a second sooner where no worker answers: without remote control nobody would.
+
+    Celery asks the other workers which tasks were revoked, and waits for their answers.
+    """
+    if not instance.app.conf.worker_enable_remote_control:
+        instance.options["without_mingle"] = True
+
+
+def look_at_queues(instance: Any, **kwargs: object) -> None:
+    """End a worker whose queues at the broker are of another kind, with the reason."""
+    from workers.celery import queues
+
+    queues.refuse_differing_queues(instance.app, list(instance.app.amqp.queues.consume_from))
