@@ -5,6 +5,7 @@ from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 
+from workers.celery import filesystem_transport
 from workers.celery.conf import AMQP, REDIS, transport_options
 
 #: Schemes of a URL: the transports that are proven, and memory for trials in one process.
@@ -24,17 +25,5 @@ def configure(url: str, run_dir: Path) -> tuple[str, dict[str, Any]]:
             "Give one such as amqp://user:password@host:5672/vhost."
         )
     if not url or scheme == "filesystem":
-        return "filesystem://", _filesystem(run_dir / "broker")
+        return "filesystem://", filesystem_transport.folders(run_dir)
     return url, transport_options(scheme)
-
-
-def _filesystem(folder: Path) -> dict[str, Any]:
-    messages, control = folder / "messages", folder / "control"
-    for path in (messages, control):
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return {
-        "data_folder_in": str(messages),
-        "data_folder_out": str(messages),
-        "control_folder": str(control),
-        "polling_interval": 0.05,
-    }

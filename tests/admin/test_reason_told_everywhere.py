@@ -100,7 +100,7 @@ def test_every_place_says_the_same(operator: Client, happen: Callable[[], None],
     listed = operator.get("/admin/orders/order/").content.decode()
     page = operator.get(f"/admin/orders/order/{order.number}/change/").content.decode()
 
-    assert sum(text in line for line in plain if line.startswith("charge_payment")) == 3
+    assert sum(text in line for line in plain if line.startswith("charge_payment")) == 4
     assert text in json.loads(facts)["headline"]
     assert escape(text) in listed
     assert escape(text) in page

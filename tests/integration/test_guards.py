@@ -7,6 +7,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from celery import current_app
 from django.conf import settings
 
 from orders.models import Product, Reservation
@@ -220,4 +221,4 @@ class TestSettings:
         assert 0 < settings.EMAIL_TIMEOUT <= 10
 
     def test_a_lost_connection_to_the_broker_cancels_no_call(self) -> None:
-        assert settings.CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS is False
+        assert current_app.conf.worker_cancel_long_running_tasks_on_connection_loss is False

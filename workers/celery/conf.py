@@ -1,6 +1,10 @@
 """Celery settings that the engine gives a value unless the project has."""
 
+import os
+from pathlib import Path
 from typing import Any
+
+from django.conf import settings
 
 from workers.celery import filesystem_transport
 
@@ -40,6 +44,8 @@ def fill_in(sender: Any, source: Any, **kwargs: object) -> None:
             source[name] = value
     scheme = str(source.broker_url or "amqp://").partition(":")[0]
     given = source.broker_transport_options or {}
+    if scheme == "filesystem" and "data_folder_in" not in given:
+        given = {**filesystem_transport.folders(_run_folder()), **given}
     source["broker_transport_options"] = {**transport_options(scheme), **given}
     source.setdefault("CELERY_DB_REUSE_MAX", DB_REUSE_MAX)
     if scheme == "filesystem":
@@ -56,6 +62,10 @@ def _is_given(conf: Any, namespace: str | None, name: str) -> bool:
     return conf.value_set_for(name) or (
         bool(namespace) and conf.value_set_for(f"{namespace}_{name.upper()}")
     )
+
+
+def _run_folder() -> Path:
+    return Path(os.environ.get("SAS_RUN_DIR") or Path(getattr(settings, "BASE_DIR", "."), ".run"))
 
 
 def transport_options(scheme: str) -> dict[str, Any]:

@@ -39,3 +39,16 @@ class Transport(filesystem.Transport):
 def install() -> None:
     """Have ``filesystem://`` use this transport."""
     TRANSPORT_ALIASES["filesystem"] = f"{Transport.__module__}:{Transport.__name__}"
+
+
+def folders(run_folder: Path) -> dict[str, Any]:
+    """Return kombu's options for messages in files under a folder, which is made."""
+    messages, control = run_folder / "broker" / "messages", run_folder / "broker" / "control"
+    for path in (messages, control):
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return {
+        "data_folder_in": str(messages),
+        "data_folder_out": str(messages),
+        "control_folder": str(control),
+        "polling_interval": 0.05,
+    }

@@ -9,10 +9,8 @@ from django.core.management.base import CommandError
 from orders.facts import facts
 from orders.models import Order
 from orders.returning import ReturnRefused, accept_return
-from workers import instants
-from workers.admin import marks, panel, timeline
-from workers.admin.panel import Panel, StepLine
-from workers.management import verbs
+from workers.admin import panel
+from workers.management import shown, verbs
 from workers.management.terminal import TerminalCommand
 
 
@@ -52,41 +50,15 @@ class Command(TerminalCommand):
                 self.stdout.write(line)
 
     def _show(self, order: Order) -> None:
-        shown = panel.read(order.process_id)
+        process = panel.read(order.process_id)
         self.stdout.write(
-            f"Order {order.number}  {shown.process.state}  {order.total}  "
+            f"Order {order.number}  {process.process.state}  {order.total}  "
             f"{order.customer_name} <{order.customer_email}>"
         )
-        self.stdout.write(shown.headline)
+        self.stdout.write(process.headline)
         self.stdout.write("")
-        self._table(
-            ("STEP", "STATE", "AGENT", "ATTEMPT", "FAILURES", "COMPLETE BY", "LOCKED BY", "WHY"),
-            [_cells(line, shown) for line in shown.steps],
-        )
-        self.stdout.write("")
-        lines = timeline.read(shown.process, limit=10_000).lines
-        self._table(
-            ("TIME", "SINCE", "STEP", "WHAT HAPPENED", "STATE", "BY"),
-            [
-                (
-                    instants.full(line.at),
-                    line.offset,
-                    line.step,
-                    f"{line.event}: {line.gist}" if line.gist else line.event,
-                    " → ".join(state for state in (line.before, line.after) if state),
-                    line.actor,
-                )
-                for line in lines
-            ],
-        )
-
-    def _table(self, heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
-        """Print columns of plain text; a line break in a value would tear them."""
-        cells = [heads, *([" ".join(cell.split()) for cell in row] for row in rows)]
-        widths = [max(len(row[column]) for row in cells) for column in range(len(heads))]
-        for row in cells:
-            padded = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-            self.stdout.write("  ".join(padded).rstrip())
+        for line in shown.lines(process):
+            self.stdout.write(line)
 
     def _print(self, value: dict[str, Any]) -> None:
         self.stdout.write(json.dumps(value, default=str, ensure_ascii=False))
@@ -101,21 +73,3 @@ def _return(order: Order, reason: str) -> verbs.Told:
         raise CommandError(str(refusal)) from None
     said = f"{process.subject} has begun: process {process.pk}."
     return verbs.Told([said], {"return": process.pk})
-
-
-def _cells(line: StepLine, shown: Panel) -> tuple[str, ...]:
-    step = line.step
-    left = line.progress.remaining_seconds
-    clock = ""
-    if left is not None:
-        clock = f"{marks.duration(abs(left))} {'left' if left > 0 else 'overdue'}"
-    return (
-        step.name,
-        step.state,
-        step.agent,
-        str(step.attempt),
-        f"{step.failure_count} of {step.failure_threshold}",
-        clock,
-        step.locked_by or "",
-        line.progress.explanation or line.fault,
-    )

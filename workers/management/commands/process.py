@@ -6,8 +6,8 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from workers import progress
-from workers.management import verbs
+from workers.admin import panel
+from workers.management import shown, verbs
 from workers.management.terminal import TerminalCommand
 from workers.models import Process
 
@@ -40,14 +40,11 @@ class Command(TerminalCommand):
 
 
 def _shown(process: Process) -> verbs.Told:
-    found = progress.snapshot(process.pk)
+    read = panel.read(process.pk)
     lines = [
-        f"{process.subject}  {found.workflow} version {found.version}  {found.state}",
-        found.headline,
-        *(f"  {step.name:<24}{step.state:<14}{step.explanation}" for step in found.steps),
+        f"{process.subject}  {process.workflow} version {process.version}  {process.state}",
+        read.headline,
+        "",
+        *shown.lines(read),
     ]
-    steps = [
-        {"name": step.name, "state": step.state, "explanation": step.explanation}
-        for step in found.steps
-    ]
-    return verbs.Told(lines, {"state": found.state, "headline": found.headline, "steps": steps})
+    return verbs.Told(lines, {"version": process.version, **shown.facts(read)})
