@@ -18,8 +18,7 @@ from sasproject.variables import Variables, refused
 env = Variables()
 BASE_DIR = Path(__file__).resolve().parent.parent
 
-# Empty counts as unset: it would mean the folder that the process was started in.
-RUN_DIR = Path(env.str("SAS_RUN_DIR", default="") or BASE_DIR / ".run").resolve()
+RUN_DIR = Path(env.str("SAS_RUN_DIR", default=str(BASE_DIR / ".run"))).resolve()
 with refused("SAS_RUN_DIR", "Set it to a folder that this user may write."):
     RUN_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)
 

@@ -17,10 +17,18 @@ class BadSetting(ValueError):
     """A ``SAS_*`` setting has a value that cannot be used; says which and what would be."""
 
 
+def variable(name: str) -> str | None:
+    """Return an environment variable; an empty one counts as not set.
+
+    ``NAME=`` is how the environment files of Docker and systemd leave a variable out.
+    """
+    return os.environ.get(name) or None
+
+
 def given() -> dict[str, Any]:
     """Return every ``SAS_*`` setting that somebody gave, with its value."""
-    names = {name for name in (*dir(settings), *os.environ) if name.startswith("SAS_")}
-    return {name: look_up(name, None) for name in sorted(names)}
+    names = {*dir(settings), *filter(variable, os.environ)}
+    return {name: look_up(name, None) for name in sorted(names) if name.startswith("SAS_")}
 
 
 def look_up(name: str, default: Any) -> Any:
@@ -28,7 +36,8 @@ def look_up(name: str, default: Any) -> Any:
     try:
         return getattr(settings, name)
     except AttributeError:
-        return os.environ.get(name, default)
+        found = variable(name)
+        return default if found is None else found
 
 
 @dataclass

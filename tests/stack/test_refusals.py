@@ -99,7 +99,7 @@ def test_a_switch_is_on_or_off(monkeypatch: pytest.MonkeyPatch, value: str, is_o
     assert Variables().bool("X_SWITCH", default=not is_on) is is_on
 
 
-@pytest.mark.parametrize("value", ["maybe", "", "2", "onn"])
+@pytest.mark.parametrize("value", ["maybe", " ", "2", "onn"])
 def test_a_switch_that_is_neither_is_refused(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     monkeypatch.setenv("X_SWITCH", value)
     with pytest.raises(ImproperlyConfigured, match="X_SWITCH must be on or off"):
