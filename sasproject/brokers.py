@@ -4,6 +4,9 @@ from pathlib import Path
 from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
+from kombu.utils.url import parse_url
+
+from sasproject.variables import refused
 
 # Longer than the longest step (600 s) twice over: a message that is being worked on must
 # not be delivered again merely because it takes long.
@@ -25,6 +28,9 @@ def configure(url: str, run_dir: Path) -> tuple[str, dict[str, Any]]:
             f"BROKER_URL must begin with {', '.join(f'{name}://' for name in SCHEMES)}. "
             "Give one such as amqp://user:password@host:5672/vhost."
         )
+    with refused("BROKER_URL", "Give one such as amqp://user:password@host:5672/vhost."):
+        for one in url.split(";"):
+            parse_url(one)
     if not url or scheme == "filesystem":
         return "filesystem://", _filesystem(run_dir / "broker")
     if url.startswith(("redis:", "rediss:", "redis+socket:")):

@@ -38,8 +38,16 @@ def _refuse_to_start(**kwargs: object) -> None:
     """
     from sasproject import starting
 
-    if found := [*starting.problems(), *starting.problems_of_broker(app)]:
+    if found := list(starting.problems()):
         raise SystemExit("\n".join(found))
+
+
+@beat_init.connect
+def _look_at_broker(**kwargs: object) -> None:
+    """End a Beat that the broker does not let in, with the reason."""
+    from sasproject.starting import refuse_broker
+
+    refuse_broker(app)
 
 
 @beat_init.connect
@@ -87,11 +95,11 @@ def _look_at_pool(instance: Any, **kwargs: object) -> None:
 
 
 @celeryd_after_setup.connect
-def _look_at_queues(instance: Any, **kwargs: object) -> None:
-    """End a worker whose queues at the broker are of another kind, with the reason."""
-    from sasproject.queues import refuse_differing_queues
+def _look_at_broker_and_queues(instance: Any, **kwargs: object) -> None:
+    """End a worker that the broker does not let in, or whose queues are of another kind."""
+    from sasproject.starting import refuse_broker
 
-    refuse_differing_queues(instance.app, list(instance.app.amqp.queues.consume_from))
+    refuse_broker(instance.app, list(instance.app.amqp.queues.consume_from))
 
 
 @worker_ready.connect
