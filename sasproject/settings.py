@@ -66,6 +66,7 @@ INSTALLED_APPS = [
     "django.contrib.humanize",
 ]
 MIDDLEWARE = [
+    "sasproject.middleware.RetryAfter",
     "django.middleware.security.SecurityMiddleware",
     # Before WhiteNoise, so that files have the headers too: a browser runs a script in an SVG.
     "csp.middleware.CSPMiddleware",

@@ -17,6 +17,10 @@ class ProblemType:
     remedy: str
 
     @property
+    def title(self) -> str:
+        return self.code.replace("-", " ").capitalize()
+
+    @property
     def uri(self) -> str:
         return reverse("api:problem", args=[self.code])
 
@@ -41,7 +45,7 @@ _TYPES = (
     ProblemType(
         "not-found",
         404,
-        "Nothing is there, or nothing of yours; of a callback, the token is over or not ours.",
+        "Nothing is there, or nothing of yours. A callback token has expired or is not ours.",
         "Look at the address.",
     ),
     ProblemType(
@@ -91,7 +95,7 @@ _TYPES = (
     ProblemType(
         "unavailable",
         503,
-        "It cannot be done just now; whether anything was stored is not known.",
+        "It cannot be done at the moment; whether anything was stored is not known.",
         "Send it again after Retry-After, an order with the same key: there will be one.",
     ),
 )

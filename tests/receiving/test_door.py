@@ -157,7 +157,9 @@ def test_what_is_our_own_fault_is_asked_for_again(
     provider.secrets["toy-pay"] = secrets
     provider.script["answers"] = stumble
     before = everything()
-    detail = problem(post(), 503)["detail"]
+    answer = post()
+    detail = problem(answer, 503)["detail"]
+    assert answer["Retry-After"] == "5"
     assert said in detail
     assert SECRET not in detail
     assert everything() == before
