@@ -1,8 +1,8 @@
 """The login at the broker: whether an error says that the broker answers and does not let us in."""
 
-from collections.abc import Iterator
-
 from amqp.exceptions import AccessRefused, NotAllowed
+
+from workers.exceptions import causes
 
 #: RabbitMQ's codes 403 (user, password, permission) and 530 (virtual host).
 _OF_RABBITMQ = (AccessRefused, NotAllowed)
@@ -13,7 +13,7 @@ _NO_SUCH_DATABASE = "DB index is out of range"
 
 def refusal(error: BaseException | None) -> str | None:
     """Return why the broker refuses the login and what to do; None for any other error."""
-    for cause in _causes(error):
+    for cause in causes(error):
         if (
             isinstance(cause, _OF_RABBITMQ)
             or type(cause).__name__ in _OF_REDIS
@@ -25,9 +25,3 @@ def refusal(error: BaseException | None) -> str | None:
                 "Correct BROKER_URL, or create the user, its virtual host or its permissions."
             )
     return None
-
-
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    while error is not None:
-        yield error
-        error = error.__cause__ or error.__context__
