@@ -5,6 +5,7 @@ commands work on a machine with nothing but Python.  Production: PostgreSQL and
 RabbitMQ through ``DATABASE_URL`` and ``BROKER_URL``.
 """
 
+import warnings
 from datetime import timedelta
 from pathlib import Path
 
@@ -174,6 +175,8 @@ STATIC_URL = "static/"
 STATIC_ROOT = env.str("DJANGO_STATIC_ROOT", default=str(RUN_DIR / "static"))
 # Without collectstatic (development, demo) the files are served from the apps themselves.
 WHITENOISE_USE_FINDERS = True
+# Where they have to be collected, sasproject.E003 and the doctor say so, and what to do.
+warnings.filterwarnings("ignore", message="No directory at", category=UserWarning)
 if not IS_LOCAL:
     # Compressed, and kept by browsers for good under names that change with the content.
     STORAGES = {

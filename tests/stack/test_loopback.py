@@ -94,6 +94,13 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def test_static_files_that_are_not_collected_are_no_warning_of_a_library(tmp_path: Path) -> None:
+    ask = "import sasproject.wsgi"
+    assert python(tmp_path, "manage.py", "migrate", "-v", "0").returncode == 0
+    done = python(tmp_path, "-c", ask, DJANGO_LOOPBACK_ONLY="on", SAS_LOG_LEVEL="ERROR")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_production_for_this_machine_alone(folder: Path) -> None:
     changes = {"DJANGO_LOOPBACK_ONLY": "on", "DJANGO_SETTINGS_MODULE": "sasproject.settings"}
     done = python(folder, "-c", ASK, SAS_LOG_LEVEL="CRITICAL", **changes)
