@@ -8,6 +8,7 @@ from the environment.  The system check ``workers.E001`` refuses a wrong value,
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import nan
 from typing import Any, overload
 
 from django.conf import settings
@@ -67,13 +68,10 @@ class Number:
         try:
             number = float(value)
         except (TypeError, ValueError):
-            raise BadSetting(
-                f"{self.name} is {value!r}, which is no number. "
-                f"Give a number from {self.low:g} to {self.high:g}."
-            ) from None
+            number = nan
         if not self.low <= number <= self.high:
             raise BadSetting(
-                f"{self.name} is {number:g}. It must be {self.low:g} to {self.high:g}."
+                f"{self.name} must be a number from {self.low:g} to {self.high:g}, got {value!r}."
             )
         return number
 

@@ -109,7 +109,7 @@ def too_large() -> bytes:
         ({"raw": too_large()}, 413, "larger than 65536 bytes"),
         ({"raw": b"{"}, 400, "it is no JSON"),
         ({"raw": b""}, 400, "it is no JSON"),
-        ({"raw": b'{"amount": NaN}'}, 400, "NaN is no number"),
+        ({"raw": b'{"amount": NaN}'}, 400, "NaN is not allowed"),
         ({"raw": b'{"amount": 1, "amount": 2}'}, 400, "'amount' is given twice"),
         ({"raw": b"\xff"}, 400, "it is not UTF-8"),
         ({"raw": b"[]"}, 422, "must be a JSON object"),
