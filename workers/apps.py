@@ -4,6 +4,8 @@ from django.db.models.signals import post_migrate
 
 class WorkersConfig(AppConfig):
     name = "workers"
+    # The migrations have it, whatever the project chooses for its own tables.
+    default_auto_field = "django.db.models.BigAutoField"
     verbose_name = "Order processing"
 
     def ready(self) -> None:
