@@ -3,7 +3,11 @@
 Whatever is given on the command line counts instead.
 """
 
+from functools import partial
 from typing import Any
+
+from gunicorn import util
+from gunicorn.workers import gthread
 
 # A request that waits for a change of an order takes a thread, and nothing else.
 worker_class = "gthread"
@@ -18,6 +22,10 @@ keepalive = 5
 control_socket_disable = True
 
 
+# Time given to who says nothing yet, or leaves a connection open that was closed.
+PATIENCE_SECONDS = 0.05
+
+
 def post_worker_init(worker: Any) -> None:
     """Let half of the threads wait, so that the others answer everybody else at once.
 
@@ -26,3 +34,7 @@ def post_worker_init(worker: Any) -> None:
     from orders.api import waiting
 
     waiting.places.limit(worker.cfg.threads // 2)
+    # gunicorn has no settings for these: 5 s of a thread for each connection without a request,
+    # and 2 s, in the loop that hands out all requests, for each that its client does not close.
+    gthread.DEFAULT_WORKER_DATA_TIMEOUT = PATIENCE_SECONDS
+    util.close_graceful = partial(util.close_graceful, timeout=PATIENCE_SECONDS)

@@ -91,9 +91,9 @@ def _drop(letter: DeadLetter, size: int) -> None:
     if count % ALERT_EACH == 1:
         raise_alert(
             "dead_letters_full",
-            f"{letter.sender or 'Senders that nobody has proven'} left {MOST_OPEN} dead letters or"
-            f" {MOST_OPEN_BYTES} bytes open: what else of theirs is no order is refused and not"
-            f" kept, {count} messages so far. Replay or discard the open ones.",
+            f"{letter.sender or 'Senders that are not proven'} left {MOST_OPEN} dead letters or"
+            f" {MOST_OPEN_BYTES} bytes open: further messages that cannot be orders are refused and"
+            f" not kept. Not kept so far: {count}. Replay or discard the open ones.",
             subject=letter.sender,
         )
 

@@ -55,7 +55,7 @@ def fingerprint(value: Any) -> str:
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise BadJson(f"{name} is no number")
+    raise BadJson(f"{name} is not allowed as a number")
 
 
 def _whole(digits: str) -> int:
@@ -98,4 +98,4 @@ def _check(value: Any, depth: int) -> None:
 
 def _check_text(text: str) -> None:
     if "\x00" in text or any("\ud800" <= char <= "\udfff" for char in text):
-        raise BadJson("a text contains a NUL or half a character")
+        raise BadJson("a text contains a NUL or a lone surrogate")

@@ -4,7 +4,9 @@ from pathlib import Path
 from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
+from kombu.utils.url import parse_url
 
+from sasproject.variables import refused
 from workers.celery import filesystem_transport
 from workers.celery.conf import AMQP, REDIS, transport_options
 
@@ -24,6 +26,9 @@ def configure(url: str, run_dir: Path) -> tuple[str, dict[str, Any]]:
             f"BROKER_URL must begin with {', '.join(f'{name}://' for name in SCHEMES)}. "
             "Give one such as amqp://user:password@host:5672/vhost."
         )
+    with refused("BROKER_URL", "Give one such as amqp://user:password@host:5672/vhost."):
+        for one in url.split(";"):
+            parse_url(one)
     if not url or scheme == "filesystem":
         return "filesystem://", filesystem_transport.folders(run_dir)
     return url, transport_options(scheme)

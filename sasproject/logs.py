@@ -6,10 +6,17 @@ import re
 from typing import Any
 
 import structlog
+from amqp.exceptions import AMQPError
 from django.core.exceptions import ImproperlyConfigured
+from kombu.exceptions import OperationalError as BrokerError
+
+from workers import connections
+from workers.exceptions import causes, first_line
 
 #: Whose fields are shown; those of libraries may carry a task's arguments.
 OURS = ("sasproject", "orders", "workers")
+#: What kombu and RabbitMQ's client raise where the broker is away or lets nobody in.
+BROKER_AWAY = (BrokerError, AMQPError)
 
 _add_fields = structlog.stdlib.ExtraAdder()
 
@@ -39,11 +46,30 @@ def _mask_rights(logger: Any, name: str, line: str) -> str:
     return _RIGHTS.sub(lambda found: f"{next(filter(None, found.groups()))}***", line)
 
 
+def _shorten_outages(logger: Any, name: str, event: Any) -> Any:
+    """Say in one line that a server is away; at DEBUG with the traceback, and all of the message.
+
+    It comes again with every request and every beat, and tells nothing of the code it struck.
+    """
+    error = event.get("exc_info")
+    error = error[1] if isinstance(error, tuple) else error
+    if logging.root.isEnabledFor(logging.DEBUG) or not isinstance(error, BaseException):
+        return event
+    for one in causes(error):
+        if connections.is_outage(one) or isinstance(one, BROKER_AWAY):
+            del event["exc_info"]
+            event["event"] = str(event["event"]).partition("\n")[0]
+            event.setdefault("reason", f"{type(one).__name__}: {first_line(one)}")
+            break
+    return event
+
+
 SHARED: list[Any] = [
     structlog.contextvars.merge_contextvars,
     structlog.stdlib.add_log_level,
     structlog.stdlib.add_logger_name,
     structlog.processors.TimeStamper(fmt="iso", utc=True),
+    _shorten_outages,
     structlog.processors.format_exc_info,
 ]
 

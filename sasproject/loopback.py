@@ -24,8 +24,9 @@ WELL_KNOWN_KEY = "development-only-secret-key"
 
 def choose(argv: Sequence[str], environ: MutableMapping[str, str]) -> None:
     """Have ``stack`` and ``demo`` run loopback-only, unless the caller has chosen a mode."""
-    if tuple(argv[1:2]) in [(name,) for name in COMMANDS] and "DJANGO_DEBUG" not in environ:
-        environ.setdefault(MODE, "on")
+    is_ours = tuple(argv[1:2]) in [(name,) for name in COMMANDS]
+    if is_ours and not (environ.get("DJANGO_DEBUG") or environ.get(MODE)):
+        environ[MODE] = "on"
 
 
 def hosts(names: Sequence[str], *, mode: str) -> list[str]:

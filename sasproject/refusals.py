@@ -5,14 +5,13 @@ one place that all of them share.  gunicorn catches everything, so `sasproject.w
 """
 
 import sys
-from collections.abc import Iterable
 from types import TracebackType
 
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, InterfaceError, OperationalError
 from kombu.exceptions import OperationalError as BrokerError
 
-from workers.exceptions import first_line
+from workers.exceptions import causes, first_line
 
 #: PostgreSQL's code of a relation that does not exist, and SQLite's words.
 _NO_TABLE, _NO_SUCH_TABLE = "42P01", "no such table"
@@ -20,7 +19,7 @@ _NO_TABLE, _NO_SUCH_TABLE = "42P01", "no such table"
 
 def explain(error: BaseException) -> str | None:
     """Return what is wrong and what to do, or None where it is not the environment."""
-    for one in _with_causes(error):
+    for one in causes(error):
         if isinstance(one, ImproperlyConfigured):
             return str(one)
         if isinstance(one, DatabaseError) and _is_missing_table(one):
@@ -50,15 +49,6 @@ def install() -> None:
             sys.stderr.write(f"{said}\n")
 
     sys.excepthook = hook
-
-
-def _with_causes(error: BaseException | None) -> Iterable[BaseException]:
-    """Yield an exception and those behind it, as a traceback would show them."""
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
-        yield error
-        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
 
 
 def _is_missing_table(error: DatabaseError) -> bool:

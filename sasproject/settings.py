@@ -5,6 +5,7 @@ commands work on a machine with nothing but Python.  Production: PostgreSQL and
 RabbitMQ through ``DATABASE_URL`` and ``BROKER_URL``.
 """
 
+import warnings
 from datetime import timedelta
 from pathlib import Path
 
@@ -17,8 +18,7 @@ from sasproject.variables import Variables, refused
 env = Variables()
 BASE_DIR = Path(__file__).resolve().parent.parent
 
-# Empty counts as unset: it would mean the folder that the process was started in.
-RUN_DIR = Path(env.str("SAS_RUN_DIR", default="") or BASE_DIR / ".run").resolve()
+RUN_DIR = Path(env.str("SAS_RUN_DIR", default=str(BASE_DIR / ".run"))).resolve()
 with refused("SAS_RUN_DIR", "Set it to a folder that this user may write."):
     RUN_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)
 
@@ -65,6 +65,7 @@ INSTALLED_APPS = [
     "django.contrib.humanize",
 ]
 MIDDLEWARE = [
+    "sasproject.middleware.RetryAfter",
     "django.middleware.security.SecurityMiddleware",
     # Before WhiteNoise, so that files have the headers too: a browser runs a script in an SVG.
     "csp.middleware.CSPMiddleware",
@@ -171,6 +172,8 @@ STATIC_URL = "static/"
 STATIC_ROOT = env.str("DJANGO_STATIC_ROOT", default=str(RUN_DIR / "static"))
 # Without collectstatic (development, demo) the files are served from the apps themselves.
 WHITENOISE_USE_FINDERS = True
+# Where they have to be collected, sasproject.E003 and the doctor say so, and what to do.
+warnings.filterwarnings("ignore", message="No directory at", category=UserWarning)
 if not IS_LOCAL:
     # Compressed, and kept by browsers for good under names that change with the content.
     STORAGES = {

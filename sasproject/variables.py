@@ -1,5 +1,6 @@
 """Environment variables, read strictly: what cannot be meant is refused, with what can be."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -7,11 +8,18 @@ from typing import Any
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
-from workers.conf import WORDS
+from workers.conf import WORDS, variable
 
 
 class Variables(environ.Env):  # type: ignore[misc]  # it has no types
-    """django-environ, but for switches: there ``maybe`` would silently mean off."""
+    """django-environ, but an empty variable counts as not set, and a switch is on or off.
+
+    There ``maybe`` would silently mean off.
+    """
+
+    @property
+    def ENVIRON(self) -> dict[str, str]:  # noqa: N802 (the library's name)
+        return {name: value for name in os.environ if (value := variable(name))}
 
     def bool(self, var: str, default: Any = environ.Env.NOTSET) -> Any:
         value = self.str(var, default=default)

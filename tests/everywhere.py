@@ -38,7 +38,7 @@ def main(words: list[str]) -> int:
         ("the whole system as processes", ["-m", whole], {}),
     ]
     in_ci = os.environ.get("CI") == "true"
-    if "DATABASE_URL" not in os.environ:
+    if not os.environ.get("DATABASE_URL"):
         if answers(POSTGRES):
             passes.insert(
                 1,
@@ -58,7 +58,7 @@ def main(words: list[str]) -> int:
     results = [_run(title, [*options, *words], env) for title, options, env in passes]
     for title, _, seconds, code in results:
         print(f"{'passed' if code == 0 else 'FAILED':7} {seconds:6.0f} s  {title}")
-    if len(passes) == 2 and "DATABASE_URL" not in os.environ:
+    if len(passes) == 2 and not os.environ.get("DATABASE_URL"):
         print("not run: the tests of the database on PostgreSQL; none answers (TEST_POSTGRES_URL)")
     if not is_all:
         print("left to `make test-all`: the other tests that start the whole system")

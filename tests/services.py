@@ -16,9 +16,9 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 
-POSTGRES = os.environ.get("TEST_POSTGRES_URL", "postgres://postgres@127.0.0.1:5432/postgres")
-RABBITMQ = os.environ.get("TEST_RABBITMQ_URL", "amqp://guest:guest@127.0.0.1:5672//")
-REDIS = os.environ.get("TEST_REDIS_URL", "redis://127.0.0.1:6379/13")
+POSTGRES = os.environ.get("TEST_POSTGRES_URL") or "postgres://postgres@127.0.0.1:5432/postgres"
+RABBITMQ = os.environ.get("TEST_RABBITMQ_URL") or "amqp://guest:guest@127.0.0.1:5672//"
+REDIS = os.environ.get("TEST_REDIS_URL") or "redis://127.0.0.1:6379/13"
 
 
 def answers(url: str) -> bool:

@@ -8,6 +8,7 @@ from the environment.  The system check ``workers.E001`` refuses a wrong value,
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import nan
 from typing import Any, overload
 
 from django.conf import settings
@@ -17,10 +18,18 @@ class BadSetting(ValueError):
     """A ``SAS_*`` setting has a value that cannot be used; says which and what would be."""
 
 
+def variable(name: str) -> str | None:
+    """Return an environment variable; an empty one counts as not set.
+
+    ``NAME=`` is how the environment files of Docker and systemd leave a variable out.
+    """
+    return os.environ.get(name) or None
+
+
 def given() -> dict[str, Any]:
     """Return every ``SAS_*`` setting that somebody gave, with its value."""
-    names = {name for name in (*dir(settings), *os.environ) if name.startswith("SAS_")}
-    return {name: look_up(name, None) for name in sorted(names)}
+    names = {*dir(settings), *filter(variable, os.environ)}
+    return {name: look_up(name, None) for name in sorted(names) if name.startswith("SAS_")}
 
 
 def look_up(name: str, default: Any) -> Any:
@@ -28,7 +37,8 @@ def look_up(name: str, default: Any) -> Any:
     try:
         return getattr(settings, name)
     except AttributeError:
-        return os.environ.get(name, default)
+        found = variable(name)
+        return default if found is None else found
 
 
 @dataclass
@@ -58,13 +68,10 @@ class Number:
         try:
             number = float(value)
         except (TypeError, ValueError):
-            raise BadSetting(
-                f"{self.name} is {value!r}, which is no number. "
-                f"Give a number from {self.low:g} to {self.high:g}."
-            ) from None
+            number = nan
         if not self.low <= number <= self.high:
             raise BadSetting(
-                f"{self.name} is {number:g}. It must be {self.low:g} to {self.high:g}."
+                f"{self.name} must be a number from {self.low:g} to {self.high:g}, got {value!r}."
             )
         return number
 

@@ -1,5 +1,6 @@
 """The database connection that a process keeps: whether it lives, and whether it can write."""
 
+import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -70,6 +71,17 @@ def is_read_only(error: BaseException) -> bool:
     if getattr(error.__cause__, "sqlstate", None) == "25006":
         return True
     return "session is read-only" in str(error) or "readonly database" in str(error)
+
+
+def is_outage(error: BaseException) -> bool:
+    """Say whether an error tells that PostgreSQL is away, and not of a statement that failed there.
+
+    Those have a code: a deadlock or serialization (40), a lock not had (55), a time limit (57014).
+    """
+    if not isinstance(error, AWAY) or isinstance(error.__cause__, sqlite3.Error):
+        return False
+    code = getattr(error.__cause__, "sqlstate", None) or ""
+    return not code.startswith(("40", "55", "57014"))
 
 
 def _is_at_rest() -> bool:

@@ -22,6 +22,8 @@ A lost race is a return value and never an error.  Faults do not cross the broke
 exceptions: they travel as fields of a reply.
 """
 
+from collections.abc import Iterator
+
 
 class SASError(Exception):
     """The root of the tree; never raised itself."""
@@ -123,6 +125,15 @@ class Refused(Fault):
     """
 
     kind = "refused"
+
+
+def causes(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an exception and those behind it, as a traceback shows them."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
 
 
 def first_line(error: BaseException) -> str:

@@ -14,7 +14,7 @@ import msgspec
 from workers.exceptions import Fault, MessageError
 
 VERSION = 1
-#: What reading a message raises: half a character in a name is no matter of types.
+#: What reading a message raises: a lone surrogate in a name is no matter of types.
 _NO_MESSAGE = (msgspec.ValidationError, UnicodeError)
 
 
@@ -235,7 +235,7 @@ def _check_text(value: Any, depth: int) -> None:
         raise MessageError(f"An agent's result is nested deeper than {MAX_DEPTH}.")
     if isinstance(value, str):
         if "\x00" in value or not _is_whole(value):
-            raise MessageError("An agent's result contains a NUL or half a character.")
+            raise MessageError("An agent's result contains a NUL or a lone surrogate.")
     elif isinstance(value, dict):
         if "__type__" in value:
             # kombu would make an object of it on the way.

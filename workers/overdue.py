@@ -87,7 +87,7 @@ class OverdueTimer(bootsteps.StartStopStep):
             try:
                 look()
             except (OperationalError, InterfaceError) as away:
-                log.warning("overdue_timer_failed", extra={"reason": str(away).splitlines()[:1]})
+                log.warning("overdue_timer_failed", extra={"reason": str(away)[:200]})
             except Exception:
                 # Whatever it was: this thread is the only guard against a dead Beat.
                 log.warning("overdue_timer_failed", exc_info=True)

@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from django.db import transaction
 
 from workers import dispatch, registry
+from workers.agent import Agent
 from workers.conf import sas
 from workers.effects import Effect
 from workers.models import Process
@@ -77,42 +79,50 @@ def submit_many(
 
 def _completed(workflow: Workflow) -> Workflow:
     """Return the workflow with what its agents' declarations add to the steps."""
-    return replace(workflow, steps=tuple(_with_effect(spec) for spec in workflow.steps))
+    agents = tuple(map(registry.agent, workflow.agents))
+    return _complete(workflow, agents, int(sas.failure_threshold))
 
 
-def _with_effect(spec: StepSpec) -> StepSpec:
-    usual = spec.failure_threshold or int(sas.failure_threshold)
-    agent = registry.agent(spec.agent)
-    undo = spec.undo
+@lru_cache
+def _complete(workflow: Workflow, agents: tuple[Agent, ...], threshold: int) -> Workflow:
+    """Complete a definition once, instead of with every submission."""
+    known = dict(zip(workflow.agents, agents, strict=True))
+    steps = tuple(_with_effect(spec, known, threshold) for spec in workflow.steps)
+    return replace(workflow, steps=steps)
+
+
+def _with_effect(spec: StepSpec, known: dict[str, Agent], threshold: int) -> StepSpec:
+    usual = spec.failure_threshold or threshold
+    agent, undo = known[spec.agent], spec.undo
     if undo is not None:
-        undoer = registry.agent(undo.agent)
+        undoer = known[undo.agent]
         undo = replace(
             undo, effect=undoer.effect, key_retention_seconds=undoer.key_retention_seconds
         )
     return replace(
         spec,
-        failure_threshold=_threshold(spec.agent, usual),
+        failure_threshold=_threshold(agent, usual),
         effect=agent.effect,
         key_retention_seconds=agent.key_retention_seconds,
         undo=undo,
-        fallbacks=tuple(_fallback(fallback, usual) for fallback in spec.fallbacks),
+        fallbacks=tuple(_fallback(fallback, known, usual) for fallback in spec.fallbacks),
     )
 
 
-def _fallback(fallback: Fallback, usual: int) -> Fallback:
-    agent = registry.agent(fallback.agent)
-    undo_agent = fallback.undo_agent and registry.agent(fallback.undo_agent)
+def _fallback(fallback: Fallback, known: dict[str, Agent], usual: int) -> Fallback:
+    agent = known[fallback.agent]
+    undoer = known[fallback.undo_agent] if fallback.undo_agent else None
     return replace(
         fallback,
-        failure_threshold=_threshold(fallback.agent, fallback.failure_threshold or usual),
+        failure_threshold=_threshold(agent, fallback.failure_threshold or usual),
         effect=agent.effect,
         key_retention_seconds=agent.key_retention_seconds,
-        undo_effect=undo_agent.effect if undo_agent else None,
-        undo_key_retention_seconds=undo_agent.key_retention_seconds if undo_agent else None,
+        undo_effect=undoer.effect if undoer else None,
+        undo_key_retention_seconds=undoer.key_retention_seconds if undoer else None,
     )
 
 
-def _threshold(agent: str, usual: int) -> int:
+def _threshold(agent: Agent, usual: int) -> int:
     # A call of unknown outcome must not be repeated, so an unsafe agent's first failure is
     # its last.
-    return 1 if registry.agent(agent).effect == Effect.UNSAFE else usual
+    return 1 if agent.effect == Effect.UNSAFE else usual

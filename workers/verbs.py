@@ -138,7 +138,9 @@ def retime(locked: LockedProcess, name: str, seconds: int, actor: str, reason: s
         raise StateError(f"Step {name} is {step.state}: its time does not matter any more.")
     longest = 366 * 86_400 if step.is_deferred else LONGEST
     if not SHORTEST <= seconds <= longest:
-        raise StateError(f"{seconds} s is no time for step {name}. Choose {SHORTEST} to {longest}.")
+        raise StateError(
+            f"The time of step {name} must be {SHORTEST} to {longest} seconds, got {seconds}."
+        )
     if seconds == step.timeout_seconds and not step.is_deferred:
         raise StateError(f"Step {name} has {seconds} s already.")
     locked.touch(step)

@@ -110,6 +110,13 @@ class StepSpec:
     key_retention_seconds: int | None = None
 
     @property
+    def agents(self) -> list[str]:
+        """Return the names of all agents it may need: its own, its undo's, those of fall-backs."""
+        undo = [self.undo.agent] if self.undo else []
+        others = [name for one in self.fallbacks for name in (one.agent, one.undo_agent) if name]
+        return [self.agent, *undo, *others]
+
+    @property
     def is_judged(self) -> bool:
         """Say whether the definition is asked when the step is ready."""
         return self.when is not None or self.until is not None
@@ -225,10 +232,14 @@ class Workflow:
     #: ... and which one.
     describe: Describe | None = None
     by_name: dict[str, StepSpec] = field(init=False, repr=False, compare=False)
+    #: The names of all agents that its steps may need.
+    agents: tuple[str, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         self._check_values()
         object.__setattr__(self, "by_name", {spec.name: spec for spec in self.steps})
+        names = dict.fromkeys(name for spec in self.steps for name in spec.agents)
+        object.__setattr__(self, "agents", tuple(names))
         problem = _problem(self)
         if problem:
             raise WorkflowError(f"Workflow {self.name} version {self.version}: {problem}")

@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from orders import strict_json
 from orders.admin import acts, resolving
 from orders.consumer.message import PROPERTIES
-from orders.models import DeadLetter
+from orders.models import DeadLetter, DroppedLetters
 from workers.admin import marks
 from workers.admin.lists import LiveListAdmin
 from workers.admin.readonly import ReadOnlyAdmin
@@ -53,6 +53,7 @@ class ClientFilter(admin.SimpleListFilter):
 class DeadLetterAdmin(ReadOnlyAdmin, LiveListAdmin):
     """Messages that are no orders: read-only but for what is done about them."""
 
+    change_list_template = "admin/orders/dead_letter/list.html"
     change_form_template = "admin/orders/dead_letter/page.html"
     # The page shows its parts itself; Django would draw the bytes as a field.
     fields = ("state",)
@@ -108,6 +109,13 @@ class DeadLetterAdmin(ReadOnlyAdmin, LiveListAdmin):
 
     def has_resolve_permission(self, request: HttpRequest) -> bool:
         return acts.may(request)
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        # Asked only where the whole page is shown.
+        dropped = DroppedLetters.objects.order_by("-last_at")
+        return super().changelist_view(request, {"dropped": dropped, **(extra_context or {})})
 
     def change_view(
         self,

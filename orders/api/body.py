@@ -72,7 +72,7 @@ def check(request: HttpRequest) -> None:
     if not length and "Transfer-Encoding" in request.headers:
         raise HttpError(411, "Content-Length is missing; send the body in one piece, with it.")
     if not LENGTH.fullmatch(length):
-        raise HttpError(400, "Content-Length is no number; send the bytes of the body in it.")
+        raise HttpError(400, "Content-Length must be the number of bytes in the body.")
     # Thousands of digits are not made a number of.
     digits = length.lstrip("0")
     if len(digits) > len(str(strict_json.MAX_BYTES)) or int(digits or 0) > strict_json.MAX_BYTES:

@@ -9,7 +9,7 @@ _SECONDS = {"schema": {"type": "integer", "minimum": 0}}
 _HEADERS: dict[int, dict[str, Any]] = {
     401: {"WWW-Authenticate": {"description": "Which kind of token to send.", **_TEXT}},
     429: {"Retry-After": {"description": "Seconds to wait.", **_SECONDS}},
-    503: {"Retry-After": {"description": "Seconds to wait, where known.", **_SECONDS}},
+    503: {"Retry-After": {"description": "Seconds to wait.", **_SECONDS}},
 }
 _LOCATION = {"Location": {"description": "The order's own address.", "required": True, **_TEXT}}
 

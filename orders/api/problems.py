@@ -19,25 +19,9 @@ from orders.api.problem_types import OF_STATUS, TYPES
 from orders.api.throttling import TooMany
 from orders.schemas import FieldProblem, Problem
 from orders.submission import KeyReused, SubmissionRefused
-from workers.connections import AWAY, RETRY_SECONDS
+from workers.connections import AWAY
 
 log = logging.getLogger(__name__)
-
-TITLES = {
-    400: "The request cannot be read",
-    401: "Who are you?",
-    403: "This token may not do that",
-    404: "There is no such thing",
-    405: "Not with this method",
-    409: "Not in this state",
-    410: "That is over",
-    411: "How long is it?",
-    413: "Too large",
-    415: "Not in this form",
-    422: "Something in it is wrong",
-    429: "Too many requests",
-    503: "Not just now",
-}
 
 
 def problem(
@@ -52,7 +36,7 @@ def problem(
     document = Problem(
         type=kind.uri if kind else "about:blank",
         code=kind.code if kind else "error",
-        title=TITLES.get(status, "Error"),
+        title=kind.title if kind else "Error",
         status=status,
         detail=detail,
         # Of this one occurrence, and in the log: an address may hold a callback's token.
@@ -151,7 +135,7 @@ def _path(where: tuple[Any, ...]) -> str:
 def _unknown(request: HttpRequest, error: Any) -> HttpResponse:
     return problem(
         401,
-        "Send the header Authorization: Bearer <token>, with a token that is not over.",
+        "Send the header Authorization: Bearer <token>, with a valid token.",
         WWW_Authenticate='Bearer realm="orders"',
     )
 
@@ -163,11 +147,7 @@ def _missing(request: HttpRequest, error: Any) -> HttpResponse:
 def _away(request: HttpRequest, error: Any) -> HttpResponse:
     # Whether it was committed is not known: the same key finds out.
     log.warning("database_away", extra={"reason": str(error)[:200]})
-    return problem(
-        503,
-        "The database is away. Send it again later, with the same key.",
-        Retry_After=str(RETRY_SECONDS),
-    )
+    return problem(503, "The database is away. Send it again later, with the same key.")
 
 
 def _refused(request: HttpRequest, error: Any) -> HttpResponse:

@@ -5,7 +5,6 @@ import time
 from typing import Any
 
 from django.core.cache import cache
-from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest
 from ninja import Router
 from ninja.errors import HttpError
@@ -15,6 +14,7 @@ from orders.api import body
 from orders.api.throttling import MINUTE, TooMany
 from orders.schemas import Problem, WebhookOut
 from workers import receiving, registry
+from workers.connections import AWAY
 from workers.exceptions import BadSignature, NoSecret, WebhookRefused
 from workers.signatures import Signed
 from workers.webhook import Event, Provider
@@ -55,7 +55,7 @@ def take(request: HttpRequest, provider: str) -> Any:
     except NoSecret as error:
         log.error("webhook_secret_unusable", extra={"provider": provider, "reason": str(error)})
         raise HttpError(503, "Webhooks of this provider cannot be checked now.") from None
-    except (OperationalError, InterfaceError) as error:
+    except AWAY as error:
         log.warning("database_away", extra={"reason": str(error)[:200]})
         raise HttpError(503, "It could not be stored just now. Send it again later.") from None
     except (HttpError, TooMany):

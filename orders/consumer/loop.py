@@ -13,6 +13,7 @@ from orders.consumer.handling import Handled
 from orders.consumer.inbox import QUEUE, Inbox
 from orders.consumer.message import Message
 from orders.reasons import because
+from workers.checks import login
 from workers.failpoints import around
 
 log = logging.getLogger(__name__)
@@ -21,6 +22,10 @@ log = logging.getLogger(__name__)
 TRIES = 5
 #: Nothing waits longer than this without looking whether to stop.
 LONGEST_WAIT_SECONDS = 1.0
+
+
+class LoginRefused(Exception):
+    """The broker answers, and does not let this login in; says what to do."""
 
 
 class Teller(Protocol):
@@ -38,6 +43,7 @@ class Consumer:
         self._answers = answers
         self._on_open = on_open
         self._is_stopping = False
+        self._was_let_in = False
         self._broker = Backoff()
         self._database = Backoff()
         self._resume_at = 0.0
@@ -48,14 +54,22 @@ class Consumer:
         self._is_stopping = True
 
     def run(self) -> None:
-        """Consume until stopped; a lost broker or database is waited for, however long."""
+        """Consume until stopped; a lost broker or database is waited for, however long.
+
+        Raises ``LoginRefused`` where the broker answers and has never let us in.
+        """
         while not self._is_stopping:
             try:
                 self._inbox.open()
+                self._was_let_in = True
                 self._on_open()
                 log.info("consuming", extra={"queue": QUEUE})
                 self._serve()
-            except Exception as error:  # noqa: BLE001 (whatever it was: submissions must go on)
+            except Exception as error:
+                refusal = None if self._was_let_in else login.refusal(error)
+                if refusal:
+                    raise LoginRefused(refusal) from error
+                # Whatever it was: submissions must go on.
                 self._mourn(error)
             finally:
                 self._inbox.close()

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
+from django.utils.translation import ngettext
 
 from orders.models import DeadLetter
 from workers import registry
@@ -22,7 +23,8 @@ def dead_letters_are_dealt_with() -> Iterable[Finding]:
     count = DeadLetter.objects.filter(state=DeadLetter.State.OPEN).count()
     if count:
         yield warning(
-            f"{count} dead letters are open",
+            ngettext("%(n)d dead letter is open", "%(n)d dead letters are open", count)
+            % {"n": count},
             "Each is a message that could not become an order; its sender was told, if known.",
             "`manage.py dead_letters list`, then replay or discard them.",
         )

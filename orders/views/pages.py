@@ -13,7 +13,7 @@ from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
 
 from orders.basket import Basket
-from workers.connections import AWAY, RETRY_SECONDS
+from workers.connections import AWAY
 
 VISITOR_KEY = "visitor"
 
@@ -40,9 +40,7 @@ def broken(request: HttpRequest) -> HttpResponse:
     """
     if not isinstance(sys.exception(), AWAY):
         return HttpResponse(render_to_string("500.html"), status=500)
-    response = HttpResponse(render_to_string("503.html"), status=503)
-    response["Retry-After"] = str(RETRY_SECONDS)
-    return response
+    return HttpResponse(render_to_string("503.html"), status=503)
 
 
 def submitter(session: SessionBase) -> str:

@@ -41,7 +41,7 @@ def prepare(environ: Mapping[str, str], run_dir: Path) -> dict[str, str]:
     """Return the environment for a demo below ``run_dir``, good for this process only."""
     return {
         **SETTINGS,
-        **environ,
+        **{name: value for name, value in environ.items() if value},
         "SAS_RUN_DIR": str(run_dir / "demo"),
         MARK: f"{os.getpid()} {time.monotonic()}",
     }

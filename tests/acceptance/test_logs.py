@@ -76,3 +76,53 @@ def test_no_line_shows_what_lets_its_reader_in(json_lines: bool) -> None:
     assert "a basic rule for /orders/17/ and sas_agents" in lines[8]
     if json_lines:
         assert all(json.loads(line)["event"] for line in lines)
+
+
+OUTAGES = """
+import logging, psycopg, sqlite3
+from django.db import OperationalError
+from kombu.exceptions import OperationalError as BrokerError
+from sasproject import logs
+logs.configure(json=True, level="LEVEL")
+
+def tell(error, cause):
+    try:
+        try:
+            raise cause
+        except Exception as why:
+            raise error from why
+    except Exception:
+        logging.getLogger("celery.beat").exception("Message %s\\n%s", error, ["frames", "frames"])
+
+tell(OperationalError("server closed\\nmore of it"), psycopg.OperationalError())
+tell(OperationalError("standby"), psycopg.errors.ReadOnlySqlTransaction())
+tell(ValueError("beat's own"), BrokerError("refused"))
+tell(OperationalError("deadlock"), psycopg.errors.DeadlockDetected())
+tell(OperationalError("too slow"), psycopg.errors.QueryCanceled())
+tell(OperationalError("no such table"), sqlite3.OperationalError())
+tell(KeyError("x"), ValueError())
+"""
+
+
+def outages(level: str) -> list[dict[str, str]]:
+    source = OUTAGES.replace("LEVEL", level)
+    done = subprocess.run(
+        [sys.executable, "-c", source], cwd=ROOT, env=os.environ, capture_output=True, check=True
+    )
+    return [json.loads(line) for line in done.stderr.splitlines()]
+
+
+def test_a_server_that_is_away_is_told_of_in_one_line_and_a_fault_of_ours_is_not() -> None:
+    closed, standby, broker, *others = outages("INFO")
+
+    assert closed["event"] == "Message server closed"
+    assert closed["reason"] == "OperationalError: server closed"
+    assert standby["reason"] == "OperationalError: standby"
+    assert broker["reason"] == "OperationalError: refused"
+    assert not any("exception" in one for one in (closed, standby, broker))
+    assert all("Traceback" in one["exception"] for one in others)
+    assert len(others) == 4
+
+
+def test_debug_has_the_traceback_of_an_outage() -> None:
+    assert all("Traceback" in one["exception"] for one in outages("DEBUG"))

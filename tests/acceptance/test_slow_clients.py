@@ -43,6 +43,7 @@ def web(tmp_path: Path) -> Iterator[System]:
     with System(
         tmp_path,
         DJANGO_DEBUG="off",
+        DJANGO_LOOPBACK_ONLY="off",
         DJANGO_SECRET_KEY="a-long-random-text-of-this-test-alone",
         DJANGO_ALLOWED_HOSTS=HOST,
         DJANGO_BEHIND_PROXY="on",
@@ -171,3 +172,32 @@ def test_the_probe_is_answered_whoever_waits_and_whoever_dawdles(web: System, pr
     }
     at_once = [answer for answer in answers if b"Preference-Applied: wait=0" in answer]
     assert 0 < WAITERS - len(at_once) <= 8
+
+
+def test_without_a_proxy_the_probe_is_answered_beside_who_says_nothing_or_does_not_close(
+    web: System,
+) -> None:
+    port = int(web.log("web").split("Listening at: http://127.0.0.1:")[1].split(" ")[0])
+    https = "X-Forwarded-Proto: https\r\nConnection: close\r\n\r\n"
+    request = f"GET /livez HTTP/1.1\r\nHost: {HOST}\r\n{https}".encode()
+
+    def plain(said: bytes) -> socket.socket:
+        one = socket.create_connection(("127.0.0.1", port), timeout=30)
+        one.sendall(said)
+        return one
+
+    def probe() -> float:
+        began = time.monotonic()
+        with plain(request) as one:
+            assert b" 200 " in one.recv(100)
+        return time.monotonic() - began
+
+    # The first request loads what the others find loaded.
+    probe()
+    with ExitStack() as stack:
+        for said in [request] * 8 + [b""] * 60:
+            stack.enter_context(plain(said))
+        took = [probe() for _ in range(3)]
+
+    # The loop lingered over the eight for 16 s, the threads over the silent for 15 s.
+    assert max(took) < 3, took

@@ -101,7 +101,7 @@ def test_a_key_is_needed_and_plain(acme: Caller, problem: Problem, key: str | No
         (b'{"a": NaN}', 400, "NaN"),
         (b'{"a": 1, "a": 2}', 400, "given twice"),
         (b'{"a": "\\u0000"}', 400, "NUL"),
-        (b'{"a": "\\ud800"}', 400, "half a character"),
+        (b'{"a": "\\ud800"}', 400, "a lone surrogate"),
         (b'{"__type__": "x"}', 400, "__type__"),
         (b"[" * 5000 + b"]" * 5000, 400, "nested deeper"),
         (b'{"a": 1' + b"0" * 5000 + b"}", 400, "digits"),

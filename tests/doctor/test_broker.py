@@ -226,15 +226,15 @@ SOLO = {"implementation": "celery.concurrency.solo:TaskPool", "max-concurrency":
         (
             {"agents@a": {"pool": PREFORK}, "scheduler@a": {"pool": PREFORK}},
             {"agents@a": [{"name": "sas.agents"}], "scheduler@a": [{"name": "sas.replies"}]},
-            [("ok", "2 workers answer, with 4 processes for agents")],
+            [("ok", "2 workers answer; 4 processes serve agents")],
         ),
         (
             {"a@a": {"pool": SOLO}},
             {"a@a": [{"name": "sas.agents"}]},
             [
                 ("warning", "a@a has the pool celery.concurrency.solo"),
-                ("ok", "1 workers answer, with 1 processes for agents"),
-                ("info", "SAS_AGENT_SLOTS is 4, and 1 processes serve agents"),
+                ("ok", "1 worker answers; 1 process serves agents"),
+                ("info", "SAS_AGENT_SLOTS is 4, and 1 process serves agents"),
             ],
         ),
     ],

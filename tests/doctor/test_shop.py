@@ -22,7 +22,7 @@ def test_dead_letters() -> None:
     assert said(shop.dead_letters_are_dealt_with()) == [("ok", "no dead letter is open")]
     for state in ("open", "discarded"):
         DeadLetter.objects.create(received_at=timezone.now(), body=b"", state=state)
-    assert said(shop.dead_letters_are_dealt_with()) == [("warning", "1 dead letters are open")]
+    assert said(shop.dead_letters_are_dealt_with()) == [("warning", "1 dead letter is open")]
 
 
 def test_passwords_that_everybody_knows() -> None:

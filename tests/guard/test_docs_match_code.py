@@ -164,7 +164,7 @@ def test_every_verb_has_its_line() -> None:
     "declared", [Workflow, StepSpec, Undo, Fallback, Deferred, Call], ids=lambda one: one.__name__
 )
 def test_everything_that_can_be_declared_has_its_line(declared: type) -> None:
-    filled_in = {"by_name", "effect", "undo_effect", "undo_key_retention_seconds"}
+    filled_in = {"by_name", "agents", "effect", "undo_effect", "undo_key_retention_seconds"}
     if declared is not Call:
         filled_in |= {"key_retention_seconds"}
     names = {field.name for field in fields(declared)} - filled_in

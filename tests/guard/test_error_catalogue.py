@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from orders.api.problems import TITLES
+from orders.api.problem_types import OF_STATUS
 from tests.guard.messages import FILLED_IN, assigned, coded, given, raised, translated
 from workers import exceptions, policies
 from workers.exceptions import SASError
@@ -138,9 +138,9 @@ def test_every_message_has_its_line_and_no_line_is_of_nothing(section: str) -> N
     assert sorted(set(rows) - said) == [], f"errors.md, {section}: nothing says this any more"
 
 
-def test_every_status_has_its_line_with_its_title() -> None:
-    rows = re.findall(r"^\| (\d{3}) \| (.+?) \| .+ \|$", sections()["HTTP statuses"], re.MULTILINE)
-    assert {int(status): title for status, title in rows} == TITLES
+def test_every_status_has_its_line() -> None:
+    rows = re.findall(r"^\| (\d{3}) \| .+ \| .+ \|$", sections()["HTTP statuses"], re.MULTILINE)
+    assert {int(status) for status in rows} == set(OF_STATUS)
 
 
 def test_every_exception_has_its_line() -> None:

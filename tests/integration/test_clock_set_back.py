@@ -105,7 +105,7 @@ def test_the_doctor_says_so_of_claims(wire: Wire) -> None:
 
     (found,) = duties.claims_are_not_dated_in_the_future()
 
-    assert found.what.startswith("1 claims are dated up to 3")
+    assert found.what.startswith("1 claim is dated 3")
 
 
 def test_the_index_shows_a_duty_in_the_future_as_late(wire: Wire) -> None:

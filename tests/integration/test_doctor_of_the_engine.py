@@ -130,7 +130,7 @@ class TestBacklog:
         StepFactory(pending=True, agent="toy.beta", not_before=ago(seconds=200))
         StepFactory(pending=True, agent="toy.gamma", not_before=ago(seconds=-999))
         (late, total) = backlog.pending_steps_are_claimed()
-        assert late.what.startswith("1 steps of toy.alpha wait to be claimed, the oldest for 30")
+        assert late.what.startswith("1 step of toy.alpha has waited to be claimed for 30")
         assert (str(late.level), total.what) == ("warning", "2 steps wait to be claimed")
 
     @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ class TestBacklog:
         assert said(backlog.claims_are_started()) == []
         Step.objects.filter(pk=step.pk).update(lost_count=4)
         assert said(backlog.claims_are_started()) == [
-            ("warning", "1 claims of press.print were sent 5 times and nobody has started them")
+            ("warning", "1 claim of press.print was sent 5 times and nobody has started it")
         ]
 
     def test_processes(self) -> None:
@@ -168,9 +168,9 @@ class TestBacklog:
         ProcessFactory(state="processed")
         ProcessFactory(paused_at=timezone.now())
         assert said(backlog.processes_by_state()) == [
-            ("warning", "1 processes are in error"),
+            ("warning", "1 process is in error"),
             ("ok", "processes under way: 1 processing"),
-            ("info", "1 processes are paused"),
+            ("info", "1 process is paused"),
         ]
 
     def test_submitters(self) -> None:
@@ -183,8 +183,8 @@ class TestBacklog:
             **common, address="c", state="undeliverable", next_try_at=ago(seconds=99)
         )
         assert said(backlog.are_told()) == [
-            ("warning", "1 reply queues and webhooks were given up"),
-            ("warning", "1 reply queues and webhooks are due and nobody tells them"),
+            ("warning", "1 reply queue or webhook was given up"),
+            ("warning", "1 reply queue or webhook is due and nobody sends to it"),
         ]
 
 
@@ -201,6 +201,9 @@ def test_alerts_that_are_open() -> None:
         )
     (found,) = alerts.are_acknowledged()
     assert found.what.startswith("2 open alerts breaker_open, the first from ")
+    Alert.objects.filter(cause="b").delete()
+    (found,) = alerts.are_acknowledged()
+    assert found.what.startswith("1 open alert breaker_open, from ")
 
 
 class TestSettings:

@@ -45,7 +45,7 @@ def latin(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_migrate_and_the_doctor_refuse_it(latin: None) -> None:
-    assert ids(check_encoding(None, databases=["default"])) == ["workers.E032"]
+    assert ids(check_encoding(None, databases=["default"])) == ["workers.E021"]
     assert ["LATIN1" in one.what for one in doctor.holds_every_name()] == [True]
 
 
@@ -56,7 +56,7 @@ def test_no_other_command_asks(latin: None) -> None:
 def test_this_database_is_right() -> None:
     assert check_encoding(None, databases=["default"]) == []
     assert list(doctor.holds_every_name()) == []
-    assert "workers.E032" not in ids(run_checks(databases=["default"]))
+    assert "workers.E021" not in ids(run_checks(databases=["default"]))
 
 
 def test_one_that_is_away_is_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:

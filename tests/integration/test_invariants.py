@@ -245,7 +245,7 @@ def test_the_command_says_what_to_do_while_the_database_is_away(
 
     monkeypatch.setattr(invariant_check, "slices", away)
 
-    with pytest.raises(CommandError, match=r"Nothing is known: connection refused\. Look at DATA"):
+    with pytest.raises(CommandError, match=r"Nothing was checked: connection refused\. Check DATA"):
         check("--json")
 
 

@@ -4,7 +4,11 @@ Django keeps the models as they were at each migration; what is written with the
 columns of that time and no others, as code of that time would write it.
 """
 
+import os
+import subprocess
+import sys
 from functools import partial
+from pathlib import Path
 
 import pytest
 from django.apps import apps as present
@@ -143,3 +147,25 @@ def test_orders_under_way_go_through_every_migration(
         MigrationExecutor(connection).migrate(list(LAST.items()))
 
     expect_processed(wire, sandbox)
+
+
+def test_a_project_with_other_keys_for_its_own_tables_makes_no_migration_of_the_engine(
+    tmp_path: Path,
+) -> None:
+    settings = (
+        "from sasproject.settings import *; DEFAULT_AUTO_FIELD = 'django.db.models.AutoField'"
+    )
+    (tmp_path / "theirs.py").write_text(settings)
+    done = subprocess.run(
+        [*(sys.executable, "manage.py", "makemigrations", "--check", "--dry-run", "workers")],
+        env={
+            **os.environ,
+            "SAS_RUN_DIR": str(tmp_path),
+            "PYTHONPATH": str(tmp_path),
+            "DJANGO_SETTINGS_MODULE": "theirs",
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, "No changes detected in app 'workers'\n")

@@ -12,7 +12,8 @@ from tests.services import own_rabbitmq_vhost
 from workers import dispatch, registry
 from workers.agent import DEFAULT_QUEUE, Agent
 from workers.celery.pools import warn_of_pool
-from workers.celery.queues import AMQP, agent_queues, declared_otherwise, refuse_differing_queues
+from workers.celery.queues import AMQP, agent_queues, declared_otherwise
+from workers.celery.starting import refuse_broker
 from workers.checks import check_queues
 from workers.messages import Bundle
 
@@ -128,10 +129,12 @@ class Rabbit:
 
     def __init__(self, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
         self.url = url
-        monkeypatch.setattr(app, "connection_for_read", self.connection)
+        self.connected = 0
+        monkeypatch.setattr(app, "connection_for_write", self.connection)
 
-    def connection(self, **options: Any) -> Connection:
-        return Connection(self.url, **options)
+    def connection(self) -> Connection:
+        self.connected += 1
+        return Connection(self.url, connect_timeout=3)
 
 
 @pytest.fixture
@@ -149,7 +152,8 @@ def test_a_broker_that_makes_quorum_queues_by_default_serves_a_worker_s_prefetch
         # With a quorum queue: 540 NOT_IMPLEMENTED.
         consumer.consume()
 
-    refuse_differing_queues(app, sorted(ENGINE))
+    refuse_broker(app, sorted(ENGINE))
+    assert rabbit.connected == 2, "one of them the test's own"
 
 
 def test_a_worker_whose_queue_is_of_another_kind_ends_and_says_which_and_what_to_do(
@@ -159,7 +163,7 @@ def test_a_worker_whose_queue_is_of_another_kind_ends_and_says_which_and_what_to
         connection.default_channel.queue_declare("sas.replies", durable=True, auto_delete=False)
 
     with pytest.raises(SystemExit) as ended:
-        refuse_differing_queues(app, ["sas.scheduler", "sas.replies"])
+        refuse_broker(app, ["sas.scheduler", "sas.replies"])
 
     said = str(ended.value)
     assert said.startswith("The queue sas.replies exists and is not as this code declares it: ")
@@ -180,8 +184,7 @@ def test_a_queue_of_an_older_installation_without_a_type_is_taken_as_it_is() -> 
 
 
 def test_a_broker_that_is_away_is_no_queue_of_another_kind(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        app, "connection_for_read", lambda **options: Connection("amqp://127.0.0.1:1//", **options)
-    )
+    nobody = Connection("amqp://127.0.0.1:1//", connect_timeout=1)
+    monkeypatch.setattr(app, "connection_for_write", lambda: nobody)
 
-    refuse_differing_queues(app, sorted(ENGINE))
+    refuse_broker(app, sorted(ENGINE))

@@ -145,6 +145,7 @@ def _use(connection: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def readiness() -> tuple[int, Any]:
     answer = Client().get("/readyz")
+    assert answer.get("Retry-After") == (None if answer.status_code == 200 else "5")
     return answer.status_code, answer.json()
 
 

@@ -170,7 +170,7 @@ class TestRetiming:
     @pytest.mark.parametrize("seconds", [0, -1, 601])
     def test_a_time_out_of_bounds_is_refused(self, started: Step, seconds: int) -> None:
         before = rows()
-        with pytest.raises(StateError, match="Choose 1 to 600"):
+        with pytest.raises(StateError, match="must be 1 to 600 seconds"):
             steering.retime(started.process_id, "one", seconds, actor="ann", reason="")
         assert rows() == before
 

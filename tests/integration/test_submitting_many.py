@@ -8,10 +8,13 @@ from django.db import connection, transaction
 from django.db.transaction import TransactionManagementError
 from django.test.utils import CaptureQueriesContext
 
+from workers import registry, submission
+from workers.effects import Effect
 from workers.exceptions import UnknownAgent
 from workers.models import Journal, Process, Sink, Step
 from workers.rows import NewProcess, NewSink
 from workers.submission import submit, submit_many
+from workers.workflow import Workflow
 
 pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -152,3 +155,33 @@ def test_what_is_refused_leaves_the_callers_transaction_as_it_was() -> None:
 
 def test_none_are_none() -> None:
     assert submit_many("toy_line", []) == []
+
+
+def test_a_definition_is_completed_once_and_anew_where_an_agent_or_a_setting_is_another(
+    monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    checked: list[str] = []
+    real = Workflow._check_values
+    monkeypatch.setattr(
+        Workflow, "_check_values", lambda self: (checked.append(self.name), real(self))[1]
+    )
+
+    def steps() -> list[tuple[str, int, str]]:
+        (made,) = submit_many("toy_line", [NewProcess("Mine", {})], now=NOW)
+        found = made.steps.order_by("position")
+        return list(found.values_list("agent", "failure_threshold", "effect"))
+
+    submission._complete.cache_clear()
+    before = steps()
+    assert steps() == before
+    assert checked == ["toy_line"]
+
+    settings.SAS_FAILURE_THRESHOLD = 7
+    assert {threshold for _, threshold, _ in steps()} == {7}
+
+    class Other(type(registry.agent(before[0][0]))):  # type: ignore[misc]
+        effect = Effect.UNSAFE
+
+    monkeypatch.setitem(registry._agents, before[0][0], Other())
+    assert steps()[0] == (before[0][0], 1, "unsafe")
+    assert checked == ["toy_line"] * 3

@@ -61,10 +61,10 @@ body = {
 letters = [
     DeadLetter.objects.create(
         received_at=timezone.now(), message_id=f"m-{n}", client="acme",
-        properties={"message_id": f"m-{n}", "sender": "proven"},
+        properties={"message_id": f"m-{n}", "sender": sender},
         body=json.dumps(body).encode(), reasons=[{"field": "lines", "problem": "sold out"}],
     )
-    for n in range(3)
+    for n, sender in enumerate(["proven", "proven", "proven", "claimed"])
 ]
 print([letter.pk for letter in letters])
 """
@@ -136,10 +136,10 @@ def an_undeliverable_sink(reader: Reader) -> None:
     reader.replace["4711"] = reader.python(SINK).strip()
 
 
-def three_dead_letters(reader: Reader) -> None:
+def four_dead_letters(reader: Reader) -> None:
     reader.terminal.run("python manage.py client add acme")
     found = json.loads(reader.python(DEAD_LETTERS).strip())
-    reader.replace.update(zip(("17", "18", "19"), map(str, found), strict=True))
+    reader.replace.update(zip(("17", "18", "19", "20"), map(str, found), strict=True))
 
 
 PAGES = [
@@ -204,7 +204,7 @@ PAGES = [
             "js": "tests/queue_door/test_strangers.py",
             "sh: rabbitmqctl": "tests/queue_door/test_strangers.py",
         },
-        before={"python manage.py dead_letters list": three_dead_letters},
+        before={"python manage.py dead_letters list": four_dead_letters},
     ),
     Page(
         "docs/how-to/submit-from-a-django-view.md",

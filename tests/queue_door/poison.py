@@ -27,7 +27,7 @@ BODIES: dict[str, tuple[bytes, str, str]] = {
     "huge float": (_line("1e999"), "body", "larger"),
     "5000 digits": (_line("9" * 5000), "body", "5000 digits"),
     "NUL": (_with(reference="a\x00b"), "body", "NUL"),
-    "half a character": (_with(reference="a\ud800b"), "body", "half"),
+    "half a character": (_with(reference="a\ud800b"), "body", "surrogate"),
     "bad UTF-8": (b'{"customer": "\xff\xfe"}', "body", "UTF-8"),
     "UTF-16": (json.dumps(BODY).encode("utf-16"), "body", "UTF-8"),
     "a byte order mark": (b"\xef\xbb\xbf" + json.dumps(BODY).encode(), "body", "no JSON"),

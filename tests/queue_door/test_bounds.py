@@ -1,10 +1,14 @@
 """What one sender may leave behind is bounded, and nothing good of anybody is lost by it."""
 
+import re
+from datetime import UTC, datetime
+from html import unescape
 from io import StringIO
 from typing import Any
 
 import pytest
 from django.core.management import call_command
+from django.test import Client
 
 from orders import dead_letters, tokens
 from orders.consumer import accepting, handling
@@ -44,7 +48,28 @@ def test_a_senders_open_dead_letters_are_bounded_and_the_rest_is_counted(make: M
     assert {one.letter.reasons[0]["field"] for one in handled if one.letter} == {"body"}
     alert = Alert.objects.get(code="dead_letters_full")
     assert (alert.cause, alert.times) == ("dead_letters_full:acme", 3)
-    assert "5 messages so far" in alert.message
+    assert "Not kept so far: 5" in alert.message
+
+
+def test_the_admin_s_list_says_whose_messages_were_not_kept_and_when(
+    make: Make, admin_client: Client
+) -> None:
+    rubbish(make, 3)
+    assert "sas-dropped" not in admin_client.get("/admin/orders/deadletter/").content.decode()
+
+    rubbish(make, 8)
+    rubbish(make, 4, headers={"client": "<b>ghost", "token": "x"})
+    DroppedLetters.objects.filter(sender="acme").update(
+        count=1234, first_at=datetime(2026, 11, 2, 3, 4, tzinfo=UTC)
+    )
+
+    page = admin_client.get("/admin/orders/deadletter/").content.decode()
+    (shown,) = re.findall(r'<div class="sas-held sas-dropped">(.+?)</div>', page, re.DOTALL)
+    said = re.sub(r"\s+", " ", unescape(re.sub("<[^>]+>", "", shown)))
+    assert "All senders that are not proven · 1 message, 1 byte ·" in said
+    assert "acme · 1,234 messages, 8 bytes · from 2026-11-02 03:04:00 UTC" in said
+    poll = admin_client.get("/admin/orders/deadletter/", headers={"HX-Request": "true"})
+    assert "sas-dropped" not in poll.content.decode()
 
 
 def test_bytes_are_bounded_too(make: Make) -> None:

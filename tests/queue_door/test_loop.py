@@ -6,13 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from amqp.exceptions import AccessRefused, NotAllowed
 from django.db import InterfaceError, InternalError, OperationalError, ProgrammingError
 
 from orders.consumer import handling, loop
 from orders.consumer.backoff import Backoff
 from orders.consumer.handling import Handled
 from orders.consumer.identity import Sender
-from orders.consumer.loop import Consumer
+from orders.consumer.loop import Consumer, LoginRefused
 from orders.consumer.message import Message
 from orders.consumer.turns import Turns
 
@@ -31,7 +32,7 @@ class Inbox:
     def open(self) -> None:
         self.log.append("open")
         self.now = deque(self.turns.popleft() if self.turns else [])
-        if self.now and isinstance(self.now[0], ConnectionRefusedError):
+        if self.now and isinstance(self.now[0], Exception):
             raise self.now.popleft()
 
     def wait(self, seconds: float) -> None:
@@ -126,6 +127,30 @@ def test_a_lost_broker_is_connected_to_again(handled: list[bytes], error: Except
     run(inbox)
     assert handled == inbox.acked == [b"1", b"2"]
     assert inbox.log == ["open", "close"] * 4
+
+
+@pytest.mark.parametrize("error", [AccessRefused("403"), NotAllowed("530")], ids=repr)
+def test_the_consumer_ends_where_it_was_never_let_in(
+    handled: list[bytes], error: Exception
+) -> None:
+    inbox = Inbox([error], [b"1"])
+    with pytest.raises(LoginRefused, match="Correct BROKER_URL"):
+        run(inbox)
+    assert (handled, inbox.log) == ([], ["open", "close"])
+
+
+def test_the_consumer_waits_where_it_was_let_in_before(
+    handled: list[bytes], caplog: pytest.LogCaptureFixture
+) -> None:
+    inbox = Inbox([b"1", OSError("gone")], [NotAllowed("vhost gone")], [b"2"])
+    run(inbox)
+    assert handled == [b"1", b"2"]
+    assert [one.message for one in caplog.records].count("broker_lost") == 2
+
+
+def test_the_consumer_waits_for_a_broker_that_was_away_at_its_start(handled: list[bytes]) -> None:
+    run(Inbox([ConnectionRefusedError()], [b"1"]))
+    assert handled == [b"1"]
 
 
 def test_an_acknowledgement_that_fails_is_a_lost_broker(

@@ -109,7 +109,7 @@ def too_large() -> bytes:
         ({"raw": too_large()}, 413, "larger than 65536 bytes"),
         ({"raw": b"{"}, 400, "it is no JSON"),
         ({"raw": b""}, 400, "it is no JSON"),
-        ({"raw": b'{"amount": NaN}'}, 400, "NaN is no number"),
+        ({"raw": b'{"amount": NaN}'}, 400, "NaN is not allowed"),
         ({"raw": b'{"amount": 1, "amount": 2}'}, 400, "'amount' is given twice"),
         ({"raw": b"\xff"}, 400, "it is not UTF-8"),
         ({"raw": b"[]"}, 422, "must be a JSON object"),
@@ -157,7 +157,9 @@ def test_what_is_our_own_fault_is_asked_for_again(
     provider.secrets["toy-pay"] = secrets
     provider.script["answers"] = stumble
     before = everything()
-    detail = problem(post(), 503)["detail"]
+    answer = post()
+    detail = problem(answer, 503)["detail"]
+    assert answer["Retry-After"] == "5"
     assert said in detail
     assert SECRET not in detail
     assert everything() == before

@@ -37,6 +37,7 @@ def python(folder: Path, *words: str, **changes: str) -> subprocess.CompletedPro
         (["manage.py"], {}, None),
         (["manage.py", "stack"], {"DJANGO_DEBUG": "off"}, None),
         (["manage.py", "stack"], {"DJANGO_LOOPBACK_ONLY": "off"}, "off"),
+        (["manage.py", "stack"], {"DJANGO_LOOPBACK_ONLY": "", "DJANGO_DEBUG": ""}, "on"),
     ],
 )
 def test_stack_and_demo_run_so_unless_the_caller_has_chosen(
@@ -93,6 +94,13 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def test_static_files_that_are_not_collected_are_no_warning_of_a_library(tmp_path: Path) -> None:
+    ask = "import sasproject.wsgi"
+    assert python(tmp_path, "manage.py", "migrate", "-v", "0").returncode == 0
+    done = python(tmp_path, "-c", ask, DJANGO_LOOPBACK_ONLY="on", SAS_LOG_LEVEL="ERROR")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_production_for_this_machine_alone(folder: Path) -> None:
     changes = {"DJANGO_LOOPBACK_ONLY": "on", "DJANGO_SETTINGS_MODULE": "sasproject.settings"}
     done = python(folder, "-c", ASK, SAS_LOG_LEVEL="CRITICAL", **changes)
@@ -123,9 +131,3 @@ def test_what_would_let_others_in_refuses_to_start(
     done = python(folder, "manage.py", "check", **changes)
     assert done.returncode != 0
     assert says in done.stderr.splitlines()[-1]
-
-
-def test_an_empty_run_folder_is_the_usual_one(tmp_path: Path) -> None:
-    asked = "import sasproject.settings as s; print(s.RUN_DIR == s.BASE_DIR / '.run')"
-    done = python(tmp_path, "-c", asked, SAS_RUN_DIR="")
-    assert done.stdout.strip() == "True", done.stderr

@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
@@ -12,7 +11,6 @@ from django.db import OperationalError, ProgrammingError, connection
 
 from sasproject import brokers, databases, logs, refusals
 from sasproject.variables import Variables, refused
-from workers.celery import starting
 from workers.checks import tables
 
 from .test_loopback import python
@@ -86,7 +84,17 @@ def test_a_broker_of_a_kind_that_is_not_supported_is_refused(url: str, tmp_path:
     assert "secret" not in str(refusal.value)
 
 
-@pytest.mark.parametrize("level", ["LOUD", "info", "", "7"])
+@pytest.mark.parametrize(
+    "url", ["amqp://u:secret@h:port/v", "redis://[::1", "amqp://h;amqp://u:secret@h:99999/v"]
+)
+def test_a_broker_s_url_that_cannot_be_read_is_refused(url: str, tmp_path: Path) -> None:
+    with pytest.raises(ImproperlyConfigured, match="Give one such as amqp://") as refusal:
+        brokers.configure(url, tmp_path)
+    assert "BROKER_URL cannot be used" in str(refusal.value)
+    assert "secret" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("level", ["LOUD", "info", "7"])
 def test_a_level_that_does_not_exist_is_refused(level: str) -> None:
     with pytest.raises(ImproperlyConfigured, match="SAS_LOG_LEVEL must be DEBUG, INFO"):
         logs.configure(json=True, level=level)
@@ -100,7 +108,7 @@ def test_a_switch_is_on_or_off(monkeypatch: pytest.MonkeyPatch, value: str, is_o
     assert Variables().bool("X_SWITCH", default=not is_on) is is_on
 
 
-@pytest.mark.parametrize("value", ["maybe", "", "2", "onn"])
+@pytest.mark.parametrize("value", ["maybe", " ", "2", "onn"])
 def test_a_switch_that_is_neither_is_refused(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     monkeypatch.setenv("X_SWITCH", value)
     with pytest.raises(ImproperlyConfigured, match="X_SWITCH must be on or off"):
@@ -133,40 +141,6 @@ def missing() -> ProgrammingError:
 def test_a_fault_of_ours_keeps_its_traceback(error: Exception, says: str | None) -> None:
     said = refusals.explain(error)
     assert said is None if says is None else says in str(said)
-
-
-class Refusing:
-    """A broker's connection that fails in a way of its own."""
-
-    connect_timeout = 1
-
-    def __init__(self, error: Exception) -> None:
-        self.error = error
-
-    def connection_for_write(self) -> "Refusing":
-        return self
-
-    def __enter__(self) -> "Refusing":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        return None
-
-    def ensure_connection(self, **_: Any) -> None:
-        raise self.error
-
-
-class AuthenticationError(Exception):
-    """As redis-py names it."""
-
-
-def test_a_refused_login_ends_a_worker_and_a_broker_that_is_away_does_not() -> None:
-    for error in (starting.AccessRefused("403"), AuthenticationError("invalid password")):
-        wrapped = RuntimeError("kombu's own")
-        wrapped.__cause__ = error
-        assert "Correct BROKER_URL" in "".join(starting.problems_of_broker(Refusing(wrapped)))
-    for error in (ConnectionRefusedError(), TimeoutError()):
-        assert list(starting.problems_of_broker(Refusing(error))) == []
 
 
 @pytest.mark.django_db

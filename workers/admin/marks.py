@@ -142,6 +142,8 @@ def fault_text(fault: Any) -> str:
     if not isinstance(fault, dict) or not fault:
         return ""
     code, message = fault.get("code"), fault.get("message")
+    if code and str(code).replace("_", " ") in str(message):
+        code = None
     said = ": ".join(str(part) for part in (code, message) if part and part != fault.get("kind"))
     kind = fault.get("kind")
     return f"{wording.fault_kind(str(kind))}: {said}" if kind and said else said or str(kind or "")

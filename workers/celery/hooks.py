@@ -11,7 +11,7 @@ from celery.utils.nodenames import default_nodename, nodesplit
 from workers.celery import pools
 
 
-def refuse_to_start(sender: Any, **kwargs: object) -> None:
+def refuse_to_start(**kwargs: object) -> None:
     """End a worker or Beat that cannot work, with the reasons.
 
     This signal is the last before Beat reads its schedule from the database.
@@ -19,8 +19,15 @@ def refuse_to_start(sender: Any, **kwargs: object) -> None:
     """
     from workers.celery import starting
 
-    if problems := [*starting.problems(), *starting.problems_of_broker(sender)]:
+    if problems := list(starting.problems()):
         raise SystemExit("\n".join(problems))
+
+
+def look_at_broker(sender: Any, **kwargs: object) -> None:
+    """End a Beat that the broker does not let in, with the reason."""
+    from workers.celery.starting import refuse_broker
+
+    refuse_broker(sender.app)
 
 
 def drop_future_runs(sender: Any, **kwargs: object) -> None:
@@ -67,8 +74,8 @@ def ask_no_neighbours(instance: Any, **kwargs: object) -> None:
         instance.options["without_mingle"] = True
 
 
-def look_at_queues(instance: Any, **kwargs: object) -> None:
-    """End a worker whose queues at the broker are of another kind, with the reason."""
-    from workers.celery import queues
+def look_at_broker_and_queues(instance: Any, **kwargs: object) -> None:
+    """End a worker that the broker does not let in, or whose queues are of another kind."""
+    from workers.celery.starting import refuse_broker
 
-    queues.refuse_differing_queues(instance.app, list(instance.app.amqp.queues.consume_from))
+    refuse_broker(instance.app, list(instance.app.amqp.queues.consume_from))

@@ -32,8 +32,9 @@ def install(app: Celery) -> None:
         fill_in(sender=app, source=app.conf)
     # Celery's signals are the process's, which serves one app.
     import_modules.connect(hooks.refuse_to_start, weak=False)
+    beat_init.connect(hooks.look_at_broker, weak=False)
     beat_init.connect(hooks.drop_future_runs, weak=False)
     celeryd_init.connect(hooks.name_run, weak=False)
     celeryd_init.connect(hooks.add_steps, weak=False)
-    for hook in (hooks.look_at_pool, hooks.ask_no_neighbours, hooks.look_at_queues):
+    for hook in (hooks.look_at_pool, hooks.ask_no_neighbours, hooks.look_at_broker_and_queues):
         celeryd_after_setup.connect(hook, weak=False)

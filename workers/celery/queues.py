@@ -7,7 +7,6 @@ Each is declared as a classic queue: Celery's prefetch is for all queues of a wo
 which a quorum queue refuses, and a RabbitMQ virtual host may make quorum queues by default.
 """
 
-from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
@@ -23,7 +22,6 @@ from workers.dispatch import REPLY_QUEUE, REPORTS_QUEUE, SCHEDULER_QUEUE, SUPERV
 ENGINE_QUEUES = (SCHEDULER_QUEUE, REPLY_QUEUE, SUPERVISOR_QUEUE, REPORTS_QUEUE)
 
 PRECONDITION_FAILED = 406
-CONNECT_SECONDS = 3.0
 
 
 def agent_queues() -> list[str]:
@@ -85,20 +83,3 @@ def remedy_of(name: str) -> str:
         "start them again: it is made anew, and what its messages asked for is found in the rows. "
         "docs/reference/operating-limits.md has more."
     )
-
-
-def refuse_differing_queues(app: Any, names: Iterable[str]) -> None:
-    """End a worker one of whose queues exists and differs, with the queue and the remedy.
-
-    Celery would end, too, or begin again and again.  A broker that is away is waited for as ever.
-    """
-    connection = app.connection_for_read(connect_timeout=CONNECT_SECONDS)
-    with connection, suppress(OSError, *connection.connection_errors):
-        if connection.transport.driver_type != "amqp":
-            return
-        for name in names:
-            if said := declared_otherwise(connection, app.amqp.queues[name]):
-                raise SystemExit(
-                    f"The queue {name} exists and is not as this code declares it: {said}. "
-                    + remedy_of(name)
-                )

@@ -4,17 +4,13 @@ A server that is away is no reason to end: it is waited for, as later on.
 """
 
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
-from amqp.exceptions import AccessRefused
 from django.core.checks import run_checks
 
-from workers.checks import tables
-from workers.exceptions import first_line
-
-#: How a broker says that it answers, and does not let us in.  Redis's own exceptions would
-#: need its package, which an installation with RabbitMQ has not.
-REFUSED = ("AuthenticationError", "AuthenticationWrongNumberOfArgsError", "NoPermissionError")
+from workers.celery.queues import declared_otherwise, remedy_of
+from workers.checks import login, tables
 
 
 def problems() -> Iterable[str]:
@@ -26,26 +22,26 @@ def problems() -> Iterable[str]:
         yield tables.MISSING
 
 
-def problems_of_broker(app: Any) -> Iterable[str]:
-    """Yield why the broker does not let us in; nothing where it does not answer.
+def refuse_broker(app: Any, queues: Iterable[str] = ()) -> None:
+    """End a worker or Beat, with the reason, that the broker does not let in.
 
-    A virtual host that is gone is waited for, too: it may be made anew meanwhile.
+    So does a queue that exists and was declared otherwise, on which Celery would end, too, or
+    begin again and again.  One connection, closed afterwards; a broker that is away is waited
+    for as ever.
     """
-    try:
-        with app.connection_for_write() as connection:
+    with app.connection_for_write() as connection:
+        try:
             connection.ensure_connection(max_retries=1, timeout=connection.connect_timeout)
-    except Exception as error:  # noqa: BLE001 (every transport has its own)
-        if is_refused(error):
-            yield (
-                f"The broker refuses this login: {first_line(error)}. "
-                "Correct BROKER_URL, or give the user its rights."
-            )
-
-
-def is_refused(error: BaseException | None) -> bool:
-    """Say whether an error, or what is behind it, is a refused login."""
-    while error is not None:
-        if isinstance(error, AccessRefused) or type(error).__name__ in REFUSED:
-            return True
-        error = error.__cause__ or error.__context__
-    return False
+        except Exception as error:  # noqa: BLE001 (every transport has its own)
+            if said := login.refusal(error):
+                raise SystemExit(said) from None
+            return
+        if connection.transport.driver_type != "amqp":
+            return
+        with suppress(OSError, *connection.connection_errors):
+            for name in queues:
+                if said := declared_otherwise(connection, app.amqp.queues[name]):
+                    raise SystemExit(
+                        f"The queue {name} exists and is not as this code declares it: {said}. "
+                        + remedy_of(name)
+                    )

@@ -9,7 +9,7 @@ from workers import registry
 from workers.agent import Agent
 from workers.effects import Effect
 from workers.exceptions import WorkflowError
-from workers.workflow import OnDeadline, OnFailure, StepSpec, Workflow
+from workers.workflow import OnDeadline, OnFailure, Workflow
 
 
 def check_definitions(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
@@ -112,17 +112,6 @@ def _unknown_agents(known: set[str]) -> list[CheckMessage]:
         )
         for workflow in registry.workflows()
         for spec in workflow.steps
-        for name in _agents_of(spec)
+        for name in spec.agents
         if name not in known
     ]
-
-
-def _agents_of(spec: StepSpec) -> list[str]:
-    undo = [spec.undo.agent] if spec.undo else []
-    others = [
-        name
-        for fallback in spec.fallbacks
-        for name in (fallback.agent, fallback.undo_agent)
-        if name is not None
-    ]
-    return [spec.agent, *undo, *others]

@@ -61,7 +61,7 @@ def check_migrations(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[C
             Error(
                 f"The database does not answer: {str(error).splitlines()[0]}.",
                 hint="Check DATABASE_URL and the server.",
-                id="workers.E030",
+                id="workers.E019",
             )
         ]
     if not names:
@@ -70,7 +70,7 @@ def check_migrations(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[C
         Error(
             f"Migrations are not applied: {len(names)}, from {names[0]} on.",
             hint="Run `manage.py migrate` before you start the new code.",
-            id="workers.E031",
+            id="workers.E020",
         )
     ]
 
@@ -90,7 +90,7 @@ def check_encoding(
             f"The encoding of database {alias} is {encoding}, and must be {UTF8}.",
             hint=f"Make it anew with `createdb -E {UTF8} -T template0`: the first name that "
             "it lacks a letter of would be a server error.",
-            id="workers.E032",
+            id="workers.E021",
         )
         for alias, encoding in found
         if encoding

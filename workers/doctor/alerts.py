@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from django.db.models import Count, Min
+from django.utils.translation import ngettext
 
 from workers.doctor.finding import Finding, ok, warning
 from workers.doctor.registry import probe
@@ -20,9 +21,14 @@ def are_acknowledged() -> Iterable[Finding]:
     )
     bad = [
         warning(
-            f"{count} open alerts {code}, the first from {first:%Y-%m-%d %H:%M} UTC",
-            "Somebody has to look: docs/reference/alerts.md says at what.",
-            "Do what it says there, then acknowledge them in the admin.",
+            ngettext(
+                "%(n)d open alert %(code)s, from %(first)s UTC",
+                "%(n)d open alerts %(code)s, the first from %(first)s UTC",
+                count,
+            )
+            % {"n": count, "code": code, "first": f"{first:%Y-%m-%d %H:%M}"},
+            "Each waits for somebody to look at it.",
+            "Do what docs/reference/alerts.md says of this code, then acknowledge in the admin.",
         )
         for code, count, first in found
     ]

@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from datetime import datetime
 
+from django.utils.translation import ngettext
+
 from workers.conf import sas
 from workers.doctor.finding import Finding, error, info, ok, warning
 from workers.doctor.registry import probe
@@ -31,15 +33,22 @@ def pending_steps_are_claimed() -> Iterable[Finding]:
                 # What is paused, in error or held is told elsewhere.
                 continue
             yield warning(
-                f"{stopped} steps of {agent} wait to be claimed, the oldest for"
-                f" {_age(oldest, now):.0f} s",
+                ngettext(
+                    "%(n)d step of %(agent)s has waited to be claimed for %(s).0f s",
+                    "%(n)d steps of %(agent)s wait to be claimed, the oldest for %(s).0f s",
+                    stopped,
+                )
+                % {"n": stopped, "agent": agent, "s": _age(oldest, now)},
                 "They wait for room in its window, for its breaker, for a hold on it, or for a "
                 "scheduler.",
                 "See what this says of agents, duties and queues; then its window and the number "
                 "of its workers.",
             )
     total = sum(count for _, count, _ in waiting)
-    yield ok(f"{total} steps wait to be claimed")
+    yield ok(
+        ngettext("%(n)d step waits to be claimed", "%(n)d steps wait to be claimed", total)
+        % {"n": total}
+    )
 
 
 def _due(agent: str) -> tuple[int, object]:
@@ -64,8 +73,12 @@ def started_steps_end() -> Iterable[Finding]:
     )[0]
     if count:
         yield error(
-            f"{count} started steps are past their deadline, the oldest since "
-            f"{_age(oldest, sql.read_clock()):.0f} s",
+            ngettext(
+                "%(n)d started step has been past its deadline for %(s).0f s",
+                "%(n)d started steps are past their deadlines, the oldest for %(s).0f s",
+                count,
+            )
+            % {"n": count, "s": _age(oldest, sql.read_clock())},
             "No Supervisor takes them back: their orders stand still.",
             "Start Celery Beat and a worker with -Q sas.supervisor.",
         )
@@ -81,7 +94,13 @@ def claims_are_started() -> Iterable[Finding]:
     )
     for agent, count, times in found:
         yield warning(
-            f"{count} claims of {agent} were sent {times + 1} times and nobody has started them",
+            ngettext(
+                "%(n)d claim of %(agent)s was sent %(times)d times and nobody has started it",
+                "%(n)d claims of %(agent)s were sent up to %(times)d times and nobody has started"
+                " them",
+                count,
+            )
+            % {"n": count, "agent": agent, "times": times + 1},
             "The claims are still good; nothing has failed.",
             "Start a worker for the queue of this agent, or more of them.",
         )
@@ -98,7 +117,8 @@ def filed_replies_are_settled() -> Iterable[Finding]:
     )[0][0]
     if count:
         yield error(
-            f"{count} replies lie on their rows",
+            ngettext("%(n)d reply lies on its row", "%(n)d replies lie on their rows", count)
+            % {"n": count},
             "The calls were made; their orders do not go on.",
             "Start a worker with -Q sas.scheduler,sas.replies.",
         )
@@ -115,9 +135,10 @@ def processes_by_state() -> Iterable[Finding]:
         "SELECT state, count(*) FROM workers_process WHERE state = 'error' GROUP BY state"
     )
     by_state = {state: int(count) for state, count in counts}
-    if by_state.get("error"):
+    if errors := by_state.get("error"):
         yield warning(
-            f"{by_state['error']} processes are in error",
+            ngettext("%(n)d process is in error", "%(n)d processes are in error", errors)
+            % {"n": errors},
             "Each waits for an operator.",
             "Look at them in the admin; `Causes of errors` groups them.",
         )
@@ -128,7 +149,12 @@ def processes_by_state() -> Iterable[Finding]:
         " ('pending', 'processing', 'compensating') AND paused_at IS NOT NULL"
     )[0][0]
     if paused:
-        yield info(f"{paused} processes are paused", "Nothing of them is claimed.", "Resume them.")
+        yield info(
+            ngettext("%(n)d process is paused", "%(n)d processes are paused", paused)
+            % {"n": paused},
+            "No step of a paused process is claimed.",
+            "`manage.py process resume`, once nothing speaks against it.",
+        )
 
 
 @probe("submitters")
@@ -143,13 +169,23 @@ def are_told() -> Iterable[Finding]:
     )[0][0]
     if given_up:
         yield warning(
-            f"{given_up} reply queues and webhooks were given up",
+            ngettext(
+                "%(n)d reply queue or webhook was given up",
+                "%(n)d reply queues and webhooks were given up",
+                given_up,
+            )
+            % {"n": given_up},
             "Their owners do not know how their orders stand; the orders are not touched by it.",
             "`manage.py sinks list`, have them mended, then `manage.py sinks retry`.",
         )
     if due:
         yield warning(
-            f"{due} reply queues and webhooks are due and nobody tells them",
+            ngettext(
+                "%(n)d reply queue or webhook is due and nobody sends to it",
+                "%(n)d reply queues and webhooks are due and nobody sends to them",
+                due,
+            )
+            % {"n": due},
             "Submitters hear late, or one owner's slow receivers are in the way.",
             "Start a worker with -Q sas.reports, or one more of them.",
         )

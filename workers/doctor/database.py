@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from django.conf import settings
 from django.db import DatabaseError, connection
 from django.db.migrations.loader import MigrationLoader
+from django.utils.translation import ngettext
 
 from workers import connections
 from workers.checks.tables import UTF8, foreign_encoding, unapplied
@@ -240,7 +241,12 @@ def migrations_are_applied() -> Iterable[Finding]:
     if names:
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
         yield error(
-            f"{len(names)} migrations are not applied: {', '.join(names[:3])}{more}",
+            ngettext(
+                "%(n)d migration is not applied: %(names)s",
+                "%(n)d migrations are not applied: %(names)s",
+                len(names),
+            )
+            % {"n": len(names), "names": f"{', '.join(names[:3])}{more}"},
             "The code reads and writes columns that are not there.",
             "Run `manage.py migrate` before you start it.",
         )

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+from django.utils.translation import ngettext
+
 from workers import retention, schedule
 from workers.conf import sas
 from workers.doctor.finding import Finding, error, info, ok, warning
@@ -82,7 +84,8 @@ def claims_are_not_dated_in_the_future() -> Iterable[Finding]:
     latest = sql.instant(seconds)
     if latest is not None:
         ahead = (latest - sql.read_clock()).total_seconds()
-        yield _ahead(f"{count} claims are dated up to", ahead)
+        said = ngettext("%(n)d claim is dated", "%(n)d claims are dated up to", count)
+        yield _ahead(said % {"n": count}, ahead)
 
 
 @probe("duties")

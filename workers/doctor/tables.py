@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+from django.utils.translation import ngettext
+
 from workers.conf import sas
 from workers.doctor.finding import Finding, info, warning
 from workers.doctor.registry import probe
@@ -56,7 +58,12 @@ def nothing_holds_pruning_back() -> Iterable[Finding]:
     count = pruning.held_back()
     if count >= MANY_HELD_BACK:
         yield warning(
-            f"{count} old processes keep their journal",
+            ngettext(
+                "%(n)d old process keeps its journal",
+                "%(n)d old processes keep their journal",
+                count,
+            )
+            % {"n": count},
             "Each has an open alert, or somebody was not told of it.",
             "Acknowledge the alerts; `manage.py sinks list --state undeliverable`.",
         )

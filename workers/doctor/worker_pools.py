@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from celery import current_app
+from django.utils.translation import ngettext
 
 from workers.conf import sas
 from workers.dispatch import SCHEDULER_QUEUE
@@ -69,10 +70,13 @@ def _of_slots(stats: dict[str, Any], served: dict[str, Any]) -> Iterable[Finding
         for name, facts in stats.items()
         if any(queue["name"].startswith("sas.agents") for queue in served.get(name, ()))
     )
-    yield ok(f"{len(stats)} workers answer, with {slots} processes for agents")
+    answering = ngettext("%(n)d worker answers", "%(n)d workers answer", len(stats))
+    serving = ngettext("%(n)d process serves agents", "%(n)d processes serve agents", slots)
+    answering, serving = answering % {"n": len(stats)}, serving % {"n": slots}
+    yield ok(f"{answering}; {serving}")
     if slots and not slots / 2 <= sas.agent_slots <= slots * 2:
         yield info(
-            f"SAS_AGENT_SLOTS is {sas.agent_slots:g}, and {slots} processes serve agents",
+            f"SAS_AGENT_SLOTS is {sas.agent_slots:g}, and {serving}",
             "Claims are bundled for a number of processes that is not there.",
             f"Set SAS_AGENT_SLOTS to {slots}.",
         )

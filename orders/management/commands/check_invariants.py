@@ -54,7 +54,7 @@ class Command(TerminalCommand):
             results += shop.check(ledgers, progress=progress, seconds=timeout)
         except DatabaseError as error:
             raise CommandError(
-                f"Nothing is known: {str(error).splitlines()[0][:200]}. Look at DATABASE_URL and "
+                f"Nothing was checked: {str(error).splitlines()[0][:200]}. Check DATABASE_URL and "
                 "at the server, run `manage.py migrate` if a table is missing, and ask again."
             ) from None
         found = [violation for result in results for violation in result.violations]

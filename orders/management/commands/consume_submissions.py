@@ -7,7 +7,7 @@ from django.core.management import CommandError
 
 from orders.consumer.answers import Answers
 from orders.consumer.inbox import QUEUE, Inbox
-from orders.consumer.loop import Consumer
+from orders.consumer.loop import Consumer, LoginRefused
 from workers.checks import tables
 from workers.management.terminal import TerminalCommand
 
@@ -27,6 +27,8 @@ class Command(TerminalCommand):
         before = {ending: signal.signal(ending, lambda *_: consumer.stop()) for ending in ENDINGS}
         try:
             consumer.run()
+        except LoginRefused as refused:
+            raise CommandError(str(refused)) from refused
         finally:
             for ending, handler in before.items():
                 signal.signal(ending, handler)

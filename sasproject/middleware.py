@@ -1,0 +1,21 @@
+"""What every answer has, whichever door it comes from."""
+
+from collections.abc import Callable
+
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+
+from workers.connections import RETRY_SECONDS
+
+
+class RetryAfter:
+    """Says with every 503 when to come again, unless the answer says so itself."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        response = self._get_response(request)
+        if response.status_code == 503:
+            response.headers.setdefault("Retry-After", str(RETRY_SECONDS))
+        return response

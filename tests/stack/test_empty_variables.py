@@ -1,0 +1,57 @@
+"""An empty variable counts as not set, whichever it is: `NAME=` in a file of Docker or systemd."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from sasproject.demo import environment
+from sasproject.variables import Variables
+from workers.checks import DEPLOYMENT_NAMES, check_settings
+from workers.conf import declared, sas
+
+from .test_loopback import ROOT, python
+
+SETTINGS = (ROOT / "sasproject" / "settings.py").read_text(encoding="utf-8")
+OF_THE_PROJECT = set(re.findall(r'\benv\.\w+\(\s*"(\w+)"', SETTINGS))
+EVERY = sorted(OF_THE_PROJECT | DEPLOYMENT_NAMES | {setting.name for setting in declared()})
+ASK = """
+import django
+django.setup()
+from django.conf import settings
+from workers.conf import sas, declared
+print({name: str(getattr(settings, name)) for name in sorted(dir(settings)) if name.isupper()})
+print({one.name: getattr(sas, one.name.removeprefix("SAS_").lower()) for one in declared()})
+"""
+
+
+def test_a_process_whose_variables_are_all_empty_has_the_defaults(tmp_path: Path) -> None:
+    module = {"DJANGO_SETTINGS_MODULE": "sasproject.settings"}
+    empty = dict.fromkeys(EVERY, "")
+    done, expected = (
+        python(tmp_path, "-c", ASK, **{**module, **given})
+        for given in (empty, {"SAS_RUN_DIR": str(ROOT / ".run")})
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, expected.stdout, "")
+    assert "'SAS_WINDOW': 100" in done.stdout
+
+
+@pytest.mark.parametrize("name", ["SAS_WINDOW", "SAS_WEBHOOK_PRIVATE_ADDRESSES", "SAS_NONSENSE"])
+def test_an_empty_variable_of_the_engine_is_not_given(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv(name, "")
+    assert check_settings(None) == []
+    assert sas.window == 100
+
+
+def test_an_empty_variable_of_the_project_has_its_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("X_EMPTY", "")
+    assert Variables().bool("X_EMPTY", default=True) is True
+    assert Variables().str("X_EMPTY", default="usual") == "usual"
+
+
+def test_an_empty_variable_leaves_the_demo_s_own_value(tmp_path: Path) -> None:
+    prepared = environment.prepare({"SAS_WINDOW": "", "SAS_POLL_SECONDS": "7"}, tmp_path)
+    assert prepared["SAS_WINDOW"] == environment.SETTINGS["SAS_WINDOW"]
+    assert prepared["SAS_POLL_SECONDS"] == "7"

@@ -1,0 +1,92 @@
+"""A broker that answers and refuses the login ends a process at its start, and never later."""
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from amqp.exceptions import AccessRefused, NotAllowed
+
+from tests.services import own_rabbitmq_vhost, own_redis_database
+from workers.checks import login
+
+from .test_loopback import python
+from .test_refusals import CELERY, own_lines
+
+PROCESSES: dict[str, tuple[str, ...]] = {
+    "worker": (*CELERY, "worker", "-c", "1"),
+    "beat": (*CELERY, "beat", "--pidfile="),
+    "consumer": ("manage.py", "consume_submissions"),
+}
+
+
+class AuthenticationError(Exception):
+    """As redis-py names it."""
+
+
+REFUSED = (AccessRefused("403"), NotAllowed("530"), AuthenticationError("invalid password"))
+
+
+@pytest.mark.parametrize("error", REFUSED, ids=repr)
+def test_a_refused_login_is_known_wherever_it_stands_in_a_chain(error: Exception) -> None:
+    wrapped = RuntimeError("kombu's own")
+    wrapped.__cause__ = error
+    assert "Correct BROKER_URL" in str(login.refusal(wrapped))
+
+
+@pytest.mark.parametrize("error", [ConnectionRefusedError(), TimeoutError(), KeyError("x")])
+def test_a_broker_that_is_away_has_refused_nobody(error: Exception) -> None:
+    assert login.refusal(error) is None
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run folder with a database and its tables."""
+    folder = tmp_path_factory.mktemp("run")
+    assert python(folder, "manage.py", "migrate", "-v", "0").returncode == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def rabbit() -> Iterator[str]:
+    with own_rabbitmq_vhost() as url:
+        yield url
+
+
+def told(folder: Path, process: str, url: str) -> str:
+    """Return the one line that a process ends with."""
+    # Celery warns whoever runs it as root.
+    environment = {"BROKER_URL": url, "SAS_LOG_LEVEL": "ERROR", "PYTHONWARNINGS": "ignore"}
+    done = python(folder, *PROCESSES[process], **environment)
+    assert done.returncode == 1, done.stderr
+    (line,) = own_lines(done)
+    assert "Correct BROKER_URL" in line
+    return line
+
+
+@pytest.mark.parametrize("process", PROCESSES)
+def test_a_password_that_is_wrong_ends_a_process(folder: Path, rabbit: str, process: str) -> None:
+    line = told(folder, process, rabbit.replace("guest:guest", "guest:wrong"))
+    assert "ACCESS_REFUSED" in line
+    assert "wrong" not in line
+
+
+@pytest.mark.parametrize("process", PROCESSES)
+def test_a_virtual_host_that_is_not_there_ends_a_process(
+    folder: Path, rabbit: str, process: str
+) -> None:
+    assert "NOT_ALLOWED" in told(folder, process, f"{rabbit}-of-nobody")
+
+
+def test_a_virtual_host_without_permissions_ends_a_worker(folder: Path) -> None:
+    with own_rabbitmq_vhost() as url:
+        name = url.rpartition("/")[2]
+        subprocess.run(["rabbitmqctl", "-q", "clear_permissions", "-p", name, "guest"], check=True)
+        assert "NOT_ALLOWED" in told(folder, "worker", url)
+
+
+@pytest.mark.parametrize("process", PROCESSES)
+def test_a_database_number_that_redis_lacks_ends_a_process(folder: Path, process: str) -> None:
+    with own_redis_database() as url:
+        line = told(folder, process, f"{url.rpartition('/')[0]}/4711")
+    assert "DB index is out of range" in line

@@ -1,0 +1,27 @@
+"""The login at the broker: whether an error says that the broker answers and does not let us in."""
+
+from amqp.exceptions import AccessRefused, NotAllowed
+
+from workers.exceptions import causes
+
+#: RabbitMQ's codes 403 (user, password, permission) and 530 (virtual host).
+_OF_RABBITMQ = (AccessRefused, NotAllowed)
+#: Redis's exceptions by name: an installation with RabbitMQ does not have its package.
+_OF_REDIS = ("AuthenticationError", "AuthenticationWrongNumberOfArgsError", "NoPermissionError")
+_NO_SUCH_DATABASE = "DB index is out of range"
+
+
+def refusal(error: BaseException | None) -> str | None:
+    """Return why the broker refuses the login and what to do; None for any other error."""
+    for cause in causes(error):
+        if (
+            isinstance(cause, _OF_RABBITMQ)
+            or type(cause).__name__ in _OF_REDIS
+            or _NO_SUCH_DATABASE in str(cause)
+        ):
+            said = getattr(cause, "reply_text", None) or str(cause) or type(cause).__name__
+            return (
+                f"The broker refuses this login: {said.splitlines()[0].rstrip('.')}. "
+                "Correct BROKER_URL, or create the user, its virtual host or its permissions."
+            )
+    return None
