@@ -17,10 +17,8 @@ WORKER = "celery -A acme worker --pidfile worker.pid"
 MOST_COMMANDS, MOST_LINES = 8, 40
 
 
-@pytest.fixture(scope="session")
-def wheel(origin: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def build_wheel(origin: Path, folder: Path) -> Path:
     """Build the wheel of what is checked out here."""
-    folder = tmp_path_factory.mktemp("wheel")
     command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(folder)]
     subprocess.run([*command, str(origin)], check=True, capture_output=True, text=True)
     (made,) = folder.glob("scheduler_agent_supervisor-*.whl")
@@ -33,8 +31,9 @@ def the_worker_is_gone(reader: Reader) -> None:
 
 
 def test_every_block_of_the_tutorial_works_as_printed(
-    open_page: Open, wheel: Path, tmp_path: Path
+    open_page: Open, origin: Path, tmp_path: Path
 ) -> None:
+    wheel = build_wheel(origin, tmp_path)
     page = Page(
         PATH,
         replace={

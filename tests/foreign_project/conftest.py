@@ -1,0 +1,3 @@
+from tests.pages.conftest import origin
+
+__all__ = ["origin"]

@@ -1,0 +1,14 @@
+"""A project that had a Celery app before it had the engine."""
+
+import os
+
+from celery import Celery
+
+from workers.celery import install
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "acme.settings")
+app = Celery("acme")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+if os.environ.get("ACME_FORGETS") != "install":
+    install(app)
+app.autodiscover_tasks()
