@@ -29,14 +29,14 @@ _TYPES = (
     ProblemType(
         "malformed-request",
         400,
-        "The body or the length is nothing that this system reads: no JSON, NaN, NUL, a name given "
-        "twice, nesting deeper than 16.",
-        "Mend the program. Sending the same again will not help.",
+        "The body is not JSON that this system reads, or its length is wrong: NaN, NUL, a name "
+        "given twice, nesting deeper than 16.",
+        "Fix the client. Sending the same again will not help.",
     ),
     ProblemType(
         "not-authenticated",
         401,
-        "There is no token, or none that is good; of a webhook, no good signature.",
+        "The token, or the signature of a webhook, is missing or not valid.",
         "Send a token that is neither expired nor revoked.",
     ),
     ProblemType(
@@ -46,7 +46,7 @@ _TYPES = (
         "not-found",
         404,
         "Nothing is there, or nothing of yours. A callback token has expired or is not ours.",
-        "Look at the address.",
+        "Check the address.",
     ),
     ProblemType(
         "method-not-allowed", 405, "The address takes other methods.", "See the header Allow."
@@ -55,7 +55,7 @@ _TYPES = (
         "wrong-state",
         409,
         "The order is final, or past its point of no return.",
-        "Look at the order. There is nothing to repeat.",
+        "Check the order. Sending the same again will not help.",
     ),
     ProblemType(
         "length-required",
@@ -70,15 +70,15 @@ _TYPES = (
     ProblemType(
         "fields-invalid",
         422,
-        "Something in the request is wrong; errors names each field and what is wrong with it.",
-        "Mend these fields and send it again with the same key.",
+        "Fields of the request are invalid; errors names each of them and what is wrong with it.",
+        "Correct these fields and send it again with the same key.",
     ),
     ProblemType(
         "order-refused",
         422,
         "The shop does not take this order: a product that is not sold or sold out, a sum that is "
-        "too high, an address that cannot be told. errors names the fields.",
-        "Mend these fields and send it again with the same key.",
+        "too high, a webhook address that cannot be called. errors names the fields.",
+        "Correct these fields and send it again with the same key.",
     ),
     ProblemType(
         "key-reused",
@@ -90,13 +90,13 @@ _TYPES = (
         "too-many-requests",
         429,
         "More requests came in a minute than this client, or this provider, may send.",
-        "Wait as many seconds as Retry-After says.",
+        "Wait Retry-After seconds.",
     ),
     ProblemType(
         "unavailable",
         503,
         "It cannot be done at the moment; whether anything was stored is not known.",
-        "Send it again after Retry-After, an order with the same key: there will be one.",
+        "Send it again after Retry-After seconds, an order with the same key: there will be one.",
     ),
 )
 TYPES = {one.code: one for one in _TYPES}

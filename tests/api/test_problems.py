@@ -41,6 +41,7 @@ def test_a_problem_names_its_type_and_itself(
     }
     for code, said in answers.items():
         assert (said["code"], said["type"]) == (code, f"/api/v1/problems/{code}")
+        assert said["title"] == TYPES[code].title
         assert said["instance"].startswith("urn:uuid:")
         assert said["instance"] in [getattr(one, "instance", None) for one in caplog.records]
     assert len({said["instance"] for said in answers.values()}) == len(answers)

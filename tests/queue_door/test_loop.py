@@ -130,11 +130,13 @@ def test_a_lost_broker_is_connected_to_again(handled: list[bytes], error: Except
 
 
 @pytest.mark.parametrize("error", [AccessRefused("403"), NotAllowed("530")], ids=repr)
-def test_the_consumer_ends_where_it_was_never_let_in(error: Exception) -> None:
-    inbox, answers = Inbox([error], [b"1"]), Answers()
+def test_the_consumer_ends_where_it_was_never_let_in(
+    handled: list[bytes], error: Exception
+) -> None:
+    inbox = Inbox([error], [b"1"])
     with pytest.raises(LoginRefused, match="Correct BROKER_URL"):
-        Consumer(inbox, answers).run()  # type: ignore[arg-type]
-    assert inbox.log == ["open", "close"]
+        run(inbox)
+    assert (handled, inbox.log) == ([], ["open", "close"])
 
 
 def test_the_consumer_waits_where_it_was_let_in_before(
