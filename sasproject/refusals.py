@@ -11,6 +11,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, InterfaceError, OperationalError
 from kombu.exceptions import OperationalError as BrokerError
 
+from workers import broker_login
 from workers.exceptions import causes, first_line
 
 #: PostgreSQL's code of a relation that does not exist, and SQLite's words.
@@ -19,6 +20,8 @@ _NO_TABLE, _NO_SUCH_TABLE = "42P01", "no such table"
 
 def explain(error: BaseException) -> str | None:
     """Return what is wrong and what to do, or None where it is not the environment."""
+    if refused := broker_login.refusal(error):
+        return refused
     for one in causes(error):
         if isinstance(one, ImproperlyConfigured):
             return str(one)

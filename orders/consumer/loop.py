@@ -13,7 +13,7 @@ from orders.consumer.handling import Handled
 from orders.consumer.inbox import QUEUE, Inbox
 from orders.consumer.message import Message
 from orders.reasons import because
-from workers.checks import login
+from workers import broker_login
 from workers.failpoints import around
 
 log = logging.getLogger(__name__)
@@ -66,7 +66,7 @@ class Consumer:
                 log.info("consuming", extra={"queue": QUEUE})
                 self._serve()
             except Exception as error:
-                refusal = None if self._was_let_in else login.refusal(error)
+                refusal = None if self._was_let_in else broker_login.refusal(error)
                 if refusal:
                     raise LoginRefused(refusal) from error
                 # Whatever it was: submissions must go on.

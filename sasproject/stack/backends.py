@@ -7,6 +7,7 @@ from django.conf import settings
 from kombu import Connection
 
 from sasproject.stack.exceptions import StackError
+from workers import broker_login
 
 BROKER_PATIENCE = 5
 
@@ -48,6 +49,8 @@ def check_broker() -> None:
         with connection:
             connection.ensure_connection(max_retries=2, interval_start=1, timeout=BROKER_PATIENCE)
     except Exception as error:
+        if said := broker_login.refusal(error):
+            raise StackError(said) from error
         raise StackError(
             f"The broker at {broker_name(url)} does not answer ({first_line(error)}). Start it, "
             "correct BROKER_URL, or unset BROKER_URL to use a private one."

@@ -122,7 +122,7 @@ def company(origin: Path, tmp_path: Path) -> Iterator[Company]:
 def test_a_company_installs_the_engine_beside_what_it_has(company: Company) -> None:
     forgetful = company.run("manage.py", "check", ACME_FORGETS="install")
     assert forgetful.returncode != 0
-    assert "workers.E019" in forgetful.stderr
+    assert "workers.E022" in forgetful.stderr
     ended = company.run("-m", "celery", "-A", "acme", "worker", ACME_FORGETS="install")
     assert ended.returncode != 0
     assert "Add `from workers.celery import install`" in f"{ended.stdout}{ended.stderr}"

@@ -109,7 +109,7 @@ def test_an_app_without_the_engine_is_refused_by_check_worker_and_beat(
     monkeypatch.setattr("workers.checks.celery.current_app", app)
     monkeypatch.setattr("celery.current_app", app)
 
-    assert "workers.E019" in ids(check_celery(None))
+    assert "workers.E022" in ids(check_celery(None))
     with pytest.raises(SystemExit) as refusal:
         _refuse_uninstalled()
     assert str(refusal.value) == (
@@ -120,7 +120,7 @@ def test_an_app_without_the_engine_is_refused_by_check_worker_and_beat(
 
     install(app)
 
-    assert "workers.E019" not in ids(check_celery(None))
+    assert "workers.E022" not in ids(check_celery(None))
     _refuse_uninstalled()
 
 
@@ -141,9 +141,9 @@ class Elsewhere:
 
 
 def test_a_router_that_moves_the_engines_tables_is_refused() -> None:
-    assert "workers.E020" not in ids(check_databases(None))
+    assert "workers.E023" not in ids(check_databases(None))
     with override_settings(DATABASE_ROUTERS=[Elsewhere()]):
-        assert "workers.E020" in ids(check_databases(None))
+        assert "workers.E023" in ids(check_databases(None))
 
 
 @pytest.mark.parametrize("name", ["SETTLE", "RUN_BUNDLE", "ADVANCE", "SWEEP", "PRUNE", "REPORT"])

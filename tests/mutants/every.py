@@ -4,6 +4,7 @@ from tests.mutants import (
     of_agents,
     of_claims,
     of_decisions,
+    of_doors,
     of_live,
     of_plain,
     of_resetting,
@@ -21,4 +22,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *of_resetting.MUTANTS,
     *of_decisions.MUTANTS,
     *of_agents.MUTANTS,
+    *of_doors.MUTANTS,
 )

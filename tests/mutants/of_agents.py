@@ -237,9 +237,9 @@ MUTANTS = (
     ),
     Mutant(
         "a lost connection cancels nothing",
-        "sasproject/settings.py",
-        "CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = False",
-        "CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = True",
+        "workers/celery/conf.py",
+        '"worker_cancel_long_running_tasks_on_connection_loss": False',
+        '"worker_cancel_long_running_tasks_on_connection_loss": True',
         "A blip of the broker costs every call under way an attempt.",
         (_GUARDS,),
     ),

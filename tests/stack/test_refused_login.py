@@ -3,12 +3,17 @@
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from amqp.exceptions import AccessRefused, NotAllowed
+from kombu.exceptions import OperationalError
 
+from sasproject import refusals
+from sasproject.stack import backends
+from sasproject.stack.exceptions import StackError
 from tests.services import own_rabbitmq_vhost, own_redis_database
-from workers.checks import login
+from workers.broker_login import refusal
 
 from .test_loopback import python
 from .test_refusals import CELERY, own_lines
@@ -31,12 +36,27 @@ REFUSED = (AccessRefused("403"), NotAllowed("530"), AuthenticationError("invalid
 def test_a_refused_login_is_known_wherever_it_stands_in_a_chain(error: Exception) -> None:
     wrapped = RuntimeError("kombu's own")
     wrapped.__cause__ = error
-    assert "Correct BROKER_URL" in str(login.refusal(wrapped))
+    assert "Correct BROKER_URL" in str(refusal(wrapped))
 
 
 @pytest.mark.parametrize("error", [ConnectionRefusedError(), TimeoutError(), KeyError("x")])
 def test_a_broker_that_is_away_has_refused_nobody(error: Exception) -> None:
-    assert login.refusal(error) is None
+    assert refusal(error) is None
+
+
+@pytest.mark.parametrize("error", REFUSED, ids=repr)
+def test_a_command_says_of_a_refused_login_that_it_was_refused(error: Exception) -> None:
+    wrapped = OperationalError("kombu's own")
+    wrapped.__cause__ = error
+    assert "The broker refuses this login" in str(refusals.explain(wrapped))
+    assert refusals.explain(error) == refusals.explain(wrapped)
+
+
+def test_the_stack_says_of_a_refused_login_that_it_was_refused(settings: Any, rabbit: str) -> None:
+    settings.CELERY_BROKER_URL = rabbit.replace("guest:guest", "guest:wrong")
+    settings.CELERY_BROKER_TRANSPORT_OPTIONS = {}
+    with pytest.raises(StackError, match="The broker refuses this login: ACCESS_REFUSED"):
+        backends.check_broker()
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,9 @@ from typing import Any
 
 from django.core.checks import run_checks
 
+from workers import broker_login
 from workers.celery.queues import declared_otherwise, remedy_of
-from workers.checks import login, tables
+from workers.checks import tables
 
 
 def problems() -> Iterable[str]:
@@ -33,7 +34,7 @@ def refuse_broker(app: Any, queues: Iterable[str] = ()) -> None:
         try:
             connection.ensure_connection(max_retries=1, timeout=connection.connect_timeout)
         except Exception as error:  # noqa: BLE001 (every transport has its own)
-            if said := login.refusal(error):
+            if said := broker_login.refusal(error):
                 raise SystemExit(said) from None
             return
         if connection.transport.driver_type != "amqp":

@@ -36,7 +36,7 @@ def check_celery(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Check
 
 def _refused(conf: Any) -> Iterable[CheckMessage]:
     if missing := missing_in(current_app):
-        yield Error(missing, id="workers.E019")
+        yield Error(missing, id="workers.E022")
     if not {"json", "application/json"} & set(map(str, conf.accept_content)):
         yield Error(
             f"Celery reads {', '.join(sorted(map(str, conf.accept_content)))} and no json.",

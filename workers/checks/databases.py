@@ -23,7 +23,7 @@ def check_databases(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Ch
                 f"A database router writes the engine's tables to {alias!r}.",
                 hint="Leave the app label workers to the default database: what the engine does "
                 "is one transaction with what agents and submitters write.",
-                id="workers.E020",
+                id="workers.E023",
             )
         )
     if not settings.USE_TZ:
