@@ -101,6 +101,8 @@ INDEXES = (
     ("state=pending", "process_open_idx"),
     ("state=error", "process_error_idx"),
     ("needs=someone", "journal_expired_idx"),
+    # Looked up one by one, however many the planner expects.
+    ("needs=someone", "= ANY ($"),
     ("step=charge_payment", "process_open_idx"),
     ("paused=yes", "process_paused_idx"),
 )

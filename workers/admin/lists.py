@@ -5,6 +5,7 @@ from typing import Any
 
 from django.contrib import admin
 from django.contrib.admin.views.main import ERROR_FLAG, SEARCH_VAR, ChangeList
+from django.core.paginator import Paginator
 from django.db.models import Model, QuerySet
 from django.forms import Script
 from django.http import HttpRequest, HttpResponse
@@ -113,8 +114,11 @@ class LiveListAdmin(AskableListAdmin):
         return BoundedChangeList
 
     def get_paginator(
-        self, request: HttpRequest, queryset: QuerySet[Any], per_page: int, *_: Any, **__: Any
-    ) -> BoundedPaginator:
+        self, request: HttpRequest, queryset: QuerySet[Any], per_page: int, *more: Any, **named: Any
+    ) -> Paginator:
+        if queryset.model is not self.model:
+            # The history of a row.
+            return super().get_paginator(request, queryset, per_page, *more, **named)
         return BoundedPaginator(queryset, per_page, rows=self.get_queryset(request))
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
