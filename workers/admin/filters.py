@@ -32,7 +32,6 @@ from workers.models import Alert, Journal, LiveStep, Process, Step
 from workers.states import (
     LIVE_STEP_STATES,
     OPEN_PROCESS_STATES,
-    UNDONE_PROCESS_STATES,
     ProcessState,
     StepState,
 )
@@ -170,10 +169,6 @@ class StateFilter(ProcessFilter):
         return [(state, wording.state(state)) for state in ProcessState.values]
 
     def narrow(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
-        """Keep those in a state, said as the partial index says it that has them."""
-        for states in (OPEN_PROCESS_STATES, UNDONE_PROCESS_STATES):
-            if value in states:
-                rows = rows.filter(**{f"{self.path}state__in": sorted(states)})
         return rows.filter(**{f"{self.path}state": value})
 
 
