@@ -42,7 +42,9 @@ def addresses() -> Iterator[tuple[str, bool]]:
                 yield base + (f"?{query}" if query else ""), is_poll
     for query in _order_queries():
         yield f"{ORDERS}?{query}", False
-    for term in ("Order 4711", "no such thing", _uid()):
+    for workflow in ("fulfilment", "return"):
+        yield f"{PROCESSES}?workflow={workflow}", False
+    for term in ("Order", "order 4711", "no such thing", _uid()):
         yield f"{PROCESSES}?{urlencode({'q': term})}", False
     for address in LISTS:
         yield address, False
@@ -64,15 +66,18 @@ def _filters() -> Iterator[str]:
     for state in ProcessState.values:
         yield f"state={state}"
     yield "step=charge_payment"
+    yield "step=refund_payment"
     yield "agent=payment.charge"
     yield "fault=http_400"
     yield "needs=someone&state=error"
+    yield "paused=yes"
+    yield "at=pending%3Apayment.charge"
 
 
 def _pages(base: str) -> Iterator[str]:
     """Return deep pages, and every column that a list can be sorted by."""
     yield from ("p=2", "p=200", "p=10000")
-    sortable = (1, 3, 10) if base == ORDERS else (1, 9)
+    sortable = (3, 9) if base == ORDERS else (8,)
     for column in sortable:
         yield from (f"o={column}", f"o=-{column}")
 
@@ -81,6 +86,7 @@ def _order_queries() -> Iterator[str]:
     order = Order.objects.exclude(reference="").order_by("number")[1000:1001].first()
     terms = [
         "Ada",
+        "Ada H",
         "Hofer",
         "Chloé Dubois",
         "nobody of that name",

@@ -11,12 +11,11 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
 from orders.models import DeadLetter, Order
-from workers.admin import lists, standstill, waiting
+from workers.admin import filters, lists, standstill, waiting
 from workers.admin.standstill import Outages, Paused
 from workers.admin.verbs import answering
 from workers.conf import sas
 from workers.models import Alert
-from workers.states import ProcessState
 from workers.store import leases, sql
 
 
@@ -94,7 +93,7 @@ def _alerts() -> Pile:
 
 
 def _orders() -> Pile:
-    found = Order.objects.filter(process__state=ProcessState.ERROR)
+    found = filters.among(Order.objects.all(), "process__", filters.in_error())
     return Pile(**found.aggregate(count=Count("pk"), oldest=Min("created_at"), amount=Sum("total")))
 
 

@@ -45,8 +45,8 @@ class OrderAdmin(ProcessColumns, ReadOnlyAdmin, ProcessPageAdmin, BulkListAdmin,
         "age",
     )
     list_display_links = ("number", "customer_name")
-    # By what there is an index for.
-    sortable_by = ("number", "total", "age")
+    # By what there is an index for; numbers are given in the order of time.
+    sortable_by = ("total", "age")
     list_filter = (
         filters.NeedsSomeoneFilter,
         filters.StateFilter,
@@ -62,9 +62,11 @@ class OrderAdmin(ProcessColumns, ReadOnlyAdmin, ProcessPageAdmin, BulkListAdmin,
     show_facets = ShowFacets.ALWAYS
     search_fields = ("number",)
     search_help_text = _(
-        "Number, customer, e-mail, reference, submission key, or a step's idempotency key"
+        "Number, beginning of name, e-mail or reference, submission key, "
+        "or a step's idempotency key"
     )
-    ordering = ("-number",)
+    # The order of their processes, so that what is found among those is in order already.
+    ordering = ("-process_id",)
     bulk_permissions = {"resubmit": resubmitting.PERMISSION}
 
     def get_urls(self) -> list[URLPattern]:
@@ -116,7 +118,7 @@ class OrderAdmin(ProcessColumns, ReadOnlyAdmin, ProcessPageAdmin, BulkListAdmin,
     def state(self, row: Order) -> SafeString:
         return columns.state_of(row)
 
-    @admin.display(description=_("age"), ordering="-created_at")
+    @admin.display(description=_("age"), ordering="-process_id")
     def age(self, row: Order) -> SafeString:
         """Return how long ago it was placed, and through which door."""
         return format_html(

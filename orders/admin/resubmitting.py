@@ -25,7 +25,7 @@ def may(request: HttpRequest) -> bool:
 
 def offers(request: HttpRequest, order: Order, there: Standing) -> list[Offer]:
     """Return the link to the page, where the user may resubmit and there is something to."""
-    if not may(request) or RESUBMIT.refusal(Target.of(there)):
+    if not may(request) or RESUBMIT.refusal(Target.of(there.process, there.now)):
         return []
     url = reverse("admin:orders_order_resubmit", args=[order.number])
     return [Offer(RESUBMIT.label, url, RESUBMIT.name, RESUBMIT.is_grave)]

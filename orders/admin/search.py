@@ -14,8 +14,8 @@ _NUMBER = re.compile(r"(?:order|no\.?|nr\.?|#)?\s*#?\s*(\d{1,18})", re.IGNORECAS
 def condition(term: str) -> Q:
     """Return what an order must fulfil to be found by ``term``.
 
-    Number; customer's name, by its words, or e-mail, by its beginning; reference and
-    submission key, by their beginnings; public id; idempotency key of a step.
+    Number; customer's name, e-mail, reference and submission key, by their beginnings; public
+    id; idempotency key of a step.
     """
     term = term.strip()
     by_text = Q(submission_key__startswith=term)
@@ -30,16 +30,7 @@ def condition(term: str) -> Q:
     public_id = _uuid(term)
     if public_id:
         return by_text | Q(public_id=public_id)
-    if "@" in term:
-        return by_text | Q(customer_email__istartswith=term) | Q(customer_email__iendswith=term)
-    return by_text | Q(customer_email__istartswith=term) | _name(term)
-
-
-def _name(term: str) -> Q:
-    named = Q()
-    for word in term.split():
-        named &= Q(customer_name__icontains=word)
-    return named
+    return by_text | Q(customer_email__istartswith=term) | Q(customer_name__istartswith=term)
 
 
 def _uuid(term: str) -> UUID | None:

@@ -43,9 +43,9 @@ class Order(models.Model):
     submitter = models.CharField(max_length=100, blank=True)
     #: SHA-256 of the submitted body: the same key with another body is refused.
     body_hash = models.CharField(max_length=64)
-    reference = models.CharField(max_length=100, blank=True, db_index=True)
+    reference = models.CharField(max_length=100, blank=True)
     customer_name = models.CharField(max_length=120)
-    customer_email = models.EmailField(db_index=True)
+    customer_email = models.EmailField()
     customer_address = models.TextField(max_length=500)
     total = models.DecimalField(max_digits=12, decimal_places=2)
     created_at = models.DateTimeField(db_index=True)
@@ -62,8 +62,16 @@ class Order(models.Model):
             ),
             models.CheckConstraint(name="order_total_positive", condition=Q(total__gt=0)),
         ]
-        # Migration 0006 adds those of the operators' search, which only PostgreSQL has.
-        indexes = [models.Index(name="order_total_idx", fields=["total"])]
+        # Migrations 0007 and 0008 add those of the operators' search that only PostgreSQL has.
+        indexes = [
+            models.Index(name="order_total_idx", fields=["total"]),
+            # What is equal, and what begins alike.
+            models.Index(
+                name="order_reference_idx",
+                fields=["reference"],
+                opclasses=["varchar_pattern_ops"],
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"Order {self.number}"

@@ -171,6 +171,29 @@ def test_those_left_out_are_named_up_to_a_number(operator: Client, monkeypatch: 
     assert "and 2 more" in html
 
 
+def test_of_very_many_selected_no_more_are_counted_than_a_list_counts(
+    operator: Client, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr("workers.admin.bulk.selection.COUNTED", 2)
+    monkeypatch.setattr("workers.admin.paging.COUNTED", 2)
+    monkeypatch.setattr("workers.admin.bulk.selection.NAMED", 1)
+    orders = [order_in_error(), *(order_with("processed") for _ in range(3))]
+    html = select(operator, "cancel", ORDERS, [order.pk for order in orders]).content.decode()
+    assert "1 of 2+ selected changes." in html
+    assert "and more" in html
+
+
+def test_beyond_the_limit_the_oldest_go_and_the_others_are_left_for_the_next_time(
+    operator: Client, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr("workers.admin.bulk.selection.LIMIT", 2)
+    orders = [order_in_error() for _ in range(3)]
+    html = select(operator, "resubmit", ORDERS, [order.pk for order in orders]).content.decode()
+    assert "At most 2 go at once: the oldest." in html
+    assert [str(order) in html for order in orders] == [True, True, False]
+    assert "These stay as they are" not in html
+
+
 def test_the_preview_of_a_cancellation_counts_its_undo_steps(operator: Client, wire: Wire) -> None:
     processes = [toys.asked(wire, f"Toy {n}") for n in (1, 2)]
     html = select(operator, "cancel", PROCESSES, [row.pk for row in processes]).content.decode()

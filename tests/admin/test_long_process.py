@@ -16,6 +16,7 @@ from workers.admin.verbs import VERBS
 from workers.admin.verbs.verb import Target
 from workers.exceptions import StateError
 from workers.models import Process, Step
+from workers.store import sql
 from workers.testing import Wire
 
 pytestmark = pytest.mark.django_db
@@ -88,7 +89,7 @@ MAKERS = [toys.asked, toys.failed, toys.resting, toys.paused]
 @pytest.mark.parametrize("make", MAKERS, ids=[make.__name__ for make in MAKERS])
 def test_a_check_refuses_what_the_preview_refuses(make: Any, wire: Wire) -> None:
     process = standing.prefetched(Process.objects.all()).get(pk=make(wire).pk)
-    whole = Target.of(standing.at_once(process))
+    whole = Target.of(process, sql.read_clock())
     targets = [whole.at(step.name) for step in process.steps.all()]
 
     for verb in VERBS:
@@ -100,8 +101,8 @@ def test_a_check_refuses_what_the_preview_refuses(make: Any, wire: Wire) -> None
 @pytest.mark.parametrize("make", MAKERS, ids=[make.__name__ for make in MAKERS])
 def test_trying_a_verb_out_leaves_nothing_behind(make: Any, wire: Wire) -> None:
     process = standing.prefetched(Process.objects.all()).get(pk=make(wire).pk)
-    whole = Target.of(standing.at_once(process))
-    fresh = Target.of(standing.at_once(process)).rehearsal.stage()
+    whole = Target.of(process, sql.read_clock())
+    fresh = Target.of(process, sql.read_clock()).rehearsal.stage()
 
     for verb in VERBS:
         for step in process.steps.all():
@@ -127,7 +128,7 @@ def test_steps_after_a_step_are_told_near_ones_first() -> None:
         StepFactory(process=process, name=name, position=position, after=after)
     assert Step.objects.filter(process=process).count() == 6
     read = standing.prefetched(Process.objects.all()).get(pk=process.pk)
-    locked = Target.of(standing.at_once(read)).rehearsal.stage()
+    locked = Target.of(read, sql.read_clock()).rehearsal.stage()
 
     def after(name: str) -> list[str]:
         return [step.name for step in compensation.successors(locked, locked.named(name))]

@@ -10,6 +10,7 @@ from orders.models import Order
 from tests.admin.conftest import alert_about, note, order_in_error, order_with
 
 URL = "/admin/orders/order/"
+NOW = timezone.now()
 
 
 @pytest.fixture
@@ -54,12 +55,26 @@ def found(client: Client, query: str) -> set[int]:
         ("?agent=payment.charge", {"error"}),
         ("?source__exact=queue", {"calm"}),
         ("?step=charge_payment&needs=someone", {"error"}),
+        ("?step=charge_payment&agent=payment.charge", {"error"}),
+        ("?needs=someone&state=processed", {"alerted"}),
     ],
 )
 def test_a_filter_shows_its_orders(
     operator: Client, orders: dict[str, Order], query: str, names: set[str]
 ) -> None:
     assert found(operator, query) == {orders[name].number for name in names}
+
+
+def test_the_step_that_an_order_was_undone_for_is_not_its_current_step(
+    operator: Client, orders: dict[str, Order]
+) -> None:
+    process = orders["error"].process
+    process.state, process.outcome, process.finished_at = "compensated", "compensated", NOW
+    process.save()
+
+    for query in ("?step=charge_payment", "?agent=payment.charge", "?fault=http_500"):
+        for more in ("", "&needs=someone"):
+            assert orders["error"].number not in found(operator, query + more)
 
 
 def test_created_at_filters_by_day(operator: Client, orders: dict[str, Order]) -> None:

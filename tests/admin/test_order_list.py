@@ -100,11 +100,37 @@ def test_the_page_has_no_inline_script_or_style(operator: Client) -> None:
     assert all("src=" in tag for tag in html.split("<script")[1:])
 
 
-@pytest.mark.parametrize("order_by", ["1", "-1", "2", "3", "4", "-10"])
-def test_columns_can_be_sorted_by(operator: Client, order_by: str) -> None:
-    order_in_error()
-    order_with()
-    assert "2 orders" in page(operator, f"?o={order_by}")
+NEWEST_FIRST, OLDEST_FIRST = [3, 2, 1], [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("order_by", "shown"),
+    [
+        # Total.
+        ("3", [2, 3, 1]),
+        ("-3", [1, 3, 2]),
+        # Age.
+        ("9", NEWEST_FIRST),
+        ("-9", OLDEST_FIRST),
+        # Columns without an index, and none at all: as if nothing had been asked.
+        ("1", NEWEST_FIRST),
+        ("-1", NEWEST_FIRST),
+        ("2", NEWEST_FIRST),
+        ("-4", NEWEST_FIRST),
+        ("77", NEWEST_FIRST),
+    ],
+)
+def test_a_list_is_sorted_by_what_has_an_index(
+    operator: Client, order_by: str, shown: list[int]
+) -> None:
+    orders = [order_with(customer=name) for name in ("Ben", "Cem", "Ada")]
+    for order, total in zip(orders, (90, 20, 50), strict=True):
+        order.total = total
+        order.save()
+
+    rows = operator.get(f"{URL}?o={order_by}").context["cl"].result_list
+
+    assert [orders.index(row) + 1 for row in rows] == shown
 
 
 def test_markup_in_names_and_faults_stays_text(operator: Client) -> None:

@@ -14,6 +14,7 @@ from workers.admin.verbs.retiming import Retime
 from workers.admin.verbs.verb import Target
 from workers.exceptions import StateError
 from workers.models import Journal, Process
+from workers.store import sql
 from workers.submission import submit
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -31,7 +32,7 @@ def sessions(transactional_db: None) -> Iterator[tuple[Session, Session]]:
 def setting(process: Process, seconds: int) -> Callable[[], Any]:
     """Return an operator's click on a page that shows the step's time as it is now."""
     fetched = standing.prefetched(Process.objects.all()).get(pk=process.pk)
-    target = Target.of(standing.at_once(fetched)).at("one")
+    target = Target.of(fetched, sql.read_clock()).at("one")
     assert target is not None
     assert target.step is not None
     given = {"seen": str(target.step.timeout_seconds), "seconds": seconds}

@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
-from workers.admin import acknowledging, marks, subjects
+from workers.admin import acknowledging, marks, search, subjects
 from workers.admin.lists import BoundedChangeList, LiveListAdmin
 from workers.admin.readonly import ReadOnlyAdmin
 from workers.models import Alert
@@ -81,8 +81,8 @@ class AlertAdmin(ReadOnlyAdmin, LiveListAdmin):
     list_filter = (OpenFilter, StillSoFilter, "code", "raised_at")
     show_facets = ShowFacets.ALWAYS
     list_select_related = ("process", "acknowledged_by")
-    search_fields = ("message", "code", "process__subject")
-    search_help_text = lazy("Message, code, or what the process is about")
+    search_fields = ("message", "code")
+    search_help_text = lazy("Message, code, or beginning of what the process is about")
     ordering = (F("acknowledged_at").desc(nulls_first=True), "-last_raised_at")
     actions = (acknowledging.acknowledge_selected,)
 
@@ -101,6 +101,15 @@ class AlertAdmin(ReadOnlyAdmin, LiveListAdmin):
             ),
             *super().get_urls(),
         ]
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Alert], search_term: str
+    ) -> tuple[QuerySet[Alert], bool]:
+        found, may_repeat = super().get_search_results(request, queryset, search_term)
+        term = search_term.strip()
+        if term:
+            found |= queryset.filter(process__in=search.newest(term))
+        return found, may_repeat
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[AlertChangeList]:
         return AlertChangeList

@@ -22,7 +22,7 @@ from django.utils.translation import gettext_lazy as lazy
 from django.views.decorators.http import require_safe
 
 from workers.admin import wording
-from workers.admin.filters import ProcessFilter
+from workers.admin.filters import ProcessFilter, among, in_error, with_step
 from workers.admin.lists import LiveMedia, is_poll, stamp
 from workers.models import Process, Step
 from workers.states import StepState
@@ -111,7 +111,7 @@ def members(cause: Cause) -> QuerySet[Any]:
     key = cause.key
     own = Q(process__workflow=key.workflow, name=key.step, agent=key.agent)
     fault = _is("kind", key.kind) & _is("code", key.code) & _says(cause.messages)
-    return _faults().filter(own & fault)
+    return _faults(Step.objects.filter(process__state="error")).filter(own & fault)
 
 
 class CauseFilter(ProcessFilter):
@@ -130,13 +130,14 @@ class CauseFilter(ProcessFilter):
         key = self.cause.key
         return [(chosen, f"{key.step}, {wording.fault_kind(key.kind)}: {key.message or key.code}")]
 
-    def condition(self, value: str) -> Q:
+    def narrow(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
         steps = members(self.cause) if self.cause else Step.objects.none()
-        return Q(**{f"{self.path}pk__in": steps.values("process_id")})
+        return with_step(rows, self.path, steps)
 
 
 def _by_fault() -> QuerySet[Any, dict[str, Any]]:
-    grouped = _faults().values("workflow", "name", "agent", "kind", "code", "message")
+    steps = among(Step.objects.all(), "process__", in_error())
+    grouped = _faults(steps).values("workflow", "name", "agent", "kind", "code", "message")
     counted = grouped.annotate(count=Count("pk"), first=Min("finished_at"))
     found: QuerySet[Any, dict[str, Any]] = counted.annotate(
         last=Max("finished_at"), newest=Max("pk")
@@ -144,17 +145,18 @@ def _by_fault() -> QuerySet[Any, dict[str, Any]]:
     return found.order_by("-count", "name")[:MOST_FAULTS]
 
 
-def _faults() -> QuerySet[Any]:
-    """Return the steps in error that need somebody, each with its fault.
+def _faults(steps: QuerySet[Any]) -> QuerySet[Any]:
+    """Return those of the steps of processes in error that need somebody, each with its fault.
 
     What failed before a process was turned round needs nobody: the undo that is stuck does.
     """
-    failed = Step.objects.filter(live__state=StepState.ERROR, process__state="error").order_by()
+    failed = steps.filter(state=StepState.ERROR).order_by()
     wanted = failed.filter(Q(process__outcome=None) | Q(undoes__isnull=False))
-    return wanted.annotate(
+    found: QuerySet[Any] = wanted.annotate(
         workflow=F("process__workflow"),
         **{name: Cast(KT(f"fault__{name}"), TextField()) for name in ("kind", "code", "message")},
     )
+    return found
 
 
 def _key(row: dict[str, Any]) -> Key:

@@ -9,7 +9,18 @@ from typing import Any
 
 from django.contrib import admin
 from django.contrib.postgres.expressions import ArraySubquery
-from django.db.models import BooleanField, Count, F, Func, Model, Q, QuerySet, TextField
+from django.db.models import (
+    BooleanField,
+    Count,
+    Exists,
+    F,
+    Func,
+    Model,
+    OuterRef,
+    Q,
+    QuerySet,
+    TextField,
+)
 from django.db.models.fields.json import KT
 from django.db.models.functions import Cast
 from django.http import HttpRequest
@@ -21,7 +32,6 @@ from workers.models import Alert, Journal, LiveStep, Process, Step
 from workers.states import (
     LIVE_STEP_STATES,
     OPEN_PROCESS_STATES,
-    UNDONE_PROCESS_STATES,
     ProcessState,
     StepState,
 )
@@ -32,7 +42,7 @@ SAMPLED = 1000
 
 
 class ProcessFilter(admin.SimpleListFilter):
-    """A filter whose condition is told by its value and the path to the process."""
+    """A filter that is told by its value and the path to the process."""
 
     def __init__(
         self,
@@ -50,9 +60,9 @@ class ProcessFilter(admin.SimpleListFilter):
             return queryset
         if value not in dict(self.lookup_choices):
             return queryset.none()
-        return queryset.filter(self.condition(value))
+        return self.narrow(queryset, value)
 
-    def condition(self, value: str) -> Q:
+    def narrow(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
         raise NotImplementedError
 
     def named(
@@ -85,30 +95,52 @@ class NeedsSomeoneFilter(ProcessFilter):
             ("expired", _("Expired more than once")),
         ]
 
-    def condition(self, value: str) -> Q:
-        kinds = {"error": _in_error, "alert": _alerted, "expired": _expired_again}
+    def narrow(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
+        kinds = {"error": in_error, "alert": _alerted, "expired": _expired_again}
         found = [kinds[value]()] if value in kinds else [kind() for kind in kinds.values()]
         # Each by its own partial index; one condition for all would read every process.
-        return _among(self.path, found[0].union(*found[1:]) if found[1:] else found[0])
+        return among(rows, self.path, found[0].union(*found[1:]) if found[1:] else found[0])
 
 
-def _among(path: str, found: QuerySet[Any]) -> Q:
-    """Return that a row's process is among those found, which are few and asked for first."""
+def among(rows: QuerySet[Any], path: str, found: QuerySet[Any]) -> QuerySet[Any]:
+    """Keep the rows whose process is among those found, which are few and asked for first.
+
+    A list in the order of its processes then reads no more of them than it shows.  At most once
+    for one list: PostgreSQL would try two such arrays pair by pair.
+    """
     if not sql.is_postgres():
-        return Q(**{f"{path}pk__in": found})
+        return rows.filter(**{f"{path}pk__in": found})
     # Each is looked up then; a planner that sees thousands would read all rows instead.
     array = ArraySubquery(found, template="(ARRAY(%(subquery)s))")
     is_among = Func(
         F(f"{path}pk"),
-        array,
+        F("candidates"),
         template="%(expressions)s",
         arg_joiner=" = ANY ",
         output_field=BooleanField(),
     )
-    return Q(is_among)
+    found_rows: QuerySet[Any] = rows.alias(candidates=array).filter(is_among)
+    return found_rows
 
 
-def _in_error() -> QuerySet[Any]:
+def not_over(rows: QuerySet[Any], path: str) -> QuerySet[Any]:
+    """Keep the rows whose process goes on or is in error."""
+    if "candidates" in rows.query.annotations:
+        return rows.filter(**{f"{path}finished_at__isnull": True})
+    # By the partial index of each.
+    going_on = Process.objects.filter(state__in=sorted(OPEN_PROCESS_STATES)).order_by()
+    return among(rows, path, going_on.values("pk").union(in_error(), all=True))
+
+
+def with_step(rows: QuerySet[Any], path: str, steps: QuerySet[Any]) -> QuerySet[Any]:
+    """Keep the rows whose process is not over and has one of these steps.
+
+    What is over may have a step in error, too: the one it was undone for.
+    """
+    return not_over(rows, path).filter(Exists(steps.filter(process=OuterRef(f"{path}pk"))))
+
+
+def in_error() -> QuerySet[Any]:
     return Process.objects.filter(state=ProcessState.ERROR).order_by().values("pk")
 
 
@@ -123,7 +155,8 @@ def _expired_again() -> QuerySet[Any]:
     One that recovered by itself needs nobody.
     """
     expired = Journal.objects.filter(event="expired").order_by().values("process")
-    again = expired.annotate(times=Count("pk")).filter(times__gt=1).values("process")
+    # Counted by what the index has.
+    again = expired.annotate(times=Count("process")).filter(times__gt=1).values("process")
     going_on = Q(state__in=OPEN_PROCESS_STATES) | Q(state=ProcessState.ERROR)
     return Process.objects.filter(going_on, pk__in=again).order_by().values("pk")
 
@@ -135,14 +168,8 @@ class StateFilter(ProcessFilter):
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
         return [(state, wording.state(state)) for state in ProcessState.values]
 
-    def condition(self, value: str) -> Q:
-        """Return the condition, said as the partial index says it that has these processes."""
-        wanted = Q(**{f"{self.path}state": value})
-        for states in (OPEN_PROCESS_STATES, UNDONE_PROCESS_STATES):
-            if value in states:
-                found = Process.objects.filter(state=value, state__in=sorted(states))
-                return Q(**{f"{self.path}pk__in": found.order_by().values("pk")})
-        return wanted
+    def narrow(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
+        return rows.filter(**{f"{self.path}state": value})
 
 
 class WorkflowFilter(ProcessFilter):
@@ -153,8 +180,8 @@ class WorkflowFilter(ProcessFilter):
         # Those that the code has: to ask the rows would read all of them.
         return self.named(request, lambda: {one.name for one in registry.workflows()})
 
-    def condition(self, value: str) -> Q:
-        return Q(**{f"{self.path}workflow": value})
+    def narrow(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
+        return rows.filter(**{f"{self.path}workflow": value})
 
 
 class CurrentStepFilter(ProcessFilter):
@@ -164,8 +191,9 @@ class CurrentStepFilter(ProcessFilter):
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
         return self.named(request, lambda: _sampled("name", state__in=LIVE_STEP_STATES))
 
-    def condition(self, value: str) -> Q:
-        return _has_step(self.path, name=value, live__state__in=LIVE_STEP_STATES)
+    def narrow(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
+        steps = Step.objects.filter(name=value, state__in=LIVE_STEP_STATES)
+        return with_step(rows, self.path, steps)
 
 
 class AgentInErrorFilter(ProcessFilter):
@@ -176,8 +204,9 @@ class AgentInErrorFilter(ProcessFilter):
         agents = LiveStep.objects.filter(state=StepState.ERROR).order_by()
         return self.named(request, agents.values_list("agent", flat=True).distinct)
 
-    def condition(self, value: str) -> Q:
-        return _has_step(self.path, agent=value, live__state=StepState.ERROR)
+    def narrow(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
+        steps = Step.objects.filter(agent=value, state=StepState.ERROR)
+        return with_step(rows, self.path, steps)
 
 
 class FaultFilter(ProcessFilter):
@@ -187,11 +216,11 @@ class FaultFilter(ProcessFilter):
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
         return self.named(request, lambda: _sampled("fault__code", state=StepState.ERROR))
 
-    def condition(self, value: str) -> Q:
+    def narrow(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
         # As JSON, one that looks like a number would be compared as one.
         code = Cast(KT("fault__code"), TextField())
-        faulty = Step.objects.filter(live__state=StepState.ERROR).annotate(code=code)
-        return Q(**{f"{self.path}pk__in": faulty.filter(code=value).values("process_id")})
+        faulty = Step.objects.filter(state=StepState.ERROR).annotate(code=code)
+        return with_step(rows, self.path, faulty.filter(code=value))
 
 
 def _sampled(column: str, **wanted: Any) -> set[str]:
@@ -203,7 +232,3 @@ def _sampled(column: str, **wanted: Any) -> set[str]:
     newest = LiveStep.objects.filter(**wanted).order_by("-step_id").values("step_id")[:SAMPLED]
     steps = Step.objects.filter(pk__in=newest).order_by()
     return {str(value) for value in steps.values_list(column, flat=True) if value}
-
-
-def _has_step(path: str, **wanted: Any) -> Q:
-    return Q(**{f"{path}pk__in": Step.objects.filter(**wanted).values("process_id")})

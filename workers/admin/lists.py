@@ -5,7 +5,8 @@ from typing import Any
 
 from django.contrib import admin
 from django.contrib.admin.views.main import ERROR_FLAG, SEARCH_VAR, ChangeList
-from django.db.models import Model
+from django.core.paginator import Paginator
+from django.db.models import Model, QuerySet
 from django.forms import Script
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -26,8 +27,8 @@ CLOCK_HEADER = "X-Server-Now"
 LONGEST_QUESTION = 400
 UNASKABLE = re.compile(r"[\x00\ud800-\udfff]")
 
-#: With more rows than this there are no counts beside the filters.
-FACET_ROWS = 200_000
+#: With more rows than this there are no counts beside the filters: each reads all of them.
+FACET_ROWS = 10_000
 
 
 def is_poll(request: HttpRequest) -> bool:
@@ -105,13 +106,25 @@ class LiveListAdmin(AskableListAdmin):
     list_per_page = 50
     # Nobody reads more, and a page of them would be megabytes.
     list_max_show_all = 0
-    paginator = BoundedPaginator
 
     class Media(LiveMedia):
         pass
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         return BoundedChangeList
+
+    def get_paginator(
+        self, request: HttpRequest, queryset: QuerySet[Any], per_page: int, *more: Any, **named: Any
+    ) -> Paginator:
+        if queryset.model is not self.model:
+            # The history of a row.
+            return super().get_paginator(request, queryset, per_page, *more, **named)
+        return BoundedPaginator(queryset, per_page, rows=self.get_queryset(request))
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        found: QuerySet[Any] = super().get_queryset(request)
+        joined = self.list_select_related
+        return found.select_related(*joined) if isinstance(joined, tuple) else found
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
@@ -139,6 +152,17 @@ class BoundedChangeList(ChangeList):
         super().__init__(request, *args, **kwargs)
         if is_poll(request) or self._is_large():
             self.add_facets = self.is_facets_optional = False
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        if not self.multi_page:
+            # Django would ask for the only page by the filters again.
+            self.result_list = self.paginator.page(1).object_list
+
+    def get_ordering_field(self, field_name: Any) -> Any:
+        """Return what a column is sorted by; None, whatever the address says, where it must not."""
+        may = field_name in (self.sortable_by or ())
+        return super().get_ordering_field(field_name) if may else None
 
     @property
     def is_bounded(self) -> bool:

@@ -4,9 +4,15 @@ from functools import cached_property
 from typing import Any
 
 from django.core.paginator import Page, Paginator
+from django.db.models import QuerySet
 
-#: Rows are counted so far; beyond that a list says "10,000+".
-COUNTED = 10_000
+#: Rows are counted so far; beyond that a list says "1,000+".
+COUNTED = 1000
+
+
+def counted(number: int) -> str:
+    """Return a number that was counted up to the bound, as people read it."""
+    return f"{COUNTED}+" if number > COUNTED else str(number)
 
 
 class BoundedPaginator(Paginator):
@@ -14,6 +20,11 @@ class BoundedPaginator(Paginator):
 
     A page beyond the bound is answered, too: it is only not linked.
     """
+
+    def __init__(self, object_list: Any, per_page: int, *, rows: QuerySet[Any]) -> None:
+        super().__init__(object_list, per_page)
+        #: What the rows of a page are read from: the list without its filters.
+        self._rows = rows
 
     @cached_property
     def count(self) -> int:
@@ -39,11 +50,11 @@ class BoundedPaginator(Paginator):
         return super().get_elided_page_range(min(number, self.num_pages), **kwargs)
 
     def page(self, number: Any) -> Page[Any]:
-        """Return a page; what is joined to its rows is read for them alone."""
+        """Return a page; what is joined to its rows is read for them alone, and no filter again."""
         if not self.is_bounded:
             number = self.validate_number(number)
         bottom, top = (number - 1) * self.per_page, number * self.per_page
         is_known = not self.is_bounded or top <= COUNTED
         keys = self._first[bottom:top] if is_known else self._keys(bottom, top)
-        rows: Any = self.object_list
-        return Page(rows.filter(pk__in=keys), number, self)
+        found = self._rows.in_bulk(keys)
+        return Page([found[key] for key in keys if key in found], number, self)

@@ -5,7 +5,7 @@ from typing import Any
 from django.contrib import admin
 from django.contrib.admin import ShowFacets
 from django.contrib.admin.views.main import ChangeList
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import URLPattern, path
 from django.utils.safestring import SafeString
@@ -48,7 +48,7 @@ class ProcessAdmin(ProcessColumns, ReadOnlyAdmin, ProcessPageAdmin, BulkListAdmi
         "age",
     )
     # By what there is an index for; ids are given in the order of time.
-    sortable_by = ("subject", "age")
+    sortable_by = ("age",)
     list_filter = (
         filters.NeedsSomeoneFilter,
         filters.StateFilter,
@@ -62,7 +62,7 @@ class ProcessAdmin(ProcessColumns, ReadOnlyAdmin, ProcessPageAdmin, BulkListAdmi
     )
     show_facets = ShowFacets.ALWAYS
     search_fields = ("subject",)
-    search_help_text = _("Subject, id, or a step's idempotency key")
+    search_help_text = _("Beginning of the subject, id, or a step's idempotency key")
     ordering = ("-id",)
 
     def get_urls(self) -> list[URLPattern]:
@@ -86,10 +86,7 @@ class ProcessAdmin(ProcessColumns, ReadOnlyAdmin, ProcessPageAdmin, BulkListAdmi
         self, request: HttpRequest, queryset: QuerySet[Process], search_term: str
     ) -> tuple[QuerySet[Process], bool]:
         term = search_term.strip()
-        if not term:
-            return queryset, False
-        named = Q(pk__in=search.process_ids(term)) | Q(subject__icontains=term)
-        return queryset.filter(named), False
+        return (queryset.filter(search.condition(term)) if term else queryset), False
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         return StandingChangeList

@@ -1,7 +1,9 @@
-"""Finding processes by an idempotency key or an id, whole or its beginning, through indexes."""
+"""Finding processes by subject, idempotency key or id, whole or the beginning, through indexes."""
 
 import re
 from uuid import UUID
+
+from django.db.models import Q
 
 from workers.models import Process, Step
 
@@ -30,3 +32,18 @@ def process_ids(term: str) -> set[int]:
     if tail:
         named = named.filter(steps__idempotency_key__startswith=digits + tail)
     return found | set(named.values_list("pk", flat=True)[:LIMIT])
+
+
+def condition(term: str) -> Q:
+    """Return what a process must fulfil to be found by ``term``."""
+    by_subject = Q()
+    for written in {term, term[:1].upper() + term[1:]}:
+        by_subject |= Q(subject__startswith=written)
+    found = process_ids(term)
+    return by_subject | Q(pk__in=found) if found else by_subject
+
+
+def newest(term: str) -> list[int]:
+    """Return the newest processes that ``term`` finds, for lists of what belongs to one."""
+    found = Process.objects.filter(condition(term)).order_by("-pk")
+    return list(found.values_list("pk", flat=True)[:LIMIT])

@@ -46,15 +46,20 @@ class Standing:
         return any(step.state == StepState.ERROR for step in self.progress.steps)
 
 
-def prefetched(queryset: QuerySet[M], path: str = "") -> QuerySet[M]:
-    """Have a queryset fetch what ``of`` needs; ``path`` leads to the process (``process__``).
+def with_steps(queryset: QuerySet[M], path: str = "") -> QuerySet[M]:
+    """Have a queryset fetch the steps; ``path`` leads to the process (``process__``).
 
     Inputs, results and replies may be large and are left out.
     """
     steps = Step.objects.defer("result", "reply")
+    return queryset.defer(f"{path}input").prefetch_related(Prefetch(f"{path}steps", steps))
+
+
+def prefetched(queryset: QuerySet[M], path: str = "") -> QuerySet[M]:
+    """Have a queryset fetch what ``of`` needs."""
     alerts = Alert.objects.filter(acknowledged_at=None)
-    return queryset.defer(f"{path}input").prefetch_related(
-        Prefetch(f"{path}steps", steps), Prefetch(f"{path}alerts", alerts, to_attr="open_alerts")
+    return with_steps(queryset, path).prefetch_related(
+        Prefetch(f"{path}alerts", alerts, to_attr="open_alerts")
     )
 
 

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from django.db.models import Count, Min, Q
 
-from workers.admin.wait_filters import PAUSED
+from workers.admin.wait_filters import is_paused
 from workers.models import Flow, LiveStep, Process
 from workers.states import StepState
 
@@ -48,5 +48,5 @@ def outages() -> Outages:
 
 def paused() -> Paused:
     """Return the processes that operators paused."""
-    found = Process.objects.filter(**PAUSED)
+    found = Process.objects.filter(is_paused())
     return Paused(**found.aggregate(count=Count("pk"), oldest=Min("paused_at")))

@@ -2,18 +2,20 @@
 
 from typing import Any
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
 from workers.admin import wording
-from workers.admin.filters import ProcessFilter
+from workers.admin.filters import ProcessFilter, with_step
 from workers.models import Step
 from workers.states import LIVE_STEP_STATES
 
-#: What is over is not paused any more.  As its index has it.
-PAUSED = {"paused_at__isnull": False, "finished_at__isnull": True}
+
+def is_paused(path: str = "") -> Q:
+    """Return that a process is paused, as its index says it: what is over is so no more."""
+    return Q(**{f"{path}paused_at__isnull": False, f"{path}finished_at__isnull": True})
 
 
 class PausedFilter(ProcessFilter):
@@ -23,8 +25,8 @@ class PausedFilter(ProcessFilter):
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
         return [("yes", _("Paused"))]
 
-    def condition(self, value: str) -> Q:
-        return Q(**{f"{self.path}{name}": given for name, given in PAUSED.items()})
+    def narrow(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
+        return rows.filter(is_paused(self.path))
 
 
 class AtAgentFilter(ProcessFilter):
@@ -40,10 +42,10 @@ class AtAgentFilter(ProcessFilter):
         state, _colon, agent = chosen.partition(":")
         return [(chosen, f"{agent}, {wording.state(state)}")]
 
-    def condition(self, value: str) -> Q:
+    def narrow(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
         state, _colon, agent = value.partition(":")
         if state not in LIVE_STEP_STATES:
-            return Q(pk__in=[])
+            return rows.none()
         # What waits for an answer holds no room, and is no work of the agent's.
-        steps = Step.objects.filter(live__agent=agent, live__state=state, live__is_deferred=False)
-        return Q(**{f"{self.path}pk__in": steps.values("process_id")})
+        steps = Step.objects.filter(agent=agent, state=state, deferral__isnull=True)
+        return with_step(rows, self.path, steps)

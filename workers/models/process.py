@@ -24,7 +24,7 @@ class Process(models.Model):
     workflow = models.CharField(max_length=100)
     version = models.PositiveIntegerField()
     #: What the process is about, in the words of the app that submitted it.
-    subject = models.CharField(max_length=200, db_index=True)
+    subject = models.CharField(max_length=200)
     state = models.CharField(
         max_length=20, choices=ProcessState.choices, default=ProcessState.PENDING
     )
@@ -99,6 +99,14 @@ class Process(models.Model):
             ),
         ]
         indexes = [
+            # Subjects that are equal, or begin alike.
+            models.Index(
+                name="process_subject_idx",
+                fields=["subject"],
+                opclasses=["varchar_pattern_ops"],
+            ),
+            # The newest of a workflow, however rare.
+            models.Index(name="process_workflow_idx", fields=["workflow", "id"]),
             models.Index(
                 name="process_open_idx",
                 fields=["id"],

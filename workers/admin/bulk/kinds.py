@@ -3,20 +3,23 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from django.db.models import Q
+from django.db.models import QuerySet
 from django.utils.translation import gettext_lazy as _
 
 from workers import compensation
+from workers.admin.filters import not_over, with_step
 from workers.admin.verbs.pausing import Pause, Resume
 from workers.admin.verbs.rehearsal import NOBODY
 from workers.admin.verbs.resubmitting import Resubmit
 from workers.admin.verbs.retrying import RetryAll, resting
 from workers.admin.verbs.undoing import Cancel
 from workers.admin.verbs.verb import Target, Verb
+from workers.admin.wait_filters import is_paused
 from workers.admin.wording import Text
 from workers.models import Step
-from workers.states import FINAL_PROCESS_STATES, StepState
+from workers.states import StepState
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,21 +31,13 @@ class BulkVerb:
     description: Text
     #: What the steps are to the verb that ``concerned`` returns.
     steps_are: Text
-    #: Takes the path to the process (``process__``, or nothing) and the time.
-    candidates: Callable[[str, datetime], Q]
+    #: Takes the rows, the path to their process (``process__``, or nothing) and the time.
+    candidates: Callable[[QuerySet[Any], str, datetime], QuerySet[Any]]
     concerned: Callable[[Target], list[str]]
 
     @property
     def name(self) -> str:
         return self.verb.name
-
-
-def _open(path: str) -> Q:
-    return ~Q(**{f"{path}state__in": FINAL_PROCESS_STATES})
-
-
-def _with_step(path: str, **wanted: object) -> Q:
-    return Q(**{f"{path}pk__in": Step.objects.filter(**wanted).values("process_id")})
 
 
 def _in_state(target: Target, state: str) -> list[str]:
@@ -59,35 +54,37 @@ KINDS: tuple[BulkVerb, ...] = (
         Resubmit(),
         _("Resubmit selected %(verbose_name_plural)s in error"),
         _("Failed at"),
-        lambda path, now: _with_step(path, live__state=StepState.ERROR) & _open(path),
+        lambda rows, path, now: with_step(rows, path, Step.objects.filter(state=StepState.ERROR)),
         lambda target: _in_state(target, StepState.ERROR),
     ),
     BulkVerb(
         RetryAll(),
         _("Try selected %(verbose_name_plural)s now"),
         _("Tried now"),
-        lambda path, now: _with_step(path, live__state=StepState.PENDING, live__not_before__gt=now),
+        lambda rows, path, now: with_step(
+            rows, path, Step.objects.filter(state=StepState.PENDING, not_before__gt=now)
+        ),
         resting,
     ),
     BulkVerb(
         Pause(),
         _("Pause selected %(verbose_name_plural)s"),
         _("In flight"),
-        lambda path, now: _open(path) & Q(**{f"{path}paused_at__isnull": True}),
+        lambda rows, path, now: not_over(rows, path).filter(**{f"{path}paused_at__isnull": True}),
         lambda target: _in_state(target, StepState.PROCESSING),
     ),
     BulkVerb(
         Resume(),
         _("Resume selected %(verbose_name_plural)s"),
         _("Pending"),
-        lambda path, now: Q(**{f"{path}paused_at__isnull": False}),
+        lambda rows, path, now: rows.filter(is_paused(path)),
         lambda target: _in_state(target, StepState.PENDING),
     ),
     BulkVerb(
         Cancel(),
         _("Cancel selected %(verbose_name_plural)s"),
         _("Undone"),
-        lambda path, now: _open(path) & Q(**{f"{path}outcome__isnull": True}),
+        lambda rows, path, now: not_over(rows, path).filter(**{f"{path}outcome__isnull": True}),
         _undone,
     ),
 )

@@ -1,19 +1,22 @@
 """What was selected in a list: what a verb would change, and what it would not, and why."""
 
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from django.db.models import Model, QuerySet
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from workers.admin import standing
 from workers.admin.bulk.kinds import BulkVerb
+from workers.admin.paging import COUNTED, counted
 from workers.admin.verbs.verb import Target
 from workers.models import Process
-from workers.store import wait_facts
-from workers.store.wait_facts import Situation
+from workers.store import sql
 
 #: Processes changed in one go: each is a transaction of its own.
-LIMIT = 1000
+LIMIT = 500
 #: Rows left out that are named with their reasons; the others are counted.
 NAMED = 100
 
@@ -23,7 +26,7 @@ class Selection:
     """Rows of a list as an operator saw them: those that will change, and the others."""
 
     bulk: BulkVerb
-    #: How many were selected in all.
+    #: How many were selected in all, counted no further than a list counts.
     selected: int = 0
     #: (row, its steps that are concerned).
     rows: list[tuple[Any, list[str]]] = field(default_factory=list)
@@ -42,11 +45,18 @@ class Selection:
         return ",".join(f"{process.pk}:{process.sequence}" for process in found)
 
     @property
-    def uncounted(self) -> int:
-        """Return how many are left out and not named."""
-        if self.is_capped:
-            return 0
-        return self.selected - len(self.rows) - len(self.left_out)
+    def counted(self) -> str:
+        return counted(self.selected)
+
+    @property
+    def unnamed(self) -> str:
+        """Return how many are left out and not named, in words."""
+        n = self.selected - len(self.rows) - len(self.left_out)
+        if self.is_capped or n == 0:
+            return ""
+        if self.selected > COUNTED:
+            return _("and more")
+        return ngettext("and %(n)d more", "and %(n)d more", n) % {"n": n}
 
 
 def select(queryset: QuerySet[Any], path: str, bulk: BulkVerb) -> Selection:
@@ -54,24 +64,27 @@ def select(queryset: QuerySet[Any], path: str, bulk: BulkVerb) -> Selection:
 
     ``path`` leads from a row to its process.
     """
-    situation = wait_facts.read()
-    plain = queryset.prefetch_related(None).order_by("pk")
-    hopeful = plain.filter(bulk.candidates(path, situation.now))
-    found = list(_read(hopeful, path)[: LIMIT + 1])
-    selection = Selection(bulk, selected=plain.count(), is_capped=len(found) > LIMIT)
-    others = _read(plain.exclude(pk__in=hopeful.order_by().values("pk")), path)[:NAMED]
-    for row in [*found[:LIMIT], *others]:
-        _look_at(selection, row, situation)
+    now = sql.read_clock()
+    plain = queryset.prefetch_related(None).order_by(f"{path}pk")
+    found = list(_read(bulk.candidates(plain, path, now), path)[: LIMIT + 1])
+    selected = plain.order_by()[: COUNTED + 1].count()
+    selection = Selection(bulk, selected=selected, is_capped=len(found) > LIMIT)
+    if selection.is_capped:
+        found.pop()
+    else:
+        found += _read(plain.exclude(pk__in=[row.pk for row in found]), path)[:NAMED]
+    for row in found:
+        _look_at(selection, row, now)
     return selection
 
 
 def _read(queryset: QuerySet[Any], path: str) -> QuerySet[Any]:
     joined = queryset.select_related("process") if path else queryset
-    return standing.prefetched(joined, path)
+    return standing.with_steps(joined, path)
 
 
-def _look_at(selection: Selection, row: Any, situation: Situation) -> None:
-    target = Target.of(standing.of(process_of(row), situation))
+def _look_at(selection: Selection, row: Any, now: datetime) -> None:
+    target = Target.of(process_of(row), now)
     refusal = selection.bulk.verb.refusal(target)
     if refusal:
         selection.left_out.append((row, refusal))
@@ -90,6 +103,6 @@ def process_of(row: Model) -> Process:
 
 def targets(queryset: QuerySet[Any], path: str) -> dict[int, Target]:
     """Return the processes of rows, read anew, by their ids."""
-    situation = wait_facts.read()
+    now = sql.read_clock()
     found = (process_of(row) for row in _read(queryset.prefetch_related(None), path))
-    return {process.pk: Target.of(standing.of(process, situation)) for process in found}
+    return {process.pk: Target.of(process, now) for process in found}

@@ -44,7 +44,7 @@ def of(
 
     ``without`` names verbs that the page has its own way for.
     """
-    target = Target.of(there)
+    target = Target.of(there.process, there.now)
     verbs = [verb for verb in VERBS if verb.name not in without]
     steps = {name: tuple(_of_step(request, verbs, target.at(name), origin)) for name in shown}
     return Offers(

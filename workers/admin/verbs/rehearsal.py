@@ -5,7 +5,6 @@ under its lock, when the verb is carried out.
 """
 
 from collections.abc import Callable
-from copy import copy
 from dataclasses import fields
 from datetime import datetime
 from typing import TypeVar
@@ -30,28 +29,28 @@ class Rehearsal:
 
     def __init__(self, process: Process, now: datetime) -> None:
         """Take over a process that was read with its steps."""
-        self._process = ProcessRow(**{name: getattr(process, name) for name in _PROCESS})
-        ordered = sorted(process.steps.all(), key=lambda step: step.position)
-        self._steps = [_row(step) for step in ordered]
-        self._places = {step.id: place for place, step in enumerate(self._steps)}
+        self._process = process
+        self._steps = sorted(process.steps.all(), key=lambda step: step.position)
+        self._places = {step.pk: place for place, step in enumerate(self._steps)}
         self._now = now
         self._stage: LockedProcess | None = None
 
     def stage(self) -> LockedProcess:
         """Return the rows as they were read, for one verb; good until the next call.
 
-        Only the rows that the verb before touched are copied anew: a page tries out several verbs
+        Only the rows that the verb before touched are made anew: a page tries out several verbs
         for each of its steps.  A verb that changed a row without touching it would change nothing
         in the store either.
         """
         if self._stage is None:
-            steps = [copy(step) for step in self._steps]
+            steps = [_row(step) for step in self._steps]
         else:
             steps = self._stage.steps
             for step_id in self._stage.step_origins:
                 place = self._places[step_id]
-                steps[place] = copy(self._steps[place])
-        self._stage = LockedProcess(copy(self._process), steps, self._now)
+                steps[place] = _row(self._steps[place])
+        process = ProcessRow(**{name: getattr(self._process, name) for name in _PROCESS})
+        self._stage = LockedProcess(process, steps, self._now)
         return self._stage
 
     def refusal(self, verb: Callable[[LockedProcess], object]) -> str:

@@ -1,7 +1,7 @@
 """A verb: one thing that an operator may do to a process or to one of its steps."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, ClassVar
 
@@ -10,37 +10,30 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
 from workers.admin import standing
-from workers.admin.standing import Standing
 from workers.admin.verbs.rehearsal import Rehearsal
 from workers.admin.wording import Text
 from workers.exceptions import StateError
 from workers.models import Process, Step
+from workers.store import sql
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
     """What a verb is about: a process as it was read, and one of its steps or none."""
 
-    standing: Standing
+    process: Process
+    now: datetime
     rehearsal: Rehearsal
     step: Step | None = None
 
     @classmethod
-    def of(cls, there: Standing) -> "Target":
-        return cls(there, Rehearsal(there.process, there.now))
+    def of(cls, process: Process, now: datetime) -> "Target":
+        return cls(process, now, Rehearsal(process, now))
 
     def at(self, name: str) -> "Target | None":
         """Return the target for one of its steps; None: there is no such step."""
         found = next((step for step in self.process.steps.all() if step.name == name), None)
-        return None if found is None else Target(self.standing, self.rehearsal, found)
-
-    @property
-    def process(self) -> Process:
-        return self.standing.process
-
-    @property
-    def now(self) -> datetime:
-        return self.standing.now
+        return None if found is None else replace(self, step=found)
 
     @property
     def step_name(self) -> str:
@@ -163,8 +156,8 @@ class Verb:
 
 def read(process_id: int) -> Target:
     """Read a process for verbs; raise ``Process.DoesNotExist``."""
-    process = standing.prefetched(Process.objects.all()).get(pk=process_id)
-    return Target.of(standing.at_once(process))
+    process = standing.with_steps(Process.objects.all()).get(pk=process_id)
+    return Target.of(process, sql.read_clock())
 
 
 def said_of(target: Target, text: str) -> str:

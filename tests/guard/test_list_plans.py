@@ -1,0 +1,163 @@
+"""Lists, filters and searches of the admin read no large table, whatever is asked for."""
+
+from typing import Any, TypeVar
+from urllib.parse import urlencode
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.db import connection
+from django.db.models import Model
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from orders.models import Order
+from tests.admin.conftest import order_in_error
+from tests.concurrency.test_races import on_postgres
+from tests.factories import OrderFactory, StepFactory
+from workers.models import Process, Step
+
+M = TypeVar("M", bound=Model)
+
+MANY = 3000
+LARGE = ("workers_process", "workers_step", "orders_order")
+ORDERS, PROCESSES = "/admin/orders/order/", "/admin/workers/process/"
+OF_BOTH = (
+    "",
+    "p=30",
+    *(f"needs={need}" for need in ("someone", "error", "alert", "expired")),
+    *(f"state={state}" for state in ("error", "processed", "compensated", "cancelled", "pending")),
+    "step=charge_payment",
+    "step=nothing",
+    "agent=payment.charge",
+    "fault=http_500",
+    "paused=yes",
+    "at=pending%3Apayment.charge",
+    "needs=someone&state=error",
+    "needs=someone&step=charge_payment",
+    "needs=alert&agent=payment.charge&fault=http_500",
+)
+TERMS = ("Ada 77", "nobody", "ada77@example.org", "77", "PO-77", "key-77", "deadbeef")
+OF_ORDERS = ("o=3", "o=-3", *(urlencode({"q": term}) for term in TERMS))
+OF_PROCESSES = (
+    "workflow=return",
+    *(urlencode({"q": term}) for term in ("order 77", "nothing", "deadbeef")),
+)
+
+
+ADDRESSES = (
+    *(f"{ORDERS}?{query}" for query in (*OF_BOTH, *OF_ORDERS)),
+    *(f"{PROCESSES}?{query}" for query in (*OF_BOTH, *OF_PROCESSES)),
+    "/admin/",
+    "/admin/workers/sink/?q=order+77",
+    "/admin/workers/alert/?q=order+77",
+)
+
+
+def like(row: M, **columns: Any) -> M:
+    """Return a row like another but for some columns."""
+    names = [field.attname for field in row._meta.concrete_fields if not field.primary_key]
+    return type(row)(**{name: getattr(row, name) for name in names} | columns)
+
+
+@pytest.fixture
+def many_orders(db: None) -> None:
+    """Fill the tables with what is over, so that few rows are worth looking at."""
+    now = timezone.now()
+    over = {"state": "processed", "finished_at": now, "created_at": now}
+    processes = Process.objects.bulk_create(
+        Process(workflow="fulfilment", version=1, subject=f"Order {n}", **over) for n in range(MANY)
+    )
+    step = StepFactory.build(process=None, processed=True)
+    Step.objects.bulk_create(
+        like(step, process_id=process.pk, name=name, idempotency_key=f"{process.uid}:{name}")
+        for process in processes
+        for name in ("reserve_stock", "charge_payment")
+    )
+    order = OrderFactory.build(process=None, created_at=now)
+    Order.objects.bulk_create(
+        like(
+            order,
+            process_id=process.pk,
+            public_id=process.uid,
+            secret=f"secret-{n}",
+            submission_key=f"key-{n}",
+            reference=f"PO-{n}",
+            customer_name=f"Ada {n}",
+            customer_email=f"ada{n}@example.org",
+            total=1 + n % 500,
+        )
+        for n, process in enumerate(processes)
+    )
+    order_in_error()
+    with connection.cursor() as cursor:
+        for table in (*LARGE, "workers_live"):
+            cursor.execute(f"ANALYZE {table}")
+
+
+#: What finds the rows, in the order of the list.
+INDEXES = (
+    ("state=compensated", "process_undone_idx"),
+    ("state=pending", "process_open_idx"),
+    ("state=error", "process_error_idx"),
+    ("needs=someone", "journal_expired_idx"),
+    # Looked up one by one, however many the planner expects.
+    ("needs=someone", "= ANY ($"),
+    ("step=charge_payment", "process_open_idx"),
+    ("paused=yes", "process_paused_idx"),
+)
+
+
+@pytest.fixture
+def client(db: None) -> Client:
+    found = Client()
+    found.force_login(get_user_model().objects.create_superuser("root", "root@example.org", "x"))
+    return found
+
+
+def plans(client: Client, url: str) -> list[str]:
+    """Return the plans of what finds a page's rows, or counts a pile of the index.
+
+    The fifty rows themselves are read by their keys, for which a planner may read a table as small
+    as a test's.
+    """
+    with CaptureQueriesContext(connection) as captured:
+        assert client.get(url).status_code == 200
+    found = []
+    with connection.cursor() as cursor:
+        for query in captured.captured_queries:
+            if "LIMIT 1001" in query["sql"] or "SUM(" in query["sql"]:
+                cursor.execute("EXPLAIN " + query["sql"])
+                found.append("\n".join(row[0] for row in cursor.fetchall()))
+    return found
+
+
+@on_postgres
+def test_no_list_reads_a_large_table(client: Client, many_orders: None) -> None:
+    for url in ADDRESSES:
+        found = plans(client, url)
+        assert found, url
+        for plan in found:
+            read = [table for table in LARGE if f"Seq Scan on {table}" in plan]
+            assert not read, f"{url}\n{plan}"
+            # Two arrays on one column are tried pair by pair.
+            arrays = [line.count("= ANY ($") for line in plan.splitlines()]
+            assert max(arrays) < 2, f"{url}\n{plan}"
+    for base in (ORDERS, PROCESSES):
+        for query, index in INDEXES:
+            (plan,) = plans(client, f"{base}?{query}")
+            assert index in plan, f"{base}?{query}\n{plan}"
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("base", [ORDERS, PROCESSES])
+def test_of_all_that_match_no_more_are_counted_than_a_list_counts(
+    client: Client, base: str
+) -> None:
+    for verb in ("resubmit", "retry", "pause", "resume", "cancel"):
+        form = {"action": f"{verb}_selected", "select_across": "1", "_selected_action": ["1"]}
+        with CaptureQueriesContext(connection) as captured:
+            client.post(base, form)
+        counted = [one["sql"] for one in captured.captured_queries if "COUNT(*)" in one["sql"]]
+        assert counted
+        assert all("LIMIT 1001" in one for one in counted), counted
