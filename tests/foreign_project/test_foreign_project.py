@@ -149,6 +149,7 @@ def test_a_company_installs_the_engine_beside_what_it_has(company: Company) -> N
     looked = company.run("look.py")
     assert looked.returncode == 0, looked.stderr
     assert re.findall(r"^(\d+ \d+) ", looked.stdout, re.MULTILINE) == ["200 0"] * 8, looked.stdout
+    assert "0 rows break one" in company.manage("check_invariants")
     queues = company.run("manage.py", "doctor", "--json")
     assert '"queues"' in queues.stdout
 

@@ -1,116 +1,36 @@
 """Check everything that must be true of orders, processes and ledgers."""
 
-import argparse
-import json
-import time
-from collections.abc import Iterator
-from dataclasses import asdict
+from collections.abc import Iterable
 from typing import Any
 
 import httpx2
 from django.conf import settings
-from django.core.management.base import CommandError
-from django.db import Error as DatabaseError
 
-from orders import invariants as shop
-from workers import invariant_check as engine
-from workers.invariant_check import Result
-from workers.invariants import Violation
-from workers.management.terminal import TerminalCommand
-
-#: Told that it takes long no more often than this.
-TELL_SECONDS = 5.0
-#: Nothing that was looked at is broken, and not everything was looked at.
-UNKNOWN = 2
+from orders import invariants
+from workers.invariant_check import Progress, Result
+from workers.management.commands import check_invariants as engine
 
 
-class Command(TerminalCommand):
+class Command(engine.Command):
     help = (
         "Looks for rows that break an invariant, in the state store and, where the sandbox "
         "answers, in its ledgers. Exit 1 and the rows, where one is broken; exit 2, where none "
         "is and one was not looked at whole."
     )
+    _ledgers: invariants.Ledgers | None = None
 
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("--json", action="store_true", help="print one JSON object")
-        parser.add_argument(
-            "--timeout",
-            type=float,
-            default=engine.STATEMENT_SECONDS,
-            help="seconds that a statement may take; each looks at "
-            f"{engine.SLICE} processes (PostgreSQL)",
-        )
+    def also(self, progress: Progress, seconds: float) -> Iterable[Result]:
+        # After the database: one that is away is the more important news.
+        self._ledgers = _read_ledgers()
+        self.witness = " with ledgers" if self._ledgers else " without (no sandbox answers) ledgers"
+        return invariants.check(self._ledgers, progress=progress, seconds=seconds)
 
-    def handle(self, *, json: bool, timeout: float, **_: Any) -> None:
-        if timeout < 0.001:
-            raise CommandError(f"--timeout must be a number of seconds above 0, got {timeout:g}.")
-        progress = _Teller(self.stderr)
-        ledgers = None
-        results: list[Result] = []
-        try:
-            # Before the ledgers: a database that is away is the more important news.
-            results += engine.check(progress, seconds=timeout)
-            ledgers = _ledgers()
-            results += shop.check(ledgers, progress=progress, seconds=timeout)
-        except DatabaseError as error:
-            raise CommandError(
-                f"Nothing was checked: {str(error).splitlines()[0][:200]}. Check DATABASE_URL and "
-                "at the server, run `manage.py migrate` if a table is missing, and ask again."
-            ) from None
-        found = [violation for result in results for violation in result.violations]
-        unknown = [result for result in results if result.unknown]
-        checked = len(results) - len(unknown)
-        if json:
-            self._print_json(found, unknown, checked, ledgers is not None)
-        else:
-            for line in _lines(found, unknown):
-                self.stdout.write(line)
-            witness = "with" if ledgers else "without (no sandbox answers)"
-            self.stdout.write(
-                f"{checked} invariants checked {witness} ledgers, {len(found)} rows break one."
-            )
-        if found or unknown:
-            raise SystemExit(1 if found else UNKNOWN)
-
-    def _print_json(
-        self, found: list[Violation], unknown: list[Result], checked: int, with_ledgers: bool
-    ) -> None:
-        self.stdout.write(
-            json.dumps(
-                {
-                    "holds": not found and not unknown,
-                    "invariants": checked,
-                    "ledgers": with_ledgers,
-                    "violations": [asdict(violation) for violation in found],
-                    "unknown": [
-                        {"invariant": result.invariant, "why": result.unknown} for result in unknown
-                    ],
-                }
-            )
-        )
+    def facts(self) -> dict[str, Any]:
+        return {"ledgers": self._ledgers is not None}
 
 
-def _lines(found: list[Violation], unknown: list[Result]) -> Iterator[str]:
-    for violation in found:
-        yield f"{violation.subject}: {violation.wrong} ({violation.says})"
-    for result in unknown:
-        yield f"{result.invariant}: not known, it {result.unknown}. Give a larger --timeout."
-
-
-class _Teller:
-    """Says on standard error how far a check is that takes long."""
-
-    def __init__(self, stream: Any) -> None:
-        self._stream, self._told_at = stream, time.monotonic()
-
-    def __call__(self, name: str, done: int, of: int) -> None:
-        if time.monotonic() - self._told_at >= TELL_SECONDS:
-            self._told_at = time.monotonic()
-            self._stream.write(f"{name}: {done} of {of} slices")
-
-
-def _ledgers() -> shop.Ledgers | None:
+def _read_ledgers() -> invariants.Ledgers | None:
     try:
-        return shop.Ledgers.read(settings.SANDBOX_URL)
+        return invariants.Ledgers.read(settings.SANDBOX_URL)
     except httpx2.HTTPError:
         return None

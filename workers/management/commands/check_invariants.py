@@ -1,0 +1,110 @@
+"""Check everything that must be true of processes; an application adds what is its own."""
+
+import argparse
+import json
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from typing import Any
+
+from django.core.management.base import CommandError
+from django.db import Error as DatabaseError
+
+from workers import invariant_check as engine
+from workers.invariant_check import Progress, Result
+from workers.invariants import Violation
+from workers.management.terminal import TerminalCommand
+
+#: Told that it takes long no more often than this.
+TELL_SECONDS = 5.0
+#: Nothing that was looked at is broken, and not everything was looked at.
+UNKNOWN = 2
+
+
+class Command(TerminalCommand):
+    """Looks at the engine's invariants; a subclass in an application looks ``also`` at its own."""
+
+    help = (
+        "Looks for rows that break an invariant. Exit 1 and the rows, where one is broken; exit 2, "
+        "where none is and one was not looked at whole."
+    )
+    #: Stands behind the number of invariants that were checked.
+    witness = ""
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
+        parser.add_argument(
+            "--timeout",
+            type=float,
+            default=engine.STATEMENT_SECONDS,
+            help="seconds that a statement may take; each looks at "
+            f"{engine.SLICE} processes (PostgreSQL)",
+        )
+
+    def handle(self, *, json: bool, timeout: float, **_: Any) -> None:
+        if timeout < 0.001:
+            raise CommandError(f"--timeout must be a number of seconds above 0, got {timeout:g}.")
+        progress = _Teller(self.stderr)
+        results: list[Result] = []
+        try:
+            results += engine.check(progress, seconds=timeout)
+            results += self.also(progress, timeout)
+        except DatabaseError as error:
+            raise CommandError(
+                f"Nothing was checked: {str(error).splitlines()[0][:200]}. Check DATABASE_URL and "
+                "at the server, run `manage.py migrate` if a table is missing, and ask again."
+            ) from None
+        found = [violation for result in results for violation in result.violations]
+        unknown = [result for result in results if result.unknown]
+        checked = len(results) - len(unknown)
+        if json:
+            self._print_json(found, unknown, checked)
+        else:
+            for line in _lines(found, unknown):
+                self.stdout.write(line)
+            rows = "1 row breaks" if len(found) == 1 else f"{len(found)} rows break"
+            self.stdout.write(f"{checked} invariants checked{self.witness}, {rows} one.")
+        if found or unknown:
+            raise SystemExit(1 if found else UNKNOWN)
+
+    def also(self, progress: Progress, seconds: float) -> Iterable[Result]:
+        """Look at an application's own invariants."""
+        return ()
+
+    def facts(self) -> dict[str, Any]:
+        """Return what an application adds to the JSON object."""
+        return {}
+
+    def _print_json(self, found: list[Violation], unknown: list[Result], checked: int) -> None:
+        self.stdout.write(
+            json.dumps(
+                {
+                    "holds": not found and not unknown,
+                    "invariants": checked,
+                    **self.facts(),
+                    "violations": [asdict(violation) for violation in found],
+                    "unknown": [
+                        {"invariant": result.invariant, "why": result.unknown} for result in unknown
+                    ],
+                }
+            )
+        )
+
+
+def _lines(found: list[Violation], unknown: list[Result]) -> Iterator[str]:
+    for violation in found:
+        yield f"{violation.subject}: {violation.wrong} ({violation.says})"
+    for result in unknown:
+        yield f"{result.invariant}: not known, it {result.unknown}. Give a larger --timeout."
+
+
+class _Teller:
+    """Says on standard error how far a check is that takes long."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream, self._told_at = stream, time.monotonic()
+
+    def __call__(self, name: str, done: int, of: int) -> None:
+        if time.monotonic() - self._told_at >= TELL_SECONDS:
+            self._told_at = time.monotonic()
+            self._stream.write(f"{name}: {done} of {of} slices")
