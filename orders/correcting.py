@@ -6,7 +6,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 
 from orders.models import Order
-from workers.exceptions import StateError
+from workers import StateError
 
 #: Path of the input -> column of the order.
 COLUMNS = {

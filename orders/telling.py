@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 from orders import reply_queues
 from orders.models import ApiClient
+from workers import NewSink
 from workers.addresses import problem_of_url
-from workers.rows import NewSink
 
 CLIENT = "client:"
 LONGEST_REPLY_TO = 200

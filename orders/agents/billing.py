@@ -5,8 +5,7 @@ from typing import Any
 from django.conf import settings
 
 from orders.clients import billing
-from workers.agent import Agent, Call
-from workers.registry import register_agent
+from workers import Agent, Call, register_agent
 
 
 @register_agent

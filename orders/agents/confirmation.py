@@ -6,10 +6,7 @@ from typing import Any
 
 from django.core.mail import send_mail
 
-from workers.agent import Agent, Call
-from workers.effects import Effect
-from workers.exceptions import Permanent, Unavailable
-from workers.registry import register_agent
+from workers import Agent, Call, Effect, Permanent, Unavailable, register_agent
 
 
 @register_agent

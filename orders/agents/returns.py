@@ -1,8 +1,6 @@
 """What people do when an order comes back."""
 
-from workers.agent import Agent, Call, Deferred
-from workers.effects import Effect
-from workers.registry import register_agent
+from workers import Agent, Call, Deferred, Effect, register_agent
 
 DAY = 86_400
 

@@ -6,8 +6,7 @@ from django.conf import settings
 
 from orders.clients import shipping
 from orders.clients.shipping import Carrier
-from workers.agent import Agent, Call
-from workers.registry import register_agent
+from workers import Agent, Call, register_agent
 
 
 class _BookShipment(Agent):

@@ -5,9 +5,7 @@ from typing import Any
 from django.utils import timezone
 
 from orders.models import Product, Reservation
-from workers.agent import Call, LocalAgent
-from workers.exceptions import Refused
-from workers.registry import register_agent
+from workers import Call, LocalAgent, Refused, register_agent
 
 
 @register_agent

@@ -20,7 +20,7 @@ from orders.consumer.message import TOKEN
 from orders.models import Order
 from orders.schemas import JournalOut, OrderIn, OrderOut, OrdersOut, Problem, Reference
 from orders.submission import Customer, Line, place_order
-from workers.exceptions import StateError
+from workers import StateError
 from workers.states import ProcessState
 
 

@@ -5,8 +5,8 @@ from decimal import Decimal
 
 from orders import correcting
 from orders.workflows import payloads
-from workers.registry import register_workflow
-from workers.workflow import Fallback, Json, OnFailure, Undo, Workflow, step
+from workers import Fallback, OnFailure, Undo, Workflow, register_workflow, step
+from workers.workflow import Json
 
 #: Orders of this total or more are looked at by a person.
 REVIEWED_FROM = Decimal("1000.00")

@@ -2,8 +2,7 @@
 money back.
 """
 
-from workers.registry import register_workflow
-from workers.workflow import OnFailure, Workflow, step
+from workers import OnFailure, Workflow, register_workflow, step
 
 RETURN = register_workflow(
     Workflow(
