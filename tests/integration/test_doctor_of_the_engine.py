@@ -211,7 +211,7 @@ class TestSettings:
         with override_settings(SAS_WINDOW="many", DEBUG=True):
             found = list(of_settings.system_checks())
         assert [str(one.level) for one in found] == ["error", "info"]
-        assert found[0].what.startswith("workers.E001: SAS_WINDOW is 'many'")
+        assert found[0].what.startswith("workers.E001: SAS_WINDOW must be a number")
 
     def test_outside_debug_those_for_a_deployment_are_asked(self) -> None:
         with override_settings(DEBUG=False, SECURE_HSTS_SECONDS=0):

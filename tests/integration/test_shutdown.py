@@ -9,9 +9,9 @@ import pytest
 from celery.utils.nodenames import default_nodename
 from celery.worker import state
 
-from sasproject.celery import _name_run
 from tests.integration.conftest import NOW, claim, only
 from workers import identity, scheduler, shutdown
+from workers.celery.hooks import name_run
 from workers.messages import Reply
 from workers.models import Journal, Process, Step
 from workers.store import claims, expiry, replies, rows, steering
@@ -330,7 +330,7 @@ def test_workers_of_one_host_that_were_given_no_name_have_names_of_their_own() -
     names = []
     for _ in range(2):
         worker = _Instance(default_nodename(""))
-        _name_run(worker)
+        name_run(worker)
         names.append(worker.hostname)
         # People find the worker of a claim by the end of its name.
         assert worker.hostname.partition("@")[0] == f"celery-{identity.run()}"
@@ -343,6 +343,6 @@ def test_workers_of_one_host_that_were_given_no_name_have_names_of_their_own() -
 def test_a_worker_keeps_the_name_that_it_was_given() -> None:
     worker = _Instance("agents@shop-1")
 
-    _name_run(worker)
+    name_run(worker)
 
     assert worker.hostname == "agents@shop-1"
