@@ -1,0 +1,67 @@
+"""Writes `docs/reference/api.md` from the docstrings: `python -m tests.guard.api_page`."""
+
+import inspect
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "api.md"
+HEAD = """# Public API
+
+What an application imports from `workers`, with what each says of itself.
+`python -m tests.guard.api_page` writes this page; a test compares it with the code.
+Beside it there are `workers.celery.install` ([install the engine](../how-to/install-into-your-project.md)), `workers.http.post` ([write an agent](../how-to/write-an-agent.md)) and `workers.testing` ([test a workflow](../how-to/test-a-workflow.md)).
+Everything else may change with any version.
+"""  # noqa: E501
+
+
+def text() -> str:
+    import workers
+
+    return HEAD + "".join(_entry(name, getattr(workers, name)) for name in workers.__all__)
+
+
+def _entry(name: str, thing: Any) -> str:
+    kind = "class" if inspect.isclass(thing) else "def"
+    says = inspect.getdoc(thing) or ""
+    # Of a dataclass without words of its own Python makes the signature up.
+    says = "" if says.startswith(f"{name}(") else says
+    body = says.replace("``", "`")
+    return f"\n## `{name}`\n\n```text\n{kind} {name}{_signature(thing)}\n```\n" + (
+        f"\n{body}\n" if body else ""
+    )
+
+
+def _signature(thing: Any) -> str:
+    if inspect.isclass(thing) and issubclass(thing, Enum):
+        return ": " + ", ".join(member.name for member in thing)
+    try:
+        found = inspect.signature(thing)
+    except (ValueError, TypeError):
+        return "()"
+    words = [_parameter(one) for one in found.parameters.values()]
+    if any(one.kind is one.KEYWORD_ONLY for one in found.parameters.values()):
+        place = next(
+            at for at, one in enumerate(found.parameters.values()) if one.kind is one.KEYWORD_ONLY
+        )
+        words.insert(place, "*")
+    line = f"({', '.join(words)})"
+    return line if len(line) < 80 else "(\n" + "".join(f"    {word},\n" for word in words) + ")"
+
+
+def _parameter(one: inspect.Parameter) -> str:
+    default = one.default
+    if default is one.empty:
+        return one.name
+    shown = "..." if callable(default) or " object at 0x" in repr(default) else repr(default)
+    if shown.startswith("<") and "." in shown:
+        # An enum's member.
+        shown = str(getattr(default, "name", default))
+    return f"{one.name}={shown}"
+
+
+if __name__ == "__main__":
+    import django
+
+    django.setup()
+    PAGE.write_text(text(), encoding="utf-8")
