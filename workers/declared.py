@@ -6,6 +6,7 @@ it is: "Step book: timeout_seconds must be a whole number from 1 to 600, got '30
 
 from collections.abc import Iterable
 from enum import StrEnum
+from math import inf
 from typing import Any, TypeVar
 
 from workers.exceptions import WorkflowError
@@ -58,6 +59,14 @@ def seconds(where: str, what: str, value: object) -> None:
         return
     if not isinstance(value, int | float) or isinstance(value, bool) or not value >= 0:
         raise _refused(where, what, "a number of seconds, 0 or more", value)
+
+
+def above_zero(where: str, what: str, value: object) -> None:
+    """Refuse what is no finite number above 0; None is the default."""
+    if value is None:
+        return
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < inf:
+        raise _refused(where, what, "a number above 0", value)
 
 
 def choice(where: str, what: str, value: object, kind: type[E]) -> E:

@@ -64,6 +64,7 @@ def _check_agent(cls: type[Agent]) -> None:
     declared.flag(where, "is_local", cls.is_local)
     declared.flag(where, "is_serial", cls.is_serial)
     declared.whole(where, "window", cls.window, least=1)
+    declared.above_zero(where, "rate", cls.rate)
     declared.whole(where, "bundle_limit", cls.bundle_limit, least=1)
     declared.whole(where, "key_retention_seconds", cls.key_retention_seconds, least=1)
     if cls.run is Agent.run:

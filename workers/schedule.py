@@ -88,4 +88,6 @@ def drop_future_runs(entries: Iterable[Any]) -> int:
 
 def ensure_flow() -> None:
     """Make the flow rows of agents this code has and the database has not."""
-    flow.ensure({agent.name: agent.window or int(sas.window) for agent in registry.agents()})
+    flow.ensure(
+        {agent.name: (agent.window or int(sas.window), agent.rate) for agent in registry.agents()}
+    )

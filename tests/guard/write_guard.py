@@ -17,8 +17,13 @@ ROOT = Path(__file__).resolve().parents[2]
 _PRODUCT = tuple(f"{ROOT / top}/" for top in ("workers", "orders", "sasproject"))
 #: They write for others, or hand on what others do.
 _CARRIERS = tuple(
-    str(ROOT / "workers" / name)
-    for name in ("store/sql.py", "failpoints.py", "admin/middleware.py")
+    str(ROOT / name)
+    for name in (
+        "workers/store/sql.py",
+        "workers/failpoints.py",
+        "workers/admin/middleware.py",
+        "sasproject/middleware.py",
+    )
 )
 
 

@@ -9,8 +9,9 @@ from django.test.utils import CaptureQueriesContext
 
 from tests.integration.conftest import NOW
 from tests.toyflow import agents as toy
-from workers import registry, scheduler, supervisor
+from workers import registry, schedule, scheduler, supervisor
 from workers.agent import Call
+from workers.conf import sas
 from workers.exceptions import Unavailable
 from workers.models import Alert, Flow, Process, Step
 from workers.store import claims, flow
@@ -185,3 +186,22 @@ def test_what_a_transaction_claims_and_ends_counts_before_it_is_written() -> Non
 
     assert rooms == [10, 6, 7]
     assert "toy.beta" not in locked.room()
+
+
+def test_a_declared_rate_holds_from_the_first_claim_and_an_operator_overrides_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(toy.Alpha, "rate", 2.0)
+    Flow.objects.filter(agent="toy.alpha").delete()
+    schedule.ensure_flow()
+    flow_row = Flow.objects.get(agent="toy.alpha")
+    assert (flow_row.rate_per_second, flow_row.window) == (2.0, int(sas.window))
+    for number in range(5):
+        submit("toy_line", subject=f"Toy {number}", input={})
+
+    assert len(claims.claim_due({"toy.alpha"}, "scheduler")) == 2
+
+    Flow.objects.filter(agent="toy.alpha").update(rate_per_second=None)
+    schedule.ensure_flow()
+    assert Flow.objects.get(agent="toy.alpha").rate_per_second is None
+    assert len(claims.claim_due({"toy.alpha"}, "scheduler")) == 3

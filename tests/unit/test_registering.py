@@ -31,6 +31,10 @@ class Good(Agent):
         ({"queue": None}, "Agent toy.bad: queue must be text of 1 to 100 characters, got None."),
         ({"is_local": 1}, "Agent toy.bad: is_local must be True or False, got 1."),
         ({"is_serial": "no"}, "Agent toy.bad: is_serial must be True or False, got 'no'."),
+        ({"rate": 0}, "Agent toy.bad: rate must be a number above 0, got 0."),
+        ({"rate": "2"}, "Agent toy.bad: rate must be a number above 0, got '2'."),
+        ({"rate": float("inf")}, "Agent toy.bad: rate must be a number above 0, got inf."),
+        ({"rate": float("nan")}, "Agent toy.bad: rate must be a number above 0, got nan."),
         (
             {"window": 0},
             "Agent toy.bad: window must be a whole number from 1 to 2147483647, got 0.",

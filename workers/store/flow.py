@@ -13,14 +13,14 @@ from workers.store import alerts, due, holds, rows, sql
 
 
 @around("flow.ensure")
-def ensure(windows: Mapping[str, int]) -> None:
-    """Make the flow rows that are missing; existing ones keep their operator's window."""
-    for agent, window in sorted(windows.items()):
+def ensure(limits: Mapping[str, tuple[int, float | None]]) -> None:
+    """Make the flow rows that are missing, with window and rate; the others stay an operator's."""
+    for agent, (window, rate) in sorted(limits.items()):
         sql.execute(
-            'INSERT INTO workers_flow (agent, "window", unavailable_streak, tokens)'
-            " VALUES (%s, %s, 0, 0)"
+            'INSERT INTO workers_flow (agent, "window", rate_per_second, unavailable_streak,'
+            " tokens) VALUES (%s, %s, %s, 0, 0)"
             " ON CONFLICT DO NOTHING",
-            [agent, window],
+            [agent, window, rate],
         )
 
 

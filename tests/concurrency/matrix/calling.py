@@ -134,7 +134,11 @@ CALLS: tuple[Call, ...] = (
         lambda s: regulating.set_flow("toy.alpha", {"rate_per_second": 2, "window": 1}, **OPERATOR),
         (scenes.submitted, scenes.rated),
     ),
-    Call("flow.ensure", lambda s: flow.ensure({"toy.alpha": 7, "toy.new": 7}), (scenes.submitted,)),
+    Call(
+        "flow.ensure",
+        lambda s: flow.ensure({"toy.alpha": (7, None), "toy.new": (7, 2.0)}),
+        (scenes.submitted,),
+    ),
     Call("flow.alert_long_open", lambda s: flow.alert_long_open(NOW), (scenes.submitted,)),
     # Scheduler
     Call("submission.submit", _submit, (scenes.submitted,)),
