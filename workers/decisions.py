@@ -149,7 +149,7 @@ def carry_out_policies(locked: LockedProcess, actor: str) -> None:
 def ready_steps(locked: LockedProcess, actor: str) -> list[StepRow]:
     """Return the waiting steps that may begin now; none while the process is in error."""
     if locked.is_forward:
-        return [step for step in locked.forward_steps if locked.is_ready(step)]
+        return locked.ready_forward_steps()
     if locked.process.state == ProcessState.COMPENSATING:
         return compensation.ready_undo_steps(locked, actor)
     return []
@@ -168,7 +168,7 @@ def finish(locked: LockedProcess, actor: str) -> None:
             StepState.ERROR in states
             and not states & {StepState.PENDING, StepState.PROCESSING}
             and not locked.process.needs_decision
-            and not any(locked.is_ready(step) for step in locked.forward_steps)
+            and not locked.ready_forward_steps()
         ):
             # All that could go on beside it has.
             failed = [step.name for step in locked.steps if step.state == StepState.ERROR]

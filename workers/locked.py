@@ -96,11 +96,14 @@ class LockedProcess:
     def undo_steps(self) -> list[StepRow]:
         return [step for step in self.steps if step.undoes_id is not None]
 
-    def is_ready(self, step: StepRow) -> bool:
-        """Say whether everything before a waiting step is settled."""
-        return step.state == StepState.WAITING and all(
-            self.named(name).state in SETTLED_STEP_STATES for name in step.after
-        )
+    def ready_forward_steps(self) -> list[StepRow]:
+        """Return the waiting forward steps before which everything is settled."""
+        unsettled = {step.name for step in self.steps if step.state not in SETTLED_STEP_STATES}
+        return [
+            step
+            for step in self.forward_steps
+            if step.state == StepState.WAITING and unsettled.isdisjoint(step.after)
+        ]
 
     def note(
         self,

@@ -206,3 +206,20 @@ def test_a_process_with_an_open_step_is_not_finished() -> None:
 
     assert locked.process.state == "processing"
     assert locked.entries == []
+
+
+@pytest.mark.parametrize(
+    ("before", "is_ready"),
+    [
+        ("processed", True),
+        ("skipped", True),
+        *((state, False) for state in ("waiting", "pending", "processing", "error", "cancelled")),
+    ],
+)
+def test_only_what_is_settled_lets_the_next_step_begin(before: str, is_ready: bool) -> None:
+    last = a_step("last", "waiting", after=["one", "other"])
+    locked = a_process(a_step("one", "processed"), a_step("other", before), last)
+    if before == "waiting":
+        locked.named("other").after = ["last"]
+
+    assert (last in decisions.ready_steps(locked, "scheduler")) == is_ready

@@ -32,8 +32,8 @@ def judge(lockeds: Sequence[LockedProcess], actor: str) -> set[int]:
             (locked, step)
             for locked in lockeds
             if locked.is_forward
-            for step in locked.forward_steps
-            if step.is_judged and step.id not in asked and locked.is_ready(step)
+            for step in locked.ready_forward_steps()
+            if step.is_judged and step.id not in asked
         ]
         if not found:
             return unknown

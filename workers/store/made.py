@@ -1,6 +1,5 @@
 """Claims that a statement has made where the rows lie, in the columns of its answer."""
 
-import json
 from typing import NamedTuple
 from uuid import UUID
 
@@ -32,7 +31,7 @@ class Made(NamedTuple):
         """Return what a request is built from; None where that is to be read."""
         if self.input == sql.LARGE or self.results is None:
             return None
-        given, results = json.loads(self.input), json.loads(self.results)
+        given, results = sql.decode(self.input), sql.decode(self.results)
         return Context(self.workflow, self.version, self.subject, given, results)
 
     def claim(self, claim_id: UUID, in_flight: int) -> Claim:
