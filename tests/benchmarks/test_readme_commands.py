@@ -6,7 +6,7 @@ from benchmarks.processes import ROOT
 
 def test_the_workers_are_started_by_readmes_commands() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    production = readme[readme.index("## In production") :]
+    production = readme[readme.index("## In production") : readme.index("## Your own workflow")]
     start = "celery -A sasproject worker"
     commands = [line for line in production.splitlines() if line.startswith(start)]
 
