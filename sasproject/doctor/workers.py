@@ -69,7 +69,7 @@ def _of_slots(stats: dict[str, Any], served: dict[str, Any]) -> Iterable[Finding
         if any(queue["name"].startswith("sas.agents") for queue in served.get(name, ()))
     )
     yield ok(f"{len(stats)} workers answer, with {slots} processes for agents")
-    if slots and not slots / 2 <= sas.agent_slots <= slots * 2:
+    if 0 < slots < sas.agent_slots:
         yield info(
             f"SAS_AGENT_SLOTS is {sas.agent_slots:g}, and {slots} processes serve agents",
             "Claims are bundled for a number of processes that is not there.",

@@ -229,6 +229,11 @@ SOLO = {"implementation": "celery.concurrency.solo:TaskPool", "max-concurrency":
             [("ok", "2 workers answer, with 4 processes for agents")],
         ),
         (
+            {"agents@a": {"pool": {**PREFORK, "max-concurrency": 16}}},
+            {"agents@a": [{"name": "sas.agents"}]},
+            [("ok", "1 workers answer, with 16 processes for agents")],
+        ),
+        (
             {"a@a": {"pool": SOLO}},
             {"a@a": [{"name": "sas.agents"}]},
             [
@@ -238,7 +243,7 @@ SOLO = {"implementation": "celery.concurrency.solo:TaskPool", "max-concurrency":
             ],
         ),
     ],
-    ids=["none", "good", "solo"],
+    ids=["none", "good", "more than slots", "solo"],
 )
 def test_workers_that_answer(
     redis: Broker,
