@@ -5,13 +5,11 @@
 """
 
 import os
-from collections.abc import Iterator
-from pathlib import Path
 
 from benchmarks import processes, ready
-from benchmarks.peers import marks
+from benchmarks.peers.marked import Marked
 from benchmarks.shape import PROCESSES, THREADS
-from benchmarks.system import Progress, System, filled_one_by_one
+from benchmarks.system import filled_one_by_one
 
 #: Pool -> how many workers, the concurrency of each, messages ahead for each unit of that.
 POOLS = {
@@ -21,7 +19,7 @@ POOLS = {
 }
 
 
-class CelerySystem(System):
+class CelerySystem(Marked):
     def __init__(self, app: str) -> None:
         self._app = app
 
@@ -41,16 +39,3 @@ class CelerySystem(System):
 
     def fill(self, orders: int) -> None:
         filled_one_by_one(self, orders)
-
-    def progress(self) -> Progress:
-        return marks.progress(_folder())
-
-    def ends(self) -> Iterator[int]:
-        return iter(marks.Bell(_folder()).wait, None)
-
-    def check(self, orders: int) -> None:
-        marks.check(_folder(), orders)
-
-
-def _folder() -> Path:
-    return Path(os.environ["SAS_RUN_DIR"])

@@ -7,16 +7,14 @@ of the Python SDK that run steps.
 import os
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 from benchmarks import child
 from benchmarks.exceptions import Unavailable, Wrong
-from benchmarks.peers import marks
+from benchmarks.peers.marked import Marked
 from benchmarks.processes import ROOT, Fleet, free_port
 from benchmarks.regimes import runs
 from benchmarks.shape import PROCESSES
-from benchmarks.system import Progress, System
 
 MODULE = "benchmarks.peers.restate_steps"
 #: Where `make bench` has npm put the server.
@@ -30,7 +28,7 @@ INGRESS = "BENCH_RESTATE_INGRESS"
 READY_SECONDS = 60
 
 
-class Restate(System):
+class Restate(Marked):
     def prepare(self) -> None:
         if not SERVER.exists():
             raise Unavailable("restate-server is not installed: `make bench` does that")
@@ -73,15 +71,6 @@ class Restate(System):
             client.post(f"/Order/{number}/run/send", json=number).raise_for_status()
 
         return submit
-
-    def progress(self) -> Progress:
-        return marks.progress(Path(os.environ["SAS_RUN_DIR"]))
-
-    def ends(self) -> Iterator[int]:
-        return iter(marks.Bell(Path(os.environ["SAS_RUN_DIR"])).wait, None)
-
-    def check(self, orders: int) -> None:
-        marks.check(Path(os.environ["SAS_RUN_DIR"]), orders)
 
 
 def _register(admin: str, endpoint: str) -> None:
