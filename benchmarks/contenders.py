@@ -38,11 +38,11 @@ CONTENDERS = {
         (FILLED, SUSTAINED), {"BENCH_PLAIN": "1"},
     ),
     "chain_solo": Contender(
-        "Celery chain, two solo workers", _CHAIN, 0.5, "nothing",
+        "Celery chain, two solo workers", _CHAIN, 1, "nothing",
         (FILLED, SUSTAINED, STEADY, IDLE, REDIS), {"BENCH_POOL": "solo"},
     ),
     "chain_threads": Contender(
-        "Celery chain, two workers with threads", _CHAIN, 0.4, "nothing",
+        "Celery chain, two workers with threads", _CHAIN, 1, "nothing",
         (FILLED, HTTP), {"BENCH_POOL": "threads"},
     ),
     "celery_chain": Contender(

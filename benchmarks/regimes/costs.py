@@ -50,12 +50,14 @@ class Meter:
         self._fleet = fleet
         self._began: dict[str, Any] = {}
         self._ended: dict[str, Any] = {}
+        self._ended_before = 0
 
     def begin(self) -> None:
         self._began = _read(self._fleet)
 
-    def begin_again(self) -> None:
-        """Forget the CPU time so far: what starting costs is no cost of an order."""
+    def begin_again(self, ended: int) -> None:
+        """Forget the CPU time so far, for starting is no cost of an order, and what has ended."""
+        self._ended_before = ended
         self._began["cpu"] = _cpu(self._fleet)
 
     def end(self) -> None:
@@ -67,8 +69,9 @@ class Meter:
         PostgreSQL's processes tell of their fsyncs no later than when they end.
         """
         found = Costs()
+        counted = max(1, orders - self._ended_before)
         for role, seconds in self._ended["cpu"].items():
-            found.cpu_ms[role] = 1000 * (seconds - self._began["cpu"].get(role, 0)) / orders
+            found.cpu_ms[role] = 1000 * (seconds - self._began["cpu"].get(role, 0)) / counted
         self._ended["fsyncs"] = _fsyncs()
         for name in ("commits", "wal_bytes", "fsyncs", "messages"):
             before, after = self._began.get(name), self._ended.get(name)

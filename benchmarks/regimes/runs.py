@@ -43,7 +43,7 @@ def filled(system: System, folder: Path, orders: str) -> dict[str, Any]:
         meter.begin()
         system.start(fleet)
         _wait(system, 1)
-        meter.begin_again()
+        meter.begin_again(system.progress().ended)
         _wait(system, wanted)
         meter.end()
         memory = fleet.memory_mb()

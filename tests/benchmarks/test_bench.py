@@ -80,7 +80,7 @@ def test_a_peer_that_cannot_run_is_null_and_named_and_the_rest_goes_on(
     # Interleaved, each with its share of the orders; who could not run is not asked again.
     first = [
         ("benchmarks.ours", "filled", "1000"),
-        ("benchmarks.peers.celery_chain", "filled", "500"),
+        ("benchmarks.peers.celery_chain", "filled", "1000"),
         ("benchmarks.peers.naive", "filled", "100"),
         ("benchmarks.peers.dbos_queue", "filled", "100"),
     ]
