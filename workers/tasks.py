@@ -42,17 +42,13 @@ def run_bundle(body: Any) -> None:
     """Agent: run the claims of one message."""
     try:
         with connections.kept():
-            _understood(body, continuing.run)
+            run_bundle_now(body, continuing.run)
     except (OperationalError, InterfaceError) as error:
         raise _again(error) from error
 
 
-def run_bundle_now(body: Any) -> None:
-    """Run the claims of one message that still hold, and leave all replies to the Scheduler."""
-    _understood(body, runtime.perform)
-
-
-def _understood(body: Any, run: Callable[[Bundle], object]) -> None:
+def run_bundle_now(body: Any, run: Callable[[Bundle], object] = runtime.perform) -> None:
+    """Run the claims of one message that still hold; by itself, all replies are sent."""
     try:
         run(Bundle.from_wire(body))
     except (MessageError, UnknownAgent) as error:
