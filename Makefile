@@ -40,9 +40,10 @@ test-all: $(VENV)/ready-dev ## Run every test this machine can run, on every dat
 test-fast: $(VENV)/ready-dev ## Run the tests without processes and browsers, on SQLite
 	@$(BIN)/python -m pytest -m "not slow and not browser" -n 2 $(ARGS)
 
-$(BENCH)/ready: requirements-bench.txt
+$(BENCH)/ready: requirements-bench.txt benchmarks/peers/restate_server/package-lock.json
 	$(PYTHON) -m venv $(BENCH)
 	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-bench.txt
+	@command -v npm >/dev/null && npm ci --ignore-scripts --silent --prefix benchmarks/peers/restate_server || echo "no npm: Restate is left out"
 	@touch $@
 
 bench: $(BENCH)/ready ## Measure this engine beside what people use instead (ARGS="--quick --json FILE", "--list")

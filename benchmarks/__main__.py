@@ -5,7 +5,7 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from benchmarks import bars, options, report, result, templates
+from benchmarks import bars, options, report, result, servers, templates
 from benchmarks.bench import Bench, say
 from benchmarks.report import docs, text
 
@@ -19,12 +19,13 @@ def main(words: Sequence[str]) -> int:
     signal.signal(signal.SIGTERM, _interrupt)
     bench = Bench(asked)
     try:
-        with templates.made(bench):
-            measured = result.run(bench)
+        with servers.cluster():
+            with templates.made(bench):
+                measured = result.run(bench)
+            found = result.complete(measured, bench)
     except KeyboardInterrupt:
         say("interrupted; whatever was made for it is dropped")
         return 130
-    found = result.complete(measured, bench)
     found["bars"] = bars.judge(found)
     if asked.json is not None:
         asked.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")

@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.shape import IDEAL_PER_SECOND
-
 
 @dataclass(frozen=True, slots=True)
 class Bar:
@@ -49,13 +47,35 @@ PRODUCTION = "postgresql+rabbitmq"
 LARGEST = "10000000"
 
 BARS = (
-    Bar("throughput", "times raw Celery chain", ("ratios", "throughput/celery_chain"), 3.5, 7, "x"),
-    Bar("throughput", "times DBOS", ("ratios", "throughput/dbos"), 15, 30, "x"),
-    Bar("latency", "p50, times raw chain's", ("ratios", "latency/celery_chain"), 6, 4, "x", True),
-    Bar("latency", "p95 of one order", ("idle_latency_ms", "ours", "p95"), 40, None, "ms", True),
-    Bar(
-        "slow", f"agents of 50 ms, ideal {IDEAL_PER_SECOND:g}", ("slow_agents", "ours"),
-        150, 190, "orders/s",
+    *(
+        Bar(f"sustained, {submitters}", f"orders/s, times {who}",
+            ("ratios", f"sustained_{submitters}/{name}"), bound, stretch, "x")
+        for submitters in (1, 8)
+        for who, name, bound, stretch in (
+            ("DBOS", "dbos", 3 if submitters == 1 else 6, None),
+            ("Restate", "restate", 1.5, None),
+            ("Celery chain, solo", "chain_solo", 1, None),
+        )
+    ),
+    *(
+        bar
+        for load in (20, 100)
+        for bar in (
+            Bar(f"steady, {load}/s", "CPU for an order, times DBOS",
+                ("ratios", f"steady_{load}/cpu/dbos"), 0.7, 0.35, "x", True),
+            Bar(f"steady, {load}/s", "p50, times DBOS",
+                ("ratios", f"steady_{load}/dbos"), 0.6, None, "x", True),
+        )
+    ),
+    Bar("latency", "p50, times Restate", ("ratios", "latency/restate"), 2, 1.2, "x", True),
+    Bar("latency", "p50, times DBOS called directly",
+        ("ratios", "latency/dbos_direct"), 1.6, None, "x", True),
+    Bar("filled", "times DBOS", ("ratios", "filled/dbos"), 12, 25, "x"),
+    Bar("filled", "times Celery chain, solo", ("ratios", "filled/chain_solo"), 2.2, 5, "x"),
+    *(
+        Bar("http", f"CPU for an order, calls of {ms} ms",
+            ("http", str(ms), "ours", "cpu_ms"), 8, None, "ms", True)
+        for ms in (5, 50)
     ),
     Bar("apply", "100 replies at a time", ("apply", "steps_per_second"), 10_000, 25_000, "steps/s"),
     Bar(

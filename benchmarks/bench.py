@@ -46,7 +46,7 @@ class Bench:
         left_out = set(PEERS) - set(self.options.peers)
         kept = {name: words for name, words in wanted.items() if name not in left_out}
         found: list[dict[str, Found | None]] = []
-        for number in range(1, (rounds or self.options.rounds_of(case)) + 1):
+        for number in range(1, (rounds or self.options.rounds) + 1):
             say(f"{case}: round {number}")
             found.append(
                 {name: self.once(case, name, words, number, **how) for name, words in kept.items()}

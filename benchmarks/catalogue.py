@@ -12,13 +12,14 @@ class Case:
 
 
 CASES = {
-    "throughput": Case(
-        "throughput", "orders a second of four steps that do nothing: ours and others", True
-    ),
-    "latency": Case("idle_latency_ms", "one order at a time on idle workers: p50, p95, p99", True),
+    "sustained": Case("sustained", "orders as fast as one and eight submitters can, to their end",
+                      True),
+    "steady": Case("steady", "5, 20 and 100 orders a second: what each waits and costs", True),
+    "latency": Case("latency", "one order at a time on idle workers: p50, p95, p99", True),
+    "filled": Case("filled", "orders a second of a queue that was filled first", True),
+    "http": Case("http", "agents that call a service of 5 and of 50 ms over HTTP", True),
     "apply": Case("apply", "one process applies replies, 100 at a time", True),
     "submission": Case("submission", "orders taken a second: singly, in bulk, over HTTP", True),
-    "slow": Case("slow_agents", "agents that take 50 ms each"),
     "fan": Case("fan_out", "ten steps at once between a first and a last"),
     "sweep": Case("sweep", "finding and resetting expired steps, and claiming, by table size"),
     "recovery": Case("recovery", "time from a step's deadline until it is pending and claimed"),
@@ -26,5 +27,5 @@ CASES = {
     "growth": Case("growth", "throughput with 1, 10 and 100 times as many open orders"),
     "idle": Case("idle_cpu_percent", "CPU of all our processes with nothing to do, for 60 s"),
     "embedded": Case("embedded", "SQLite: transitions a second, and locked errors"),
-    "redis": Case("redis", "throughput with Redis as the broker"),
-}
+    "redis": Case("redis", "a filled queue with Redis as the broker"),
+}  # fmt: skip

@@ -14,10 +14,11 @@ import psycopg
 import redis
 
 from benchmarks import servers
+from benchmarks.exceptions import Unavailable
 
 PACKAGES = (
     "Django", "celery", "kombu", "amqp", "psycopg", "redis", "gunicorn", "dbos", "procrastinate",
-    "SQLAlchemy",
+    "SQLAlchemy", "restate-sdk", "hypercorn", "absurd-sdk", "pgqueuer",
 )  # fmt: skip
 
 
@@ -55,15 +56,24 @@ def _version(name: str) -> str | None:
 
 
 def _postgresql() -> dict[str, str] | None:
-    """Return its version, and whether what it confirms is on the disk."""
-    url = servers.POSTGRES.replace("postgres://", "postgresql://")
-    names = (
-        "server_version", "fsync", "synchronous_commit", "full_page_writes", "shared_buffers",
-        "max_wal_size",
-    )  # fmt: skip
-    with suppress(psycopg.Error), psycopg.connect(url, connect_timeout=3) as connection:
-        return {name: connection.execute(f"SHOW {name}").fetchone()[0] for name in names}
+    """Return its version, what its speed hangs on, and whatever else is not PostgreSQL's default.
+
+    What it is started with, and where it is, is left out.
+    """
+    with suppress(psycopg.Error, Unavailable):
+        url = servers.postgres_url().replace("postgres://", "postgresql://")
+        with psycopg.connect(url, connect_timeout=3) as connection:
+            return dict(connection.execute(_SETTINGS).fetchall())
     return None
+
+
+_SETTINGS = """
+SELECT name, current_setting(name) FROM pg_settings
+WHERE name IN ('server_version', 'fsync', 'synchronous_commit', 'full_page_writes',
+               'shared_buffers', 'max_wal_size', 'autovacuum')
+   OR (source = 'configuration file' AND setting IS DISTINCT FROM boot_val AND name !~
+       '^(lc_|DateStyle|TimeZone|log_|default_text_search|listen|port|unix_|dynamic_shared)')
+ORDER BY name = 'server_version' DESC, name"""
 
 
 def _rabbitmq() -> str | None:

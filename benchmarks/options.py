@@ -34,20 +34,15 @@ class Options:
         """Return how many orders of ours a case takes, unless ``--orders`` says."""
         return self.orders or (quick if self.is_quick else full)
 
-    def rounds_of(self, case: str) -> int:
-        """Return how often a case is repeated: in the short form throughput only."""
-        return 1 if self.is_quick and case != "throughput" else self.rounds
-
 
 def parse(words: Sequence[str]) -> Options:
     """Read a command line; print what is wrong with it and exit with 2."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
-        description="Measures this engine beside a raw Celery chain, the chain written by hand, "
-        "DBOS and Procrastinate, and says which bars it met. Exit 1 if anything that was "
-        "measured was not done, or not done right.",
+        description="Measures this engine beside what people use instead, and says which bars "
+        "it met. Exit 1 if anything that was measured was not done, or not done right.",
     )
-    parser.add_argument("--quick", action="store_true", help="the short form: four cases, small")
+    parser.add_argument("--quick", action="store_true", help="the short form: fewer cases, small")
     parser.add_argument("--cases", type=_cases, metavar="NAME,...", help=f"{', '.join(CASES)}")
     parser.add_argument("--rounds", type=_count, default=ROUNDS, help=f"default: {ROUNDS}")
     parser.add_argument("--orders", type=_count, help="orders of ours in a round; others follow")

@@ -27,12 +27,22 @@ class Fleet:
     running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     def start(self, role: str, *words: str) -> None:
+        """Start Python with ``words``."""
+        self.run(role, sys.executable, *words)
+
+    def run(self, role: str, *words: str, environment: Mapping[str, str] | None = None) -> None:
+        """Start a program."""
         with (self.folder / f"{role}.log").open("ab") as log:
             self.running[role] = subprocess.Popen(
-                [sys.executable, *words],
+                words,
                 cwd=ROOT,
                 # Whoever waits for a line must see it when it is printed.
-                env={**os.environ, "PYTHONUNBUFFERED": "1", **self.environment},
+                env={
+                    **os.environ,
+                    "PYTHONUNBUFFERED": "1",
+                    **self.environment,
+                    **(environment or {}),
+                },
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
@@ -120,10 +130,15 @@ def memory_of(pid: int) -> float:
     return 0.0
 
 
+#: Name of a server's process -> what it is called here.
+SERVERS = {"postgres": "postgres", "beam.smp": "rabbitmq", "redis-server": "redis"}
+#: The first process of the private cluster; without it, every PostgreSQL of this machine counts.
+POSTGRES_PID = "BENCH_POSTGRES_PID"
+
+
 def servers_cpu() -> dict[str, float]:
     """Return the CPU seconds of the database and broker servers of this machine."""
-    found = {"postgres": 0.0, "rabbitmq": 0.0, "redis": 0.0}
-    names = {"postgres": "postgres", "beam.smp": "rabbitmq", "redis-server": "redis"}
+    found = dict.fromkeys(SERVERS.values(), 0.0)
     for name in os.listdir("/proc"):
         if not name.isdigit():
             continue
@@ -132,8 +147,10 @@ def servers_cpu() -> dict[str, float]:
         except OSError:
             continue
         stat = _stat(int(name))
-        if command in names and stat:
-            found[names[command]] += sum(int(n) for n in stat[11:15]) / TICK
+        if command in SERVERS and stat:
+            found[SERVERS[command]] += sum(int(n) for n in stat[11:15]) / TICK
+    if POSTGRES_PID in os.environ:
+        found["postgres"] = cpu_of(int(os.environ[POSTGRES_PID]))
     return found
 
 

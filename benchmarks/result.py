@@ -10,9 +10,11 @@ from benchmarks.catalogue import CASES
 from benchmarks.shape import TEXT
 
 RUN: Mapping[str, Callable[[Bench], dict[str, Any]]] = {
-    "throughput": peers.throughput,
+    "sustained": peers.sustained,
+    "steady": peers.steady,
     "latency": peers.latency,
-    "slow": peers.slow,
+    "filled": peers.filled,
+    "http": peers.http,
     "redis": peers.redis,
     "apply": ours.apply,
     "submission": ours.submission,
@@ -37,6 +39,7 @@ def run(bench: Bench) -> dict[str, Any]:
     for name in bench.options.cases:
         part = RUN[name](bench)
         found["ratios"] |= part.pop("ratios", {})
+        part.pop("rounds", None)
         found |= part
     return found
 

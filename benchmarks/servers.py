@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -16,9 +17,11 @@ import psycopg
 import redis
 
 from benchmarks.exceptions import Unavailable
+from benchmarks.processes import POSTGRES_PID, free_port
 
-#: Where the servers are; the tests look there, too.
-POSTGRES = os.environ.get("TEST_POSTGRES_URL", "postgres://postgres@127.0.0.1:5432/postgres")
+#: Names a PostgreSQL server; without it the run has a private one, with PostgreSQL's defaults.
+POSTGRES_URL = "BENCH_POSTGRES_URL"
+#: Where the others are; the tests look there, too.
 RABBITMQ = os.environ.get("TEST_RABBITMQ_URL", "amqp://guest:guest@127.0.0.1:5672//")
 REDIS = os.environ.get("TEST_REDIS_URL", "redis://127.0.0.1:6379/0")
 
@@ -32,9 +35,73 @@ def require(url: str, name: str) -> None:
         raise Unavailable(f"no {name} answers at {parts.hostname}:{parts.port}") from None
 
 
+@contextmanager
+def cluster() -> Iterator[None]:
+    """Run a private PostgreSQL, unless a server is named, or its programs are missing.
+
+    What it does is this run's alone: its CPU time, its WAL, its fsyncs.
+    """
+    folder = _programs()
+    if POSTGRES_URL in os.environ or folder is None:
+        yield
+        return
+    # PostgreSQL refuses to run as root.
+    user = "postgres" if os.geteuid() == 0 else None
+    with tempfile.TemporaryDirectory(prefix="sas-bench-postgres-") as place:
+        data = Path(place, "data")
+        if user is not None:
+            shutil.chown(place, user)
+        subprocess.run(
+            [folder / "initdb", "-D", data, "-U", "postgres", "--auth=trust", "--encoding=UTF8",
+             "--locale=C.UTF-8"],
+            user=user, check=True, capture_output=True, cwd=place,
+        )  # fmt: skip
+        port = free_port()
+        server = subprocess.Popen(
+            [folder / "postgres", "-D", data, "-p", str(port), "-h", "127.0.0.1", "-k", place],
+            user=user, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=place,
+            start_new_session=True,
+        )  # fmt: skip
+        try:
+            os.environ[POSTGRES_URL] = f"postgres://postgres@127.0.0.1:{port}/postgres"
+            os.environ[POSTGRES_PID] = str(server.pid)
+            _wait_until_it_answers()
+            yield
+        finally:
+            # Fast: whoever is still connected is cut off.
+            server.send_signal(signal.SIGINT)
+            server.wait()
+            del os.environ[POSTGRES_URL], os.environ[POSTGRES_PID]
+
+
+def _programs() -> Path | None:
+    """Return the folder of PostgreSQL's programs, of the newest version."""
+    known = [Path(path).parent for path in (shutil.which("initdb"),) if path]
+    known += sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda one: int(one.parent.name))
+    return next((folder for folder in reversed(known) if (folder / "initdb").exists()), None)
+
+
+def _wait_until_it_answers() -> None:
+    end = time.monotonic() + 30
+    while True:
+        try:
+            execute("SELECT 1")
+            return
+        except psycopg.Error:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.1)
+
+
+def postgres_url() -> str:
+    if POSTGRES_URL not in os.environ:
+        raise Unavailable(f"there is no initdb to make a PostgreSQL with, and no {POSTGRES_URL}")
+    return os.environ[POSTGRES_URL]
+
+
 def execute(statement: str) -> None:
     """Run a statement on the server's own database."""
-    url = POSTGRES.replace("postgres://", "postgresql://")
+    url = postgres_url().replace("postgres://", "postgresql://")
     with psycopg.connect(url, autocommit=True) as admin:
         admin.execute(statement)
 
@@ -42,11 +109,11 @@ def execute(statement: str) -> None:
 @contextmanager
 def postgresql(template: str = "template1") -> Iterator[str]:
     """Yield the URL of a database that is a copy of ``template``."""
-    require(POSTGRES, "PostgreSQL")
+    require(postgres_url(), "PostgreSQL")
     name = f"sas_bench_{uuid.uuid4().hex[:12]}"
     execute(f"CREATE DATABASE {name} TEMPLATE {template}")
     try:
-        yield f"{POSTGRES.rsplit('/', 1)[0]}/{name}"
+        yield f"{postgres_url().rsplit('/', 1)[0]}/{name}"
     finally:
         execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
 

@@ -18,6 +18,11 @@ from workers.exceptions import DeadlinePassed
 DEFAULT_QUEUE = "sas.agents"
 
 
+def margin_seconds(timeout_seconds: float) -> float:
+    """Return how long before complete-by a call must end, so that it is also told of in time."""
+    return min(2.0, timeout_seconds * 0.1)
+
+
 class Deadline:
     """The end of a claim's time for its agent, on this process's monotonic clock.
 
@@ -26,9 +31,8 @@ class Deadline:
     """
 
     def __init__(self, timeout_seconds: float, began: float | None = None) -> None:
-        margin = min(2.0, timeout_seconds * 0.1)
         self._complete_by = (monotonic() if began is None else began) + timeout_seconds
-        self._end = self._complete_by - margin
+        self._end = self._complete_by - margin_seconds(timeout_seconds)
 
     def remaining(self) -> float:
         """Return the seconds left; zero or less: stop and say nothing."""

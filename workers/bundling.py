@@ -60,7 +60,10 @@ def _load_part(made: Load, part: Sequence[Claim], material: Material) -> None:
     for parcel in parcels([size for _, _, size in kept]):
         together = kept[parcel]
         bundle = Bundle(
-            part[0].agent, part[0].timeout_seconds, tuple(request for _, request, _ in together)
+            part[0].agent,
+            part[0].timeout_seconds,
+            tuple(request for _, request, _ in together),
+            is_alone=len(together) == 1 == part[0].in_flight,
         )
         made.bundles.append((bundle, [claim for claim, _, _ in together]))
 

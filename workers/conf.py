@@ -131,7 +131,7 @@ class Settings:
     breaker_alert_seconds = Number(300, 1, 86_400, "Time a breaker is open before an alert")
     fair_seconds = Number(1, 0, 3600, "How far apart the processes of one lane stand in a queue")
     priority_seconds = Number(3600, 0, 31_536_000, "Head start of one level of priority")
-    window = Number(100, 1, 100_000, "Claims of one agent in flight, unless the agent says")
+    window = Number(400, 1, 100_000, "Claims of one agent in flight, unless the agent says")
     bundle_limit = Number(20, 1, 500, "Calls side by side in a process, unless the agent says")
     bundle_depth = Number(200, 1, 500, "Claims in one message; quick calls follow one another")
     agent_slots = Number(4, 1, 10_000, "Agent processes that bundles are spread over")

@@ -32,6 +32,8 @@ def depart(load: Load) -> Departed:
     Asks the database nothing.  One agent's trouble is no other agent's.
     """
     departed = Departed(unbuilt=load.unbuilt)
+    if not load.bundles:
+        return departed
     handed: list[tuple[str | None, Sequence[Claim]]] = []
     refusing: set[str] = set()
     with publishing.batch() as unconfirmed:

@@ -54,12 +54,15 @@ class Bundle(msgspec.Struct, frozen=True):
     agent: str
     timeout_seconds: int
     requests: tuple[Request, ...]
+    #: Its agent had nothing else under way when this, a single claim, was claimed.
+    is_alone: bool = False
 
     def to_wire(self) -> dict[str, Any]:
         return {
             "version": VERSION,
             "agent": self.agent,
             "timeout_seconds": self.timeout_seconds,
+            "is_alone": self.is_alone,
             "requests": [request.to_wire() for request in self.requests],
         }
 

@@ -2,7 +2,7 @@
 
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
@@ -33,12 +33,18 @@ FILE_AGAIN_SECONDS = 0.5
 log = logging.getLogger(__name__)
 
 
+#: Settles the last replies of a bundle in this process; whatever it raises, they are sent then.
+SettleHere = Callable[[Sequence[Reply]], None]
+
+
 class _TooLate(Exception):
     """The claim no longer holds: the transaction must be rolled back."""
 
 
-def perform(bundle: Bundle) -> int:
+def perform(bundle: Bundle, settle_here: SettleHere | None = None) -> int:
     """Run the claims of a bundle that still hold; return how many replied.
+
+    Without ``settle_here`` the Scheduler gets all replies.
 
     A claim past its deadline replies nothing, sends nothing and writes nothing.  Raises
     whatever the database raises when claims could not be started: of those nothing was done,
@@ -52,7 +58,7 @@ def perform(bundle: Bundle) -> int:
         return sum(
             _perform_here(agent, request, bundle.timeout_seconds) for request in bundle.requests
         )
-    return _perform_side_by_side(agent, bundle)
+    return _perform_side_by_side(agent, bundle, settle_here)
 
 
 def _start(requests: Sequence[Request], timeout_seconds: float) -> list[Request]:
@@ -90,7 +96,7 @@ class _Threads:
 _threads = _Threads()
 
 
-def _perform_side_by_side(agent: Agent, bundle: Bundle) -> int:
+def _perform_side_by_side(agent: Agent, bundle: Bundle, settle_here: SettleHere | None) -> int:
     """Run calls in threads: as many as go side by side, and those behind them where it is quick.
 
     No claim's time is to be used up by waiting for a thread, so none starts that would wait: the
@@ -133,7 +139,8 @@ def _perform_side_by_side(agent: Agent, bundle: Bundle) -> int:
             else:
                 _pass_on(bundle, rest, width)
         while not calls.is_over and deadline.remaining() > 0:
-            replied += _reply(agent, calls.take(deadline.remaining()), deadline)
+            found = calls.take(deadline.remaining())
+            replied += _reply(agent, found, deadline, settle_here if calls.is_over else None)
     except SoftTimeLimitExceeded:
         log.warning("soft_limit_reached", extra={"agent": agent.name, "silent": calls.left})
     if calls.left:
@@ -242,19 +249,33 @@ def _file(reply: Reply, deadline: Deadline) -> bool:
             sleep(FILE_AGAIN_SECONDS)
 
 
-def _reply(agent: Agent, found: list[Reply], deadline: Deadline) -> int:
+def _reply(
+    agent: Agent, found: list[Reply], deadline: Deadline, settle_here: SettleHere | None = None
+) -> int:
     """Hand replies to the Scheduler: as a message, or on their rows where that is not enough."""
     count = len(found)
     if not found:
         return 0
     with soft_limit_masked():
         if agent.effect != Effect.UNSAFE:
+            if settle_here is not None and _settled(settle_here, found):
+                return count
             found = _unsent(agent, found)
         if not found:
             return count
         filed = sum(_file(reply, deadline) for reply in found)
         dispatch.nudge()
     return count - len(found) + filed
+
+
+def _settled(settle_here: SettleHere, found: list[Reply]) -> bool:
+    """Settle replies here.  False: the Scheduler has to, and finds settled ones stale."""
+    try:
+        settle_here(found)
+    except Exception:
+        log.warning("replies_left_to_scheduler", extra={"replies": len(found)}, exc_info=True)
+        return False
+    return True
 
 
 def _unsent(agent: Agent, found: list[Reply]) -> list[Reply]:

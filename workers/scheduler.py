@@ -270,14 +270,21 @@ def _claim(agents: set[str], worker: str, now: datetime | None) -> tuple[int, bo
     return sent, has_news
 
 
-def send(taken: Sequence[claims.Claim]) -> int:
+def send(
+    taken: Sequence[claims.Claim], keep: Callable[[bundling.Load], object] | None = None
+) -> int:
     """Send claims to their agents in bundles; return how many the broker took.
+
+    ``keep`` may take out of the load what need not be sent.
 
     Claims that the broker refused are handed back for a while, without a failure; when it
     took nothing at all, claiming pauses.  Claims that this code cannot serve are handed
     back for newer code to take.
     """
-    return _departed(departing.depart(_loader(taken)()))
+    load = _loader(taken)()
+    if keep is not None:
+        keep(load)
+    return _departed(departing.depart(load))
 
 
 def _loader(taken: Sequence[claims.Claim]) -> Callable[[], bundling.Load]:

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,6 +13,7 @@ from django.db import InterfaceError, OperationalError
 
 from workers import (
     connections,
+    continuing,
     desk,
     dispatch,
     garbage,
@@ -50,15 +51,15 @@ def run_bundle(body: Any) -> None:
     """Agent: run the claims of one message."""
     try:
         with connections.kept():
-            run_bundle_now(body)
+            run_bundle_now(body, continuing.run)
     except (OperationalError, InterfaceError) as error:
         raise _again(error) from error
 
 
-def run_bundle_now(body: Any) -> None:
-    """Run the claims of one message that still hold."""
+def run_bundle_now(body: Any, run: Callable[[Bundle], object] = runtime.perform) -> None:
+    """Run the claims of one message that still hold; by itself, all replies are sent."""
     try:
-        runtime.perform(Bundle.from_wire(body))
+        run(Bundle.from_wire(body))
     except (MessageError, UnknownAgent) as error:
         # Its claims are sent again to whoever knows better.
         log.error("bundle_refused", extra={"reason": str(error)})

@@ -1,15 +1,15 @@
-"""Agents without a service: what is measured is the engine."""
+"""Agents that do nothing, so that the engine is what is measured, and one that calls a service."""
 
-import time
+import os
 from typing import Any
 
+from benchmarks.regimes.service import URL
+from orders.clients.http import post
 from workers.agent import Agent, Call
 from workers.registry import register_agent
 
 
 class Noop(Agent):
-    window = 800
-
     def run(self, call: Call) -> dict[str, Any]:
         return {}
 
@@ -35,12 +35,11 @@ class Fourth(Noop):
 
 
 @register_agent
-class Slow(Agent):
-    """Waits for 50 ms, as for a service."""
+class Remote(Agent):
+    """Calls a service, as the shop's agents do."""
 
-    name = "bench.slow"
-    window = 160
+    name = "bench.remote"
 
     def run(self, call: Call) -> dict[str, Any]:
-        time.sleep(0.05)
-        return {}
+        url = os.environ[URL]
+        return post(url, "/", {}, key=call.key, remaining=call.deadline.remaining).body

@@ -1,4 +1,4 @@
-"""Four steps in a row, the same with slow agents, ten at once, and one alone."""
+"""Four steps in a row, the same with calls of a service, ten at once, and one alone."""
 
 from workers.registry import register_workflow
 from workers.workflow import Workflow, step
@@ -15,15 +15,15 @@ LINE = register_workflow(
         ),
     )
 )
-SLOW = register_workflow(
+REMOTE = register_workflow(
     Workflow(
-        "bench_slow",
+        "bench_remote",
         1,
         (
-            step("first", "bench.slow"),
-            step("second", "bench.slow", after="first"),
-            step("third", "bench.slow", after="second"),
-            step("fourth", "bench.slow", after="third"),
+            step("first", "bench.remote"),
+            step("second", "bench.remote", after="first"),
+            step("third", "bench.remote", after="second"),
+            step("fourth", "bench.remote", after="third"),
         ),
     )
 )

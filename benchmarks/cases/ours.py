@@ -22,8 +22,9 @@ def submission(bench: Bench) -> dict[str, Any]:
 
 
 def fan(bench: Bench) -> dict[str, Any]:
-    words = ["throughput", str(bench.options.size(1500, 400)), "bench_fan"]
-    rounds = bench.rounds("fan", {"ours": words})
+    words = ["filled", str(bench.options.size(1500, 400))]
+    variables = {"BENCH_WORKFLOW": "bench_fan"}
+    rounds = bench.rounds("fan", {"ours": words}, variables=variables)
     rate = medians(rounds, "ours", "per_second")
     steps = None if rate is None else figures.rounded(rate * 12)
     return {"fan_out": {"ours": figures.rounded(rate), "steps_per_second": steps}}
@@ -52,10 +53,10 @@ def recovery(bench: Bench) -> dict[str, Any]:
 
 def costs(bench: Bench) -> dict[str, Any]:
     """Leave out one thing at a time, in turn with the whole, and compare inside each round."""
-    words = ["throughput", str(bench.options.size(4000, 1000))]
+    words = ["filled", str(bench.options.size(4000, 1000))]
     left_out = COSTS if bench.options.broker == "rabbitmq" else COSTS[:-1]
     rounds: list[dict[str, Found | None]] = []
-    for number in range(1, bench.options.rounds_of("costs") + 1):
+    for number in range(1, bench.options.rounds + 1):
         say(f"costs: round {number}")
         one = {"everything": bench.once("costs", "everything", words, number, contender="ours")}
         for name in left_out:
@@ -90,7 +91,7 @@ def growth(bench: Bench) -> dict[str, Any]:
 
 def idle(bench: Bench) -> dict[str, Any]:
     seconds = "10" if bench.options.is_quick else "60"
-    found = bench.rounds("idle", {"ours": ["idle", seconds]}, 1)[0]["ours"]
+    found = bench.rounds("idle", {"ours": ["rest", seconds]}, 1)[0]["ours"]
     if found is None:
         return {"idle_cpu_percent": None}
     by_role = {role: figures.rounded(value) for role, value in found["by_role"].items()}
@@ -103,11 +104,12 @@ def idle(bench: Bench) -> dict[str, Any]:
 
 def embedded(bench: Bench) -> dict[str, Any]:
     """Measure the default that needs no server: SQLite, and a private Valkey."""
-    words = ["throughput", str(bench.options.size(300, 100))]
+    words = ["filled", str(bench.options.size(300, 100))]
     rounds = bench.rounds("embedded", {"ours": words}, database="sqlite", broker="valkey")
-    keys = ("per_second", "transitions_per_second")
-    found = _medians(rounds, keys)
+    found = _medians(rounds, ("per_second", "transitions_per_order"))
     if found is not None:
+        each = found.pop("transitions_per_order")
+        found["transitions_per_second"] = figures.rounded(each * found["per_second"])
         found["locked_errors"] = sum(one["ours"]["locked_errors"] for one in rounds if one["ours"])
     return {"embedded": found}
 

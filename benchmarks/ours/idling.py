@@ -11,7 +11,7 @@ from benchmarks.ours import running
 REST_SECONDS = 15
 
 
-def idle(folder: Path, seconds: str) -> dict[str, Any]:
+def rest(folder: Path, seconds: str) -> dict[str, Any]:
     """Return the percentage of one core, by role and together; servers are not counted."""
     running.prepare()
     with processes.fleet(folder, {}) as fleet:

@@ -3,6 +3,8 @@
 import os
 import time
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 from django.core.management import call_command
 from django.db import connection
@@ -10,9 +12,8 @@ from django.db import connection
 from benchmarks import ready
 from benchmarks.exceptions import Wrong
 from benchmarks.processes import Fleet, free_port
-from benchmarks.shape import LIMIT_SECONDS, PREFETCH, PROCESSES
+from benchmarks.shape import LIMIT_SECONDS
 from sasproject.stack import probes
-from sasproject.stack.roles import SCHEDULER_QUEUES
 from workers import dispatch
 from workers.invariants import violations
 from workers.models import Journal, Process, Step
@@ -45,27 +46,41 @@ def analyze() -> None:
         cursor.execute("ANALYZE")
 
 
+#: README's commands for the workers, and the one that serves every queue.
+SCHEDULER = "-Q sas.scheduler,sas.replies,sas.supervisor,sas.reports"
+AGENTS = "-Q sas.agents --concurrency 16"
+PLAIN = ""
+
+
 def start(fleet: Fleet) -> None:
     """Start the agents, then Beat, then the scheduler, whose first claim starts the clock."""
-    start_agents(fleet)
-    start_scheduler(fleet)
-
-
-def start_agents(fleet: Fleet) -> None:
-    fleet.start("agents", *_worker("agents", "sas.agents", PROCESSES))
+    if os.environ.get("BENCH_PLAIN") == "1":
+        start_beat(fleet)
+        _start_worker(fleet, "worker", PLAIN)
+        fleet.wait_for("worker", ready.LINE)
+        return
+    _start_worker(fleet, "agents", AGENTS)
     fleet.wait_for("agents", ready.LINE)
+    start_scheduler(fleet)
 
 
 def start_scheduler(fleet: Fleet) -> None:
     """Start Beat, whose first poll waits in the queue, and then who reads it."""
-    beat = ("-m", "celery", "-A", "sasproject", "beat", "-l", "WARNING", "--pidfile=")
-    fleet.start("beat", *beat)
+    start_beat(fleet)
+    _start_worker(fleet, "scheduler", SCHEDULER)
+    fleet.wait_for("scheduler", ready.LINE)
+
+
+def start_beat(fleet: Fleet) -> None:
+    fleet.start("beat", "-m", "celery", "-A", "sasproject", "beat", "--pidfile=")
     # Printed right before it reads the schedule, whatever the log level.
     fleet.wait_for("beat", "LocalTime ->")
-    # As many as for steps: what a worker starts with unless told otherwise, and two at least are
-    # recommended, so that one may die.
-    processes = int(os.environ.get("BENCH_SCHEDULERS", PROCESSES))
-    fleet.start("scheduler", *_worker("scheduler", SCHEDULER_QUEUES, processes))
+
+
+def _start_worker(fleet: Fleet, role: str, options: str) -> None:
+    """Start a worker by README's command; the rest lets it say when it is ready."""
+    words = f"-m celery -A sasproject worker {options} --include benchmarks.ready"
+    fleet.start(role, *words.split())
 
 
 def start_web(fleet: Fleet) -> int:
@@ -78,15 +93,6 @@ def start_web(fleet: Fleet) -> int:
     )
     wait_until(lambda: probes.answers(port, "/livez", "/readyz"), "the web server answers")
     return port
-
-
-def _worker(name: str, queues: str, processes: int) -> tuple[str, ...]:
-    return (
-        *("-m", "celery", "-A", "sasproject", "worker", "-l", "WARNING"),
-        *("-n", f"{name}@%h", "-c", str(processes), "-Q", queues),
-        *("--prefetch-multiplier", str(PREFETCH), "--include", "benchmarks.ready"),
-        *("--without-gossip", "--without-mingle"),
-    )
 
 
 def wait_until(is_so: Callable[[], bool], what: str, every: float = 0.2) -> None:
@@ -105,13 +111,20 @@ def processed() -> int:
     return Process.objects.filter(finished_at__isnull=False).count()
 
 
-def check(orders: int, *, is_journal_whole: bool = True) -> None:
-    """Raise ``Wrong`` unless all was done, and done right."""
+def check(orders: int) -> dict[str, Any]:
+    """Raise ``Wrong`` unless all was done, and done right; return what else was counted."""
     done = Process.objects.filter(state="processed").count()
     if done != orders:
         raise Wrong(f"{done} of {orders} orders are processed")
-    if not is_journal_whole:
-        return
+    if os.environ.get("BENCH_WITHOUT") != "journal":
+        _check_journal(orders)
+    logs = Path(os.environ["SAS_RUN_DIR"]).glob("*.log")
+    locked = sum(log.read_text(errors="replace").count("database is locked") for log in logs)
+    moves = Journal.objects.filter(before__isnull=False, after__isnull=False).count()
+    return {"transitions_per_order": moves / orders, "locked_errors": locked}
+
+
+def _check_journal(orders: int) -> None:
     steps = Step.objects.count()
     for event, wanted, rows in (
         ("submitted", orders, Journal.objects.filter(step__isnull=True)),

@@ -1,27 +1,24 @@
-"""`python -m benchmarks.peers.celery_chain throughput 600`: the raw chain, measured."""
+"""`python -m benchmarks.peers.celery_chain filled 600`: the raw chain, measured."""
 
-import sys
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable
 
 from benchmarks import child
-from benchmarks.peers import celery_running
-
-APP = "benchmarks.peers.chain_app"
-
-
-def throughput(folder: Path, orders: str) -> dict[str, Any]:
-    from benchmarks.peers.chain_app import SECONDS, submit
-
-    return celery_running.throughput(folder, APP, int(orders), submit, is_threaded=SECONDS > 0)
+from benchmarks.peers.celery_running import CelerySystem
+from benchmarks.regimes import runs
 
 
-def latency(folder: Path, orders: str) -> dict[str, float]:
-    from benchmarks.peers.chain_app import submit
+class Chain(CelerySystem):
+    def prepare(self) -> None:
+        """It has no tables, and the workers make the queue."""
 
-    return celery_running.latency(folder, APP, int(orders), submit)
+    def submitter(self) -> Callable[[int], None]:
+        from benchmarks.peers.chain_app import submit
 
+        return submit
+
+
+child.ensure_folder()
+SYSTEM = Chain("benchmarks.peers.chain_app")
 
 if __name__ == "__main__":
-    child.ensure_folder()
-    child.serve({"throughput": throughput, "latency": latency}, sys.argv[1:])
+    runs.serve(SYSTEM, "benchmarks.peers.celery_chain")

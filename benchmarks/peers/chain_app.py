@@ -4,13 +4,11 @@ Acknowledged early and without results or publisher confirms, as Celery comes.
 """
 
 import os
-import time
 
 from celery import Celery, chain
 
 from benchmarks.peers.marks import BEGUN, ENDED, mark, ring
-
-SECONDS = float(os.environ.get("BENCH_STEP_SECONDS", "0"))
+from benchmarks.peers.work import work
 
 app = Celery("chain", broker=os.environ["BROKER_URL"])
 app.conf.update(
@@ -23,24 +21,19 @@ app.conf.update(
 @app.task(name="chain.first")
 def first(order: int) -> None:
     mark(BEGUN, order)
-    _work()
+    work()
 
 
 @app.task(name="chain.step")
 def step(order: int) -> None:
-    _work()
+    work()
 
 
 @app.task(name="chain.last")
 def last(order: int) -> None:
-    _work()
+    work()
     mark(ENDED, order)
     ring(order)
-
-
-def _work() -> None:
-    if SECONDS:
-        time.sleep(SECONDS)
 
 
 def submit(order: int) -> None:

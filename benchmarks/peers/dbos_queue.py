@@ -1,34 +1,38 @@
-"""`python -m benchmarks.peers.dbos_queue throughput 200`: DBOS, its workflows in a queue.
+"""`python -m benchmarks.peers.dbos_queue filled 200`: DBOS, its workflows in a queue.
 
 A queue because that is how several processes share the work; polled 20 times a second.
+``BENCH_DIRECT=1``: whoever submits an order runs it, in the same process.
 """
 
 import os
-import sys
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import psycopg
-
 from benchmarks import child, processes
 from benchmarks.exceptions import Unavailable, Wrong
-from benchmarks.shape import LIMIT_SECONDS, PROCESSES, STEPS, THREADS
+from benchmarks.peers import tables
+from benchmarks.peers.work import work
+from benchmarks.processes import Fleet
+from benchmarks.regimes import runs
+from benchmarks.shape import PROCESSES, STEPS, THREADS
+from benchmarks.system import Progress, System, filled_one_by_one
 
 POLL_SECONDS = 0.05
 VERSION = "1"
 MODULE = "benchmarks.peers.dbos_queue"
+READY = "benchmark: worker ready"
+#: With a queue, what is submitted is done by others.
+IS_DIRECT = os.environ.get("BENCH_DIRECT") == "1"
 
 
-def _urls() -> tuple[str, str]:
-    """Return the database as psycopg and as SQLAlchemy name it."""
-    _, _, rest = os.environ["DATABASE_URL"].partition("://")
-    if not os.environ["DATABASE_URL"].startswith("postgres"):
-        raise Unavailable("DBOS is measured on PostgreSQL")
-    return f"postgresql://{rest}", f"postgresql+psycopg://{rest}"
+def _url() -> str:
+    """Return the database's URL as SQLAlchemy names it."""
+    return tables.url().replace("postgresql://", "postgresql+psycopg://")
 
 
-def _launch(executor: str) -> Any:
+def _launch(executor: str) -> tuple[Any, Any]:
     try:
         from dbos import DBOS
     except ImportError:
@@ -37,7 +41,7 @@ def _launch(executor: str) -> Any:
     DBOS(
         config={
             "name": "bench",
-            "system_database_url": _urls()[1],
+            "system_database_url": _url(),
             "log_level": "ERROR",
             "executor_id": executor,
             "application_version": VERSION,
@@ -46,7 +50,7 @@ def _launch(executor: str) -> Any:
 
     @DBOS.step()
     def step(order: int) -> None:
-        return None
+        work()
 
     @DBOS.workflow(name="order")
     def order(number: int) -> None:
@@ -60,73 +64,79 @@ def _launch(executor: str) -> Any:
         polling_interval_sec=POLL_SECONDS,
         on_conflict="always_update",
     )
-    return DBOS
+    return DBOS, order
 
 
 def worker(folder: Path, executor: str) -> None:
-    """Run workflows until standard input ends or somebody ends the process."""
+    """Run workflows until somebody ends the process."""
     _launch(executor)
+    print(READY, flush=True)
     while True:
         time.sleep(60)
 
 
-def tables(folder: Path) -> dict[str, bool]:
+def make_tables(folder: Path) -> dict[str, bool]:
     """Have DBOS make its tables, and end."""
-    _launch("tables").destroy()
+    _launch("tables")[0].destroy()
     return {"made": True}
 
 
-def throughput(folder: Path, orders: str) -> dict[str, Any]:
-    """Enqueue workflows, start the processes, wait until all have succeeded."""
-    plain, url = _urls()
-    try:
-        from dbos import DBOSClient
-    except ImportError:
-        raise Unavailable("dbos is not installed: `make bench` does that") from None
-    wanted = int(orders)
-    with processes.fleet(folder, {}) as fleet:
-        fleet.start("tables", "-m", MODULE, "tables")
-        if fleet.running["tables"].wait(60):
-            raise Unavailable(f"DBOS made no tables: {fleet.log('tables').strip()[-200:]}")
-    client = DBOSClient(system_database_url=url)
-    began = time.perf_counter()
-    for number in range(wanted):
-        options = {"workflow_name": "order", "queue_name": "orders", "app_version": VERSION}
-        client.enqueue(options, number)
-    submitted = wanted / (time.perf_counter() - began)
-    client.destroy()
-    with psycopg.connect(plain, autocommit=True) as database:
-        database.execute("ANALYZE")
+class Dbos(System):
+    def prepare(self) -> None:
+        folder = Path(os.environ["SAS_RUN_DIR"])
+        tables.url()
         with processes.fleet(folder, {}) as fleet:
-            for place in range(PROCESSES):
-                fleet.start(f"worker{place}", "-m", MODULE, "worker", f"w{place}")
-            end = time.monotonic() + LIMIT_SECONDS
-            while _succeeded(database)[0] < wanted:
-                if time.monotonic() > end:
-                    raise Wrong(f"{_succeeded(database)[0]} of {wanted} workflows succeeded")
-                time.sleep(0.5)
-            memory = fleet.memory_mb()
-        done, seconds = _succeeded(database)
-        steps = database.execute("SELECT count(*) FROM dbos.operation_outputs").fetchone()
-    if (done, steps[0]) != (wanted, STEPS * wanted):
-        raise Wrong(f"{done} workflows and {steps[0]} steps of {wanted} orders are there")
-    return {
-        "per_second": wanted / seconds,
-        "orders": wanted,
-        "seconds": seconds,
-        "submitted_per_second": submitted,
-        "memory_mb": memory,
-    }
+            fleet.start("tables", "-m", MODULE, "make_tables")
+            if fleet.running["tables"].wait(60):
+                raise Unavailable(f"DBOS made no tables: {fleet.log('tables').strip()[-200:]}")
+
+    def start(self, fleet: Fleet) -> None:
+        workers = 0 if IS_DIRECT else PROCESSES
+        for place in range(workers):
+            fleet.start(f"worker{place}", "-m", MODULE, "worker", f"w{place}")
+        for place in range(workers):
+            fleet.wait_for(f"worker{place}", READY)
+
+    def fill(self, orders: int) -> None:
+        filled_one_by_one(self, orders)
+        tables.connection().execute("ANALYZE")
+
+    def submitter(self) -> Callable[[int], object]:
+        if IS_DIRECT:
+            from dbos import SetWorkflowID
+
+            _, order = _launch("direct")
+
+            def run(number: int) -> None:
+                with SetWorkflowID(str(number)):
+                    order(number)
+
+            return run
+        from dbos import DBOSClient
+
+        client = DBOSClient(system_database_url=_url())
+        options = {"workflow_name": "order", "queue_name": "orders", "app_version": VERSION}
+        return lambda number: client.enqueue({**options, "workflow_id": str(number)}, number)
+
+    def progress(self) -> Progress:
+        return tables.progress(
+            "SELECT count(*), min(started_at_epoch_ms) / 1000.0, max(updated_at) / 1000.0"
+            " FROM dbos.workflow_status WHERE status = 'SUCCESS'"
+        )
+
+    def ends(self) -> Iterator[int]:
+        return tables.ends("dbos.workflow_status", "NEW.workflow_uuid", "NEW.status = 'SUCCESS'")
+
+    def check(self, orders: int) -> None:
+        database = tables.connection()
+        steps = database.execute("SELECT count(*) FROM dbos.operation_outputs").fetchone()[0]
+        done = self.progress().ended
+        if (done, steps) != (orders, STEPS * orders):
+            raise Wrong(f"{done} workflows and {steps} steps of {orders} orders are there")
 
 
-def _succeeded(database: psycopg.Connection) -> tuple[int, float]:
-    row = database.execute(
-        "SELECT count(*), max(updated_at) - min(started_at_epoch_ms) FROM dbos.workflow_status"
-        " WHERE status = 'SUCCESS'"
-    ).fetchone()
-    return row[0], float(row[1] or 0) / 1000
-
+child.ensure_folder()
+SYSTEM = Dbos()
 
 if __name__ == "__main__":
-    child.ensure_folder()
-    child.serve({"throughput": throughput, "worker": worker, "tables": tables}, sys.argv[1:])
+    runs.serve(SYSTEM, MODULE, worker=worker, make_tables=make_tables)

@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from benchmarks.exceptions import Wrong
+from benchmarks.system import Progress
 
 BEGUN, ENDED = "begun", "ended"
 
@@ -27,22 +28,28 @@ def mark(event: str, order: int) -> None:
     os.write(_file(os.getpid()), f"{event} {order} {time.time():.6f}\n".encode())
 
 
-def span(folder: Path, orders: int) -> float:
-    """Return seconds from the first begin to the last end; raise ``Wrong`` unless all are there."""
-    seen: dict[str, dict[int, float]] = {BEGUN: {}, ENDED: {}}
+def progress(folder: Path) -> Progress:
+    """Return how far the orders are: when the first began, and when the last so far ended."""
+    seen: dict[str, list[float]] = {BEGUN: [], ENDED: []}
     for line in _lines(folder):
-        event, order, at = line.split()
+        event, _, at = line.split()
+        seen[event].append(float(at))
+    return Progress(
+        len(seen[ENDED]), min(seen[BEGUN], default=None), max(seen[ENDED], default=None)
+    )
+
+
+def check(folder: Path, orders: int) -> None:
+    """Raise ``Wrong`` unless each order has begun and ended once."""
+    seen: dict[str, set[int]] = {BEGUN: set(), ENDED: set()}
+    for line in _lines(folder):
+        event, order, _ = line.split()
         if int(order) in seen[event]:
             raise Wrong(f"order {order} has {event} twice")
-        seen[event][int(order)] = float(at)
+        seen[event].add(int(order))
     for event, found in seen.items():
-        if set(found) != set(range(orders)):
+        if found != set(range(orders)):
             raise Wrong(f"{len(found)} of {orders} orders have {event}")
-    return max(seen[ENDED].values()) - min(seen[BEGUN].values())
-
-
-def ended(folder: Path) -> int:
-    return sum(line.startswith(ENDED) for line in _lines(folder))
 
 
 def _lines(folder: Path) -> list[str]:
@@ -56,17 +63,10 @@ class Bell:
     def __init__(self, folder: Path) -> None:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._socket.bind(str(folder / "bell"))
-        self._socket.settimeout(30)
 
-    def wait(self, order: int) -> None:
-        try:
-            while int(self._socket.recv(32)) != order:
-                pass
-        except TimeoutError:
-            raise Wrong(f"order {order} has no end after 30 s") from None
-
-    def close(self) -> None:
-        self._socket.close()
+    def wait(self) -> int:
+        """Return the next order that has rung."""
+        return int(self._socket.recv(32))
 
 
 @cache

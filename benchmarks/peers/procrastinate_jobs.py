@@ -1,36 +1,30 @@
-"""`python -m benchmarks.peers.procrastinate_jobs throughput 300`: Procrastinate, four jobs each
-of which defers the next.
+"""`python -m benchmarks.peers.procrastinate_jobs filled 300`: Procrastinate, four jobs each of
+which defers the next.
 """
 
 import asyncio
-import os
-import sys
-import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import psycopg
-
-from benchmarks import child, processes
+from benchmarks import child
 from benchmarks.exceptions import Unavailable, Wrong
-from benchmarks.shape import LIMIT_SECONDS, PROCESSES, STEPS, THREADS
+from benchmarks.peers import tables
+from benchmarks.processes import Fleet
+from benchmarks.regimes import runs
+from benchmarks.shape import PROCESSES, STEPS, THREADS
+from benchmarks.system import Progress, System
 
 MODULE = "benchmarks.peers.procrastinate_jobs"
 
 
-def _url() -> str:
-    if not os.environ["DATABASE_URL"].startswith("postgres"):
-        raise Unavailable("Procrastinate is measured on PostgreSQL")
-    return os.environ["DATABASE_URL"].replace("postgres://", "postgresql://")
-
-
-def _app() -> tuple[Any, Any]:
+def _app(connector: str = "PsycopgConnector") -> tuple[Any, Any]:
     """Return the app, and the first of its four tasks."""
     try:
         import procrastinate
     except ImportError:
         raise Unavailable("procrastinate is not installed: `make bench` does that") from None
-    app = procrastinate.App(connector=procrastinate.PsycopgConnector(conninfo=_url()))
+    app = procrastinate.App(connector=getattr(procrastinate, connector)(conninfo=tables.url()))
 
     @app.task(queue="orders", name="step4")
     async def step4(order: int) -> None:
@@ -61,54 +55,54 @@ def worker(folder: Path) -> None:
     asyncio.run(run())
 
 
-def throughput(folder: Path, orders: str) -> dict[str, Any]:
-    """Defer first jobs, start the processes, wait until every last job has succeeded."""
-    app, first = _app()
-    wanted = int(orders)
+class Procrastinate(System):
+    def prepare(self) -> None:
+        app, _ = _app("SyncPsycopgConnector")
+        with app.open():
+            app.schema_manager.apply_schema()
 
-    async def fill() -> float:
-        async with app.open_async():
-            await app.schema_manager.apply_schema_async()
-            began = time.perf_counter()
-            for number in range(wanted):
-                await first.defer_async(order=number)
-            return wanted / (time.perf_counter() - began)
+    def start(self, fleet: Fleet) -> None:
+        for place in range(PROCESSES):
+            fleet.start(f"worker{place}", "-m", MODULE, "worker")
 
-    submitted = asyncio.run(fill())
-    with psycopg.connect(_url(), autocommit=True) as database:
-        database.execute("ANALYZE")
-        with processes.fleet(folder, {}) as fleet:
-            for place in range(PROCESSES):
-                fleet.start(f"worker{place}", "-m", MODULE, "worker")
-            end = time.monotonic() + LIMIT_SECONDS
-            while _succeeded(database, "step4") < wanted:
-                if time.monotonic() > end:
-                    raise Wrong(f"{_succeeded(database, 'step4')} of {wanted} orders are done")
-                time.sleep(0.5)
-            memory = fleet.memory_mb()
-        done = [_succeeded(database, f"step{step + 1}") for step in range(STEPS)]
-        seconds = database.execute(
-            "SELECT extract(epoch FROM max(at) FILTER (WHERE type = 'succeeded')"
-            " - min(at) FILTER (WHERE type = 'started')) FROM procrastinate_events"
-        ).fetchone()[0]
-    if done != [wanted] * STEPS:
-        raise Wrong(f"{done} jobs of {wanted} orders have succeeded")
-    return {
-        "per_second": wanted / float(seconds),
-        "orders": wanted,
-        "seconds": float(seconds),
-        "submitted_per_second": submitted,
-        "memory_mb": memory,
-    }
+    def fill(self, orders: int) -> None:
+        submit = self.submitter()
+        for number in range(orders):
+            submit(number)
+        tables.connection().execute("ANALYZE")
+
+    def submitter(self) -> Callable[[int], object]:
+        app, first = _app("SyncPsycopgConnector")
+        app.open()
+        return lambda number: first.defer(order=number)
+
+    def progress(self) -> Progress:
+        return tables.progress(
+            "SELECT count(*) FILTER (WHERE task_name = 'step4' AND type = 'succeeded'),"
+            " extract(epoch FROM min(at) FILTER (WHERE type = 'started')),"
+            " extract(epoch FROM max(at) FILTER (WHERE type = 'succeeded'))"
+            " FROM procrastinate_events JOIN procrastinate_jobs ON job_id = procrastinate_jobs.id"
+        )
+
+    def ends(self) -> Iterator[int]:
+        return tables.ends(
+            "procrastinate_jobs", "NEW.args->>'order'",
+            "NEW.task_name = 'step4' AND NEW.status = 'succeeded'",
+        )  # fmt: skip
+
+    def check(self, orders: int) -> None:
+        done = dict(
+            tables.connection().execute(
+                "SELECT task_name, count(*) FROM procrastinate_jobs WHERE status = 'succeeded'"
+                " GROUP BY 1"
+            )
+        )
+        if done != {f"step{step + 1}": orders for step in range(STEPS)}:
+            raise Wrong(f"{done} jobs of {orders} orders have succeeded")
 
 
-def _succeeded(database: psycopg.Connection, task: str) -> int:
-    return database.execute(
-        "SELECT count(*) FROM procrastinate_jobs WHERE task_name = %s AND status = 'succeeded'",
-        [task],
-    ).fetchone()[0]
-
+child.ensure_folder()
+SYSTEM = Procrastinate()
 
 if __name__ == "__main__":
-    child.ensure_folder()
-    child.serve({"throughput": throughput, "worker": worker}, sys.argv[1:])
+    runs.serve(SYSTEM, MODULE, worker=worker)

@@ -31,20 +31,18 @@ def render(found: Mapping[str, Any]) -> str:
 
 def _charts(found: Mapping[str, Any]) -> list[str]:
     drawn = []
-    for key, title, unit in (
-        ("throughput", "Orders a second", "orders/s"),
-        ("redis", "Orders a second with Redis", "orders/s"),
+    for key, part, title, figure, unit in (
+        ("sustained", "1", "Orders one by one while the workers run", "per_second", "orders/s"),
+        ("steady", "20", "20 orders a second, p50: shorter is better", "p50", "ms"),
+        ("latency", None, "One order at idle, p50: shorter is better", "p50", "ms"),
+        ("filled", None, "A queue that was filled first", "per_second", "orders/s"),
     ):
-        if found[key]:
-            rows = [(CONTENDERS[name].title, rate) for name, rate in found[key].items()]
+        table = found[key] and (found[key][part] if part else found[key])
+        if table:
+            rows = [
+                (CONTENDERS[name].title, (one or {}).get(figure)) for name, one in table.items()
+            ]
             drawn += [f"<h2>{title}</h2>", charts.bars(title, rows, unit)]
-    if found["idle_latency_ms"]:
-        rows = [
-            (CONTENDERS[name].title, (spread or {}).get("p50"))
-            for name, spread in found["idle_latency_ms"].items()
-        ]
-        title = "One order at idle, p50: shorter is better"
-        drawn += [f"<h2>{title}</h2>", charts.bars(title, rows, "ms")]
     if found["growth"]:
         base = found["growth"]["open"]
         rows = [

@@ -20,10 +20,17 @@ class Table:
 def every(found: Mapping[str, Any]) -> list[Table]:
     """Return the tables of all cases that were measured, the bars first."""
     makers = (
-        _bars, _throughput, _cpu, _latency, _slow, _fan, _submission, _apply, _sweep, _recovery,
-        _costs, _growth, _idle, _embedded, _redis, _memory, _missing,
+        _bars, _sustained, _steady, _latency, _filled, _cpu, _http, _redis, _fan, _submission,
+        _apply, _sweep, _recovery, _costs, _growth, _idle, _embedded, _memory, _missing,
     )  # fmt: skip
-    return [table for make in makers if (table := make(found)) is not None and table.rows]
+    made = [table for make in makers for table in _listed(make(found))]
+    return [table for table in made if table.rows]
+
+
+def _listed(made: Table | list[Table] | None) -> list[Table]:
+    if made is None:
+        return []
+    return made if isinstance(made, list) else [made]
 
 
 def number(value: Any) -> str:
@@ -50,69 +57,91 @@ def _bars(found: Mapping[str, Any]) -> Table:
     return Table("Bars", ("case", "figure", "here", "unit", "bar", "verdict"), rows)
 
 
-def _throughput(found: Mapping[str, Any]) -> Table | None:
-    return _beside(
-        found, "throughput", "Throughput: orders/s of four steps that do nothing", "orders/s"
-    )
+#: What an order costs, beside its time: key -> heading.
+COSTS = {
+    "cpu_ms": "CPU ms", "commits": "commits", "fsyncs": "fsyncs", "wal_bytes": "WAL bytes",
+    "messages": "messages",
+}  # fmt: skip
+RATIO = "A ratio is ours divided by it, the median of the ratios of the rounds."
+COUNTED = (
+    "CPU of all processes and servers, for an order; commits are PostgreSQL's transactions that"
+    " wrote something."
+)
+WAITS = {"p50": "p50 ms", "p95": "p95 ms", "p99": "p99 ms"}
+RATE = {"per_second": "orders/s"}
+
+
+def _sustained(found: Mapping[str, Any]) -> list[Table]:
+    return [
+        _regime(
+            found, f"sustained_{count}", table,
+            f"Orders one by one while the workers run, {count} at once", RATE,
+        )
+        for count, table in (found["sustained"] or {}).items()
+    ]  # fmt: skip
+
+
+def _steady(found: Mapping[str, Any]) -> list[Table]:
+    return [
+        _regime(found, f"steady_{load}", table, f"{load} orders a second", WAITS)
+        for load, table in (found["steady"] or {}).items()
+    ]
+
+
+def _latency(found: Mapping[str, Any]) -> Table | None:
+    if not found["latency"]:
+        return None
+    return _regime(found, "latency", found["latency"], "One order at idle", WAITS)
+
+
+def _filled(found: Mapping[str, Any]) -> Table | None:
+    if not found["filled"]:
+        return None
+    return _regime(found, "filled", found["filled"], "A queue that was filled first", RATE)
+
+
+def _http(found: Mapping[str, Any]) -> list[Table]:
+    return [
+        _regime(
+            found, f"http_{ms}", table, f"Agents that call a service of {ms} ms over HTTP", RATE
+        )
+        for ms, table in (found["http"] or {}).items()
+    ]
 
 
 def _redis(found: Mapping[str, Any]) -> Table | None:
-    return _beside(found, "redis", "The same with Redis as the broker", "orders/s")
-
-
-def _beside(found: Mapping[str, Any], key: str, title: str, unit: str) -> Table | None:
-    if not found[key]:
+    if not found["redis"]:
         return None
+    title = "A queue that was filled first, with Redis as the broker"
+    return _regime(found, "redis", found["redis"], title, RATE)
+
+
+def _regime(
+    found: Mapping[str, Any], case: str, table: Mapping[str, Any], title: str,
+    figures: Mapping[str, str],
+) -> Table:  # fmt: skip
+    """Return everybody's figures in one regime, and ours divided by theirs."""
+    ratios = found["ratios"]
     rows = [
         (
             CONTENDERS[name].title,
-            number(rate),
-            number(found["ratios"].get(f"{key}/{name}")),
+            *(number((one or {}).get(key)) for key in (*figures, *COSTS)),
+            number(ratios.get(f"{case}/{name}")),
+            number(ratios.get(f"{case}/cpu/{name}")),
             CONTENDERS[name].keeps,
         )
-        for name, rate in found[key].items()
+        for name, one in table.items()
     ]
-    note = "A ratio is ours divided by it, the median of the ratios of the rounds."
-    return Table(title, ("", unit, "ratio", "keeps"), rows, note)
+    head = ("", *figures.values(), *COSTS.values(), "ratio", "CPU ratio", "keeps")
+    return Table(title, head, rows, f"{RATIO} {COUNTED}")
 
 
 def _cpu(found: Mapping[str, Any]) -> Table | None:
     costs = found["cpu_ms_per_order"] or {}
     whole = sum(costs.values())
     rows = [(role, number(ms), f"{100 * ms / whole:.0f} %") for role, ms in costs.items() if ms]
-    note = "While the queue was drained; of the servers, whatever they did on this machine."
+    note = "While a queue that was filled first was drained."
     return Table("Where the CPU time of one order goes", ("", "ms", "share"), rows, note)
-
-
-def _latency(found: Mapping[str, Any]) -> Table | None:
-    if not found["idle_latency_ms"]:
-        return None
-    rows = [
-        (CONTENDERS[name].title, *(number((spread or {}).get(p)) for p in ("p50", "p95", "p99")),
-         number(found["ratios"].get(f"latency/{name}")))
-        for name, spread in found["idle_latency_ms"].items()
-    ]  # fmt: skip
-    note = "From before the submission until its end is seen; a ratio is ours divided by it, p50."
-    return Table("One order at idle", ("", "p50 ms", "p95 ms", "p99 ms", "ratio"), rows, note)
-
-
-def _slow(found: Mapping[str, Any]) -> Table | None:
-    if not found["slow_agents"]:
-        return None
-    ideal = found["slow_agents"]["ideal"]
-    rows = [
-        (
-            CONTENDERS[name].title,
-            number(rate),
-            NONE if rate is None else f"{100 * rate / ideal:.0f} %",
-        )
-        for name, rate in found["slow_agents"].items()
-        if name != "ideal"
-    ]
-    note = (
-        f"Nobody can surpass {number(ideal)}: slots divided by time. Celery runs them in threads."
-    )
-    return Table("Agents that take 50 ms", ("", "orders/s", "of the ideal"), rows, note)
 
 
 def _fan(found: Mapping[str, Any]) -> Table | None:

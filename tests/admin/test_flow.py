@@ -33,7 +33,7 @@ def test_what_is_different_is_set_and_written_down(operator: Client, flow: Flow)
     )
 
     html = response.content.decode()
-    assert "forced: nothing → open; rate_per_second: nothing → 2.5; window: 100 → 7" in html
+    assert "forced: nothing → open; rate_per_second: nothing → 2.5; window: 400 → 7" in html
     flow.refresh_from_db()
     assert (flow.window, flow.rate_per_second, flow.forced) == (7, 2.5, "open")
     entry = Journal.objects.get()

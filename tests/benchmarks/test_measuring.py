@@ -12,6 +12,7 @@ from benchmarks import child, measuring, processes
 from benchmarks.exceptions import Unavailable, Wrong
 from benchmarks.peers import marks
 from benchmarks.processes import PIDS, Fleet
+from benchmarks.system import Progress
 
 
 def run(folder: Path, *words: str) -> dict:
@@ -104,7 +105,7 @@ def test_marks_count_orders_and_seconds(tmp_path: Path, monkeypatch: pytest.Monk
     lines = ["begun 0 10.0", "begun 1 10.5", "ended 1 11.0", "ended 0 12.5"]
     (tmp_path / "marks").write_text("\n".join(lines) + "\n")
 
-    assert (marks.span(tmp_path, 2), marks.ended(tmp_path)) == (2.5, 2)
+    assert (marks.progress(tmp_path), marks.check(tmp_path, 2)) == (Progress(2, 10.0, 12.5), None)
 
 
 @pytest.mark.parametrize(
@@ -121,7 +122,7 @@ def test_marks_tell_what_was_lost_or_happened_twice(
     (tmp_path / "marks").write_text("\n".join(lines))
 
     with pytest.raises(Wrong, match=said):
-        marks.span(tmp_path, 2)
+        marks.check(tmp_path, 2)
 
 
 def test_a_line_is_seen_when_it_is_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

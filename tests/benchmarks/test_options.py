@@ -22,14 +22,16 @@ def test_without_words_every_case_is_measured_three_times() -> None:
     )
 
 
-def test_the_short_form_has_four_cases() -> None:
-    assert options.parse(["--quick"]).cases == ("throughput", "latency", "apply", "submission")
+def test_the_short_form_has_the_ways_in_which_orders_come() -> None:
+    assert options.parse(["--quick"]).cases == (
+        *("sustained", "steady", "latency", "filled", "http", "apply", "submission"),
+    )
 
 
 def test_all_words(tmp_path: Path) -> None:
     words = [
         "--cases",
-        "apply, slow,apply",
+        "apply, http,apply",
         "--rounds",
         "5",
         "--orders",
@@ -40,7 +42,7 @@ def test_all_words(tmp_path: Path) -> None:
     words += ["--large", "--json", str(tmp_path / "a.json"), "--report", str(tmp_path / "new")]
 
     assert options.parse(words) == Options(
-        cases=("apply", "slow"),
+        cases=("apply", "http"),
         database="sqlite",
         broker="redis",
         rounds=5,
@@ -54,8 +56,8 @@ def test_all_words(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--cases", "apply,fast,furious"], "No case is called fast or furious. There are through"),
-        (["--cases", ","], "No case is named. There are throughput, latency"),
+        (["--cases", "apply,fast,furious"], "No case is called fast or furious. There are sustain"),
+        (["--cases", ","], "No case is named. There are sustained, steady"),
         (
             ["--on", "oracle+redis"],
             "'oracle+redis' is no pair. Give postgresql or sqlite, a +, and",
@@ -103,12 +105,3 @@ def test_sizes_follow_the_form_unless_orders_are_given() -> None:
     ]
 
     assert sizes == [6000, 2000, 40]
-
-
-def test_the_short_form_repeats_throughput_only() -> None:
-    asked = [options.parse(words) for words in ([], ["--quick"])]
-
-    assert [[one.rounds_of(case) for case in ("throughput", "apply")] for one in asked] == [
-        [3, 3],
-        [3, 1],
-    ]

@@ -18,8 +18,8 @@ def test_forty_orders(tmp_path: Path) -> None:
         missing("PostgreSQL and RabbitMQ are needed")
     output = tmp_path / "run.json"
 
-    words = ["--quick", "--rounds", "1", "--orders", "40", "--cases", "throughput"]
-    words += ["--peers", "celery_chain", "--json", str(output), "--report", str(tmp_path / "page")]
+    words = ["--quick", "--rounds", "1", "--orders", "40", "--cases", "filled"]
+    words += ["--peers", "chain_solo", "--json", str(output), "--report", str(tmp_path / "page")]
     bench = subprocess.Popen(
         [sys.executable, "-m", "benchmarks", *words],
         cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -33,12 +33,12 @@ def test_forty_orders(tmp_path: Path) -> None:
 
     assert bench.returncode == 0, progress
     found = json.loads(output.read_text())
-    assert list(found["throughput"]) == ["ours", "celery_chain"]
-    assert all(rate > 0 for rate in found["throughput"].values())
+    assert list(found["filled"]) == ["ours", "chain_solo"]
+    assert all(one["per_second"] > 0 for one in found["filled"].values())
     assert [(one["name"], one["orders"]) for one in found["rounds"]] == [
         ("ours", 40),
-        ("celery_chain", 40),
+        ("chain_solo", 40),
     ]
     assert (found["missing"], found["wrong"]) == ({}, [])
-    assert "raw Celery chain" in said
+    assert "Celery chain, two solo workers" in said
     assert (tmp_path / "page" / "report.html").exists()

@@ -16,12 +16,14 @@ from tests.crashes.scenario import (
     submit_once,
 )
 from tests.toyflow import agents as toy
-from workers import callbacks, dispatch, supervisor, tokens
+from workers import callbacks, continuing, dispatch, supervisor, tokens
 from workers.agent import Deferred
 from workers.exceptions import Unavailable
+from workers.messages import Bundle
 from workers.models import Journal, LiveStep, Step
 from workers.store import expiry, sql
 from workers.testing import Aftermath, Clock, Sent, Wire, delays, drops, passes, refuses
+from workers.testing import wire as delivery
 
 Carry = Callable[[Wire, Sent], None]
 _LINE = {"one": "processed", "two": "processed"}
@@ -146,7 +148,21 @@ def _answered_once(after: Aftermath) -> None:
     after.assert_same_journal()
 
 
+def _goes_on(wire: Wire, clock: Clock) -> None:
+    """Settle, by workers in which an order that is alone goes on, as Celery's do."""
+    going_on = {dispatch.RUN_BUNDLE: lambda body: continuing.run(Bundle.from_wire(body))}
+    with patch.dict(delivery._TASKS, going_on):
+        wire.run_until_settled(clock)
+
+
 SCENARIOS = [
+    Scenario(
+        "goes on alone",
+        submit_once("toy_line"),
+        _line_done,
+        run=_goes_on,
+        brief=("continuing.keep", "claims.start", "plain.settle"),
+    ),
     Scenario(
         "reply late",
         submit_once("toy_line"),

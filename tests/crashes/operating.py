@@ -215,7 +215,7 @@ VERBS = [
             window=7,
             rate_per_second="",
             forced="",
-            seen="100:None:None",
+            seen="400:None:None",
         ),
         "flow_set",
         lambda: Flow.objects.get(agent="toy.beta").window == 7,

@@ -229,6 +229,11 @@ SOLO = {"implementation": "celery.concurrency.solo:TaskPool", "max-concurrency":
             [("ok", "2 workers answer; 4 processes serve agents")],
         ),
         (
+            {"agents@a": {"pool": {**PREFORK, "max-concurrency": 16}}},
+            {"agents@a": [{"name": "sas.agents"}]},
+            [("ok", "1 worker answers; 16 processes serve agents")],
+        ),
+        (
             {"a@a": {"pool": SOLO}},
             {"a@a": [{"name": "sas.agents"}]},
             [
@@ -238,7 +243,7 @@ SOLO = {"implementation": "celery.concurrency.solo:TaskPool", "max-concurrency":
             ],
         ),
     ],
-    ids=["none", "good", "solo"],
+    ids=["none", "good", "more than slots", "solo"],
 )
 def test_workers_that_answer(
     redis: Broker,

@@ -172,7 +172,7 @@ class TestSetting:
         found = regulating.set_flow(
             "toy.alpha", {"window": 7, "forced": None}, actor="ann", reason="they asked"
         )
-        assert found == {"window": [100, 7]}
+        assert found == {"window": [400, 7]}
         row = Journal.objects.get(process=None)
         assert row.detail == {"agent": "toy.alpha", "reason": "they asked", "changes": found}
         assert Flow.objects.get(agent="toy.alpha").window == 7

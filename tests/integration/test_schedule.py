@@ -48,5 +48,5 @@ def test_what_an_operator_changed_stays() -> None:
 def test_every_agent_has_its_flow_row() -> None:
     windows = dict(Flow.objects.values_list("agent", "window"))
 
-    assert windows["shipping.book"] == 100
+    assert windows["shipping.book"] == 400
     assert windows["toy.gamma"] == 3

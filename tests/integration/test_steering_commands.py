@@ -210,7 +210,7 @@ class TestFlow:
     def test_it_is_set_shown_held_and_lifted(self) -> None:
         why = ("--reason", "sale")
         said = run("flow", "set", "toy.alpha", "--window", 7, "--rate", 2.5, *why)
-        assert "window: 100 -> 7" in said
+        assert "window: 400 -> 7" in said
         run("flow", "set", "toy.alpha", "--breaker", "open", *why)
         run("flow", "hold", "step", "charge_payment", *why)
         shown = run("flow", "show")

@@ -74,7 +74,7 @@ def _of_slots(stats: dict[str, Any], served: dict[str, Any]) -> Iterable[Finding
     serving = ngettext("%(n)d process serves agents", "%(n)d processes serve agents", slots)
     answering, serving = answering % {"n": len(stats)}, serving % {"n": slots}
     yield ok(f"{answering}; {serving}")
-    if slots and not slots / 2 <= sas.agent_slots <= slots * 2:
+    if 0 < slots < sas.agent_slots:
         yield info(
             f"SAS_AGENT_SLOTS is {sas.agent_slots:g}, and {serving}",
             "Claims are bundled for a number of processes that is not there.",

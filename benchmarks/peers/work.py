@@ -1,0 +1,23 @@
+"""What a step of a peer does: nothing, or one call of the remote service over HTTP."""
+
+import os
+import threading
+from typing import Any
+
+from benchmarks.regimes.service import URL
+
+_thread = threading.local()
+
+
+def work() -> None:
+    if URL in os.environ:
+        _client().post(os.environ[URL], json={}).raise_for_status()
+
+
+def _client() -> Any:
+    """Return this thread's client, which keeps its connection."""
+    if not hasattr(_thread, "client"):
+        import httpx2
+
+        _thread.client = httpx2.Client(timeout=30)
+    return _thread.client

@@ -1,0 +1,172 @@
+"""An order that is alone goes on in the worker that has just called for it; others do not."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.db import OperationalError
+
+from tests.integration.conftest import only
+from tests.integration.test_runtime import bundle_of, replies_on, submitted
+from tests.toyflow import agents as toy
+from workers import continuing, dispatch, scheduler
+from workers.agent import Call
+from workers.effects import Effect
+from workers.exceptions import Transient
+from workers.messages import Bundle
+from workers.models import Step
+from workers.submission import submit
+from workers.testing import Wire, pass_time
+
+pytestmark = pytest.mark.django_db
+
+
+def test_an_order_that_is_alone_takes_one_request(wire: Wire) -> None:
+    process = submitted()
+    bundle = bundle_of(wire)
+    assert bundle.is_alone
+    wire.drop_all()
+
+    continuing.run(bundle)
+
+    process.refresh_from_db()
+    assert process.state == "processed"
+    assert wire.of(dispatch.RUN_BUNDLE) == []
+    assert replies_on(wire) == []
+
+
+def test_orders_that_share_their_agent_are_settled_together(wire: Wire) -> None:
+    for number in range(2):
+        submit("toy_line", subject=f"Toy {number}", input={})
+    scheduler.advance()
+    for message in wire.of(dispatch.RUN_BUNDLE):
+        bundle = Bundle.from_wire(message.body[0])
+        assert not bundle.is_alone
+        continuing.run(bundle)
+
+    assert len(replies_on(wire)) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("queue", "sas.agents.slow"), ("is_serial", True), ("is_local", True)]
+)
+def test_a_step_of_another_queue_or_in_the_main_thread_is_sent(
+    name: str, value: object, wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = submitted()
+    bundle = bundle_of(wire)
+    monkeypatch.setattr(toy.Beta, name, value)
+
+    continuing.run(bundle)
+
+    assert bundle_of(wire).requests[0].step == "two"
+    assert only(process, "one").state == "processed"
+
+
+def test_a_step_of_another_timeout_is_sent(wire: Wire) -> None:
+    process = submitted()
+    bundle = bundle_of(wire)
+    Step.objects.filter(process=process, name="two").update(timeout_seconds=7)
+
+    continuing.run(bundle)
+
+    # Its soft limit would be the first one's.
+    assert bundle_of(wire).timeout_seconds == 7
+    assert only(process, "one").state == "processed"
+
+
+def test_nothing_begins_whose_soft_limit_would_come_too_early(
+    wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submitted()
+    bundle = bundle_of(wire)
+    monkeypatch.setattr(continuing, "monotonic", iter([0.0, 1.1]).__next__)
+
+    continuing.run(bundle)
+
+    assert bundle_of(wire).requests[0].step == "two"
+
+
+def test_a_fault_is_settled_here_and_tried_again_by_message(wire: Wire) -> None:
+    def fail(call: Call) -> dict[str, Any]:
+        raise Transient("busy", "not now")
+
+    toy.script["toy.alpha"] = fail
+    process = submitted()
+
+    continuing.run(bundle_of(wire))
+
+    step = only(process, "one")
+    assert (step.state, step.failure_count) == ("pending", 1)
+    assert replies_on(wire) == []
+
+
+@pytest.mark.parametrize("error", [OperationalError("away"), ValueError("a fault of ours")])
+def test_replies_that_cannot_be_settled_here_are_sent(
+    error: Exception, wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = submitted()
+    bundle = bundle_of(wire)
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise error
+
+    with monkeypatch.context() as patched:
+        patched.setattr(scheduler, "settle", fail)
+        continuing.run(bundle)
+
+    assert len(replies_on(wire)) == 1
+    wire.run_until_idle()
+    process.refresh_from_db()
+    assert process.state == "processed"
+
+
+def test_what_cannot_be_started_here_is_sent_and_the_message_does_not_come_again(
+    wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = submitted()
+    bundle = bundle_of(wire)
+    real: Callable[..., Any] = continuing.runtime.perform
+
+    def perform(one: Bundle, *rest: Any) -> int:
+        if one is not bundle:
+            raise OperationalError("away")
+        return real(one, *rest)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(continuing.runtime, "perform", perform)
+        continuing.run(bundle)
+
+    assert bundle_of(wire).requests[0].step == "two"
+    assert only(process, "one").state == "processed"
+
+
+def test_what_a_dead_process_had_kept_is_sent_again(
+    wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = submitted()
+    bundle = bundle_of(wire)
+    monkeypatch.setattr(continuing._Rest, "take", lambda self: None)
+    continuing.run(bundle)
+    wire.drop_all()
+    step = only(process, "two")
+    assert (step.state, step.started_at) == ("processing", None)
+
+    pass_time(20)
+    scheduler.advance()
+
+    step.refresh_from_db()
+    assert (step.lost_count, step.failure_count) == (1, 0)
+    assert bundle_of(wire).requests[0].step == "two"
+
+
+def test_an_unsafe_agent_files_its_reply_and_nothing_goes_on(
+    wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(toy.Alpha, "effect", Effect.UNSAFE)
+    process = submitted()
+
+    continuing.run(bundle_of(wire))
+
+    assert only(process, "one").reply is not None
+    assert only(process, "one").state == "processing"
