@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from workers.doctor.registry import discover
+
 
 @dataclass(frozen=True, slots=True)
 class OwnQueue:
@@ -23,4 +25,5 @@ def also_look_at(queue: OwnQueue) -> None:
 
 def own_queues() -> dict[str, OwnQueue]:
     """Return what applications have asked for, by name."""
+    discover()
     return _own

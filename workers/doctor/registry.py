@@ -54,13 +54,14 @@ def probe(group: str, *, needs: Need = Need.TABLES) -> Callable[[Look], Look]:
 
 
 @cache
-def _discover() -> None:
+def discover() -> None:
+    """Import the module ``doctor`` of every installed app, once per process."""
     autodiscover_modules("doctor")
 
 
 def probes() -> list[Probe]:
     """Return every probe of every installed app, by group."""
-    _discover()
+    discover()
     return sorted(_probes.values(), key=lambda one: _place(one.group))
 
 
