@@ -11,6 +11,7 @@ from tests.toyflow import agents as toy
 from workers import callbacks, invariants, scheduler
 from workers.agent import Call, Deferred
 from workers.answers import Outcome
+from workers.conf import sas
 from workers.exceptions import BadToken, MessageError, Permanent, Refused, StateError, Transient
 from workers.models import Alert, Journal, Process, Step
 from workers.store import flow, sql, steering
@@ -54,7 +55,7 @@ def test_a_deferred_step_waits_and_holds_no_room(waiting: Process) -> None:
         "claimed",
         "deferred",
     ]
-    assert waiting_room("toy.alpha") == 100
+    assert waiting_room("toy.alpha") == sas.window
     assert invariants.violations() == []
 
 

@@ -33,7 +33,7 @@ def test_a_process_whose_variables_are_all_empty_has_the_defaults(tmp_path: Path
         for given in (empty, {"SAS_RUN_DIR": str(ROOT / ".run")})
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, expected.stdout, "")
-    assert "'SAS_WINDOW': 100" in done.stdout
+    assert "'SAS_WINDOW': 400" in done.stdout
 
 
 @pytest.mark.parametrize("name", ["SAS_WINDOW", "SAS_WEBHOOK_PRIVATE_ADDRESSES", "SAS_NONSENSE"])
@@ -42,7 +42,7 @@ def test_an_empty_variable_of_the_engine_is_not_given(
 ) -> None:
     monkeypatch.setenv(name, "")
     assert check_settings(None) == []
-    assert sas.window == 100
+    assert sas.window == 400
 
 
 def test_an_empty_variable_of_the_project_has_its_default(monkeypatch: pytest.MonkeyPatch) -> None:
