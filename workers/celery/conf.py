@@ -48,13 +48,6 @@ def fill_in(sender: Any, source: Any, **kwargs: object) -> None:
         given = {**filesystem_transport.folders(_run_folder()), **given}
     source["broker_transport_options"] = {**transport_options(scheme), **given}
     source.setdefault("CELERY_DB_REUSE_MAX", DB_REUSE_MAX)
-    if scheme == "filesystem":
-        filesystem_transport.install()
-    elif scheme in REDIS:
-        # Imported here: kombu's needs a package that an installation without Redis has not.
-        from workers.celery import redis_transport
-
-        redis_transport.install()
 
 
 def _is_given(conf: Any, namespace: str | None, name: str) -> bool:

@@ -12,7 +12,7 @@ from time import monotonic
 from typing import Any
 
 from kombu.exceptions import ChannelError
-from kombu.transport import TRANSPORT_ALIASES, filesystem
+from kombu.transport import filesystem
 from kombu.utils.encoding import str_to_bytes
 from kombu.utils.json import dumps
 
@@ -34,11 +34,6 @@ class Channel(filesystem.Channel):
 
 class Transport(filesystem.Transport):
     Channel = Channel
-
-
-def install() -> None:
-    """Have ``filesystem://`` use this transport."""
-    TRANSPORT_ALIASES["filesystem"] = f"{Transport.__module__}:{Transport.__name__}"
 
 
 def folders(run_folder: Path) -> dict[str, Any]:

@@ -2,10 +2,18 @@
 
 from celery import Celery
 from celery.signals import beat_init, celeryd_after_setup, celeryd_init, import_modules
+from kombu.transport import TRANSPORT_ALIASES
 
 from workers.celery import hooks
 from workers.celery.conf import fill_in
 from workers.celery.marker import AMQP, is_installed
+
+#: By their names: kombu imports them, and what they need, when one is first connected to.
+TRANSPORTS = {
+    "filesystem": "workers.celery.filesystem_transport:Transport",
+    "redis": "workers.celery.redis_transport:Transport",
+    "rediss": "workers.celery.redis_transport:Transport",
+}
 
 
 def install(app: Celery) -> None:
@@ -27,6 +35,8 @@ def install(app: Celery) -> None:
             "install(app) must come before the Celery app is used. Call it where the app is made."
         )
     app.amqp_cls = AMQP
+    # At once: kombu keeps what it has resolved.
+    TRANSPORT_ALIASES.update(TRANSPORTS)
     app.on_after_configure.connect(fill_in, sender=app, weak=False)
     if getattr(app, "configured", False):
         fill_in(sender=app, source=app.conf)

@@ -7,7 +7,7 @@ expects.  It is told as the lost connection that it is; Celery then reconnects. 
 come back after their visibility timeout, and their rows do not wait for them.
 """
 
-from kombu.transport import TRANSPORT_ALIASES, redis
+from kombu.transport import redis
 
 
 class Channel(redis.Channel):
@@ -24,9 +24,3 @@ class Channel(redis.Channel):
 
 class Transport(redis.Transport):
     Channel = Channel
-
-
-def install() -> None:
-    """Have ``redis://``, ``rediss://`` and ``redis+socket://`` use this transport."""
-    name = f"{Transport.__module__}:{Transport.__name__}"
-    TRANSPORT_ALIASES.update(redis=name, rediss=name)
