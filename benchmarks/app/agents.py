@@ -4,8 +4,8 @@ import os
 from typing import Any
 
 from benchmarks.regimes.service import URL
-from orders.clients.http import post
 from workers.agent import Agent, Call
+from workers.http import post
 from workers.registry import register_agent
 
 
