@@ -1,5 +1,8 @@
 """The engine in a Celery app of another project: what `install(app)` gives it."""
 
+import os
+import subprocess
+import sys
 from types import SimpleNamespace
 from typing import Any
 
@@ -127,11 +130,29 @@ def test_a_rate_limit_for_all_tasks_is_told_of(monkeypatch: pytest.MonkeyPatch) 
     from celery import current_app
 
     assert "workers.W014" not in ids(check_celery(None))
+    monkeypatch.setitem(current_app.conf.changes, "task_annotations", {"*": {"rate_limit": "10/s"}})
     monkeypatch.setattr(current_app.tasks[dispatch.SETTLE], "rate_limit", "10/s")
 
     (warning,) = [message for message in check_celery(None) if message.id == "workers.W014"]
 
     assert dispatch.SETTLE in warning.msg
+
+
+def test_a_command_that_has_imported_no_task_is_told_of_it_as_well() -> None:
+    script = """
+import django
+django.setup()
+from celery import current_app
+from workers.checks import check_celery
+current_app.conf.task_annotations = {"*": {"rate_limit": "10/s"}}
+print([message.id for message in check_celery(None)])
+"""
+    environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "sasproject.settings"}
+
+    command = [sys.executable, "-c", script]
+    ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+    assert "workers.W014" in ran.stdout, ran.stderr
 
 
 class Elsewhere:

@@ -11,7 +11,8 @@ from workers.celery import filesystem_transport
 #: Longer than the longest step (600 s) twice over: a message that is being worked on must not be
 #: delivered again merely because it takes long.
 VISIBILITY_SECONDS = 1260
-#: By Celery's names; docs/reference/celery-settings.md says why.
+DATABASE_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"
+#: By Celery's names; docs/how-to/install-into-your-project.md says why.
 VALUES: dict[str, Any] = {
     "worker_prefetch_multiplier": 1,
     # Until a child's death is told of; whether it had answered by then the rows say.
@@ -24,7 +25,7 @@ VALUES: dict[str, Any] = {
     "broker_heartbeat": 30,
     "broker_connection_retry_on_startup": True,
     "broker_connection_max_retries": None,
-    "beat_scheduler": "django_celery_beat.schedulers:DatabaseScheduler",
+    "beat_scheduler": DATABASE_SCHEDULER,
     "beat_max_loop_interval": 1,
 }
 REDIS = ("redis", "rediss", "redis+socket", "sentinel")

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning
 
 from workers import registry
-from workers.celery.conf import AMQP, REDIS
+from workers.celery.conf import AMQP, DATABASE_SCHEDULER, REDIS
 from workers.celery.marker import missing_in
 from workers.conf import BadSetting, sas
 from workers.dispatch import HARD_LIMIT_MARGIN_SECONDS
@@ -19,7 +19,6 @@ from workers.exceptions import WorkflowError
 
 #: By the beginning of the broker's URL.
 EMBEDDED = ("filesystem", "memory")
-DATABASE_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"
 #: kombu's own, where none is set.
 DEFAULT_VISIBILITY_SECONDS = 3600
 
@@ -82,8 +81,7 @@ def _warned_of(conf: Any) -> Iterable[CheckMessage]:
             "one is idle.",
             id="workers.W004",
         )
-    limited = sorted(name for name in _tasks() if current_app.tasks[name].rate_limit)
-    if limited:
+    if limited := _limited(conf):
         yield Warning(
             f"Celery limits the rate of the engine's tasks: {', '.join(limited)}.",
             hint="Leave workers.* out of task_annotations, and task_default_rate_limit out: orders "
@@ -106,8 +104,14 @@ def _warned_of(conf: Any) -> Iterable[CheckMessage]:
         )
 
 
-def _tasks() -> Iterable[str]:
-    return (name for name in current_app.tasks if name.startswith("workers."))
+def _limited(conf: Any) -> list[str]:
+    """Return those of the engine's tasks that the project's settings limit in their rate."""
+    if not (conf.task_annotations or conf.task_default_rate_limit):
+        return []
+    # Outside a worker nobody has imported them, and annotations are the tasks' own by then.
+    current_app.loader.import_task_module("workers.tasks")
+    tasks = current_app.tasks
+    return sorted(name for name in tasks if name.startswith("workers.") and tasks[name].rate_limit)
 
 
 def _transport(scheme: str, options: dict[str, Any]) -> Iterable[CheckMessage]:
