@@ -1,11 +1,14 @@
-"""What an application does to a process: each verb wakes the Scheduler once its rows are committed.
+"""What an application does to a process: all but ``pause`` wake the Scheduler.
 
 All raise ``StateError``, and change nothing, when the process's state forbids the verb, when it
 has moved since ``sequence``, or when there is no such process.  ``actor`` and ``reason`` stand in
 the journal.
 """
 
+from collections.abc import Callable
 from datetime import datetime
+from functools import wraps
+from typing import ParamSpec, TypeVar
 
 from django.db import transaction
 
@@ -13,7 +16,30 @@ from workers import compensation, dispatch
 from workers.states import ProcessState
 from workers.store import steering
 
+P = ParamSpec("P")
+T = TypeVar("T")
 
+
+def _waking(verb: Callable[P, T]) -> Callable[P, T]:
+    """Return a verb that wakes the Scheduler once its rows are committed."""
+
+    @wraps(verb)
+    def woken(*args: P.args, **kwargs: P.kwargs) -> T:
+        result = verb(*args, **kwargs)
+        transaction.on_commit(dispatch.nudge_later, robust=True)
+        return result
+
+    return woken
+
+
+#: Nothing is to be claimed then, so nobody is woken.
+pause = steering.pause
+resume = _waking(steering.resume)
+retry = _waking(steering.retry_now)
+resubmit = _waking(steering.resubmit)
+
+
+@_waking
 def cancel(
     process_id: int,
     *,
@@ -26,7 +52,7 @@ def cancel(
 
     Refused once the process is final, is being undone, or has passed its point of no return.
     """
-    plan = steering.undo(
+    return steering.undo(
         process_id,
         outcome=ProcessState.CANCELLED,
         actor=actor,
@@ -34,74 +60,3 @@ def cancel(
         sequence=sequence,
         now=now,
     )
-    _wake()
-    return plan
-
-
-def pause(
-    process_id: int,
-    *,
-    actor: str,
-    reason: str,
-    sequence: int | None = None,
-    now: datetime | None = None,
-) -> None:
-    """Claim nothing more of a process; what is in flight goes on to its end."""
-    steering.pause(process_id, actor=actor, reason=reason, sequence=sequence, now=now)
-
-
-def resume(
-    process_id: int,
-    *,
-    actor: str,
-    reason: str,
-    sequence: int | None = None,
-    now: datetime | None = None,
-) -> None:
-    """Let a paused process go on."""
-    steering.resume(process_id, actor=actor, reason=reason, sequence=sequence, now=now)
-    _wake()
-
-
-def retry(
-    process_id: int,
-    step: str,
-    *,
-    actor: str,
-    reason: str,
-    sequence: int | None = None,
-    now: datetime | None = None,
-) -> None:
-    """Skip what is left of a step's backoff, delay or rest."""
-    steering.retry_now(process_id, step, actor=actor, reason=reason, sequence=sequence, now=now)
-    _wake()
-
-
-def resubmit(
-    process_id: int,
-    *,
-    actor: str,
-    reason: str,
-    nothing_happened: bool = False,
-    sequence: int | None = None,
-    now: datetime | None = None,
-) -> list[str]:
-    """Give the steps in error their attempts back; return the steps' names.
-
-    ``nothing_happened`` says of calls of unknown outcome that somebody has looked, and that they
-    had no effect; without it such a process is refused.
-    """
-    names = steering.resubmit(
-        process_id,
-        actor=actor,
-        reason=reason,
-        nothing_happened=nothing_happened,
-        sequence=sequence,
-        now=now,
-    )
-    _wake()
-    return names
-
-
-def _wake() -> None:
-    transaction.on_commit(dispatch.nudge_later, robust=True)

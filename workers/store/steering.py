@@ -29,7 +29,11 @@ def resubmit(
     sequence: int | None = None,
     now: datetime | None = None,
 ) -> list[str]:
-    """Give the steps in error their attempts back; return the steps' names."""
+    """Give the steps in error their attempts back; return the steps' names.
+
+    ``nothing_happened`` says of calls of unknown outcome that somebody has looked, and that they
+    had no effect; without it such a process is refused.
+    """
     return _steer(
         process_id,
         sequence,
