@@ -4,7 +4,7 @@ from typing import Any
 
 from orders.models import Order
 from workers.admin import panel
-from workers.management import shown
+from workers.management import process_report
 
 
 def facts(order: Order) -> dict[str, Any]:
@@ -12,7 +12,7 @@ def facts(order: Order) -> dict[str, Any]:
     return {
         "number": order.number,
         "id": str(order.public_id),
-        **shown.facts(panel.read(order.process_id)),
+        **process_report.facts(panel.read(order.process_id)),
         "created_at": order.created_at.isoformat(),
         "total": str(order.total),
         "customer": {"name": order.customer_name, "email": order.customer_email},

@@ -16,7 +16,8 @@ from django.db.models import Exists, OuterRef, Sum
 
 from orders.models import Order, Reservation
 from orders.sandbox.services import SERVICES
-from workers.invariant_check import (
+from workers.models import Process, Step
+from workers.operate.invariant_check import (
     STATEMENT_SECONDS,
     Look,
     Progress,
@@ -24,8 +25,7 @@ from workers.invariant_check import (
     check_one,
     slices,
 )
-from workers.invariants import Violation
-from workers.models import Process, Step
+from workers.operate.invariants import Violation
 from workers.states import FINAL_PROCESS_STATES, ProcessState
 
 #: The operation that has an effect -> the one that undoes it, by service.

@@ -2,7 +2,7 @@
 
 from django.db import connection
 
-from workers.failpoints import durable
+from workers.runtime.failpoints import durable
 
 
 def next_order_number() -> int:

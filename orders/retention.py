@@ -9,8 +9,8 @@ from django.utils import timezone
 
 from orders.models import DeadLetter, RateCount
 from workers.conf import sas
-from workers.failpoints import durable
-from workers.retention import Pruner, register
+from workers.operate.retention import Pruner, register
+from workers.runtime.failpoints import durable
 
 
 def resolved_letters(now: datetime | None = None) -> QuerySet[DeadLetter]:

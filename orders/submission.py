@@ -14,8 +14,9 @@ from orders.models import Order, OrderLine, Product
 from orders.models.order import PRIVATE
 from orders.numbers import next_order_number
 from orders.workflows import FULFILMENT
-from workers import NewSink, submission
-from workers.failpoints import durable
+from workers import NewSink
+from workers.client import submission
+from workers.runtime.failpoints import durable
 
 #: What the column of it holds.
 LARGEST_TOTAL = Decimal("9999999999.99")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from orders import reply_queues
 from orders.models import ApiClient
 from workers import NewSink
-from workers.addresses import problem_of_url
+from workers.http.ssrf_guard import problem_of_url
 
 CLIENT = "client:"
 LONGEST_REPLY_TO = 200

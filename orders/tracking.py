@@ -11,8 +11,8 @@ from django.utils.translation import gettext as _
 
 from orders import wording
 from orders.models import Order
-from workers import progress
-from workers.progress import ProcessProgress, StepProgress
+from workers.client import progress
+from workers.client.progress import ProcessProgress, StepProgress
 from workers.states import CLOSED_STEP_STATES, ProcessState, StepState
 
 SETTLED = CLOSED_STEP_STATES - {StepState.ERROR}

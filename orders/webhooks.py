@@ -7,8 +7,8 @@ from django.utils import timezone
 from orders.models import ApiClient
 from orders.models.client import new_webhook_secret
 from orders.telling import CLIENT
-from workers.failpoints import durable
-from workers.registry import register_secrets
+from workers.definitions.registry import register_secrets
+from workers.runtime.failpoints import durable
 
 
 class SecretPromised(Exception):

@@ -52,7 +52,7 @@ def configure(url: str) -> dict[str, Any]:
         options.setdefault("target_session_attrs", "read-write")
         # The last word counts: the URL's own limits win, and the others stay.
         options["options"] = f"{LIMITS} {options.get('options', '')}".rstrip()
-    # Workers keep their connection between tasks (``workers.connections``), web threads
+    # Workers keep their connection between tasks (``workers.runtime.db_connections``), web threads
     # between requests; the health check replaces one that died.
     config.setdefault("CONN_MAX_AGE", 600)
     config["CONN_HEALTH_CHECKS"] = True

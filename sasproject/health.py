@@ -8,7 +8,7 @@ to, and nothing else: a broker that is down delays orders and refuses none.
 from django.db import DatabaseError, InterfaceError
 from django.http import HttpRequest, JsonResponse
 
-from workers import connections
+from workers.runtime import db_connections
 
 
 def live(request: HttpRequest) -> JsonResponse:
@@ -17,8 +17,8 @@ def live(request: HttpRequest) -> JsonResponse:
 
 def ready(request: HttpRequest) -> JsonResponse:
     try:
-        connections.require_writable()
+        db_connections.require_writable()
     except (DatabaseError, InterfaceError) as error:
-        said = "read-only" if connections.is_read_only(error) else "unreachable"
+        said = "read-only" if db_connections.is_read_only(error) else "unreachable"
         return JsonResponse({"ready": False, "database": said}, status=503)
     return JsonResponse({"ready": True})

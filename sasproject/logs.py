@@ -10,8 +10,8 @@ from amqp.exceptions import AMQPError
 from django.core.exceptions import ImproperlyConfigured
 from kombu.exceptions import OperationalError as BrokerError
 
-from workers import connections
 from workers.exceptions import causes, first_line
+from workers.runtime import db_connections
 
 #: Whose fields are shown; those of libraries may carry a task's arguments.
 OURS = ("sasproject", "orders", "workers")
@@ -56,7 +56,7 @@ def _shorten_outages(logger: Any, name: str, event: Any) -> Any:
     if logging.root.isEnabledFor(logging.DEBUG) or not isinstance(error, BaseException):
         return event
     for one in causes(error):
-        if connections.is_outage(one) or isinstance(one, BROKER_AWAY):
+        if db_connections.is_outage(one) or isinstance(one, BROKER_AWAY):
             del event["exc_info"]
             event["event"] = str(event["event"]).partition("\n")[0]
             event.setdefault("reason", f"{type(one).__name__}: {first_line(one)}")

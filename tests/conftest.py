@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from orders import later
 from tests.guard.write_guard import every_write_is_named
 from tests.toyflow import agents as toy
-from workers.store import requests
-from workers.store.claims import Claim
+from workers.store.claims import request_data
+from workers.store.claims.claim_steps import Claim
 from workers.testing import Wire, wired
 
 
@@ -41,7 +41,7 @@ def nothing_is_later(monkeypatch: pytest.MonkeyPatch) -> None:
 def longest_backoffs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have no backoff be over before a test says so: the shortest of a full jitter is none."""
     longest = SimpleNamespace(uniform=lambda low, high: high)
-    monkeypatch.setattr("workers.backoff.random", longest)
+    monkeypatch.setattr("workers.rules.backoff.random", longest)
 
 
 @pytest.fixture
@@ -51,15 +51,15 @@ def same_material(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     A repeated attempt reads it, and must send the same.
     """
     seen: list[str] = []
-    real = requests.material
+    real = request_data.material
 
-    def material(taken: Sequence[Claim]) -> requests.Material:
+    def material(taken: Sequence[Claim]) -> request_data.Material:
         found = real(taken)
         anew = real([replace(claim, owner=None, context=None) for claim in taken])
         assert repr(sorted(found.contexts.items())) == repr(sorted(anew.contexts.items()))
         seen.extend(name for context in found.contexts.values() for name in context.results)
         return found
 
-    monkeypatch.setattr(requests, "material", material)
+    monkeypatch.setattr(request_data, "material", material)
     yield
     assert seen, "no claim brought a result along"

@@ -5,22 +5,22 @@ What an application declares and calls is imported from here; beside it there ar
 
 It knows workflows, processes and steps, and never an order.  Where to look:
 
-- the three roles: ``scheduler.py``, ``agent.py``, ``supervisor.py``
-- what a workflow is: ``workflow.py``, ``policies.py``, ``registry.py``
-- the state store: ``states.py`` (legal moves), ``models/`` (tables), ``store/`` (the only
-  writer of state), ``decisions.py`` (what a reply leads to, pure)
-- the wire: ``messages.py`` (formats), ``dispatch.py`` and ``publishing.py`` (requests, replies,
-  wake-ups), ``senders/`` (status messages), ``tasks.py`` (Celery's entry points)
-- the edges: ``submission.py`` (accepting a process), ``operations.py`` (steering one),
-  ``callbacks.py`` and ``receiving.py`` (answers from outside), ``progress.py`` (reading one),
-  ``alerts.py`` (telling an operator)
+- the pattern's parts: ``scheduler/``, ``agent/``, ``supervisor/``, and ``store/``, the only
+  writer of state
+- what an application declares: ``definitions/``; what it calls: ``client/``
+- what is decided, and how: ``rules/`` (pure), ``states.py`` (the legal moves)
+- what travels: ``protocol/`` (formats), ``wire/`` (sending and receiving), ``notify/`` (telling
+  submitters), ``tasks.py`` (Celery's entry points)
+- those who run it: ``admin/``, ``doctor/``, ``checks/``, ``management/``, ``operate/``
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from workers.agent import Agent, Call, Deferred, LocalAgent
-from workers.effects import Effect
+from workers.definitions.agent import Agent, Call, Deferred, LocalAgent
+from workers.definitions.effects import Effect
+from workers.definitions.registry import register_agent, register_task, register_workflow
+from workers.definitions.workflow import Fallback, OnDeadline, OnFailure, Undo, Workflow, step
 from workers.exceptions import (
     Fault,
     Permanent,
@@ -32,15 +32,13 @@ from workers.exceptions import (
     UnknownWorkflow,
     WorkflowError,
 )
-from workers.registry import register_agent, register_task, register_workflow
-from workers.workflow import Fallback, OnDeadline, OnFailure, Undo, Workflow, step
 
 if TYPE_CHECKING:
-    from workers.callbacks import complete_step, fail_step
-    from workers.operations import cancel, pause, resubmit, resume, retry
-    from workers.progress import snapshot as status
-    from workers.rows import NewProcess, NewSink
-    from workers.submission import submit, submit_many
+    from workers.client.callbacks import complete_step, fail_step
+    from workers.client.operations import cancel, pause, resubmit, resume, retry
+    from workers.client.progress import snapshot as status
+    from workers.client.submission import submit, submit_many
+    from workers.rules.rows import NewProcess, NewSink
 
 __version__ = "0.2.0"
 
@@ -85,18 +83,18 @@ __all__ = [
 #: Imported when they are first asked for: they need the models, which this package is loaded
 #: before.
 _LATER = {
-    "NewProcess": ("workers.rows", "NewProcess"),
-    "NewSink": ("workers.rows", "NewSink"),
-    "cancel": ("workers.operations", "cancel"),
-    "complete_step": ("workers.callbacks", "complete_step"),
-    "fail_step": ("workers.callbacks", "fail_step"),
-    "pause": ("workers.operations", "pause"),
-    "resubmit": ("workers.operations", "resubmit"),
-    "resume": ("workers.operations", "resume"),
-    "retry": ("workers.operations", "retry"),
-    "status": ("workers.progress", "snapshot"),
-    "submit": ("workers.submission", "submit"),
-    "submit_many": ("workers.submission", "submit_many"),
+    "NewProcess": ("workers.rules.rows", "NewProcess"),
+    "NewSink": ("workers.rules.rows", "NewSink"),
+    "cancel": ("workers.client.operations", "cancel"),
+    "complete_step": ("workers.client.callbacks", "complete_step"),
+    "fail_step": ("workers.client.callbacks", "fail_step"),
+    "pause": ("workers.client.operations", "pause"),
+    "resubmit": ("workers.client.operations", "resubmit"),
+    "resume": ("workers.client.operations", "resume"),
+    "retry": ("workers.client.operations", "retry"),
+    "status": ("workers.client.progress", "snapshot"),
+    "submit": ("workers.client.submission", "submit"),
+    "submit_many": ("workers.client.submission", "submit_many"),
 }
 
 

@@ -14,9 +14,10 @@ class WorkersConfig(AppConfig):
     def ready(self) -> None:
         from celery.signals import beat_init, celeryd_init
 
-        from workers import checks, schedule  # noqa: F401  (checks register themselves)
+        from workers import checks  # noqa: F401  (they register themselves)
+        from workers.supervisor import beat_schedule
 
-        post_migrate.connect(schedule.ensure, sender=self)
+        post_migrate.connect(beat_schedule.ensure, sender=self)
         # For an app without the engine: one with it has refused by now, for this and more.
         celeryd_init.connect(_refuse_uninstalled, weak=False)
         beat_init.connect(_refuse_uninstalled, weak=False)

@@ -11,21 +11,16 @@ from celery.exceptions import Reject
 from celery.signals import worker_process_init
 from django.db import InterfaceError, OperationalError
 
-from workers import (
-    connections,
-    continuing,
-    desk,
-    dispatch,
-    garbage,
-    retention,
-    runtime,
-    scheduler,
-    supervisor,
-)
-from workers.arriving import Arrivals, none_waits
+from workers import scheduler, supervisor
+from workers.agent import next_step, runner
 from workers.exceptions import MessageError, UnknownAgent
-from workers.messages import Bundle
-from workers.siblings import waiting
+from workers.notify import threads
+from workers.operate import retention
+from workers.protocol.messages import Bundle
+from workers.runtime import db_connections, gc_control
+from workers.scheduler.reply_batches import Arrivals, none_waits
+from workers.wire import dispatch
+from workers.wire.queue_drain import waiting
 
 log = logging.getLogger(__name__)
 
@@ -43,20 +38,20 @@ DATABASE_PAUSE_SECONDS = 1.0
 #: Messages that a task takes along from its queue; should it fail, they come again.
 MOST_SIBLINGS = 200
 
-worker_process_init.connect(garbage.leave_what_is_there)
+worker_process_init.connect(gc_control.leave_what_is_there)
 
 
 @shared_task(name=dispatch.RUN_BUNDLE, **HELD)
 def run_bundle(body: Any) -> None:
     """Agent: run the claims of one message."""
     try:
-        with connections.kept():
-            run_bundle_now(body, continuing.run)
+        with db_connections.kept():
+            run_bundle_now(body, next_step.run)
     except (OperationalError, InterfaceError) as error:
         raise _again(error) from error
 
 
-def run_bundle_now(body: Any, run: Callable[[Bundle], object] = runtime.perform) -> None:
+def run_bundle_now(body: Any, run: Callable[[Bundle], object] = runner.perform) -> None:
     """Run the claims of one message that still hold; by itself, all replies are sent."""
     try:
         run(Bundle.from_wire(body))
@@ -83,7 +78,7 @@ def settle(body: Any) -> None:
     """
     is_alone = not _company.was_met
     try:
-        with connections.kept():
+        with db_connections.kept():
             if is_alone:
                 settle_now(body)
             with waiting(dispatch.REPLY_QUEUE, dispatch.SETTLE, MOST_SIBLINGS) as take:
@@ -136,14 +131,14 @@ def report() -> None:
     """Relay: tell submitters, beside whatever else this process does."""
     with waiting(dispatch.REPORTS_QUEUE, dispatch.REPORT, 1000) as take:
         take()
-    desk.want()
+    threads.want()
 
 
 @contextmanager
 def _left_to_the_next() -> Iterator[None]:
     """Leave a look to the next one where the database is away: the timers ask again."""
     try:
-        with connections.kept():
+        with db_connections.kept():
             yield
     except (OperationalError, InterfaceError) as error:
         log.warning("database_away", extra={"reason": str(error)[:200]})

@@ -4,9 +4,9 @@ import os
 from typing import Any
 
 from benchmarks.regimes.service import URL
-from workers.agent import Agent, Call
+from workers.definitions.agent import Agent, Call
+from workers.definitions.registry import register_agent
 from workers.http import post
-from workers.registry import register_agent
 
 
 class Noop(Agent):

@@ -17,15 +17,17 @@ def leave_out() -> None:
     """Patch this process as ``BENCH_WITHOUT`` says; publisher confirms are a setting's."""
     left_out = os.environ.get("BENCH_WITHOUT", "")
     if left_out == "journal":
-        from workers.store import following, journal, plain, taking
+        from workers.store import journal
+        from workers.store.claims import claim_fast
+        from workers.store.settle import settle_fast, successors_fast
 
         journal.write = lambda entries, at: None
-        for module in (plain, following, taking):
+        for module in (settle_fast, successors_fast, claim_fast):
             module.STATEMENT = without_journal(module.STATEMENT)
     elif left_out == "fence":
-        from workers.store import claims
+        from workers.store.claims import claim_steps
 
-        claims.start = _start
+        claim_steps.start = _start
 
 
 def without_journal(statement: str) -> str:

@@ -1,7 +1,7 @@
 """Four steps in a row, the same with calls of a service, ten at once, and one alone."""
 
-from workers.registry import register_workflow
-from workers.workflow import Workflow, step
+from workers.definitions.registry import register_workflow
+from workers.definitions.workflow import Workflow, step
 
 LINE = register_workflow(
     Workflow(

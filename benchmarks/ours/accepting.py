@@ -18,10 +18,10 @@ from benchmarks.ours import running
 from orders.demo_data import seed
 from orders.models import ApiClient, Order, Product
 from orders.submission import Customer, Line, place_order
-from workers.invariants import violations
+from workers.client.submission import submit, submit_many
 from workers.models import Process
-from workers.rows import NewProcess
-from workers.submission import submit, submit_many
+from workers.operate.invariants import violations
+from workers.rules.rows import NewProcess
 
 #: Clients that send at once; each waits for its answer before it sends again.
 CLIENTS = 4

@@ -8,10 +8,11 @@ from django.db import connection
 
 from benchmarks.exceptions import Wrong
 from benchmarks.ours import running
-from workers import garbage
-from workers.messages import Reply
 from workers.models import Flow
-from workers.store import claims, plain, settling
+from workers.protocol.messages import Reply
+from workers.runtime import gc_control
+from workers.store.claims import claim_steps
+from workers.store.settle import settle_fast, settle_replies
 
 AGENTS = {"bench.first", "bench.second", "bench.third", "bench.fourth"}
 
@@ -23,10 +24,10 @@ def apply(folder: Path, orders: str, batch: str = "100") -> dict[str, Any]:
     running.fill("bench_line", int(orders))
     running.analyze()
     waiting: list[Reply] = []
-    while found := claims.claim_due(AGENTS, "bench"):
+    while found := claim_steps.claim_due(AGENTS, "bench"):
         waiting += _replies(found)
     # As every process of a worker does when it begins.
-    garbage.leave_what_is_there()
+    gc_control.leave_what_is_there()
     steps, began, cpu = 0, time.perf_counter(), time.process_time()
     while waiting:
         following: list[Reply] = []
@@ -45,17 +46,17 @@ def apply(folder: Path, orders: str, batch: str = "100") -> dict[str, Any]:
     }
 
 
-def _settle(replies: list[Reply]) -> list[claims.Claim]:
+def _settle(replies: list[Reply]) -> list[claim_steps.Claim]:
     """Settle replies as a scheduler does."""
-    done = plain.settle(replies, "bench")
+    done = settle_fast.settle(replies, "bench")
     rest = [one for one in replies if one.step_id not in done.settled]
-    settled = settling.settle(rest, "bench") if rest else settling.Settled()
+    settled = settle_replies.settle(rest, "bench") if rest else settle_replies.Settled()
     applied = len(done.settled) + settled.applied
     if applied != len(replies):
         raise Wrong(f"{applied} of {len(replies)} replies were applied")
     return done.claims + settled.claims
 
 
-def _replies(taken: list[claims.Claim]) -> list[Reply]:
+def _replies(taken: list[claim_steps.Claim]) -> list[Reply]:
     """Return what agents answer; a claim is kept by nobody once its request has left."""
     return [Reply(one.step_id, one.claim_id, one.attempt, result={}) for one in taken]

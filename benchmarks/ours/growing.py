@@ -10,8 +10,8 @@ from benchmarks import processes
 from benchmarks.exceptions import Unavailable, Wrong
 from benchmarks.ours import copying, running
 from benchmarks.shape import STEPS
-from workers.invariants import violations
 from workers.models import Journal, Process, Step
+from workers.operate.invariants import violations
 
 
 def growth(folder: Path, orders: str, times: str) -> dict[str, Any]:

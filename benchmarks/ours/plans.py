@@ -10,7 +10,7 @@ from typing import Any
 from django.db import connection, transaction
 
 from benchmarks.exceptions import Wrong
-from workers.store.plans import SETTINGS
+from workers.store.db.prepared_plans import SETTINGS
 
 
 @dataclass(frozen=True, slots=True)

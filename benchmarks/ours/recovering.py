@@ -12,9 +12,9 @@ from benchmarks.exceptions import Wrong
 from benchmarks.ours import running
 from benchmarks.ours.applying import AGENTS
 from workers.conf import sas
-from workers.invariants import violations
 from workers.models import Journal
-from workers.store import claims
+from workers.operate.invariants import violations
+from workers.store.claims import claim_steps
 
 #: The first deadline leaves the processes time to start; the others are spread over as much.
 FIRST_SECONDS, SPREAD_SECONDS = 12, 20
@@ -25,15 +25,15 @@ def recovery(folder: Path, orders: str) -> dict[str, Any]:
     wanted = int(orders)
     running.prepare()
     running.fill("bench_line", wanted)
-    taken: list[claims.Claim] = []
+    taken: list[claim_steps.Claim] = []
     while len(taken) < wanted:
-        found = claims.claim_due(AGENTS, "bench")
+        found = claim_steps.claim_due(AGENTS, "bench")
         if not found:
             raise Wrong(f"{len(taken)} of {wanted} steps could be claimed")
         taken += found
     for place, one in enumerate(taken):
         timeout = FIRST_SECONDS + SPREAD_SECONDS * place / wanted
-        claims.start([(one.step_id, one.claim_id)], timeout_seconds=timeout, worker="bench",
+        claim_steps.start([(one.step_id, one.claim_id)], timeout_seconds=timeout, worker="bench",
                      delivery=uuid4())  # fmt: skip
     again = Journal.objects.filter(event="claimed", attempt=2)
     with processes.fleet(folder, {}) as fleet:

@@ -14,11 +14,11 @@ from benchmarks.exceptions import Wrong
 from benchmarks.processes import Fleet, free_port
 from benchmarks.shape import LIMIT_SECONDS
 from sasproject.stack import probes
-from workers import dispatch
-from workers.invariants import violations
+from workers.client.submission import submit_many
 from workers.models import Journal, Process, Step
-from workers.rows import NewProcess
-from workers.submission import submit_many
+from workers.operate.invariants import violations
+from workers.rules.rows import NewProcess
+from workers.wire import dispatch
 
 #: Orders of one transaction where many are submitted together.
 BULK = 200

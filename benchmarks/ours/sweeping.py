@@ -14,9 +14,12 @@ from benchmarks.exceptions import Unavailable, Wrong
 from benchmarks.ours import copying, plans, running
 from benchmarks.ours.applying import AGENTS
 from workers.conf import sas
-from workers.messages import Reply
 from workers.models import Flow, Process, Step
-from workers.store import claims, expiry, plain, settling, sql
+from workers.protocol.messages import Reply
+from workers.store.claims import claim_steps
+from workers.store.db import dialect, prepared_plans
+from workers.store.expire import expire_claims
+from workers.store.settle import settle_replies
 
 EXPIRED = 1000
 #: From this size on the plan must use the partial indexes; a small table is rightly scanned.
@@ -53,24 +56,24 @@ def sweep(folder: Path, steps: str) -> dict[str, Any]:
 def _ended() -> int:
     """Return an order that went all the way."""
     running.fill("bench_single", 1)
-    taken = claims.claim_due(AGENTS, "bench")
+    taken = claim_steps.claim_due(AGENTS, "bench")
     while taken:
         replies = [Reply(one.step_id, one.claim_id, one.attempt, result={}) for one in taken]
-        taken = settling.settle(replies, "bench").claims
+        taken = settle_replies.settle(replies, "bench").claims
     return Process.objects.get(state="processed").pk
 
 
 def _claim_all_but(left: int, expired: int) -> None:
     """Claim and start steps: the first ones have expired, the others have not."""
-    taken: list[claims.Claim] = []
+    taken: list[claim_steps.Claim] = []
     wanted = Process.objects.filter(state="pending").count() - left
     while len(taken) < wanted:
-        taken += claims.claim_due(AGENTS, "bench")
-    past = sql.read_clock() - timedelta(minutes=5)
+        taken += claim_steps.claim_due(AGENTS, "bench")
+    past = dialect.read_clock() - timedelta(minutes=5)
     for begin in range(0, len(taken), 200):
         part = [(one.step_id, one.claim_id) for one in taken[begin : begin + 200]]
         now = past if begin < expired else None
-        claims.start(part, timeout_seconds=600 if now is None else 30, worker="bench",
+        claim_steps.start(part, timeout_seconds=600 if now is None else 30, worker="bench",
                      delivery=uuid4(), now=now)  # fmt: skip
 
 
@@ -78,11 +81,14 @@ def _expire(times: int, is_large: bool) -> dict[str, Any]:
     found, by_row, at_once, python = [], [], [], []
     for _ in range(times):
         # As where plans are not kept: found by a statement of its own, and decided one by one.
-        with plans.listening() as sent, mock.patch.object(plain, "is_quicker", return_value=False):
+        with (
+            plans.listening() as sent,
+            mock.patch.object(prepared_plans, "decides_in_database", return_value=False),
+        ):
             by_row.append(_reset()[0])
         found.append(plans.the_one(sent, "SELECT", "complete_by <").ms)
         # What is sent along with others is told to no wrapper of the connection.
-        with mock.patch.object(sql, "send", wraps=sql.send) as send:
+        with mock.patch.object(dialect, "send", wraps=dialect.send) as send:
             ms, cpu = _reset()
         at_once.append(ms)
         python.append(cpu)
@@ -100,9 +106,9 @@ def _expire(times: int, is_large: bool) -> dict[str, Any]:
 def _reset() -> tuple[float, float]:
     """Reset a batch; return how long it took, and how long Python was busy."""
     began, cpu = time.perf_counter(), time.process_time()
-    expired = expiry.expire("bench")
+    expired = expire_claims.expire("bench")
     took = 1000 * (time.perf_counter() - began), 1000 * (time.process_time() - cpu)
-    if expired != expiry.Expired(reset=EXPIRED):
+    if expired != expire_claims.Expired(reset=EXPIRED):
         raise Wrong(f"of {EXPIRED} expired steps this came: {expired}")
     return took
 
@@ -113,7 +119,7 @@ def _claim(times: int, is_large: bool) -> dict[str, Any]:
     for _ in range(times):
         with plans.listening() as sent:
             began = time.perf_counter()
-            taken = claims.claim_due({"bench.first"}, "bench")
+            taken = claim_steps.claim_due({"bench.first"}, "bench")
             whole.append(1000 * (time.perf_counter() - began))
         if len(taken) != batch:
             raise Wrong(f"{len(taken)} of {batch} steps were claimed")

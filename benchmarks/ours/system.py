@@ -13,8 +13,8 @@ from django.db.models import Count, Max, Min
 from benchmarks.ours import running
 from benchmarks.processes import Fleet
 from benchmarks.system import Progress
+from workers.client.submission import submit
 from workers.models import Process
-from workers.submission import submit
 
 WORKFLOW = os.environ.get("BENCH_WORKFLOW", "bench_line")
 

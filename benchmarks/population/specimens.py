@@ -13,10 +13,12 @@ from orders import demo_data
 from orders.models import Order, Product
 from orders.returning import accept_return
 from orders.submission import Customer, Line, place_order
-from workers import callbacks, schedule
+from workers.client import callbacks
 from workers.exceptions import Permanent, Refused, Transient, Unavailable
 from workers.models import Alert, Flow, Sink
-from workers.store import alerts, steering
+from workers.store import alerts
+from workers.store.operate import commands
+from workers.supervisor import beat_schedule
 from workers.testing import Clock, Wire, always, dies, frozen_clock, scripted, wired
 
 #: What the services answer where a specimen says nothing else.
@@ -90,7 +92,7 @@ def make() -> list[Specimen]:
     """Make products, users and one order of each kind; return what to copy."""
     demo_data.seed(with_users=True)
     get_user_model().objects.create_superuser("admin", "admin@example.org", "admin")
-    schedule.ensure_flow()
+    beat_schedule.ensure_flow()
     with wired() as wire, frozen_clock() as clock:
         maker = Maker(wire, clock)
         for kind in (*_ended(maker), *_in_error(maker), *_waiting(maker)):
@@ -164,7 +166,7 @@ def _cancelled(maker: Maker) -> None:
     order = maker.order(weight=15_000)
     with scripted(_script({"payment.charge": [slow]})):
         maker.wire.run_until_idle()
-        steering.undo(order.process_id, outcome="cancelled", actor="operator:a", reason="asked to")
+        commands.undo(order.process_id, outcome="cancelled", actor="operator:a", reason="asked to")
         maker.wire.run_until_settled(maker.clock)
 
 
@@ -174,7 +176,7 @@ def _resubmitted(maker: Maker) -> None:
     alert = Alert.objects.get(process=order.process_id)
     user = get_user_model().objects.get(username="admin")
     alerts.acknowledge(alert.pk, user.pk, "mended")
-    steering.resubmit(order.process_id, actor="operator:a", reason="mended")
+    commands.resubmit(order.process_id, actor="operator:a", reason="mended")
     with scripted(WORKS):
         maker.wire.run_until_settled(maker.clock)
 
@@ -207,9 +209,9 @@ def _coming_back(maker: Maker) -> None:
 
 
 def _waits_long(process_id: int, step: str) -> None:
-    steering.retime(process_id, step, WAITS_SECONDS, actor="operator:a", reason="no hurry")
+    commands.retime(process_id, step, WAITS_SECONDS, actor="operator:a", reason="no hurry")
 
 
 def _paused(maker: Maker) -> None:
     order = maker.order(weight=500, is_recent=True)
-    steering.pause(order.process_id, actor="operator:a", reason="the customer asked")
+    commands.pause(order.process_id, actor="operator:a", reason="the customer asked")

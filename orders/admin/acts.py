@@ -15,8 +15,8 @@ from orders import dead_letters
 from orders.dead_letters import NotNow
 from orders.models import DeadLetter
 from orders.reasons import Refused
-from workers.admin.verbs.offers import Offer
-from workers.admin.verbs.page import actor
+from workers.admin.actions.available import Offer
+from workers.admin.actions.page import actor
 
 PERMISSION = "orders.resolve_dead_letter"
 

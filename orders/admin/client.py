@@ -19,10 +19,10 @@ from orders import reply_queues, webhooks
 from orders.admin import client_pages
 from orders.admin.client_acts import ACTS
 from orders.models import ApiClient, ApiToken, Order
-from workers.admin import marks
+from workers.admin import badges
+from workers.admin.actions.available import Offer
 from workers.admin.lists import AskableListAdmin, LiveMedia
 from workers.admin.readonly import ReadOnlyAdmin
-from workers.admin.verbs.offers import Offer
 
 #: Beyond it orders are not counted, for each of a page's clients would have all of its read.
 COUNTED = 10_000
@@ -119,7 +119,7 @@ class ApiClientAdmin(ReadOnlyAdmin, AskableListAdmin):
     def good_tokens(self, row: Any) -> SafeString | str:
         found = [token for token in row.all_tokens if is_good(token, row.now)]
         if not found:
-            return marks.NOTHING
+            return badges.NOTHING
         scopes = sorted({scope for token in found for scope in token.scopes})
         shown = format_html('{} <span class="sas-agent">{}</span>', len(found), ", ".join(scopes))
         return _on_a_phone(_("tokens"), shown)
@@ -127,7 +127,7 @@ class ApiClientAdmin(ReadOnlyAdmin, AskableListAdmin):
     @admin.display(description=lazy("last used"))
     def last_used(self, row: Any) -> SafeString | str:
         used = [token.last_used_at for token in row.all_tokens if token.last_used_at]
-        return _on_a_phone(_("used"), marks.age(max(used), row.now)) if used else _("never used")
+        return _on_a_phone(_("used"), badges.age(max(used), row.now)) if used else _("never used")
 
     @admin.display(description=lazy("requests a minute"), ordering="requests_per_minute")
     def limit(self, row: ApiClient) -> SafeString:
@@ -195,16 +195,16 @@ def _revoking(request: HttpRequest, token: ApiToken, now: Any) -> str:
 
 def _token_mark(token: ApiToken, now: Any) -> SafeString:
     if token.revoked_at:
-        return marks.label(_("revoked"), "cancelled", "cancelled")
+        return badges.label(_("revoked"), "cancelled", "cancelled")
     if not is_good(token, now):
-        return marks.label(_("over"), "skipped", "skipped")
-    return marks.label(_("good"), "processed", "processed")
+        return badges.label(_("over"), "skipped", "skipped")
+    return badges.label(_("good"), "processed", "processed")
 
 
 def active_mark(row: ApiClient) -> SafeString:
     if row.is_active:
-        return marks.label(_("active"), "processed", "processed")
-    return marks.label(_("not active"), "cancelled", "cancelled")
+        return badges.label(_("active"), "processed", "processed")
+    return badges.label(_("not active"), "cancelled", "cancelled")
 
 
 def is_good(token: ApiToken, now: Any) -> bool:

@@ -17,10 +17,10 @@ from orders import strict_json
 from orders.admin import acts, resolving
 from orders.consumer.message import PROPERTIES
 from orders.models import DeadLetter, DroppedLetters
-from workers.admin import marks
+from workers.admin import badges
 from workers.admin.lists import LiveListAdmin
 from workers.admin.readonly import ReadOnlyAdmin
-from workers.store import sql
+from workers.store.db import dialect
 
 #: How much of a body is shown.
 SHOWN_BYTES = 65_536
@@ -136,18 +136,18 @@ class DeadLetterAdmin(ReadOnlyAdmin, LiveListAdmin):
                 "is_cut": len(row.body) > SHOWN_BYTES,
                 "properties": _properties(row),
                 "headers": _pretty(row.properties.get("headers") or {}),
-                "now": sql.read_clock(),
+                "now": dialect.read_clock(),
                 "offers": acts.offers(request, row),
             }
         return super().change_view(request, object_id, form_url, context)
 
     @admin.display(description=_("state"), ordering="state")
     def standing(self, row: DeadLetter) -> SafeString:
-        return marks.label(row.get_state_display(), *SHAPES[DeadLetter.State(row.state)])
+        return badges.label(row.get_state_display(), *SHAPES[DeadLetter.State(row.state)])
 
     @admin.display(description=_("received"), ordering="received_at")
     def received(self, row: DeadLetter) -> SafeString | str:
-        return marks.instant(row.received_at)
+        return badges.instant(row.received_at)
 
     @admin.display(description=_("client"), ordering="client")
     def sent_by(self, row: DeadLetter) -> SafeString | str:
@@ -164,20 +164,20 @@ class DeadLetterAdmin(ReadOnlyAdmin, LiveListAdmin):
         if row.order is not None:
             url = reverse("admin:orders_order_change", args=[row.order.number])
             return format_html('<a href="{}">{}</a>', url, row.order)
-        return row.resolved_by or marks.NOTHING
+        return row.resolved_by or badges.NOTHING
 
 
 def sender_mark(row: DeadLetter) -> SafeString | str:
     """Return who sent a message; before a name that nobody has proven stands that."""
     if not row.client:
-        return marks.NOTHING
+        return badges.NOTHING
     if row.is_proven:
         return format_html("<bdi>{}</bdi>", row.client)
     return format_html("{} <bdi>{}</bdi>", unproven_mark(), row.client)
 
 
 def unproven_mark() -> SafeString:
-    return marks.label(_("not proven"), "alert", "alert")
+    return badges.label(_("not proven"), "alert", "alert")
 
 
 def shown(body: bytes) -> str:

@@ -12,11 +12,13 @@ from django.template.response import TemplateResponse
 
 from orders.models import DeadLetter, Order
 from workers.admin import filters, lists, standstill, waiting
+from workers.admin.actions import answering
 from workers.admin.standstill import Outages, Paused
-from workers.admin.verbs import answering
 from workers.conf import sas
 from workers.models import Alert
-from workers.store import leases, sql
+from workers.rules import lateness
+from workers.store import leases
+from workers.store.db import dialect
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,7 @@ class Needs:
 
 def read(request: HttpRequest) -> Needs:
     user = request.user
-    now = sql.read_clock()
+    now = dialect.read_clock()
     return Needs(
         now=now,
         alerts=_alerts() if user.has_perm("workers.view_alert") else None,
@@ -111,4 +113,4 @@ def _answers(user: Any) -> Pile | None:
 def _duty(name: str, interval: float, now: datetime) -> Duty:
     seconds = leases.seconds_since(name, now)
     at = None if seconds is None else now - timedelta(seconds=seconds)
-    return Duty(at, leases.is_overdue(seconds, interval))
+    return Duty(at, lateness.is_overdue(seconds, interval))

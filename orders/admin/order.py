@@ -16,13 +16,13 @@ from django.utils.translation import gettext_lazy as _
 
 from orders.admin import needs, resubmitting, search
 from orders.models import Order
-from workers.admin import causes, columns, filters, standing, subjects, wait_filters
+from workers.admin import causes, columns, filters, snapshot, subjects, wait_filters
+from workers.admin.actions import places
 from workers.admin.bulk.lists import BulkListAdmin
 from workers.admin.columns import ProcessColumns
 from workers.admin.lists import LiveListAdmin, StandingChangeList
 from workers.admin.page import ProcessPageAdmin
 from workers.admin.readonly import ReadOnlyAdmin
-from workers.admin.verbs import places
 
 
 @admin.register(Order)
@@ -87,7 +87,7 @@ class OrderAdmin(ProcessColumns, ReadOnlyAdmin, ProcessPageAdmin, BulkListAdmin,
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Order]:
         queryset = super().get_queryset(request).select_related("process")
-        return standing.prefetched(queryset, "process__")
+        return snapshot.prefetched(queryset, "process__")
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         return StandingChangeList

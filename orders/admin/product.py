@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as lazy
 
 from orders.models import OrderLine, Product, Reservation
 from workers.admin.lists import AskableListAdmin
-from workers.failpoints import durable
+from workers.runtime.failpoints import durable
 
 #: Rows that keep a product are counted so far.
 COUNTED = 1000

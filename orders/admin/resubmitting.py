@@ -8,11 +8,11 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from orders.models import Order
-from workers.admin.standing import Standing
-from workers.admin.verbs import BY_NAME, page
-from workers.admin.verbs.offers import Offer
-from workers.admin.verbs.places import Place
-from workers.admin.verbs.verb import Target
+from workers.admin.actions import BY_NAME, page
+from workers.admin.actions.action import Target
+from workers.admin.actions.available import Offer
+from workers.admin.actions.places import Place
+from workers.admin.snapshot import Standing
 
 PERMISSION = "orders.resubmit_order"
 RESUBMIT = BY_NAME["resubmit"]

@@ -7,7 +7,8 @@ from ninja import Router
 from ninja.errors import HttpError
 
 from orders.schemas import CallbackIn, CallbackOut, Problem
-from workers import Permanent, Refused, Transient, callbacks
+from workers import Permanent, Refused, Transient
+from workers.client import callbacks
 from workers.exceptions import BadToken, MessageError
 
 router = Router(tags=["callbacks"])

@@ -19,7 +19,7 @@ from orders.api.problem_types import OF_STATUS, TYPES
 from orders.api.throttling import TooMany
 from orders.schemas import FieldProblem, Problem
 from orders.submission import KeyReused, SubmissionRefused
-from workers.connections import AWAY
+from workers.runtime.db_connections import AWAY
 
 log = logging.getLogger(__name__)
 

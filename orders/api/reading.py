@@ -10,7 +10,7 @@ from django.http import Http404
 
 from orders.models import ApiClient, Order
 from orders.schemas import EventOut, OrderLineOut, OrderOut, StepOut
-from workers import progress
+from workers.client import progress
 from workers.models import Journal
 
 #: How often a waiting request looks whether the order has changed.

@@ -13,11 +13,12 @@ from orders import strict_json
 from orders.api import body
 from orders.api.throttling import MINUTE, TooMany
 from orders.schemas import Problem, WebhookOut
-from workers import receiving, registry
-from workers.connections import AWAY
+from workers.client import webhooks
+from workers.definitions import registry
+from workers.definitions.webhook_provider import Event, Provider
 from workers.exceptions import BadSignature, NoSecret, WebhookRefused
-from workers.signatures import Signed
-from workers.webhook import Event, Provider
+from workers.protocol.webhook_verification import Signed
+from workers.runtime.db_connections import AWAY
 
 router = Router(tags=["webhooks"])
 log = logging.getLogger(__name__)
@@ -41,11 +42,11 @@ def take(request: HttpRequest, provider: str) -> Any:
         raise HttpError(404, "There is no provider of webhooks of that name.")
     raw = body.read(request)
     try:
-        signed = receiving.verify(known, request.headers, raw)
+        signed = webhooks.verify(known, request.headers, raw)
         # Counted once it is genuine: a stranger cannot use up the provider's minute.
         _count(known)
         event = _event(signed, raw)
-        outcome = receiving.take(known, event)
+        outcome = webhooks.take(known, event)
     except BadSignature as error:
         log.warning("webhook_unproven", extra={"provider": provider, "reason": str(error)})
         raise HttpError(401, str(error)) from None

@@ -7,8 +7,8 @@ from django.contrib.auth import get_user_model
 from django.utils.translation import ngettext
 
 from orders.models import DeadLetter
-from workers import registry
 from workers.conf import sas
+from workers.definitions import registry
 from workers.doctor.finding import Finding, error, info, ok, warning
 from workers.doctor.registry import Need, probe
 

@@ -6,7 +6,7 @@ from decimal import Decimal
 from orders import correcting
 from orders.workflows import payloads
 from workers import Fallback, OnFailure, Undo, Workflow, register_workflow, step
-from workers.workflow import Json
+from workers.definitions.workflow import Json
 
 #: Orders of this total or more are looked at by a person.
 REVIEWED_FROM = Decimal("1000.00")

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from workers.workflow import Json
+from workers.definitions.workflow import Json
 
 
 def stock(order: Json, results: Mapping[str, Json]) -> Json:

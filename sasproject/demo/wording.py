@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from workers.progress import ProcessProgress, StepProgress
+from workers.client.progress import ProcessProgress, StepProgress
 from workers.states import FINAL_PROCESS_STATES, ProcessState
 
 #: Short names of steps and of those that undo them; others are shown by their own.

@@ -13,7 +13,7 @@ SOURCE = """
 import logging
 from sasproject import logs
 logs.configure(json=True, level="INFO")
-logging.getLogger("workers.dispatch").warning("hint_refused", extra={"reason": "no route"})
+logging.getLogger("workers.wire.dispatch").warning("hint_refused", extra={"reason": "no route"})
 logging.getLogger("celery.app.trace").error("task failed", extra={"data": {"args": "card 4711"}})
 """
 

@@ -12,8 +12,8 @@ from django.utils import timezone
 from orders import tokens
 from orders.models import ApiClient, Order
 from tests.factories import OrderFactory, ProcessFactory, StepFactory
-from workers import dispatch
 from workers.models import Alert, Flow, Hold, Journal, Process, Step
+from workers.wire import dispatch
 
 STEPS = {
     "reserve_stock": "stock.reserve",

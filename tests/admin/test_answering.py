@@ -11,7 +11,7 @@ from tests.admin import toys
 from tests.admin.conftest import VERBS, every_row, staff
 from tests.admin.test_verbs import CASES, PROCESS
 from tests.toyflow import agents as toy
-from workers import callbacks
+from workers.client import callbacks
 from workers.exceptions import Refused
 from workers.models import Alert, Process, Step
 from workers.supervisor import sweep

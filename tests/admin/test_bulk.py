@@ -15,7 +15,7 @@ from tests.admin import toys
 from tests.admin.conftest import VERBS, every_row, order_in_error, order_with, staff
 from tests.toyflow import agents as toy
 from workers.models import Journal, Process, Step
-from workers.store import steering
+from workers.store.operate import commands
 from workers.testing import Wire
 
 pytestmark = pytest.mark.django_db
@@ -49,7 +49,7 @@ def ready_for(verb: str) -> Order:
         return order_with(charge_payment={"pending": True, "not_before": later})
     order = order_in_error()
     if verb == "resume":
-        steering.pause(order.process_id, actor="operator:ann", reason="wait")
+        commands.pause(order.process_id, actor="operator:ann", reason="wait")
     return order
 
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from workers import explaining
-from workers.breaker import Breaker
+from workers.client import explain
 from workers.models import Process, Step
-from workers.rate import Bucket
-from workers.wait_reasons import AgentFlow, Duty, Facts, Note
+from workers.rules.breaker import Breaker
+from workers.rules.rate_limit import Bucket
+from workers.rules.wait_reasons import AgentFlow, Duty, Facts, Note
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -35,7 +35,7 @@ def flow(**changes: Any) -> dict[str, Any]:
 def said(facts: Any = None, *, process: dict[str, Any] | None = None, **columns: Any) -> str:
     row = Step(name="pay", agent="payment.charge", **columns)
     about = {"state": "processing", "workflow": "fulfilment", "version": 3, **(process or {})}
-    return explaining.step(row, Process(**about), NOW, replace(CALM, **(facts or {})))
+    return explain.step(row, Process(**about), NOW, replace(CALM, **(facts or {})))
 
 
 #: Why a pending step waits, the first of them first: facts, columns of step and process, sentence.
@@ -232,7 +232,7 @@ def test_an_answer_that_did_not_come_in_time() -> None:
 def headline(process: dict[str, Any], steps: list[Any], **facts: Any) -> str:
     rows = [(Step(name="pay", state=state, **columns), "because") for state, columns in steps]
     about = Process(**{"workflow": "fulfilment", "version": 3, **process})
-    return explaining.headline(about, rows, NOW, replace(CALM, **facts))
+    return explain.headline(about, rows, NOW, replace(CALM, **facts))
 
 
 @pytest.mark.parametrize(

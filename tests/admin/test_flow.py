@@ -7,8 +7,8 @@ from django.contrib.admin.models import LogEntry
 from django.test import Client
 
 from tests.admin.conftest import VERBS, every_row, order_with, staff
-from workers import schedule
 from workers.models import Flow, Journal, Step
+from workers.supervisor import beat_schedule
 
 pytestmark = pytest.mark.django_db
 
@@ -17,7 +17,7 @@ URL = "/admin/workers/flow/payment.charge/set/"
 
 @pytest.fixture(autouse=True)
 def flow(db: None) -> Flow:
-    schedule.ensure_flow()
+    beat_schedule.ensure_flow()
     return Flow.objects.get(pk="payment.charge")
 
 

@@ -5,8 +5,8 @@ from django.test import Client
 from django.utils import timezone
 
 from tests.factories import OrderFactory
-from workers import schedule
 from workers.models import Flow, Sink
+from workers.supervisor import beat_schedule
 
 
 @pytest.mark.parametrize("lookup", ["secret__startswith", "secret", "secret__regex"])
@@ -41,7 +41,7 @@ def test_every_page_that_loads_htmx_tells_it_first_what_it_may_do(
     viewer: Client, sink: Sink
 ) -> None:
     """Without it htmx writes a style into the page, which the policy forbids, and may evaluate."""
-    schedule.ensure_flow()
+    beat_schedule.ensure_flow()
     pages = [f"/admin/workers/sink/{sink.pk}/change/"]
     for model in ("flow", "lease", "alert", "process", "sink"):
         pages.append(f"/admin/workers/{model}/")

@@ -7,9 +7,9 @@ from django.contrib.admin.models import LogEntry
 from django.test import Client
 
 from tests.admin.conftest import VERBS, every_row, order_with, staff
-from workers import schedule
 from workers.models import Hold, Journal
-from workers.store import holds
+from workers.store.flow import holds
+from workers.supervisor import beat_schedule
 
 pytestmark = pytest.mark.django_db
 
@@ -20,7 +20,7 @@ BANNER = "Held: nothing new of this is begun."
 
 @pytest.fixture(autouse=True)
 def flow(db: None) -> None:
-    schedule.ensure_flow()
+    beat_schedule.ensure_flow()
 
 
 def lift_url() -> str:

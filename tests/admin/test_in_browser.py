@@ -14,7 +14,7 @@ from tests.admin import toys
 from tests.admin.conftest import alert_about, note, order_in_error, order_with
 from tests.browsing import launched, watched_page
 from workers.models import Alert, Journal, Process, Step
-from workers.store import holds
+from workers.store.flow import holds
 from workers.testing import Wire
 
 LIST = "/admin/orders/order/"

@@ -6,9 +6,9 @@ from django.test import Client
 from django.utils import timezone
 
 from tests.admin.conftest import alert_about, order_in_error, order_with
-from workers import schedule
 from workers.models import Lease
 from workers.store import leases
+from workers.supervisor import beat_schedule
 
 
 def sweep_and_poll(seconds_ago: float = 0) -> None:
@@ -53,7 +53,7 @@ def test_leases_tell_the_last_sweep(operator: Client) -> None:
 
 
 def test_flow_counts_the_steps_of_each_agent(operator: Client) -> None:
-    schedule.ensure_flow()
+    beat_schedule.ensure_flow()
     order_in_error()
     order_with(charge_payment="started")
     rows = operator.get("/admin/workers/flow/").context["cl"].result_list

@@ -10,13 +10,13 @@ from django.test import Client
 from tests.admin import toys
 from tests.admin.conftest import staff
 from tests.factories import ProcessFactory, StepFactory
-from workers import compensation
-from workers.admin import panel, standing
-from workers.admin.verbs import VERBS
-from workers.admin.verbs.verb import Target
+from workers.admin import panel, snapshot
+from workers.admin.actions import VERBS
+from workers.admin.actions.action import Target
 from workers.exceptions import StateError
 from workers.models import Process, Step
-from workers.store import sql
+from workers.rules import compensation
+from workers.store.db import dialect
 from workers.testing import Wire
 
 pytestmark = pytest.mark.django_db
@@ -88,8 +88,8 @@ MAKERS = [toys.asked, toys.failed, toys.resting, toys.paused]
 
 @pytest.mark.parametrize("make", MAKERS, ids=[make.__name__ for make in MAKERS])
 def test_a_check_refuses_what_the_preview_refuses(make: Any, wire: Wire) -> None:
-    process = standing.prefetched(Process.objects.all()).get(pk=make(wire).pk)
-    whole = Target.of(process, sql.read_clock())
+    process = snapshot.prefetched(Process.objects.all()).get(pk=make(wire).pk)
+    whole = Target.of(process, dialect.read_clock())
     targets = [whole.at(step.name) for step in process.steps.all()]
 
     for verb in VERBS:
@@ -100,9 +100,9 @@ def test_a_check_refuses_what_the_preview_refuses(make: Any, wire: Wire) -> None
 
 @pytest.mark.parametrize("make", MAKERS, ids=[make.__name__ for make in MAKERS])
 def test_trying_a_verb_out_leaves_nothing_behind(make: Any, wire: Wire) -> None:
-    process = standing.prefetched(Process.objects.all()).get(pk=make(wire).pk)
-    whole = Target.of(process, sql.read_clock())
-    fresh = Target.of(process, sql.read_clock()).rehearsal.stage()
+    process = snapshot.prefetched(Process.objects.all()).get(pk=make(wire).pk)
+    whole = Target.of(process, dialect.read_clock())
+    fresh = Target.of(process, dialect.read_clock()).rehearsal.stage()
 
     for verb in VERBS:
         for step in process.steps.all():
@@ -127,8 +127,8 @@ def test_steps_after_a_step_are_told_near_ones_first() -> None:
     for position, (name, after) in enumerate(graph.items()):
         StepFactory(process=process, name=name, position=position, after=after)
     assert Step.objects.filter(process=process).count() == 6
-    read = standing.prefetched(Process.objects.all()).get(pk=process.pk)
-    locked = Target.of(read, sql.read_clock()).rehearsal.stage()
+    read = snapshot.prefetched(Process.objects.all()).get(pk=process.pk)
+    locked = Target.of(read, dialect.read_clock()).rehearsal.stage()
 
     def after(name: str) -> list[str]:
         return [step.name for step in compensation.successors(locked, locked.named(name))]

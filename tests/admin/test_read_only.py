@@ -8,9 +8,9 @@ from django.test import Client, RequestFactory
 
 from orders.models import Order
 from tests.admin.conftest import alert_about, every_row, order_in_error
-from workers import schedule
 from workers.models import Alert, Flow, Journal, Lease, Process, Step
 from workers.store import leases
+from workers.supervisor import beat_schedule
 
 MODELS = (Order, Process, Alert, Flow, Lease)
 
@@ -26,7 +26,7 @@ def root(db: None) -> Client:
 def rows(db: None) -> dict[type, object]:
     order = order_in_error()
     alert = alert_about(order)
-    schedule.ensure_flow()
+    beat_schedule.ensure_flow()
     leases.is_due("sweep", 1)
     return {
         Order: order.number,

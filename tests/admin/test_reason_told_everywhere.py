@@ -17,10 +17,13 @@ from django.utils.html import escape
 from orders.api import reading
 from orders.models import Order
 from tests.admin.conftest import alert_about, order_with
-from workers import alerts, progress, schedule
-from workers.instants import moment
+from workers.client import progress
 from workers.models import Alert, Flow, Hold, Lease, Process
-from workers.store import holds, leases, steering, wait_facts
+from workers.runtime.timestamps import moment
+from workers.store import alerts, leases
+from workers.store.flow import holds, wait_facts
+from workers.store.operate import commands
+from workers.supervisor import beat_schedule
 
 pytestmark = pytest.mark.django_db
 NOW = timezone.now().replace(microsecond=0)
@@ -29,7 +32,7 @@ NOW = timezone.now().replace(microsecond=0)
 @pytest.fixture(autouse=True)
 def running() -> None:
     """A system in which nothing but a test keeps orders waiting."""
-    schedule.ensure_flow()
+    beat_schedule.ensure_flow()
     for name in (leases.SWEEP, leases.POLL):
         Lease.objects.create(name=name, performed_at=timezone.now())
 
@@ -112,7 +115,7 @@ def test_a_submitter_is_not_told_who_holds_or_paused_something() -> None:
     held()
     inside = progress.snapshot(order.process_id).headline
     assert "(by operator:ann: stocktaking)" in inside
-    steering.pause(order.process_id, actor="operator:ann", reason="stocktaking")
+    commands.pause(order.process_id, actor="operator:ann", reason="stocktaking")
     inside = progress.snapshot(order.process_id).headline
     assert inside.startswith("Paused since ")
     assert "(by operator:ann: stocktaking)" in inside

@@ -9,10 +9,10 @@ from django.utils import timezone
 
 from orders.models import Order
 from tests.admin.conftest import order_in_error, order_with, staff
-from workers import schedule
 from workers.admin import standstill
 from workers.models import Flow, Lease, Process
 from workers.store import leases
+from workers.supervisor import beat_schedule
 
 pytestmark = pytest.mark.django_db
 ORDERS = "/admin/orders/order/"
@@ -52,7 +52,7 @@ def test_a_paused_order_is_marked_and_found(operator: Client) -> None:
 def test_the_index_tells_of_paused_orders_and_of_services_that_are_not_called(
     operator: Client,
 ) -> None:
-    schedule.ensure_flow()
+    beat_schedule.ensure_flow()
     html = operator.get("/admin/").content.decode()
     assert "no breaker is open" in html
     assert "paused=yes" not in html
@@ -75,7 +75,7 @@ def test_the_index_tells_of_paused_orders_and_of_services_that_are_not_called(
 
 
 def test_parked_steps_are_counted_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    schedule.ensure_flow()
+    beat_schedule.ensure_flow()
     Flow.objects.filter(agent="payment.charge").update(forced="open")
     for _ in range(3):
         order_with(charge_payment="pending")
@@ -94,7 +94,7 @@ def test_who_may_not_see_the_flow_sees_no_outages() -> None:
 
 
 def test_each_number_of_the_flow_leads_to_the_processes_behind_it(operator: Client) -> None:
-    schedule.ensure_flow()
+    beat_schedule.ensure_flow()
     behind = {
         "processing": order_with(charge_payment="started").process_id,
         "pending": order_with(charge_payment="pending").process_id,
@@ -116,7 +116,7 @@ def test_each_number_of_the_flow_leads_to_the_processes_behind_it(operator: Clie
 
 
 def test_who_may_not_see_processes_gets_no_links_to_them() -> None:
-    schedule.ensure_flow()
+    beat_schedule.ensure_flow()
     order_with(charge_payment="pending")
     somebody = staff("somebody")
     user = somebody.get("/admin/").wsgi_request.user

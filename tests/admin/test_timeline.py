@@ -10,10 +10,12 @@ from django.test import Client
 from tests.admin import toys
 from tests.admin.conftest import note, order_with
 from tests.toyflow import agents as toy
-from workers import callbacks, progress, tokens
 from workers.admin import timeline, wording
+from workers.client import callbacks, progress
 from workers.models import Process, Step
-from workers.store import steering, surrender
+from workers.protocol import callback_tokens
+from workers.store.claims import release
+from workers.store.operate import commands
 from workers.testing import Wire
 
 pytestmark = pytest.mark.django_db
@@ -50,7 +52,7 @@ def test_an_event_is_a_sentence(event: str, of_step: bool, words: str) -> None:
 
 @pytest.mark.parametrize(
     "reason",
-    ["the broker did not take the request", surrender.REASON, "an operator set its time"],
+    ["the broker did not take the request", release.REASON, "an operator set its time"],
 )
 def test_a_claim_that_was_handed_back_says_why_and_nothing_else(
     operator: Client, reason: str
@@ -107,7 +109,7 @@ def test_a_detail_of_another_make_breaks_nothing(operator: Client, detail: dict[
 def test_what_a_process_waits_for_is_said(operator: Client, wire: Wire) -> None:
     process = toys.asked(wire)
     step = Step.objects.get(process=process, name="ask")
-    callbacks.progress(tokens.make(step.idempotency_key), {"percent": 40})
+    callbacks.progress(callback_tokens.make(step.idempotency_key), {"percent": 40})
 
     def shown() -> str:
         return operator.get(f"/admin/workers/process/{process.pk}/live/").content.decode()
@@ -118,7 +120,7 @@ def test_what_a_process_waits_for_is_said(operator: Client, wire: Wire) -> None:
     assert "last report at " in html
     assert "percent: 40" in html
 
-    steering.pause(process.pk, actor="operator:ann", reason="")
+    commands.pause(process.pk, actor="operator:ann", reason="")
     assert "nothing new is begun" in shown()
 
 

@@ -11,9 +11,9 @@ from django.test import Client
 
 from tests.admin import toys
 from tests.admin.conftest import VERBS, every_row, staff
-from workers import invariants
-from workers.admin.verbs import BY_NAME
+from workers.admin.actions import BY_NAME
 from workers.models import Journal, Process
+from workers.operate import invariants
 from workers.testing import Wire
 
 pytestmark = pytest.mark.django_db

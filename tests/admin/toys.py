@@ -7,12 +7,12 @@ from typing import Any
 from django.utils import timezone
 
 from tests.toyflow import agents as toy
-from workers import schedule
-from workers.agent import Call, Deferred
+from workers.client.submission import submit
+from workers.definitions.agent import Call, Deferred
 from workers.exceptions import Permanent, Transient
 from workers.models import Process, Step
-from workers.store import steering
-from workers.submission import submit
+from workers.store.operate import commands
+from workers.supervisor import beat_schedule
 from workers.testing import Wire
 
 
@@ -25,7 +25,7 @@ def raises(fault: Exception) -> Callable[[Call], dict[str, Any]]:
 
 def begun(wire: Wire, workflow: str, subject: str = "Toy 1", **input_: Any) -> Process:
     """Submit a process and let it go as far as it goes."""
-    schedule.ensure_flow()
+    beat_schedule.ensure_flow()
     process = submit(workflow, subject=subject, input=input_)
     wire.run_until_idle()
     process.refresh_from_db()
@@ -57,14 +57,14 @@ def resting(wire: Wire, subject: str = "Toy 1") -> Process:
 
 def paused(wire: Wire, subject: str = "Toy 1") -> Process:
     process = asked(wire, subject)
-    steering.pause(process.pk, actor="operator:ann", reason="stocktaking")
+    commands.pause(process.pk, actor="operator:ann", reason="stocktaking")
     process.refresh_from_db()
     return process
 
 
 def editable(wire: Wire, subject: str = "Toy 1") -> Process:
     """A process whose step ``send`` has not begun, and of whose input some may be changed."""
-    schedule.ensure_flow()
+    beat_schedule.ensure_flow()
     given = {"customer": {"name": "Ada", "address": "1 High Street"}, "gift": False}
     return submit("toy_editable", subject=subject, input=given)
 
@@ -72,7 +72,7 @@ def editable(wire: Wire, subject: str = "Toy 1") -> Process:
 def done(wire: Wire, process: Process) -> None:
     """Bring a process to its end, undone."""
     if process.paused_at is not None:
-        steering.resume(process.pk, actor="operator:ann", reason="go on")
-    steering.undo(process.pk, outcome="cancelled", actor="operator:ann", reason="enough")
+        commands.resume(process.pk, actor="operator:ann", reason="go on")
+    commands.undo(process.pk, outcome="cancelled", actor="operator:ann", reason="enough")
     toy.script.clear()
     wire.run_until_idle()

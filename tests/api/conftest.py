@@ -13,7 +13,7 @@ from django.utils import timezone
 from orders import tokens
 from orders.models import ApiClient, Product
 from orders.sandbox.server import Sandbox
-from workers import schedule
+from workers.supervisor import beat_schedule
 
 BODY: dict[str, Any] = {
     "customer": {"name": "Ada Lovelace", "email": "ada@example.org", "address": "1 Mill Lane"},
@@ -61,7 +61,7 @@ def sandbox(tmp_path: Path) -> Iterator[Sandbox]:
 @pytest.fixture(autouse=True)
 def shop(db: None) -> None:
     cache.clear()
-    schedule.ensure_flow()
+    beat_schedule.ensure_flow()
     Product.objects.create(sku="SKU-1", name="Lamp", price="9.50", stock=100)
 
 

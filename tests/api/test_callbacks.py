@@ -9,9 +9,9 @@ from django.test import Client
 
 from tests.integration.conftest import only
 from tests.toyflow import agents as toy
-from workers.agent import Call, Deferred
+from workers.client.submission import submit
+from workers.definitions.agent import Call, Deferred
 from workers.models import Process, Step
-from workers.submission import submit
 from workers.testing import Wire
 
 Problem = Callable[[Any, int], dict[str, Any]]

@@ -11,9 +11,9 @@ from benchmarks.population import copies, specimens
 from orders import invariants as shop
 from orders.models import DeadLetter, Order, OrderLine
 from tests.concurrency.test_races import on_postgres
-from workers import invariants
+from workers.client.submission import submit
 from workers.models import Alert, Journal, LiveStep, Process, Sink
-from workers.submission import submit
+from workers.operate import invariants
 
 ORDERS = 2_000
 

@@ -3,10 +3,12 @@
 import pytest
 
 from benchmarks.app.without import leave_out, without_journal
-from workers.store import following, journal, plain, taking
+from workers.store import journal
+from workers.store.claims import claim_fast
+from workers.store.settle import settle_fast, successors_fast
 
 #: Whose statements write the journal themselves.
-MODULES = (plain, following, taking)
+MODULES = (settle_fast, successors_fast, claim_fast)
 
 
 @pytest.fixture

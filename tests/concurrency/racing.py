@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.db import connections
 
-from workers.store import rows
+from workers.store.locked import load
 
 
 def race(verbs: list[Callable[[], Any]]) -> list[Any]:
@@ -44,7 +44,7 @@ def meeting_before_the_write(
     the wait, for a thread that reads nothing.
     """
     meeting = threading.Barrier(parties)
-    real = rows.write_part
+    real = load.write_part
 
     def meet() -> None:
         with suppress(threading.BrokenBarrierError):
@@ -55,5 +55,5 @@ def meeting_before_the_write(
         return real(*args, **kwargs)
 
     with monkeypatch.context() as patch:
-        patch.setattr(rows, "write_part", write)
+        patch.setattr(load, "write_part", write)
         yield meet

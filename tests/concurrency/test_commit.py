@@ -11,11 +11,14 @@ from orders.models import Order, Product
 from orders.submission import Customer, Line, place_order
 from tests.concurrency.test_races import start
 from tests.integration.conftest import NOW, only
-from workers import invariants, schedule
-from workers.messages import Reply
+from workers.client.submission import submit
 from workers.models import Journal, Process
-from workers.store import claims, committing, settling, unstarted
-from workers.submission import submit
+from workers.operate import invariants
+from workers.protocol.messages import Reply
+from workers.store.claims import claim_steps, unstarted
+from workers.store.db import transactions
+from workers.store.settle import settle_replies
+from workers.supervisor import beat_schedule
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.fault("F17")]
 either = pytest.mark.parametrize("is_done", [False, True], ids=["not done", "done"])
@@ -23,13 +26,13 @@ either = pytest.mark.parametrize("is_done", [False, True], ids=["not done", "don
 
 @pytest.fixture(autouse=True)
 def flow_rows(transactional_db: None) -> None:
-    schedule.ensure_flow()
+    beat_schedule.ensure_flow()
 
 
 @contextmanager
 def broken_commit(monkeypatch: pytest.MonkeyPatch, is_done: bool) -> Iterator[None]:
     """Have the next commit raise, before or after it was done, as a lost connection would."""
-    real, real_along = connection._commit, committing._commit
+    real, real_along = connection._commit, transactions._commit
     raised = []
 
     def commit() -> None:
@@ -51,7 +54,7 @@ def broken_commit(monkeypatch: pytest.MonkeyPatch, is_done: bool) -> Iterator[No
 
     with monkeypatch.context() as patch:
         patch.setattr(connection, "_commit", commit)
-        patch.setattr(committing, "_commit", commit_along)
+        patch.setattr(transactions, "_commit", commit_along)
         with pytest.raises(OperationalError, match="closed the connection"):
             yield
     assert raised
@@ -60,7 +63,7 @@ def broken_commit(monkeypatch: pytest.MonkeyPatch, is_done: bool) -> Iterator[No
 def work() -> tuple[Process, Reply]:
     """Return a process whose first step is at work, and the reply to it."""
     process = submit("toy_line", subject="Toy 1", input={}, now=NOW)
-    found = claims.claim_due({"toy.alpha"}, "scheduler", NOW)
+    found = claim_steps.claim_due({"toy.alpha"}, "scheduler", NOW)
     start(found)
     return process, Reply(found[0].step_id, found[0].claim_id, 1, result={"n": 1})
 
@@ -71,9 +74,9 @@ def test_a_reply_delivered_again_is_settled_once(
 ) -> None:
     process, reply = work()
     with broken_commit(monkeypatch, is_done):
-        settling.settle([reply], "scheduler", NOW)
+        settle_replies.settle([reply], "scheduler", NOW)
 
-    again = settling.settle([reply], "scheduler", NOW)
+    again = settle_replies.settle([reply], "scheduler", NOW)
 
     assert (again.applied, again.stale) == ((0, 1) if is_done else (1, 0))
     assert only(process, "one").result == {"n": 1}

@@ -23,7 +23,9 @@ from tests.concurrency.test_races import (
     submit_some,
 )
 from workers.models import Step
-from workers.store import claims, expiry, rows
+from workers.store.claims import claim_steps
+from workers.store.expire import expire_claims
+from workers.store.locked import load
 
 __all__ = ["flow_rows"]
 
@@ -92,9 +94,9 @@ def unlocked(ids: list[int]) -> list[int]:
         return [step_id for (step_id,) in cursor.fetchall()]
 
 
-def claimed() -> list[claims.Claim]:
+def claimed() -> list[claim_steps.Claim]:
     submit_some(6)
-    return sorted(claims.claim_due(TOY, "scheduler", NOW), key=lambda claim: claim.step_id)
+    return sorted(claim_steps.claim_due(TOY, "scheduler", NOW), key=lambda claim: claim.step_id)
 
 
 @on_postgres
@@ -126,11 +128,11 @@ def test_a_sweep_that_waits_for_a_step_holds_none_after_it(
     Step.objects.filter(pk__in=[ids[one] for one in tired]).update(failure_threshold=1)
     later = NOW + timedelta(hours=1)
 
-    with waiting_for(ids[place], lambda: expiry.expire("sweep", later)) as results:
+    with waiting_for(ids[place], lambda: expire_claims.expire("sweep", later)) as results:
         free = unlocked(ids[place + 1 :])
 
     assert free == ids[place + 1 :]
-    assert results == [expiry.Expired(reset=len(found) - len(tired), errors=len(tired))]
+    assert results == [expire_claims.Expired(reset=len(found) - len(tired), errors=len(tired))]
 
 
 @on_postgres
@@ -139,17 +141,17 @@ def test_a_sweep_locks_in_order_though_steps_of_orders_lie_among_each_other(
 ) -> None:
     """As those do that were submitted at the same instant, or were undone."""
     submit_some(2, "toy_parallel")
-    start(claims.claim_due(TOY, "scheduler", NOW))
+    start(claim_steps.claim_due(TOY, "scheduler", NOW))
     ids = list(Step.objects.order_by("pk").values_list("pk", flat=True))
     one, other = (step.process_id for step in Step.objects.filter(pk__in=ids[1:3]).order_by("pk"))
     Step.objects.filter(pk=ids[1]).update(process_id=other, name="of the other")
     Step.objects.filter(pk=ids[3]).update(process_id=one)
-    monkeypatch.setattr(rows, "PART", 1)
+    monkeypatch.setattr(load, "PART", 1)
     row_by_row(monkeypatch)
     later = NOW + timedelta(hours=1)
 
-    with waiting_for(ids[1], lambda: expiry.expire("sweep", later)) as results:
+    with waiting_for(ids[1], lambda: expire_claims.expire("sweep", later)) as results:
         free = unlocked(ids[2:])
 
     assert free == ids[2:]
-    assert results == [expiry.Expired(reset=4)]
+    assert results == [expire_claims.Expired(reset=4)]

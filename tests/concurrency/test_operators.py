@@ -8,21 +8,21 @@ import pytest
 from tests.concurrency.matrix.pausing import Session, meet, one_after_the_other
 from tests.concurrency.test_races import on_postgres
 from tests.integration.conftest import NOW, only
-from workers import schedule
-from workers.admin import standing
-from workers.admin.verbs.retiming import Retime
-from workers.admin.verbs.verb import Target
+from workers.admin import snapshot
+from workers.admin.actions.action import Target
+from workers.admin.actions.retiming import Retime
+from workers.client.submission import submit
 from workers.exceptions import StateError
 from workers.models import Journal, Process
-from workers.store import sql
-from workers.submission import submit
+from workers.store.db import dialect
+from workers.supervisor import beat_schedule
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
 def sessions(transactional_db: None) -> Iterator[tuple[Session, Session]]:
-    schedule.ensure_flow()
+    beat_schedule.ensure_flow()
     pair = Session(), Session()
     yield pair
     for session in pair:
@@ -31,8 +31,8 @@ def sessions(transactional_db: None) -> Iterator[tuple[Session, Session]]:
 
 def setting(process: Process, seconds: int) -> Callable[[], Any]:
     """Return an operator's click on a page that shows the step's time as it is now."""
-    fetched = standing.prefetched(Process.objects.all()).get(pk=process.pk)
-    target = Target.of(fetched, sql.read_clock()).at("one")
+    fetched = snapshot.prefetched(Process.objects.all()).get(pk=process.pk)
+    target = Target.of(fetched, dialect.read_clock()).at("one")
     assert target is not None
     assert target.step is not None
     given = {"seen": str(target.step.timeout_seconds), "seconds": seconds}

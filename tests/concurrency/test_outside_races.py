@@ -12,13 +12,19 @@ import pytest
 from tests.concurrency.racing import meeting_before_the_write, race
 from tests.concurrency.test_races import on_postgres, start, without_where
 from tests.integration.conftest import NOW, only
-from workers import callbacks, invariants, schedule
-from workers.answers import Outcome
+from workers.client import callbacks
+from workers.client.submission import submit
 from workers.exceptions import StateError
-from workers.messages import Reply
 from workers.models import Flow, Hold, Journal, Process
-from workers.store import claims, expiry, holds, regulating, settling, steering
-from workers.submission import submit
+from workers.operate import invariants
+from workers.protocol.messages import Reply
+from workers.rules.external_answers import Outcome
+from workers.store.claims import claim_steps
+from workers.store.expire import expire_claims
+from workers.store.flow import flow_settings, holds
+from workers.store.operate import commands
+from workers.store.settle import settle_replies
+from workers.supervisor import beat_schedule
 
 pytestmark = pytest.mark.django_db(transaction=True)
 TOY = {"toy.alpha", "toy.beta", "toy.gamma", "toy.quiet"}
@@ -27,20 +33,22 @@ DEFERRAL = {"seconds": 60.0, "question": "?", "permission": "", "escalate_second
 
 @pytest.fixture(autouse=True)
 def flow_rows(transactional_db: None) -> None:
-    schedule.ensure()
+    beat_schedule.ensure()
 
 
 @pytest.fixture
 def waiting() -> Process:
     """A process whose only other step is done and whose second waits for a callback."""
     process = submit("toy_event", subject="Toy 1", input={}, now=NOW)
-    (work,) = claims.claim_due(TOY, "scheduler", NOW)
+    (work,) = claim_steps.claim_due(TOY, "scheduler", NOW)
     start([work])
-    done = settling.settle([Reply(work.step_id, work.claim_id, 1, result={})], "scheduler", NOW)
+    done = settle_replies.settle(
+        [Reply(work.step_id, work.claim_id, 1, result={})], "scheduler", NOW
+    )
     (arrives,) = done.claims
     start([arrives])
     deferral = Reply(arrives.step_id, arrives.claim_id, 1, deferral=DEFERRAL)
-    settling.settle([deferral], "scheduler", NOW)
+    settle_replies.settle([deferral], "scheduler", NOW)
     return process
 
 
@@ -81,7 +89,7 @@ def test_without_its_guards_both_answers_would_count(
 def test_an_answer_and_the_deadline_meet(waiting: Process, monkeypatch: pytest.MonkeyPatch) -> None:
     after = NOW + timedelta(seconds=70)
     with meeting_before_the_write(monkeypatch, 2):
-        results = race([answer(waiting, 1), lambda: expiry.expire("supervisor", after)])
+        results = race([answer(waiting, 1), lambda: expire_claims.expire("supervisor", after)])
 
     # Whichever came first: an answer is valid after an expiry, too, if only kept for the next
     # time it is asked for.
@@ -94,15 +102,19 @@ def test_an_answer_and_the_deadline_meet(waiting: Process, monkeypatch: pytest.M
 
 def test_an_early_answer_and_the_deferral_meet(monkeypatch: pytest.MonkeyPatch) -> None:
     process = submit("toy_event", subject="Toy 1", input={}, now=NOW)
-    (work,) = claims.claim_due(TOY, "scheduler", NOW)
+    (work,) = claim_steps.claim_due(TOY, "scheduler", NOW)
     start([work])
-    done = settling.settle([Reply(work.step_id, work.claim_id, 1, result={})], "scheduler", NOW)
+    done = settle_replies.settle(
+        [Reply(work.step_id, work.claim_id, 1, result={})], "scheduler", NOW
+    )
     (arrives,) = done.claims
     start([arrives])
     deferral = Reply(arrives.step_id, arrives.claim_id, 1, deferral=DEFERRAL)
 
     with meeting_before_the_write(monkeypatch, 2):
-        results = race([answer(process, 1), lambda: settling.settle([deferral], "scheduler", NOW)])
+        results = race(
+            [answer(process, 1), lambda: settle_replies.settle([deferral], "scheduler", NOW)]
+        )
 
     assert errors(results) == []
     assert only(process, "arrives").result == {"n": 1}
@@ -113,10 +125,10 @@ def test_an_early_answer_and_the_deferral_meet(monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize(
     "verb",
     [
-        lambda pk, seen: steering.skip(pk, "arrives", actor="x", reason="", sequence=seen),
-        lambda pk, seen: steering.complete(pk, "arrives", {}, actor="x", reason="", sequence=seen),
-        lambda pk, seen: steering.pause(pk, actor="x", reason="", sequence=seen),
-        lambda pk, seen: steering.undo(
+        lambda pk, seen: commands.skip(pk, "arrives", actor="x", reason="", sequence=seen),
+        lambda pk, seen: commands.complete(pk, "arrives", {}, actor="x", reason="", sequence=seen),
+        lambda pk, seen: commands.pause(pk, actor="x", reason="", sequence=seen),
+        lambda pk, seen: commands.undo(
             pk, outcome="cancelled", actor="x", reason="", sequence=seen
         ),
     ],
@@ -144,8 +156,8 @@ def test_a_pause_and_a_claim_meet(monkeypatch: pytest.MonkeyPatch) -> None:
     with meeting_before_the_write(monkeypatch, 2):
         results = race(
             [
-                lambda: claims.claim_due(TOY, "scheduler", NOW),
-                lambda: steering.pause(process.pk, actor="x", reason="", now=NOW),
+                lambda: claim_steps.claim_due(TOY, "scheduler", NOW),
+                lambda: commands.pause(process.pk, actor="x", reason="", now=NOW),
             ]
         )
 
@@ -163,10 +175,10 @@ def test_of_two_holds_one_holds() -> None:
 
 
 def test_a_rate_is_spent_once_by_two_schedulers() -> None:
-    regulating.set_flow("toy.alpha", {"rate_per_second": 4}, actor="x", reason="", now=NOW)
+    flow_settings.set_flow("toy.alpha", {"rate_per_second": 4}, actor="x", reason="", now=NOW)
     for n in range(20):
         submit("toy_line", subject=f"Toy {n}", input={}, now=NOW)
-    results = race([lambda: claims.claim_due({"toy.alpha"}, "a", NOW)] * 4)
+    results = race([lambda: claim_steps.claim_due({"toy.alpha"}, "a", NOW)] * 4)
 
     assert errors(results) == []
     assert sum(len(taken) for taken in results) == 4

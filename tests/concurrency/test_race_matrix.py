@@ -24,13 +24,14 @@ from tests.concurrency.matrix.calling import CALLS, Call
 from tests.concurrency.matrix.pausing import Session, Turn, meet, one_after_the_other, two_sessions
 from tests.concurrency.matrix.scenes import NOW, Scene, Setting
 from tests.concurrency.test_races import on_postgres
-from workers import invariants, schedule
 from workers.exceptions import SASError
-from workers.store.claims import Claim
-from workers.store.expiry import Expired
-from workers.store.plain import Plain
-from workers.store.rows import LostRow
-from workers.store.settling import Settled
+from workers.operate import invariants
+from workers.store.claims.claim_steps import Claim
+from workers.store.expire.expire_claims import Expired
+from workers.store.locked.load import LostRow
+from workers.store.settle.settle_fast import Plain
+from workers.store.settle.settle_replies import Settled
+from workers.supervisor import beat_schedule
 from workers.testing import frozen_clock
 
 #: The share of pairs that meet at one more place.
@@ -188,7 +189,7 @@ def test_a_verb_meets_every_other(
     is_full = os.environ.get("RACE_MATRIX") == "full"
     seed = int(os.environ.get("RACE_MATRIX_SEED", SEED))
     with frozen_clock(NOW):
-        schedule.ensure_flow()
+        beat_schedule.ensure_flow()
         scene = setting()
         scene.look()
         overdue = {one.invariant for one in invariants.violations()}

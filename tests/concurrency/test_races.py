@@ -17,23 +17,17 @@ from orders.models import Order, OrderLine, Product
 from orders.submission import Customer, Line, place_order
 from tests.concurrency.racing import meeting_before_the_write, race
 from tests.integration.conftest import NOW, only
-from workers import registry, schedule
-from workers.agent import Call, Deadline
-from workers.messages import Reply
+from workers.client.submission import submit
+from workers.definitions import registry
+from workers.definitions.agent import Call, Deadline
 from workers.models import Journal, Process, Step
-from workers.store import (
-    claims,
-    expiry,
-    plain,
-    replies,
-    rows,
-    settling,
-    sql,
-    unstarted,
-    updating,
-    writing,
-)
-from workers.submission import submit
+from workers.protocol.messages import Reply
+from workers.store.claims import claim_steps, unstarted
+from workers.store.db import bulk_update, dialect, prepared_plans
+from workers.store.expire import expire_claims
+from workers.store.locked import load, save
+from workers.store.settle import filed_replies, settle_replies
+from workers.supervisor import beat_schedule
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ENGINE = connections.settings[DEFAULT_DB_ALIAS]["ENGINE"]
@@ -54,31 +48,31 @@ TOY = {"toy.alpha", "toy.beta", "toy.gamma"}
 
 @pytest.fixture(autouse=True)
 def flow_rows(transactional_db: None) -> None:
-    schedule.ensure()
+    beat_schedule.ensure()
 
 
 def submit_some(count: int, workflow: str = "toy_line") -> list[Process]:
     return [submit(workflow, subject=f"Toy {n}", input={}, now=NOW) for n in range(count)]
 
 
-def start(found: list[claims.Claim]) -> set[int]:
+def start(found: list[claim_steps.Claim]) -> set[int]:
     wanted = [(c.step_id, c.claim_id) for c in found]
-    return claims.start(wanted, timeout_seconds=30, worker="agent", delivery=uuid4(), now=NOW)
+    return claim_steps.start(wanted, timeout_seconds=30, worker="agent", delivery=uuid4(), now=NOW)
 
 
-def claim_until_none(worker: str) -> list[claims.Claim]:
-    found: list[claims.Claim] = []
-    while taken := claims.claim_due(TOY, worker, NOW):
+def claim_until_none(worker: str) -> list[claim_steps.Claim]:
+    found: list[claim_steps.Claim] = []
+    while taken := claim_steps.claim_due(TOY, worker, NOW):
         found += taken
     return found
 
 
 def without_where(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take away the locks and the conditions of the writes."""
-    monkeypatch.setattr(sql, "lock_rows", lambda *args, **kwargs: "")
-    real = updating.send_update
+    monkeypatch.setattr(dialect, "lock_rows", lambda *args, **kwargs: "")
+    real = bulk_update.send_update
     monkeypatch.setattr(
-        updating,
+        bulk_update,
         "send_update",
         lambda table, columns, found, assign, where, **options: real(
             table, columns, found, assign, "true", **options
@@ -88,7 +82,7 @@ def without_where(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def row_by_row(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have expired steps be decided about one by one, as all are on SQLite."""
-    monkeypatch.setattr(plain, "is_quicker", lambda: False)
+    monkeypatch.setattr(prepared_plans, "decides_in_database", lambda: False)
 
 
 @pytest.mark.fault("F18")
@@ -110,7 +104,7 @@ def test_without_its_guards_a_step_would_be_claimed_twice(monkeypatch: pytest.Mo
     without_where(monkeypatch)
 
     with meeting_before_the_write(monkeypatch, 2):
-        results = race([lambda: claims.claim_due(TOY, "a", NOW)] * 2)
+        results = race([lambda: claim_steps.claim_due(TOY, "a", NOW)] * 2)
 
     # The journal's own constraint is the last to hold.
     assert any(isinstance(result, Exception) for result in results) or sum(map(len, results)) == 2
@@ -137,11 +131,13 @@ def test_two_supervisors_never_expire_the_same_step(
 ) -> None:
     way(monkeypatch)
     submit_some(10)
-    start(claims.claim_due(TOY, "scheduler", NOW))
+    start(claim_steps.claim_due(TOY, "scheduler", NOW))
     after = NOW + timedelta(seconds=40)
 
     with meeting_before_the_write(monkeypatch, 2):
-        results = race([lambda: expiry.expire("a", after), lambda: expiry.expire("b", after)])
+        results = race(
+            [lambda: expire_claims.expire("a", after), lambda: expire_claims.expire("b", after)]
+        )
 
     assert [result for result in results if isinstance(result, Exception)] == []
     assert sum(result.reset for result in results) == 10
@@ -153,12 +149,12 @@ def test_two_supervisors_never_expire_the_same_step(
 def test_without_its_guards_a_step_would_be_expired_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     row_by_row(monkeypatch)
     submit_some(1)
-    start(claims.claim_due(TOY, "scheduler", NOW))
+    start(claim_steps.claim_due(TOY, "scheduler", NOW))
     without_where(monkeypatch)
     after = NOW + timedelta(seconds=40)
 
     with meeting_before_the_write(monkeypatch, 2):
-        results = race([lambda: expiry.expire("a", after)] * 2)
+        results = race([lambda: expire_claims.expire("a", after)] * 2)
 
     assert (
         any(isinstance(result, Exception) for result in results)
@@ -168,10 +164,10 @@ def test_without_its_guards_a_step_would_be_expired_twice(monkeypatch: pytest.Mo
 
 def two_branches_about_to_finish() -> tuple[Process, list[Reply]]:
     (process,) = submit_some(1, "toy_diamond")
-    found = claims.claim_due(TOY, "scheduler", NOW)
+    found = claim_steps.claim_due(TOY, "scheduler", NOW)
     start(found)
     top = Reply(found[0].step_id, found[0].claim_id, 1, result={})
-    branches = settling.settle([top], "scheduler", NOW).claims
+    branches = settle_replies.settle([top], "scheduler", NOW).claims
     start(branches)
     return process, [Reply(c.step_id, c.claim_id, 1, result={}) for c in branches]
 
@@ -184,8 +180,8 @@ def test_two_branches_that_finish_at_once_do_not_lose_their_join(
     with meeting_before_the_write(monkeypatch, 2):
         results = race(
             [
-                lambda: settling.settle([left], "a", NOW),
-                lambda: settling.settle([right], "b", NOW),
+                lambda: settle_replies.settle([left], "a", NOW),
+                lambda: settle_replies.settle([right], "b", NOW),
             ]
         )
 
@@ -197,16 +193,16 @@ def test_two_branches_that_finish_at_once_do_not_lose_their_join(
 @on_postgres
 def test_without_the_process_lock_the_join_would_be_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     process, (left, right) = two_branches_about_to_finish()
-    monkeypatch.setattr(sql, "lock_rows", lambda *args, **kwargs: "")
+    monkeypatch.setattr(dialect, "lock_rows", lambda *args, **kwargs: "")
     # The process row's own sequence would be written by both, too.
-    monkeypatch.setattr(writing, "processes", lambda lockeds: [])
+    monkeypatch.setattr(save, "processes", lambda lockeds: [])
     monkeypatch.setattr("workers.store.journal.write", lambda entries, at: None)
 
     with meeting_before_the_write(monkeypatch, 2):
         results = race(
             [
-                lambda: settling.settle([left], "a", NOW),
-                lambda: settling.settle([right], "b", NOW),
+                lambda: settle_replies.settle([left], "a", NOW),
+                lambda: settle_replies.settle([right], "b", NOW),
             ]
         )
 
@@ -221,7 +217,7 @@ def test_a_late_reply_and_an_expiry_have_one_winner(
 ) -> None:
     way(monkeypatch)
     (process,) = submit_some(1)
-    found = claims.claim_due(TOY, "scheduler", NOW)
+    found = claim_steps.claim_due(TOY, "scheduler", NOW)
     start(found)
     reply = Reply(found[0].step_id, found[0].claim_id, 1, result={})
     after = NOW + timedelta(seconds=40)
@@ -229,8 +225,8 @@ def test_a_late_reply_and_an_expiry_have_one_winner(
     with meeting_before_the_write(monkeypatch, 2):
         settled, expired = race(
             [
-                lambda: settling.settle([reply], "scheduler", after),
-                lambda: expiry.expire("supervisor", after),
+                lambda: settle_replies.settle([reply], "scheduler", after),
+                lambda: expire_claims.expire("supervisor", after),
             ]
         )
 
@@ -246,19 +242,21 @@ def test_a_reply_that_is_filed_in_the_middle_of_a_sweep_is_kept(
 ) -> None:
     row_by_row(monkeypatch)
     (process,) = submit_some(1)
-    (work,) = claims.claim_due(TOY, "scheduler", NOW)
+    (work,) = claim_steps.claim_due(TOY, "scheduler", NOW)
     start([work])
     reply = Reply(work.step_id, work.claim_id, 1, result={"n": 1})
     filed: list[bool] = []
-    real = rows.write_part
+    real = load.write_part
 
     def file_first(*args: Any) -> Any:
         if not filed:
-            filed.extend(race([lambda: replies.file(reply, "agent", NOW + timedelta(seconds=29))]))
+            filed.extend(
+                race([lambda: filed_replies.file(reply, "agent", NOW + timedelta(seconds=29))])
+            )
         return real(*args)
 
-    monkeypatch.setattr(rows, "write_part", file_first)
-    expired = expiry.expire("supervisor", NOW + timedelta(seconds=40))
+    monkeypatch.setattr(load, "write_part", file_first)
+    expired = expire_claims.expire("supervisor", NOW + timedelta(seconds=40))
 
     step = only(process, "one")
     assert (filed, expired.reset, expired.errors) == ([True], 0, 0)
@@ -268,7 +266,7 @@ def test_a_reply_that_is_filed_in_the_middle_of_a_sweep_is_kept(
 
 def test_a_start_and_a_hand_back_have_one_winner(monkeypatch: pytest.MonkeyPatch) -> None:
     (process,) = submit_some(1)
-    found = claims.claim_due(TOY, "scheduler", NOW)
+    found = claim_steps.claim_due(TOY, "scheduler", NOW)
 
     with meeting_before_the_write(monkeypatch, 2, seconds=1) as meet:
 
@@ -292,8 +290,8 @@ def test_a_verb_looks_again_when_an_agent_starts_between_its_look_and_its_write(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     (process,) = submit_some(1)
-    found = claims.claim_due(TOY, "scheduler", NOW)
-    read, looks = rows.lock, []
+    found = claim_steps.claim_due(TOY, "scheduler", NOW)
+    read, looks = load.lock, []
 
     def look_then_start(*args: Any, **kwargs: Any) -> Any:
         lockeds = read(*args, **kwargs)
@@ -304,7 +302,7 @@ def test_a_verb_looks_again_when_an_agent_starts_between_its_look_and_its_write(
             looks.append(None)
         return lockeds
 
-    monkeypatch.setattr(rows, "lock", look_then_start)
+    monkeypatch.setattr(load, "lock", look_then_start)
 
     assert unstarted.hand_back(found, "scheduler", "refused", NOW) == 0
     assert looks == [[{found[0].step_id}], None]
@@ -314,12 +312,12 @@ def test_a_verb_looks_again_when_an_agent_starts_between_its_look_and_its_write(
 @on_postgres
 def test_a_claim_whose_process_somebody_works_on_is_not_sent_again() -> None:
     submit_some(1)
-    (claimed,) = claims.claim_due(TOY, "scheduler", NOW)
+    (claimed,) = claim_steps.claim_due(TOY, "scheduler", NOW)
     later = NOW + timedelta(hours=1)
 
     with transaction.atomic():
         # Its reply is being applied, say: the claim is about to end.
-        rows.lock([claimed.process_id], later)
+        load.lock([claimed.process_id], later)
         meanwhile = race([lambda: unstarted.lost("another", later)])
 
     assert meanwhile == [[]]

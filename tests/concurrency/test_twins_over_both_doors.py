@@ -22,8 +22,9 @@ from orders.consumer.message import Message
 from orders.models import ApiClient, DeadLetter, Order, OrderLine, Product
 from tests.concurrency.racing import race
 from tests.concurrency.test_races import on_postgres
-from workers import dispatch, schedule
 from workers.models import Journal, Process, Step
+from workers.supervisor import beat_schedule
+from workers.wire import dispatch
 
 pytestmark = [pytest.mark.django_db(transaction=True)]
 BODY: dict[str, Any] = {
@@ -37,7 +38,7 @@ TWINS = 50
 @pytest.fixture
 def token(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> str:
     cache.clear()
-    schedule.ensure()
+    beat_schedule.ensure()
     monkeypatch.setattr(dispatch, "nudge_later", lambda: None)
     Product.objects.create(sku="SKU-1", name="Lamp", price="9.50", stock=100)
     client = ApiClient.objects.create(name="acme", created_at=timezone.now())

@@ -11,14 +11,14 @@ from django.test import Client
 from orders.models import Order, Product
 from orders.views import checkout
 from tests.concurrency.racing import race
-from workers import schedule
+from workers.supervisor import beat_schedule
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture(autouse=True)
 def shop(transactional_db: None) -> None:
-    schedule.ensure()
+    beat_schedule.ensure()
     Product.objects.create(sku="MUG", name="Mug", price="18.50", stock=100)
 
 

@@ -19,15 +19,16 @@ from tests.crashes.scenario import Scenario, nothing, services, submit_once
 from tests.queue_door.sending import BODY
 from tests.toyflow import agents as toy
 from tests.toyflow import webhooks as provider
-from workers import receiving, reporting
-from workers.agent import Deferred
+from workers.client import webhooks
+from workers.client.submission import submit
+from workers.definitions.agent import Deferred
+from workers.definitions.webhook_provider import Answer, Event
 from workers.models import Alert, Journal, Process, ReceivedWebhook, Sink, Step
-from workers.rows import NewSink
-from workers.senders import Letter, Undelivered
+from workers.notify import relay
+from workers.notify.senders import Letter, Undelivered
+from workers.rules.rows import NewSink
 from workers.store import sinks
-from workers.submission import submit
 from workers.testing import Aftermath, Clock, Wire
-from workers.webhook import Answer, Event
 
 page: dict[str, Any] = {}
 
@@ -140,7 +141,7 @@ def _take_webhook() -> None:
     provider.script["answers"] = lambda event: Answer(
         Process.objects.get().pk, "ask", dict(event.body)
     )
-    receiving.take(provider.PAY, Event("msg_1", timezone.now(), {"paid": True}))
+    webhooks.take(provider.PAY, Event("msg_1", timezone.now(), {"paid": True}))
 
 
 def _taken_once(after: Aftermath) -> None:
@@ -166,7 +167,7 @@ def _telling(problem: Callable[[], Undelivered]) -> Callable[[Wire, Clock], None
     """Settle; the first message to a submitter fares so, once in all processes."""
 
     def run(wire: Wire, clock: Clock) -> None:
-        real = reporting.senders["queue"]
+        real = relay.senders["queue"]
 
         def send(letter: Letter) -> None:
             if services().find("undelivered") is None:
@@ -174,7 +175,7 @@ def _telling(problem: Callable[[], Undelivered]) -> Callable[[Wire, Clock], None
                 raise problem()
             real(letter)
 
-        with patch.dict(reporting.senders, queue=send):
+        with patch.dict(relay.senders, queue=send):
             wire.run_until_settled(clock)
 
     return run

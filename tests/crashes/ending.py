@@ -13,11 +13,18 @@ from orders.consumer.message import Message
 from orders.models import DeadLetter
 from tests.crashes.scenario import Scenario, assert_ended, does, nothing, submit_once
 from tests.toyflow import agents as toy
-from workers import dispatch, identity, retention, schedule, shutdown, siblings, tasks
+from workers import tasks
+from workers.agent import graceful_shutdown
+from workers.client.submission import submit
 from workers.models import Alert, Flow, Journal, Process, ReceivedWebhook, Step
-from workers.store import deaths, holds, sql
-from workers.submission import submit
+from workers.operate import retention
+from workers.runtime import worker_identity
+from workers.store.claims import dead_workers
+from workers.store.db import dialect
+from workers.store.flow import holds
+from workers.supervisor import beat_schedule
 from workers.testing import Aftermath, Clock, Wire, WorkerDied
+from workers.wire import dispatch, queue_drain
 
 RUN = "0a1b2c3d"
 
@@ -32,7 +39,7 @@ def _stop(wire: Wire, clock: Clock) -> None:
     with patch.dict(os.environ, CELERY_WORKER_RUN=RUN), patch.dict(toy.script):
         toy.script["toy.asker"] = cut_off  # type: ignore[assignment]
         wire.run_until_idle()
-    shutdown.hand_back(identity.mark_of(RUN))
+    graceful_shutdown.hand_back(worker_identity.mark_of(RUN))
     wire.run_until_settled(clock)
 
 
@@ -53,7 +60,7 @@ def _kill(wire: Wire, clock: Clock) -> None:
         toy.script["toy.asker"] = cut_off  # type: ignore[assignment]
         wire.run_until_idle()
     held = Step.objects.filter(state="processing").values_list("pk", "claim_id")
-    deaths.note(dict(held), "signal 9 (SIGKILL)")
+    dead_workers.note(dict(held), "signal 9 (SIGKILL)")
     wire.run_until_settled(clock)
 
 
@@ -82,8 +89,8 @@ def _take_siblings(wire: Wire, clock: Clock) -> None:
             # Somebody else's, which is none of this task's business.
             queue.put([[], {}, {}], serializer="json", headers={"task": "test.other"})
             with (
-                patch.object(siblings._channel, "get", return_value=channel),
-                siblings.waiting(dispatch.REPLY_QUEUE, dispatch.SETTLE, 200) as take,
+                patch.object(queue_drain._channel, "get", return_value=channel),
+                queue_drain.waiting(dispatch.REPLY_QUEUE, dispatch.SETTLE, 200) as take,
             ):
                 tasks.settle_now(*(body for (body,) in take()))
             wire.unacknowledged.clear()
@@ -148,7 +155,7 @@ def _pruned(after: Aftermath) -> None:
 
 
 def _without_flow(wire: Wire) -> None:
-    sql.execute("DELETE FROM workers_flow")
+    dialect.execute("DELETE FROM workers_flow")
 
 
 def _all_agents(after: Aftermath) -> None:
@@ -188,5 +195,7 @@ SCENARIOS = [
         ),
     ),
     Scenario("prune", lambda: None, _pruned, prepare=_old_rows, run=_prune),
-    Scenario("flow rows", schedule.ensure_flow, _all_agents, prepare=_without_flow, run=nothing),
+    Scenario(
+        "flow rows", beat_schedule.ensure_flow, _all_agents, prepare=_without_flow, run=nothing
+    ),
 ]

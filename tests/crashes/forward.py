@@ -14,7 +14,7 @@ from tests.crashes.scenario import (
 from tests.toyflow import agents as toy
 from workers.exceptions import Permanent, Transient
 from workers.models import Alert, Step
-from workers.rows import NewSink
+from workers.rules.rows import NewSink
 from workers.testing import Aftermath, Wire
 
 TOLD = (NewSink("queue", "replies.acme.one"), NewSink("queue", "replies.acme.two"))

@@ -16,14 +16,19 @@ from tests.crashes.scenario import (
     submit_once,
 )
 from tests.toyflow import agents as toy
-from workers import callbacks, continuing, dispatch, supervisor, tokens
-from workers.agent import Deferred
+from workers import supervisor
+from workers.agent import next_step
+from workers.client import callbacks
+from workers.definitions.agent import Deferred
 from workers.exceptions import Unavailable
-from workers.messages import Bundle
 from workers.models import Journal, LiveStep, Step
-from workers.store import expiry, sql
+from workers.protocol import callback_tokens
+from workers.protocol.messages import Bundle
+from workers.store.db import dialect
+from workers.store.expire import expire_claims
 from workers.testing import Aftermath, Clock, Sent, Wire, delays, drops, passes, refuses
 from workers.testing import wire as delivery
+from workers.wire import dispatch
 
 Carry = Callable[[Wire, Sent], None]
 _LINE = {"one": "processed", "two": "processed"}
@@ -87,7 +92,7 @@ def _until_idle_without_the_first_reply(wire: Wire) -> None:
 def _failing_sweep(wire: Wire, clock: Clock) -> None:
     """Settle after a sweep that the database has cut off."""
     away = OperationalError("the connection is closed")
-    with patch.object(expiry, "expire", side_effect=away), suppress(OperationalError):
+    with patch.object(expire_claims, "expire", side_effect=away), suppress(OperationalError):
         supervisor.sweep()
     wire.run_until_settled(clock)
 
@@ -108,7 +113,7 @@ def _away(wire: Wire) -> None:
 
 def _submit_dated() -> None:
     # By the clock that stands still, or the polls before it would be more one time than another.
-    submit_once("toy_dated", deadline_at=sql.read_clock() + timedelta(seconds=60))()
+    submit_once("toy_dated", deadline_at=dialect.read_clock() + timedelta(seconds=60))()
 
 
 def _undone_at_its_deadline(after: Aftermath) -> None:
@@ -135,7 +140,7 @@ def _answered(wire: Wire, clock: Clock) -> None:
         step = Step.objects.get(name="ask")
         if step.state == "processed" or (step.deferral and not step.escalate_at):
             break
-    token = tokens.make(step.idempotency_key)
+    token = callback_tokens.make(step.idempotency_key)
     callbacks.progress(token, {"done": "half"})
     callbacks.complete(token, {"paid": True})
     wire.run_until_settled(clock)
@@ -150,7 +155,7 @@ def _answered_once(after: Aftermath) -> None:
 
 def _goes_on(wire: Wire, clock: Clock) -> None:
     """Settle, by workers in which an order that is alone goes on, as Celery's do."""
-    going_on = {dispatch.RUN_BUNDLE: lambda body: continuing.run(Bundle.from_wire(body))}
+    going_on = {dispatch.RUN_BUNDLE: lambda body: next_step.run(Bundle.from_wire(body))}
     with patch.dict(delivery._TASKS, going_on):
         wire.run_until_settled(clock)
 

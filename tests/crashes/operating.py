@@ -12,11 +12,14 @@ from django.utils import timezone
 
 from tests.crashes.scenario import Scenario, always, nothing
 from tests.toyflow import agents as toy
+from workers.client.submission import submit
 from workers.exceptions import Permanent, StateError, Unavailable
 from workers.management.commands import restored
 from workers.models import Alert, Flow, Hold, Journal, Process, Step
-from workers.store import alerts, editing, holds, regulating, sql, steering
-from workers.submission import submit
+from workers.store import alerts
+from workers.store.db import dialect
+from workers.store.flow import flow_settings, holds
+from workers.store.operate import commands, edit_input
 from workers.testing import Aftermath, Wire
 
 _AWAY = Unavailable("http_503", "closed for an hour", retry_after=3600)
@@ -32,7 +35,7 @@ def _resting(wire: Wire) -> None:
 
 def _paused(wire: Wire) -> None:
     _resting(wire)
-    steering.pause(Process.objects.get().pk, **WHO)
+    commands.pause(Process.objects.get().pk, **WHO)
 
 
 def _failed(wire: Wire) -> None:
@@ -110,49 +113,49 @@ def _process() -> Process:
 
 def _is_hurried() -> bool:
     not_before = _step().not_before
-    return not_before is not None and not_before <= sql.read_clock()
+    return not_before is not None and not_before <= dialect.read_clock()
 
 
 VERBS = [
     _verb(
         "pause",
         _resting,
-        lambda p: steering.pause(p.pk, **WHO),
+        lambda p: commands.pause(p.pk, **WHO),
         "paused",
         lambda: _process().paused_at is not None,
     ),
     _verb(
         "unpause",
         _paused,
-        lambda p: steering.resume(p.pk, **WHO),
+        lambda p: commands.resume(p.pk, **WHO),
         "unpaused",
         lambda: _process().paused_at is None,
     ),
     _verb(
         "retry now",
         _resting,
-        lambda p: steering.retry_now(p.pk, "two", **WHO),
+        lambda p: commands.retry_now(p.pk, "two", **WHO),
         "hurried",
         _is_hurried,
     ),
     _verb(
         "retime",
         _resting,
-        lambda p: steering.retime(p.pk, "two", 77, **WHO),
+        lambda p: commands.retime(p.pk, "two", 77, **WHO),
         "retimed",
         lambda: _step().timeout_seconds == 77,
     ),
     _verb(
         "skip",
         _resting,
-        lambda p: steering.skip(p.pk, "two", **WHO),
+        lambda p: commands.skip(p.pk, "two", **WHO),
         "skipped",
         lambda: (_step().state, _process().state) == ("skipped", "processed"),
     ),
     _verb(
         "complete",
         _resting,
-        lambda p: steering.complete(p.pk, "two", {"by": "hand"}, **WHO),
+        lambda p: commands.complete(p.pk, "two", {"by": "hand"}, **WHO),
         "processed",
         lambda: (_step().result, _process().state) == ({"by": "hand"}, "processed"),
         rows=2,
@@ -160,7 +163,7 @@ VERBS = [
     _verb(
         "resubmit",
         _failed,
-        lambda p: steering.resubmit(p.pk, **_page, **WHO),
+        lambda p: commands.resubmit(p.pk, **_page, **WHO),
         "resubmitted",
         lambda: (_step().state, _process().state) == ("pending", "processing"),
         rows=2,
@@ -168,21 +171,21 @@ VERBS = [
     _verb(
         "cancel",
         _resting,
-        lambda p: steering.undo(p.pk, outcome="cancelled", **_page, **WHO),
+        lambda p: commands.undo(p.pk, outcome="cancelled", **_page, **WHO),
         "compensating",
         lambda: _process().state == "compensating",
     ),
     _verb(
         "begin again",
         _resting,
-        lambda p: steering.begin_again(p.pk, "one", **_page, **WHO),
+        lambda p: commands.begin_again(p.pk, "one", **_page, **WHO),
         "compensating",
         lambda: _process().renews == ["one", "two"],
     ),
     _verb(
         "edit",
         _editable,
-        lambda p: editing.edit_input(p.pk, {"gift": True}, **WHO),
+        lambda p: edit_input.edit_input(p.pk, {"gift": True}, **WHO),
         "input_edited",
         lambda: _process().input["gift"] is True,
     ),
@@ -203,7 +206,7 @@ VERBS = [
     _verb(
         "set flow",
         _resting,
-        lambda p: regulating.set_flow("toy.beta", {"window": 7}, **WHO),
+        lambda p: flow_settings.set_flow("toy.beta", {"window": 7}, **WHO),
         "flow_set",
         lambda: Flow.objects.get(agent="toy.beta").window == 7,
     ),

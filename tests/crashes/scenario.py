@@ -10,10 +10,10 @@ from uuid import uuid4
 from django.conf import settings
 
 from tests.toyflow import agents as toy
-from workers.agent import Call
+from workers.client.submission import submit
+from workers.definitions.agent import Call
 from workers.exceptions import Fault
 from workers.models import Journal, Process, Step
-from workers.submission import submit
 from workers.testing import Aftermath, Clock, Ledger, Wire, wired
 from workers.testing.crashes import Rehearsal, Survey, crash_everywhere, rehearse, settle
 

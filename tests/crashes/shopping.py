@@ -22,7 +22,7 @@ from tests.crashes.scenario import (
     services,
     was_in_doubt,
 )
-from workers.agent import Call
+from workers.definitions.agent import Call
 from workers.exceptions import Refused, Transient
 from workers.models import Alert, Journal, Process, Step
 from workers.testing import Aftermath, Clock, Wire, scripted

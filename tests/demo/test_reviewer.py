@@ -7,7 +7,7 @@ from orders.submission import Customer, Line, place_order
 from sasproject.demo.cohort import Cohort
 from sasproject.demo.reviewer import Reviewer
 from sasproject.demo.voice import Voice
-from workers import schedule
+from workers.supervisor import beat_schedule
 from workers.testing import Wire
 
 pytestmark = pytest.mark.django_db
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def reviewer(wire: Wire) -> Reviewer:
     """A reviewer of a run with three large orders and a small one."""
-    schedule.ensure_flow()
+    beat_schedule.ensure_flow()
     Product.objects.create(sku="SKU-1", name="Lamp", price="100.00", stock=1000)
     for place, quantity in enumerate((10, 10, 1, 10)):
         place_order(

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from sasproject.demo import wording
-from workers.progress import ProcessProgress, StepProgress
+from workers.client.progress import ProcessProgress, StepProgress
 from workers.states import StepState
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

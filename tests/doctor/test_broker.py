@@ -9,9 +9,9 @@ from celery import current_app
 from kombu import Connection
 
 from tests.services import own_rabbitmq_vhost, own_redis_database
-from workers.dispatch import REPLY_QUEUE
 from workers.doctor import Finding, broker, connecting, queues
 from workers.doctor import worker_pools as workers
+from workers.wire.dispatch import REPLY_QUEUE
 
 
 def said(found: Iterable[Finding]) -> list[tuple[str, str]]:

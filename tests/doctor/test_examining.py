@@ -11,7 +11,18 @@ from django.core.management import CommandError, call_command
 from django.test import override_settings
 
 from workers import doctor
-from workers.doctor import Finding, Level, Need, Probe, examination, examine, ok, warning
+from workers.doctor import (
+    Finding,
+    Level,
+    Need,
+    Probe,
+    examine,
+    ok,
+    warning,
+)
+from workers.doctor import (
+    run as examination,
+)
 from workers.doctor.secrets import masked
 from workers.management.commands import doctor as command
 

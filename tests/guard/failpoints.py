@@ -16,16 +16,19 @@ ACTS = {
 }
 #: Acts that need no point, and why.
 EXCUSED = {
-    ("workers/failpoints.py", "atomic"): "is the point",
+    ("workers/runtime/failpoints.py", "atomic"): "is the point",
     ("workers/checks/in_flight.py", "atomic"): "reads only",
-    ("workers/invariant_check.py", "atomic"): "reads only",
-    ("workers/store/judging.py", "atomic"): "a savepoint",
-    ("workers/store/steering.py", "atomic"): "reads only",
+    ("workers/operate/invariant_check.py", "atomic"): "reads only",
+    ("workers/store/settle/conditions.py", "atomic"): "a savepoint",
+    ("workers/store/operate/commands.py", "atomic"): "reads only",
     ("orders/consumer/handling.py", "atomic"): "is rolled back",
-    ("workers/publishing.py", "send_task_message"): "is called through dispatch._send, in a point",
-    ("workers/publishing.py", "publish"): "is called through dispatch._send, in a point",
-    ("workers/dispatch.py", "_send"): "its callers stand in points",
-    ("workers/senders/queue.py", "publish"): "is called in reporting.send",
+    (
+        "workers/wire/publisher.py",
+        "send_task_message",
+    ): "is called through dispatch._send, in a point",
+    ("workers/wire/publisher.py", "publish"): "is called through dispatch._send, in a point",
+    ("workers/wire/dispatch.py", "_send"): "its callers stand in points",
+    ("workers/notify/senders/reply_queue.py", "publish"): "is called in reporting.send",
     ("orders/consumer/inbox.py", "ack"): "is called in loop.ack",
     ("orders/consumer/answers.py", "_send"): "holds the point",
     ("sasproject/stack/runner.py", "publish"): "writes a file",
@@ -51,7 +54,7 @@ def points() -> list[Point]:
     """Return every point of the code, from calls of ``durable`` and ``around`` by a literal."""
     found = []
     for where, tree in sources():
-        if where == "workers/failpoints.py":
+        if where == "workers/runtime/failpoints.py":
             continue
         for node in ast.walk(tree):
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):

@@ -32,13 +32,13 @@ STATE_COLUMNS = {
 }
 #: The rows in memory, whose moves the store writes, and the test kit, which turns the clock.
 PURE = {
-    "workers/compensation.py",
-    "workers/locked.py",
-    "workers/decisions.py",
-    "workers/policies.py",
-    "workers/renewal.py",
-    "workers/answers.py",
-    "workers/verbs.py",
+    "workers/rules/compensation.py",
+    "workers/rules/transitions.py",
+    "workers/rules/apply_reply.py",
+    "workers/rules/on_failure.py",
+    "workers/rules/restart.py",
+    "workers/rules/external_answers.py",
+    "workers/rules/operator_commands.py",
     "workers/testing/clock.py",
 }
 #: Has a table whose state is its own: nothing of a process or step.
@@ -112,7 +112,7 @@ def test_only_publishing_sends() -> None:
                 and isinstance(node.func, ast.Attribute)
                 and node.func.attr in senders
             )
-            if is_sending and name != "workers/publishing.py":
+            if is_sending and name != "workers/wire/publisher.py":
                 found.append(f"{name}:{node.lineno}")
 
     assert found == []

@@ -16,16 +16,17 @@ from typing import Any
 
 import pytest
 
-from workers import retention, states
-from workers.agent import Agent, Call, Deferred
-from workers.answers import Outcome
+from workers import states
 from workers.checks import DEPLOYMENT_NAMES
 from workers.conf import Switch, declared
-from workers.effects import Effect
-from workers.management.verbs import VERBS
-from workers.messages import Bundle, replies_from_wire, replies_to_wire
+from workers.definitions.agent import Agent, Call, Deferred
+from workers.definitions.effects import Effect
+from workers.definitions.workflow import Fallback, OnFailure, StepSpec, Undo, Workflow
+from workers.management.process_actions import VERBS
+from workers.operate import retention
+from workers.protocol.messages import Bundle, replies_from_wire, replies_to_wire
+from workers.rules.external_answers import Outcome
 from workers.states import ProcessState, StepState
-from workers.workflow import Fallback, OnFailure, StepSpec, Undo, Workflow
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"

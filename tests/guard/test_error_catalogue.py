@@ -8,8 +8,9 @@ import pytest
 
 from orders.api.problem_types import OF_STATUS
 from tests.guard.messages import FILLED_IN, assigned, coded, given, raised, translated
-from workers import exceptions, policies
+from workers import exceptions
 from workers.exceptions import SASError
+from workers.rules import on_failure
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "errors.md"
 #: What `storable` says of an agent's result, it says of an answer from outside, too.
@@ -48,18 +49,18 @@ def fields() -> set[str]:
         | assigned("errors", "orders/submission.py")
         | assigned("SubmissionRefused", "orders/submission.py")
         | given("_problems", "orders/telling.py", place=1)
-        | given("problem_of_url", "workers/addresses.py")
+        | given("problem_of_url", "workers/http/ssrf_guard.py")
         | raised("__init__", 0, "orders/submission.py")
     )
 
 
 def answers() -> set[str]:
-    said = raised("MessageError", 0, "workers/messages.py")
+    said = raised("MessageError", 0, "workers/protocol/messages.py")
     return raised("BadToken", 0, "workers") | {text for text in said if RESULT.match(text)}
 
 
 def wire() -> set[str]:
-    said = raised("MessageError", 0, "workers/messages.py")
+    said = raised("MessageError", 0, "workers/protocol/messages.py")
     return {text for text in said if not RESULT.match(text)}
 
 
@@ -102,7 +103,7 @@ def admin() -> set[str]:
 
 def faults() -> set[str]:
     literal = {code for name in FAULTS for code in raised(name, 0, "orders", "workers")}
-    return literal | coded("workers") | {policies.CONDITION_FAILED}
+    return literal | coded("workers") | {on_failure.CONDITION_FAILED}
 
 
 def declarations() -> set[str]:

@@ -12,8 +12,9 @@ from orders import tokens
 from orders.models import ApiClient
 from tests.guard.failpoints import points, unnamed_acts
 from tests.guard.write_guard import UnnamedWrite
-from workers import failpoints
-from workers.store import leases, sql
+from workers.runtime import failpoints
+from workers.store import leases
+from workers.store.db import dialect
 
 
 def test_no_two_points_share_a_name() -> None:
@@ -32,7 +33,7 @@ def test_a_write_outside_a_point_is_found() -> None:
     with pytest.raises(UnnamedWrite, match=r"leases\.py"):
         write("sweep", "a", 1)
 
-    assert sql.fetch("SELECT count(*) FROM workers_lease")[0][0] == 1
+    assert dialect.fetch("SELECT count(*) FROM workers_lease")[0][0] == 1
 
 
 @pytest.mark.django_db

@@ -17,11 +17,13 @@ from django.test import RequestFactory
 
 from orders.models import Order, OrderLine, Product
 from tests.factories import ProductFactory
-from workers import dispatch, registry, schedule
+from workers.definitions import registry
+from workers.definitions.workflow import Workflow, step
 from workers.exceptions import UnknownWorkflow
 from workers.models import Journal, Process, Step
+from workers.supervisor import beat_schedule
 from workers.testing import Wire
-from workers.workflow import Workflow, step
+from workers.wire import dispatch
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "submit-from-a-django-view.md"
 Names = dict[str, Any]
@@ -93,7 +95,7 @@ def page(monkeypatch: pytest.MonkeyPatch) -> Iterator[Names]:
 
 @pytest.fixture
 def mug(db: None) -> Product:
-    schedule.ensure_flow()
+    beat_schedule.ensure_flow()
     product: Product = ProductFactory(sku="MUG", name="Mug", price="18.50", stock=100)
     return product
 
@@ -208,7 +210,7 @@ def test_the_nudge_follows_the_commit_and_never_a_rollback(
 @pytest.mark.django_db
 def test_the_trip_and_its_process_are_stored_together(page: Names, wire: Wire) -> None:
     registry.register_workflow(Workflow("trip", 1, (step("flight", "toy.alpha"),)))
-    schedule.ensure_flow()
+    beat_schedule.ensure_flow()
     process = page["book"]("ann", "310.00")
     assert Group.objects.get().name == f"trip 3 is process {process.pk}"
     assert (process.lane, process.input) == ("ann", {"trip": 3, "amount": "310.00"})

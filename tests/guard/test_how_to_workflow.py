@@ -12,12 +12,13 @@ import pytest
 from django.contrib.auth.models import Permission
 from django.test import RequestFactory
 
-from workers import registry, schedule
+from workers.client.submission import submit
+from workers.definitions import registry
+from workers.definitions.workflow import Workflow, step
 from workers.exceptions import Refused, Transient
 from workers.models import Process, Step
-from workers.submission import submit
+from workers.supervisor import beat_schedule
 from workers.testing import Wire, wired
-from workers.workflow import Workflow, step
 
 pytestmark = pytest.mark.django_db
 
@@ -83,7 +84,7 @@ def test_the_declared_trip_is_made(wire: Wire) -> None:
     posts: Posts = []
     page = run("add-a-workflow")
     page["post"] = post_to(posts)
-    schedule.ensure_flow()
+    beat_schedule.ensure_flow()
     process = page["book"](7, "310.00", "ann")
     wire.run_until_idle()
 
@@ -102,7 +103,7 @@ def test_a_declined_card_gives_flight_and_hotel_back(wire: Wire) -> None:
     posts: Posts = []
     page = run("add-a-workflow")
     page["post"] = post_to(posts, answer)
-    schedule.ensure_flow()
+    beat_schedule.ensure_flow()
     process = page["book"](7, "310.00", "ann")
     wire.run_until_idle()
 
@@ -120,7 +121,7 @@ def test_the_trip_is_cancelled_from_code(wire: Wire) -> None:
 
 def waiting_for(wire: Wire, agent: str, step_name: str, **input_: Any) -> Process:
     registry.register_workflow(Workflow("how_to", 1, (step(step_name, agent),)))
-    schedule.ensure_flow()
+    beat_schedule.ensure_flow()
     process = submit("how_to", subject="Book 7", input=input_)
     wire.run_until_idle()
     assert wire.states(process) == {step_name: "processing"}
@@ -169,7 +170,7 @@ def test_the_question_is_asked_with_a_permission_that_exists(wire: Wire) -> None
 
 def test_the_task_is_a_step(wire: Wire) -> None:
     run("use-a-celery-task")
-    schedule.ensure_flow()
+    beat_schedule.ensure_flow()
     process = submit("report", subject="Report", input={"month": "2026-11"})
     wire.run_until_idle()
     assert Step.objects.get(process=process).result == {"returned": "reports/2026-11.pdf"}
@@ -197,7 +198,7 @@ def test_the_bank_is_asked_before_a_second_transfer(wire: Wire) -> None:
     registry.register_workflow(
         Workflow("how_to", 1, (step("pay", "bank.transfer", backoff_base_seconds=0),))
     )
-    schedule.ensure_flow()
+    beat_schedule.ensure_flow()
     process = submit("how_to", subject="Pay", input={"amount": "5.00"})
     wire.run_until_idle()
     Step.objects.filter(process=process).update(not_before=process.created_at - timedelta(days=1))

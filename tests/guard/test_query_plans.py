@@ -10,23 +10,16 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from tests.concurrency.test_races import on_postgres
-from workers import schedule
+from workers.client.submission import submit, submit_many
 from workers.models import Alert, Journal, Process, Sink, Step
-from workers.rows import NewProcess
-from workers.store import (
-    claims,
-    contexts,
-    expiry,
-    finding,
-    flow,
-    live,
-    pruning,
-    replies,
-    rows,
-    sinks,
-    unstarted,
-)
-from workers.submission import submit, submit_many
+from workers.rules.rows import NewProcess
+from workers.store import prune_rows, sinks
+from workers.store.claims import claim_steps, find_work, unstarted
+from workers.store.expire import expire_claims
+from workers.store.flow import flow_control
+from workers.store.locked import contexts, load, step_index
+from workers.store.settle import filed_replies
+from workers.supervisor import beat_schedule
 
 pytestmark = pytest.mark.django_db
 
@@ -34,7 +27,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture(autouse=True)
 def many_settled_steps() -> None:
     """Fill the tables with what is done, so that a scan would be the wrong plan."""
-    schedule.ensure_flow()
+    beat_schedule.ensure_flow()
     process = submit("toy_line", subject="Open", input={})
     template = Step.objects.filter(process=process).values().get(name="one")
     now = timezone.now()
@@ -113,21 +106,21 @@ def each_plan_of(verb: Any) -> list[str]:
 
 def room() -> None:
     with transaction.atomic():
-        flow.LockedFlow({"toy.alpha"}, timezone.now()).room()
+        flow_control.LockedFlow({"toy.alpha"}, timezone.now()).room()
 
 
 def backlog() -> None:
     with transaction.atomic():
-        flow.ask({"toy.alpha"}, None, if_backlogged=True)
+        flow_control.ask({"toy.alpha"}, None, if_backlogged=True)
 
 
 def _foresee_one() -> None:
     with transaction.atomic():
-        flow.foresee([Step.objects.latest("pk").pk], None)
+        flow_control.foresee([Step.objects.latest("pk").pk], None)
 
 
 def _lock_one() -> None:
-    rows.lock([Process.objects.latest("pk").pk], None)
+    load.lock([Process.objects.latest("pk").pk], None)
 
 
 def _many() -> list[int]:
@@ -136,7 +129,7 @@ def _many() -> list[int]:
 
 def _lock_many() -> None:
     # A tenth of the table: a planner left alone reads all of it.
-    rows.lock(_many(), None)
+    load.lock(_many(), None)
 
 
 def _read_many_contexts() -> None:
@@ -147,7 +140,7 @@ def _prune_one() -> None:
     aged = Process.objects.latest("pk")
     Process.objects.filter(pk=aged.pk).update(finished_at=datetime(2000, 1, 1, tzinfo=UTC))
     with override_settings(SAS_KEEP_JOURNAL_DAYS=3650):
-        assert next(pruning.prune_journals(200)) == 1
+        assert next(prune_rows.prune_journals(200)) == 1
 
 
 def _have_waiting(count: int) -> None:
@@ -165,7 +158,7 @@ def test_a_claim_reads_no_more_of_a_long_backlog_than_it_takes(is_analyzed: bool
             cursor.execute("ANALYZE workers_step")
             cursor.execute("ANALYZE workers_live")
 
-    plans = each_plan_of(lambda: claims.claim_due({"toy.alpha"}, "scheduler"))
+    plans = each_plan_of(lambda: claim_steps.claim_due({"toy.alpha"}, "scheduler"))
 
     found = [one for one in plans if "live_claimable_idx" in one]
     # Whether any waits, twice: before and after the flow row is locked.  Then which are next.
@@ -181,24 +174,24 @@ def test_a_claim_reads_no_more_of_a_long_backlog_than_it_takes(is_analyzed: bool
 @pytest.mark.parametrize(
     ("verb", "index"),
     [
-        (lambda: claims.claim_due({"toy.alpha"}, "scheduler"), "live_claimable_idx"),
-        (lambda: expiry.expire("supervisor"), "live_look_at_idx"),
-        (lambda: expiry.extend_gap(60, 10), "live_look_at_idx"),
-        (live.put_off, "live_look_at_idx"),
+        (lambda: claim_steps.claim_due({"toy.alpha"}, "scheduler"), "live_claimable_idx"),
+        (lambda: expire_claims.expire("supervisor"), "live_look_at_idx"),
+        (lambda: expire_claims.extend_gap(60, 10), "live_look_at_idx"),
+        (step_index.put_off, "live_look_at_idx"),
         (lambda: unstarted.lost("scheduler"), "live_look_at_idx"),
-        (lambda: replies.filed(10), "step_filed_reply_idx"),
-        (lambda: finding.flagged(10), "process_decision_idx"),
-        (lambda: finding.standing_still(10), "process_open_idx"),
+        (lambda: filed_replies.filed(10), "step_filed_reply_idx"),
+        (lambda: find_work.flagged(10), "process_decision_idx"),
+        (lambda: find_work.standing_still(10), "process_open_idx"),
         (room, "live_in_flight_idx"),
         (room, "live_claimable_idx"),
         (backlog, "live_claimable_idx"),
-        (finding.look, "step_filed_reply_idx"),
-        (finding.look, "process_decision_idx"),
-        (finding.look, "live_look_at_idx"),
-        (lambda: expiry.escalate("supervisor"), "step_escalation_idx"),
-        (expiry.flag_overdue, "process_deadline_idx"),
+        (find_work.look, "step_filed_reply_idx"),
+        (find_work.look, "process_decision_idx"),
+        (find_work.look, "live_look_at_idx"),
+        (lambda: expire_claims.escalate("supervisor"), "step_escalation_idx"),
+        (expire_claims.flag_overdue, "process_deadline_idx"),
         (lambda: submit("toy_line", subject="Next", input={}, lane="many"), "process_lane_idx"),
-        (finding.look, "sink_due_idx"),
+        (find_work.look, "sink_due_idx"),
         (lambda: sinks.claim("queue", 10, 60), "sink_due_idx"),
         (_foresee_one, "step_name_unique"),
         (_lock_one, "workers_sink_process_id"),
@@ -206,8 +199,8 @@ def test_a_claim_reads_no_more_of_a_long_backlog_than_it_takes(is_analyzed: bool
         (_read_many_contexts, "step_name_unique"),
         (_prune_one, "process_prunable_idx"),
         (_prune_one, "journal_process_idx"),
-        (lambda: next(pruning.prune_flow_journal(200)), "journal_process_idx"),
-        (lambda: next(pruning.prune_alerts(200)), "alert_acknowledged_idx"),
+        (lambda: next(prune_rows.prune_flow_journal(200)), "journal_process_idx"),
+        (lambda: next(prune_rows.prune_alerts(200)), "alert_acknowledged_idx"),
     ],
     ids=[
         *("claim", "expire", "extend", "put off", "lost", "filed", "flagged", "standing still"),

@@ -11,7 +11,7 @@ from typing import Any
 from django.db import connection
 
 from tests.guard.failpoints import LEFT_OUT
-from workers import failpoints
+from workers.runtime import failpoints
 
 ROOT = Path(__file__).resolve().parents[2]
 _PRODUCT = tuple(f"{ROOT / top}/" for top in ("workers", "orders", "sasproject"))
@@ -19,8 +19,8 @@ _PRODUCT = tuple(f"{ROOT / top}/" for top in ("workers", "orders", "sasproject")
 _CARRIERS = tuple(
     str(ROOT / name)
     for name in (
-        "workers/store/sql.py",
-        "workers/failpoints.py",
+        "workers/store/db/dialect.py",
+        "workers/runtime/failpoints.py",
         "workers/admin/middleware.py",
         "sasproject/middleware.py",
     )

@@ -12,7 +12,9 @@ from orders.models import ApiClient, Product
 from tests.api.conftest import Caller
 from tests.hostile.corpus import EXECUTED
 from tests.hostile.envelopes import INSIDE
-from workers import addresses, dispatch, schedule
+from workers.http import ssrf_guard
+from workers.supervisor import beat_schedule
+from workers.wire import dispatch
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +31,7 @@ def _nothing_is_executed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.fixture
 def resolver(monkeypatch: pytest.MonkeyPatch) -> None:
     """One name leads inside, by one of its addresses; no other is asked of the network."""
-    real = addresses.look_up
+    real = ssrf_guard.look_up
 
     def look_up(host: str, port: int = 0) -> list[str]:
         if host == "inside.example":
@@ -38,14 +40,14 @@ def resolver(monkeypatch: pytest.MonkeyPatch) -> None:
             raise OSError("there is no network here")
         return real(host, port)
 
-    monkeypatch.setattr(addresses, "look_up", look_up)
+    monkeypatch.setattr(ssrf_guard, "look_up", look_up)
 
 
 @pytest.fixture
 def acme(db: None) -> Caller:
     """A client with a token, and something to order."""
     cache.clear()
-    schedule.ensure_flow()
+    beat_schedule.ensure_flow()
     Product.objects.create(sku="SKU-001", name="Lamp", price="9.50", stock=10_000)
     caller = Caller()
     # The corpus is longer than what a client may send in a minute.

@@ -9,10 +9,10 @@ from django.test import Client
 
 from tests.hostile import corpus
 from tests.toyflow import agents as toy
-from workers import schedule
-from workers.agent import Call, Deferred
+from workers.client.submission import submit
+from workers.definitions.agent import Call, Deferred
 from workers.models import Journal, Step
-from workers.submission import submit
+from workers.supervisor import beat_schedule
 from workers.testing import Wire
 
 #: Answers in good JSON with one thing wrong.
@@ -54,7 +54,7 @@ TOKENS = {
 @pytest.fixture
 def waiting(db: None, wire: Wire) -> str:
     """The token of a step that waits for an answer."""
-    schedule.ensure_flow()
+    beat_schedule.ensure_flow()
     tokens: list[str] = []
 
     def defer(call: Call) -> Deferred:

@@ -17,7 +17,7 @@ from tests.api.conftest import Caller
 from tests.factories import ProductFactory
 from tests.hostile import corpus
 from workers.models import Process
-from workers.visible import visible
+from workers.runtime.visible_text import visible
 
 LISTS = {
     meta.label_lower: reverse(f"admin:{meta.app_label}_{meta.model_name}_changelist")

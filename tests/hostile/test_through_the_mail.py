@@ -7,7 +7,7 @@ import pytest
 
 from orders.agents.confirmation import SendConfirmation
 from tests.hostile import corpus
-from workers.agent import Call, Deadline
+from workers.definitions.agent import Call, Deadline
 
 pytestmark = pytest.mark.fault("F31")
 

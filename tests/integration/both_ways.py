@@ -14,13 +14,13 @@ from msgspec.structs import asdict, replace
 from tests.integration.conftest import NOW
 from tests.integration.test_store_claims import start
 from tests.integration.test_store_settling import a_fault, a_result
-from workers import registry
-from workers.messages import Reply
+from workers.client.submission import submit
+from workers.definitions import registry
 from workers.models import Alert, Flow, Hold, Journal, LiveStep, Process, Sink, Step
-from workers.rows import NewSink
-from workers.store import claims, requests
-from workers.store.claims import Claim
-from workers.submission import submit
+from workers.protocol.messages import Reply
+from workers.rules.rows import NewSink
+from workers.store.claims import claim_steps, request_data
+from workers.store.claims.claim_steps import Claim
 
 WORKFLOWS = (
     "toy_line",
@@ -76,8 +76,8 @@ def rows_now() -> list[Row]:
 def _said(taken: Sequence[Claim], *, is_counted: bool) -> list[Row]:
     """Return what claims say, their steps' rows, and what their requests are built from."""
     held = dict(Step.objects.values_list("pk", "claim_id"))
-    material = requests.material(taken).contexts
-    anew = requests.material([replace(one, owner=None, context=None) for one in taken]).contexts
+    material = request_data.material(taken).contexts
+    anew = request_data.material([replace(one, owner=None, context=None) for one in taken]).contexts
     assert repr(sorted(material.items())) == repr(sorted(anew.items()))
     assert all(held[one.step_id] == one.claim_id for one in taken)
     left_out = {"claim_id", "step_id", "undoes_id", "owner", "context"} | (
@@ -138,7 +138,7 @@ class Life:
 
     def claim(self) -> None:
         self.now += timedelta(seconds=self.random.choice([1, 70, 4000]))
-        self.under_way += claims.claim_due(every_agent(), "scheduler", self.now)
+        self.under_way += claim_steps.claim_due(every_agent(), "scheduler", self.now)
 
     def replies(self, faults: float) -> list[Reply]:
         """Return replies of some claims, mostly of started ones that went well."""

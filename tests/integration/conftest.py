@@ -10,10 +10,10 @@ from django.test import override_settings
 
 from orders.sandbox.server import Sandbox
 from tests.concurrency.matrix.pausing import Session, two_sessions
-from workers import schedule
+from workers.client.submission import submit
 from workers.models import Process, Step
-from workers.store import claims
-from workers.submission import submit
+from workers.store.claims import claim_steps
+from workers.supervisor import beat_schedule
 
 #: The instant at which every test of the store begins.
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -22,7 +22,7 @@ NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 @pytest.fixture(autouse=True)
 def flow_rows(db: None) -> None:
     """Give every agent its window, as `migrate` would."""
-    schedule.ensure_flow()
+    beat_schedule.ensure_flow()
 
 
 @pytest.fixture
@@ -46,8 +46,10 @@ def only(process: Process, name: str) -> Step:
     return Step.objects.get(process=process, name=name)
 
 
-def claim(now: datetime = NOW) -> list[claims.Claim]:
-    return claims.claim_due({"toy.alpha", "toy.beta", "toy.gamma", "toy.mailer"}, "scheduler", now)
+def claim(now: datetime = NOW) -> list[claim_steps.Claim]:
+    return claim_steps.claim_due(
+        {"toy.alpha", "toy.beta", "toy.gamma", "toy.mailer"}, "scheduler", now
+    )
 
 
 @pytest.fixture

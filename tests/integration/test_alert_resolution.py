@@ -8,10 +8,9 @@ import pytest
 from django.utils import timezone
 
 from tests.factories import ProcessFactory, StepFactory
-from workers import alerts, supervisor
+from workers import supervisor
 from workers.models import Alert, Flow, Lease, Process, Sink, Step
-from workers.store import alert_resolution, sinks
-from workers.store import alerts as stored
+from workers.store import alert_resolution, alerts, sinks
 from workers.store.alert_resolution import resolve_ended
 
 pytestmark = pytest.mark.django_db
@@ -217,4 +216,4 @@ def test_a_sweep_closes_them() -> None:
     over(step)
     supervisor.sweep()
     assert not Alert.objects.filter(resolved_at=None).exists()
-    assert not stored.acknowledge(Alert.objects.get().pk, 1)
+    assert not alerts.acknowledge(Alert.objects.get().pk, 1)

@@ -8,14 +8,18 @@ from django.db import transaction
 
 from tests.integration.conftest import only
 from tests.toyflow import agents as toy
-from workers import callbacks, invariants, scheduler
-from workers.agent import Call, Deferred
-from workers.answers import Outcome
+from workers import scheduler
+from workers.client import callbacks
+from workers.client.submission import submit
 from workers.conf import sas
+from workers.definitions.agent import Call, Deferred
 from workers.exceptions import BadToken, MessageError, Permanent, Refused, StateError, Transient
 from workers.models import Alert, Journal, Process, Step
-from workers.store import flow, sql, steering
-from workers.submission import submit
+from workers.operate import invariants
+from workers.rules.external_answers import Outcome
+from workers.store.db import dialect
+from workers.store.flow import flow_control
+from workers.store.operate import commands
 from workers.supervisor import sweep
 from workers.testing import Wire, pass_time
 
@@ -62,7 +66,7 @@ def test_a_deferred_step_waits_and_holds_no_room(waiting: Process) -> None:
 def waiting_room(agent: str) -> int:
 
     with transaction.atomic():
-        return flow.LockedFlow({agent}, sql.read_clock()).room()[agent]
+        return flow_control.LockedFlow({agent}, dialect.read_clock()).room()[agent]
 
 
 def test_the_callback_ends_the_step_and_the_process_goes_on(waiting: Process, wire: Wire) -> None:
@@ -166,7 +170,7 @@ def test_a_permanent_callback_stops_the_process(waiting: Process, wire: Wire) ->
 
 
 def test_cancelling_does_not_wait_for_a_callback(waiting: Process, wire: Wire) -> None:
-    steering.undo(waiting.pk, outcome="cancelled", actor="ann", reason="changed my mind")
+    commands.undo(waiting.pk, outcome="cancelled", actor="ann", reason="changed my mind")
     wire.run_until_idle()
 
     waiting.refresh_from_db()
@@ -177,7 +181,7 @@ def test_cancelling_does_not_wait_for_a_callback(waiting: Process, wire: Wire) -
 
 
 def test_a_callback_after_the_cancellation_changes_nothing(waiting: Process, wire: Wire) -> None:
-    steering.undo(waiting.pk, outcome="cancelled", actor="ann", reason="changed my mind")
+    commands.undo(waiting.pk, outcome="cancelled", actor="ann", reason="changed my mind")
     before = list(Step.objects.values())
 
     assert callbacks.complete(tokens[0], {}) == Outcome.IGNORED
@@ -231,7 +235,7 @@ def test_a_fault_that_comes_twice_is_not_the_next_agents(wire: Wire) -> None:
     assert (ship.state, ship.agent) == ("processing", "toy.beta")
     assert tokens[0] != tokens[1]
     callbacks.complete(tokens[1], {})
-    steering.undo(process.pk, outcome="cancelled", actor="ann", reason="")
+    commands.undo(process.pk, outcome="cancelled", actor="ann", reason="")
     wire.run_until_idle()
     process.refresh_from_db()
     assert process.state == "cancelled"
@@ -251,7 +255,7 @@ def test_an_old_fault_is_not_kept_for_the_next_attempt(wire: Wire) -> None:
 def test_a_result_after_a_fault_is_undone_with_the_rest(waiting: Process, wire: Wire) -> None:
     callbacks.fail(tokens[0], Permanent("gone", "no such account"))
     assert callbacks.complete(tokens[0], {"paid": True}) == Outcome.ACCEPTED
-    plan = steering.preview(waiting.pk)
+    plan = commands.preview(waiting.pk)
     assert "unask" in [planned.name for planned in plan.undo]
 
 
@@ -353,7 +357,7 @@ def test_a_deferral_on_the_way_back_is_not_waited_for(wire: Wire) -> None:
     # Until the deferral is on its way and nobody has read it.
     while only(process, "ask").started_at is None:
         wire.deliver(wire.messages[0])
-    steering.undo(process.pk, outcome="cancelled", actor="ann", reason="no")
+    commands.undo(process.pk, outcome="cancelled", actor="ann", reason="no")
     wire.run_until_idle()
 
     process.refresh_from_db()

@@ -14,9 +14,11 @@ from tests.integration.test_pipelined import held, held_elsewhere, hold
 from tests.integration.test_store_claims import start
 from tests.integration.test_store_settling import Toy, a_result
 from workers import scheduler
+from workers.client.submission import submit
 from workers.models import Process
-from workers.store import leases, plans, settling, sql
-from workers.submission import submit
+from workers.store import leases
+from workers.store.db import dialect, prepared_plans
+from workers.store.settle import settle_replies
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql]
 
@@ -48,7 +50,7 @@ def waits_of(verb: Callable[[], Any]) -> int:
 
 def test_a_lone_order_waits_for_the_database_as_often_as_is_said(toy: Toy) -> None:
     def settle() -> None:
-        assert settling.settle([a_result(taken[0])], "scheduler", NOW).applied == 1
+        assert settle_replies.settle([a_result(taken[0])], "scheduler", NOW).applied == 1
 
     toy()
     taken = claim()
@@ -73,7 +75,7 @@ def test_a_look_asks_for_due_steps_and_for_all_else_at_once() -> None:
 def test_a_batch_locks_flow_rows_once_it_knows_whose(toy: Toy) -> None:
     def settle() -> None:
         replies = [a_result(one) for one in taken]
-        assert settling.settle(replies, "scheduler", NOW).applied == 2
+        assert settle_replies.settle(replies, "scheduler", NOW).applied == 2
 
     toy()
     toy()
@@ -90,8 +92,8 @@ def test_a_batch_locks_flow_rows_once_it_knows_whose(toy: Toy) -> None:
 
 def test_what_left_with_its_begin_is_rolled_back_with_the_rest() -> None:
     def write() -> None:
-        with plans.kept(), transaction.atomic():
-            with sql.pipelined():
+        with prepared_plans.kept(), transaction.atomic():
+            with dialect.pipelined():
                 hold("a")
             hold("b")
             raise _Off
@@ -103,8 +105,8 @@ def test_what_left_with_its_begin_is_rolled_back_with_the_rest() -> None:
 
 
 def test_what_left_with_its_begin_is_committed_with_the_rest_only() -> None:
-    with plans.kept(), transaction.atomic():
-        with sql.pipelined():
+    with prepared_plans.kept(), transaction.atomic():
+        with dialect.pipelined():
             hold("a")
         assert held_elsewhere() == []
 
@@ -116,8 +118,8 @@ def test_what_left_with_its_begin_is_committed_with_the_rest_only() -> None:
 
 
 def test_a_savepoint_within_is_rolled_back_alone() -> None:
-    with plans.kept(), transaction.atomic():
-        with sql.pipelined():
+    with prepared_plans.kept(), transaction.atomic():
+        with dialect.pipelined():
             hold("a")
         with pytest.raises(_Off):
             _hold_in_vain("b")
@@ -130,9 +132,9 @@ def test_a_transaction_that_is_begun_otherwise_is_left_to_its_library() -> None:
     connection.ensure_connection()
     connection.connection.isolation_level = IsolationLevel.REPEATABLE_READ
     try:
-        with plans.kept(), transaction.atomic():
-            with sql.pipelined():
-                level = sql.send("SHOW transaction_isolation")
+        with prepared_plans.kept(), transaction.atomic():
+            with dialect.pipelined():
+                level = dialect.send("SHOW transaction_isolation")
             assert level() == [("repeatable read",)]
     finally:
         connection.connection.isolation_level = None
@@ -141,7 +143,7 @@ def test_a_transaction_that_is_begun_otherwise_is_left_to_its_library() -> None:
 def test_a_caller_s_transaction_is_as_ever(toy: Toy) -> None:
     made = toy()
     with transaction.atomic():
-        with sql.pipelined():
+        with dialect.pipelined():
             hold("a")
         # A server-side cursor that locks: there is none that outlives its transaction.
         rows = Process.objects.select_for_update().iterator(chunk_size=10)
@@ -151,7 +153,7 @@ def test_a_caller_s_transaction_is_as_ever(toy: Toy) -> None:
 def test_who_commits_by_hand_goes_on_to_do_so() -> None:
     transaction.set_autocommit(False)
     try:
-        with plans.kept(), sql.pipelined():
+        with prepared_plans.kept(), dialect.pipelined():
             hold("a")
         transaction.commit()
         hold("b")

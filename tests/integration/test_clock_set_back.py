@@ -10,12 +10,17 @@ from django_celery_beat.models import PeriodicTask
 
 from orders.admin import needs
 from tests.integration.conftest import NOW
-from workers import dispatch, overdue, schedule, scheduler, supervisor
+from workers import scheduler, supervisor
+from workers.client.submission import submit
 from workers.doctor import duties
 from workers.models import Alert, Lease, Step
-from workers.store import finding, leases, sql
-from workers.submission import submit
+from workers.rules import lateness
+from workers.store import leases
+from workers.store.claims import find_work
+from workers.store.db import dialect
+from workers.supervisor import beat_schedule, beat_watchdog
 from workers.testing import Wire
+from workers.wire import dispatch
 
 pytestmark = pytest.mark.django_db
 HOUR = timedelta(hours=1)
@@ -23,7 +28,7 @@ HOUR = timedelta(hours=1)
 
 def set_back(by: timedelta = HOUR) -> None:
     """Leave the duties' instants as a clock that ran ahead by so much has written them."""
-    Lease.objects.update(performed_at=sql.read_clock() + by)
+    Lease.objects.update(performed_at=dialect.read_clock() + by)
 
 
 @pytest.mark.parametrize(
@@ -33,7 +38,7 @@ def set_back(by: timedelta = HOUR) -> None:
 def test_a_duty_is_late_when_it_was_never_done_or_long_ago_or_in_the_future(
     seconds: float | None, is_overdue: bool
 ) -> None:
-    assert leases.is_overdue(seconds, 10) is is_overdue
+    assert lateness.is_overdue(seconds, 10) is is_overdue
 
 
 def test_duties_dated_in_the_future_are_triggered_and_an_operator_is_told_why(wire: Wire) -> None:
@@ -42,7 +47,7 @@ def test_duties_dated_in_the_future_are_triggered_and_an_operator_is_told_why(wi
     wire.drop_all()
     set_back()
 
-    assert overdue.look() == ["sweep", "poll"]
+    assert beat_watchdog.look() == ["sweep", "poll"]
 
     assert [sent.task for sent in wire.messages] == [dispatch.SWEEP, dispatch.ADVANCE]
     for message in Alert.objects.values_list("message", flat=True):
@@ -50,7 +55,7 @@ def test_duties_dated_in_the_future_are_triggered_and_an_operator_is_told_why(wi
         assert "Beat" not in message
     # They do not only trigger them: what they trigger is done, and then all is well.
     wire.run_until_idle()
-    assert overdue.look() == []
+    assert beat_watchdog.look() == []
 
 
 @pytest.mark.parametrize(
@@ -67,7 +72,7 @@ def test_a_poll_is_due_again_where_the_last_is_dated_in_the_future(
 ) -> None:
     leases.is_due(leases.POLL, 5, performed_at)
 
-    assert finding.look(NOW).is_poll_due is is_due
+    assert find_work.look(NOW).is_poll_due is is_due
     assert leases.is_due(leases.POLL, 5, NOW) is is_due
     expected = NOW if is_due else performed_at
     assert Lease.objects.get(name=leases.POLL).performed_at == expected
@@ -101,7 +106,7 @@ def test_the_doctor_says_so_of_claims(wire: Wire) -> None:
     submit("toy_line", subject="Toy 1", input={})
     scheduler.advance()
     assert list(duties.claims_are_not_dated_in_the_future()) == []
-    Step.objects.filter(state="processing").update(claimed_at=sql.read_clock() + HOUR)
+    Step.objects.filter(state="processing").update(claimed_at=dialect.read_clock() + HOUR)
 
     (found,) = duties.claims_are_not_dated_in_the_future()
 
@@ -110,10 +115,10 @@ def test_the_doctor_says_so_of_claims(wire: Wire) -> None:
 
 def test_the_index_shows_a_duty_in_the_future_as_late(wire: Wire) -> None:
     supervisor.sweep()
-    assert not needs._duty(leases.SWEEP, 2, sql.read_clock()).is_late
+    assert not needs._duty(leases.SWEEP, 2, dialect.read_clock()).is_late
     set_back()
 
-    assert needs._duty(leases.SWEEP, 2, sql.read_clock()).is_late
+    assert needs._duty(leases.SWEEP, 2, dialect.read_clock()).is_late
 
 
 def entry(row: PeriodicTask) -> Any:
@@ -122,18 +127,18 @@ def entry(row: PeriodicTask) -> Any:
 
 
 def test_beat_drops_a_run_in_the_future_as_it_starts_and_no_other(transactional_db: Any) -> None:
-    schedule.ensure()
+    beat_schedule.ensure()
     before = timezone.now() - timedelta(seconds=1)
     PeriodicTask.objects.update(last_run_at=before)
-    PeriodicTask.objects.filter(name=schedule.SWEEP_NAME).update(last_run_at=before + HOUR)
+    PeriodicTask.objects.filter(name=beat_schedule.SWEEP_NAME).update(last_run_at=before + HOUR)
     entries = [entry(row) for row in PeriodicTask.objects.order_by("name")]
     (found,) = duties.beat_does_not_wait_for_its_clock()
-    assert schedule.SWEEP_NAME in found.what
+    assert beat_schedule.SWEEP_NAME in found.what
 
-    assert schedule.drop_future_runs(entries) == 1
+    assert beat_schedule.drop_future_runs(entries) == 1
 
     for one in entries:
-        expected = before if one.name != schedule.SWEEP_NAME else one.last_run_at
+        expected = before if one.name != beat_schedule.SWEEP_NAME else one.last_run_at
         assert one.last_run_at == PeriodicTask.objects.get(name=one.name).last_run_at == expected
         assert one.last_run_at <= timezone.now()
     assert list(duties.beat_does_not_wait_for_its_clock()) == []

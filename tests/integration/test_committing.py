@@ -9,11 +9,12 @@ from django.db import IntegrityError, transaction
 from tests.integration.conftest import NOW, claim, only
 from tests.integration.test_pipelined import HOLD, elsewhere, held, held_elsewhere, hold
 from tests.integration.test_store_settling import Toy
-from workers import failpoints
 from workers.models import Journal, Process, Step
+from workers.runtime import failpoints
 from workers.states import StepState
-from workers.store import committing, plans, rows, sql
-from workers.store.committing import LostRow, durable
+from workers.store.db import dialect, prepared_plans, transactions
+from workers.store.db.transactions import LostRow, durable
+from workers.store.locked import load
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql]
 
@@ -28,8 +29,8 @@ def _everything() -> list[Any]:
 
 def _write(step: Step, meanwhile: str, *, is_last: bool = True) -> None:
     """Write a step, handed back if it was claimed, behind what somebody else does to its row."""
-    with plans.kept(), durable("test.hand_back"):
-        (locked,) = rows.lock_of([step.pk], NOW)
+    with prepared_plans.kept(), durable("test.hand_back"):
+        (locked,) = load.lock_of([step.pk], NOW)
         row = locked.step(step.pk)
         assert row is not None
         with elsewhere() as cursor:
@@ -37,7 +38,7 @@ def _write(step: Step, meanwhile: str, *, is_last: bool = True) -> None:
         locked.touch(row)
         if row.state == StepState.PROCESSING:
             locked.move(row, StepState.PENDING, "handed_back", "test")
-        rows.write([locked], is_last=is_last)
+        load.write([locked], is_last=is_last)
 
 
 @pytest.mark.parametrize("is_last", [True, False], ids=["last", "not last"])
@@ -76,10 +77,10 @@ def test_of_a_row_that_is_gone_it_is_told_all_the_same(toy: Toy) -> None:
 
 def test_what_fails_among_the_last_writes_is_raised_and_nothing_is_committed() -> None:
     def write() -> None:
-        with plans.kept(), durable("test.fails"):
-            with sql.pipelined():
+        with prepared_plans.kept(), durable("test.fails"):
+            with dialect.pipelined():
                 hold("a")
-            with committing.writes(is_last=True):
+            with transactions.writes(is_last=True):
                 hold("b")
                 hold("b")
                 hold("c")
@@ -96,8 +97,8 @@ def test_what_fails_among_the_last_writes_is_raised_and_nothing_is_committed() -
 
 def test_what_is_raised_behind_the_last_writes_rolls_them_back() -> None:
     def write() -> None:
-        with plans.kept(), durable("test.raises"):
-            with committing.writes(is_last=True):
+        with prepared_plans.kept(), durable("test.raises"):
+            with transactions.writes(is_last=True):
                 hold("a")
             raise _Off
 
@@ -108,8 +109,8 @@ def test_what_is_raised_behind_the_last_writes_rolls_them_back() -> None:
 
 
 def test_a_transaction_that_is_to_be_rolled_back_is() -> None:
-    with plans.kept(), durable("test.marked"):
-        with committing.writes(is_last=True):
+    with prepared_plans.kept(), durable("test.marked"):
+        with transactions.writes(is_last=True):
             hold("a")
         transaction.set_rollback(True)
 
@@ -123,9 +124,9 @@ def test_what_is_done_meanwhile_is_done_before_the_answer_is_waited_for() -> Non
         cursor.execute(HOLD, ["a", NOW])
 
         with (
-            plans.kept(),
+            prepared_plans.kept(),
             durable("test.meanwhile", meanwhile=lambda: cursor.execute("ROLLBACK")),
-            committing.writes(is_last=True),
+            transactions.writes(is_last=True),
         ):
             hold("a")
 
@@ -136,8 +137,8 @@ def test_what_is_done_meanwhile_is_done_before_the_answer_is_waited_for() -> Non
 def test_nothing_is_done_meanwhile_where_no_commit_leaves_along(is_last: bool) -> None:
     done: list[None] = []
 
-    with plans.kept(), durable("test.marked", meanwhile=lambda: done.append(None)):
-        with committing.writes(is_last=is_last):
+    with prepared_plans.kept(), durable("test.marked", meanwhile=lambda: done.append(None)):
+        with transactions.writes(is_last=is_last):
             hold("a")
         transaction.set_rollback(is_last)
 
@@ -145,17 +146,17 @@ def test_nothing_is_done_meanwhile_where_no_commit_leaves_along(is_last: bool) -
 
 
 def test_only_the_outermost_commits() -> None:
-    with plans.kept(), durable("test.outer"):
+    with prepared_plans.kept(), durable("test.outer"):
         with durable("test.inner"):
-            with sql.pipelined():
+            with dialect.pipelined():
                 hold("a")
-            with committing.writes(is_last=True):
+            with transactions.writes(is_last=True):
                 hold("b")
         assert held_elsewhere() == []
     assert held_elsewhere() == ["a", "b"]
 
     with transaction.atomic():
-        with plans.kept(), durable("test.within"), committing.writes(is_last=True):
+        with prepared_plans.kept(), durable("test.within"), transactions.writes(is_last=True):
             hold("c")
         assert held_elsewhere() == ["a", "b"]
     assert held_elsewhere() == ["a", "b", "c"]
@@ -164,10 +165,10 @@ def test_only_the_outermost_commits() -> None:
 def test_who_commits_by_hand_goes_on_to_do_so() -> None:
     transaction.set_autocommit(False)
     try:
-        with plans.kept(), durable("test.by_hand"):
-            with sql.pipelined():
+        with prepared_plans.kept(), durable("test.by_hand"):
+            with dialect.pipelined():
                 hold("a")
-            with committing.writes(is_last=True):
+            with transactions.writes(is_last=True):
                 hold("b")
         seen = held_elsewhere()
     finally:
@@ -183,13 +184,13 @@ def test_what_is_to_follow_the_commit_follows_it_and_is_waited_for() -> None:
 
     def look() -> None:
         seen.append(held_elsewhere())
-        seen.append(sql.execute("UPDATE workers_hold SET reason = 'seen'"))
+        seen.append(dialect.execute("UPDATE workers_hold SET reason = 'seen'"))
 
-    with plans.kept(), durable("test.follow"):
-        with sql.pipelined():
+    with prepared_plans.kept(), durable("test.follow"):
+        with dialect.pipelined():
             hold("a")
         transaction.on_commit(look)
-        with committing.writes(is_last=True):
+        with transactions.writes(is_last=True):
             hold("b")
 
     assert seen == [["a", "b"], 2]
@@ -209,10 +210,10 @@ def test_a_process_that_dies_before_it_has_committed_has_written_nothing(
             seen[point] = held_elsewhere()
 
     monkeypatch.setattr(failpoints, "witness", Witness())
-    with plans.kept(), durable("test.dies"):
-        with sql.pipelined():
+    with prepared_plans.kept(), durable("test.dies"):
+        with dialect.pipelined():
             hold("a")
-        with committing.writes(is_last=True):
+        with transactions.writes(is_last=True):
             hold("b")
 
     assert seen == {

@@ -9,14 +9,16 @@ from django.db import OperationalError
 from tests.integration.conftest import only
 from tests.integration.test_runtime import bundle_of, replies_on, submitted
 from tests.toyflow import agents as toy
-from workers import continuing, dispatch, scheduler
-from workers.agent import Call
-from workers.effects import Effect
+from workers import scheduler
+from workers.agent import next_step
+from workers.client.submission import submit
+from workers.definitions.agent import Call
+from workers.definitions.effects import Effect
 from workers.exceptions import Transient
-from workers.messages import Bundle
 from workers.models import Step
-from workers.submission import submit
+from workers.protocol.messages import Bundle
 from workers.testing import Wire, pass_time
+from workers.wire import dispatch
 
 pytestmark = pytest.mark.django_db
 
@@ -27,7 +29,7 @@ def test_an_order_that_is_alone_takes_one_request(wire: Wire) -> None:
     assert bundle.is_alone
     wire.drop_all()
 
-    continuing.run(bundle)
+    next_step.run(bundle)
 
     process.refresh_from_db()
     assert process.state == "processed"
@@ -42,7 +44,7 @@ def test_orders_that_share_their_agent_are_settled_together(wire: Wire) -> None:
     for message in wire.of(dispatch.RUN_BUNDLE):
         bundle = Bundle.from_wire(message.body[0])
         assert not bundle.is_alone
-        continuing.run(bundle)
+        next_step.run(bundle)
 
     assert len(replies_on(wire)) == 2
 
@@ -57,7 +59,7 @@ def test_a_step_of_another_queue_or_in_the_main_thread_is_sent(
     bundle = bundle_of(wire)
     monkeypatch.setattr(toy.Beta, name, value)
 
-    continuing.run(bundle)
+    next_step.run(bundle)
 
     assert bundle_of(wire).requests[0].step == "two"
     assert only(process, "one").state == "processed"
@@ -68,7 +70,7 @@ def test_a_step_of_another_timeout_is_sent(wire: Wire) -> None:
     bundle = bundle_of(wire)
     Step.objects.filter(process=process, name="two").update(timeout_seconds=7)
 
-    continuing.run(bundle)
+    next_step.run(bundle)
 
     # Its soft limit would be the first one's.
     assert bundle_of(wire).timeout_seconds == 7
@@ -80,9 +82,9 @@ def test_nothing_begins_whose_soft_limit_would_come_too_early(
 ) -> None:
     submitted()
     bundle = bundle_of(wire)
-    monkeypatch.setattr(continuing, "monotonic", iter([0.0, 1.1]).__next__)
+    monkeypatch.setattr(next_step, "monotonic", iter([0.0, 1.1]).__next__)
 
-    continuing.run(bundle)
+    next_step.run(bundle)
 
     assert bundle_of(wire).requests[0].step == "two"
 
@@ -94,7 +96,7 @@ def test_a_fault_is_settled_here_and_tried_again_by_message(wire: Wire) -> None:
     toy.script["toy.alpha"] = fail
     process = submitted()
 
-    continuing.run(bundle_of(wire))
+    next_step.run(bundle_of(wire))
 
     step = only(process, "one")
     assert (step.state, step.failure_count) == ("pending", 1)
@@ -113,7 +115,7 @@ def test_replies_that_cannot_be_settled_here_are_sent(
 
     with monkeypatch.context() as patched:
         patched.setattr(scheduler, "settle", fail)
-        continuing.run(bundle)
+        next_step.run(bundle)
 
     assert len(replies_on(wire)) == 1
     wire.run_until_idle()
@@ -126,7 +128,7 @@ def test_what_cannot_be_started_here_is_sent_and_the_message_does_not_come_again
 ) -> None:
     process = submitted()
     bundle = bundle_of(wire)
-    real: Callable[..., Any] = continuing.runtime.perform
+    real: Callable[..., Any] = next_step.runner.perform
 
     def perform(one: Bundle, *rest: Any) -> int:
         if one is not bundle:
@@ -134,8 +136,8 @@ def test_what_cannot_be_started_here_is_sent_and_the_message_does_not_come_again
         return real(one, *rest)
 
     with monkeypatch.context() as patched:
-        patched.setattr(continuing.runtime, "perform", perform)
-        continuing.run(bundle)
+        patched.setattr(next_step.runner, "perform", perform)
+        next_step.run(bundle)
 
     assert bundle_of(wire).requests[0].step == "two"
     assert only(process, "one").state == "processed"
@@ -146,8 +148,8 @@ def test_what_a_dead_process_had_kept_is_sent_again(
 ) -> None:
     process = submitted()
     bundle = bundle_of(wire)
-    monkeypatch.setattr(continuing._Rest, "take", lambda self: None)
-    continuing.run(bundle)
+    monkeypatch.setattr(next_step._Rest, "take", lambda self: None)
+    next_step.run(bundle)
     wire.drop_all()
     step = only(process, "two")
     assert (step.state, step.started_at) == ("processing", None)
@@ -166,7 +168,7 @@ def test_an_unsafe_agent_files_its_reply_and_nothing_goes_on(
     monkeypatch.setattr(toy.Alpha, "effect", Effect.UNSAFE)
     process = submitted()
 
-    continuing.run(bundle_of(wire))
+    next_step.run(bundle_of(wire))
 
     assert only(process, "one").reply is not None
     assert only(process, "one").state == "processing"

@@ -12,15 +12,18 @@ from django.utils import timezone
 
 from tests.integration.conftest import NOW, claim
 from tests.integration.test_store_claims import start
-from workers import dead_children, deaths, dispatch
-from workers.messages import Bundle, Reply, Request
+from workers.agent import dead_children
+from workers.client.submission import submit
 from workers.models import Journal, Step
-from workers.rows import StepRow
-from workers.store import expiry, replies
-from workers.store.claims import Claim
-from workers.store.deaths import note
-from workers.submission import submit
+from workers.protocol.messages import Bundle, Reply, Request
+from workers.rules import dead_workers
+from workers.rules.rows import StepRow
+from workers.store.claims.claim_steps import Claim
+from workers.store.claims.dead_workers import note
+from workers.store.expire import expire_claims
+from workers.store.settle import filed_replies
 from workers.testing import Wire
+from workers.wire import dispatch
 
 pytestmark = pytest.mark.django_db
 HOW = "signal 9 (SIGKILL)"
@@ -48,7 +51,7 @@ def test_a_death_is_noted_at_once_and_counts_when_the_claim_expires(wire: Wire) 
     assert (row.state, row.failure_count, row.claim_id) == ("processing", 0, claims[0].claim_id)
     assert (row.fault["code"], row.fault["message"]) == ("worker_died", f"its worker died: {HOW}")
 
-    assert expiry.expire("supervisor@test", NOW + LATE).reset == 1
+    assert expire_claims.expire("supervisor@test", NOW + LATE).reset == 1
 
     row.refresh_from_db()
     assert (row.state, row.failure_count) == ("pending", 1)
@@ -68,7 +71,7 @@ def test_the_reason_of_an_order_that_kills_its_worker_is_that(wire: Wire) -> Non
             start(claims, now)
         assert die(claims, now) == [step_id]
         now += LATE
-        expiry.expire("supervisor@test", now)
+        expire_claims.expire("supervisor@test", now)
 
     row = Step.objects.get(pk=step_id)
     assert (row.state, row.failure_count) == ("error", 3)
@@ -92,9 +95,9 @@ def test_only_what_is_known_is_said(history: list[str], message: str | None) -> 
     for what in history:
         step.claim_id = uuid4()
         if what == "dies":
-            step.fault = deaths.fault_of(step, HOW)
-        told = deaths.of_claim(step)
-        step.fault = told or dict(expiry.EXPIRED)
+            step.fault = dead_workers.fault_of(step, HOW)
+        told = dead_workers.of_claim(step)
+        step.fault = told or dict(expire_claims.EXPIRED)
         step.failure_count += 1
 
     assert (told and told["message"]) == message
@@ -106,7 +109,7 @@ def test_of_a_claim_that_is_answered_unstarted_late_or_another_s_nothing_is_note
     answered, late, other = begin(3)
     submit("toy_line", subject="Toy 9", input={}, now=NOW)
     (unstarted,) = claim(now=NOW)
-    replies.file(Reply(answered.step_id, answered.claim_id, 1, result={}), "agent@test", NOW)
+    filed_replies.file(Reply(answered.step_id, answered.claim_id, 1, result={}), "agent@test", NOW)
     before = list(Step.objects.order_by("pk").values_list("fault", "state", "claim_id"))
 
     assert die([answered, unstarted]) == []

@@ -11,16 +11,19 @@ from django.db import OperationalError
 
 from tests.integration.test_runtime import replies_on
 from tests.toyflow import agents as toy
-from workers import dispatch, registry, runtime, scheduler
-from workers.agent import Call, Deadline
-from workers.effects import Effect
+from workers import scheduler
+from workers.agent import runner
+from workers.client.submission import submit_many
+from workers.definitions import registry
+from workers.definitions.agent import Call, Deadline
+from workers.definitions.effects import Effect
 from workers.exceptions import Transient
-from workers.messages import MESSAGE_BYTES, Bundle, parcels
 from workers.models import Step
-from workers.rows import NewProcess
-from workers.store import claims
-from workers.submission import submit_many
+from workers.protocol.messages import MESSAGE_BYTES, Bundle, parcels
+from workers.rules.rows import NewProcess
+from workers.store.claims import claim_steps
 from workers.testing import Wire
+from workers.wire import dispatch
 
 pytestmark = pytest.mark.django_db
 
@@ -29,7 +32,7 @@ pytestmark = pytest.mark.django_db
 def few_side_by_side(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.SAS_BUNDLE_LIMIT, settings.SAS_BUNDLE_DEPTH, settings.SAS_AGENT_SLOTS = 4, 16, 1
     # No test waits for what is quick on this machine.
-    monkeypatch.setattr(runtime, "QUICK_SECONDS", 0.5)
+    monkeypatch.setattr(runner, "QUICK_SECONDS", 0.5)
 
 
 def bundles(wire: Wire, orders: int, input: dict[str, Any] | None = None) -> list[Bundle]:
@@ -66,7 +69,7 @@ def test_an_agent_that_names_its_limit_gets_no_deeper_bundles(
 def test_quick_calls_follow_one_another(wire: Wire) -> None:
     (bundle,) = bundles(wire, 16)
 
-    assert runtime.perform(bundle) == 16
+    assert runner.perform(bundle) == 16
 
     assert (len(replies_on(wire)), started(), sizes(wire)) == (16, 16, [])
 
@@ -75,10 +78,10 @@ def test_no_more_follow_than_the_pace_of_the_first_lets_end_in_time(
     wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     paces: list[tuple[int, float]] = []
-    monkeypatch.setattr(runtime, "_more_at_this_pace", lambda *pace: paces.append(pace) or 5)
+    monkeypatch.setattr(runner, "_more_at_this_pace", lambda *pace: paces.append(pace) or 5)
     (bundle,) = bundles(wire, 16)
 
-    assert runtime.perform(bundle) == 9
+    assert runner.perform(bundle) == 9
 
     [(ended, seconds)] = paces
     assert ended == 4
@@ -90,7 +93,7 @@ def test_no_more_follow_than_the_pace_of_the_first_lets_end_in_time(
 
 @pytest.mark.parametrize(("seconds", "more"), [(0.5, 4), (0.1, 20), (0.09, 22), (0.0, 20_000)])
 def test_the_pace_of_the_first_says_how_many_follow(seconds: float, more: int) -> None:
-    assert runtime._more_at_this_pace(4, seconds) == more
+    assert runner._more_at_this_pace(4, seconds) == more
 
 
 def messages(wire: Wire) -> list[int]:
@@ -100,7 +103,7 @@ def messages(wire: Wire) -> list[int]:
 def test_what_both_parts_came_to_is_one_message(wire: Wire) -> None:
     (bundle,) = bundles(wire, 16)
 
-    runtime.perform(bundle)
+    runner.perform(bundle)
 
     assert messages(wire) == [16]
 
@@ -110,16 +113,16 @@ def test_what_must_not_be_repeated_is_not_kept_back(
 ) -> None:
     monkeypatch.setattr(registry.agent("toy.alpha"), "effect", Effect.UNSAFE)
     told: list[list[int]] = []
-    real = runtime._start
+    real = runner._start
 
     def start(requests: Any, timeout_seconds: float) -> Any:
         told.append(sorted(Step.objects.filter(reply__isnull=False).values_list("pk", flat=True)))
         return real(requests, timeout_seconds)
 
-    monkeypatch.setattr(runtime, "_start", start)
+    monkeypatch.setattr(runner, "_start", start)
     (bundle,) = bundles(wire, 16)
 
-    assert runtime.perform(bundle) == 16
+    assert runner.perform(bundle) == 16
 
     assert told == [[], [request.step_id for request in bundle.requests[:4]]]
 
@@ -129,17 +132,17 @@ def test_where_the_rest_cannot_be_begun_the_first_are_told_all_the_same(
     error: Exception, wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (bundle,) = bundles(wire, 16)
-    real = runtime._start
+    real = runner._start
 
     def start(requests: Any, timeout_seconds: float) -> Any:
         if len(requests) != 4:
             raise error
         return real(requests, timeout_seconds)
 
-    monkeypatch.setattr(runtime, "_start", start)
+    monkeypatch.setattr(runner, "_start", start)
 
     with suppress(OperationalError):
-        runtime.perform(bundle)
+        runner.perform(bundle)
 
     assert (messages(wire), started()) == ([4], 4)
 
@@ -147,7 +150,7 @@ def test_where_the_rest_cannot_be_begun_the_first_are_told_all_the_same(
 def test_the_first_do_not_wait_for_a_rest_that_is_slow(
     wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runtime, "QUICK_SECONDS", 0.3)
+    monkeypatch.setattr(runner, "QUICK_SECONDS", 0.3)
     until = threading.Event()
 
     def run(call: Call) -> dict[str, Any]:
@@ -164,7 +167,7 @@ def test_the_first_do_not_wait_for_a_rest_that_is_slow(
     monkeypatch.setattr(dispatch, "send_replies", send)
     (bundle,) = bundles(wire, 16)
 
-    assert runtime.perform(bundle) == 16
+    assert runner.perform(bundle) == 16
 
     assert (sent[0], sum(sent)) == (4, 16)
 
@@ -172,11 +175,11 @@ def test_the_first_do_not_wait_for_a_rest_that_is_slow(
 def test_behind_slow_calls_the_rest_is_passed_on_and_not_begun(
     wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runtime, "QUICK_SECONDS", 0.02)
+    monkeypatch.setattr(runner, "QUICK_SECONDS", 0.02)
     toy.script["toy.alpha"] = toy.sleeper(0.2)
     (bundle,) = bundles(wire, 14)
 
-    assert runtime.perform(bundle) == 4
+    assert runner.perform(bundle) == 4
 
     assert (len(replies_on(wire)), started(), sizes(wire)) == (4, 4, [4, 4, 2])
     passed = [Bundle.from_wire(sent.body[0]) for sent in wire.of(dispatch.RUN_BUNDLE)]
@@ -193,7 +196,7 @@ def test_behind_a_fault_the_rest_is_passed_on(wire: Wire) -> None:
     toy.script["toy.alpha"] = fail_once
     (bundle,) = bundles(wire, 8)
 
-    assert runtime.perform(bundle) == 4
+    assert runner.perform(bundle) == 4
 
     assert (len(replies_on(wire)), started(), sizes(wire)) == (4, 4, [4])
 
@@ -206,7 +209,7 @@ def test_a_rest_that_the_broker_refuses_stays_claimed_and_not_begun(wire: Wire) 
     toy.script["toy.alpha"] = cut
     (bundle,) = bundles(wire, 8)
 
-    runtime.perform(bundle)
+    runner.perform(bundle)
 
     assert started() == 4
     assert Step.objects.filter(name="one", state="processing").count() == 8
@@ -228,7 +231,7 @@ def test_no_more_go_side_by_side_than_the_limit_while_the_first_are_quick(wire: 
     toy.script["toy.alpha"] = run
     (bundle,) = bundles(wire, 16)
 
-    assert runtime.perform(bundle) == 16
+    assert runner.perform(bundle) == 16
 
     assert width == 4
 
@@ -236,7 +239,7 @@ def test_no_more_go_side_by_side_than_the_limit_while_the_first_are_quick(wire: 
 def test_calls_that_are_slow_all_of_a_sudden_do_not_wait_for_a_thread(
     wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runtime, "QUICK_SECONDS", 0.3)
+    monkeypatch.setattr(runner, "QUICK_SECONDS", 0.3)
     all_at_once = threading.Barrier(12, timeout=10)
 
     def run(call: Call) -> dict[str, Any]:
@@ -247,7 +250,7 @@ def test_calls_that_are_slow_all_of_a_sudden_do_not_wait_for_a_thread(
     toy.script["toy.alpha"] = run
     (bundle,) = bundles(wire, 16)
 
-    assert runtime.perform(bundle) == 16
+    assert runner.perform(bundle) == 16
 
     assert [reply for reply in replies_on(wire) if "fault" in reply] == []
     assert len(replies_on(wire)) == 16
@@ -258,7 +261,7 @@ def test_claims_that_do_not_hold_any_more_are_left_out_of_both_parts(wire: Wire)
     gone = [bundle.requests[place].step_id for place in (1, 2, 15)]
     Step.objects.filter(pk__in=gone).update(claim_id="0" * 32)
 
-    assert runtime.perform(bundle) == 13
+    assert runner.perform(bundle) == 13
 
     assert {reply["step_id"] for reply in replies_on(wire)}.isdisjoint(gone)
 
@@ -269,7 +272,7 @@ def test_where_nothing_of_the_first_part_was_called_nothing_is_proved(wire: Wire
     gone = [request.step_id for request in bundle.requests[:4]]
     Step.objects.filter(pk__in=gone).update(claim_id="0" * 32)
 
-    assert runtime.perform(bundle) == 0
+    assert runner.perform(bundle) == 0
 
     assert (started(), sizes(wire)) == (0, [4])
 
@@ -278,16 +281,16 @@ def test_what_has_little_time_left_is_not_begun(
     wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (bundle,) = bundles(wire, 8)
-    real = claims.start
+    real = claim_steps.start
 
     def hang(*args: Any, **options: Any) -> set[int]:
         # As a start does that waits for a lock, on the worker's clock.
         monkeypatch.setattr(Deadline, "remaining", lambda deadline: 14.0)
         return real(*args, **options)
 
-    monkeypatch.setattr(claims, "start", hang)
+    monkeypatch.setattr(claim_steps, "start", hang)
 
-    assert runtime.perform(bundle) == 4
+    assert runner.perform(bundle) == 4
 
     assert (started(), sizes(wire)) == (4, [4])
 
@@ -305,7 +308,7 @@ def test_replies_do_not_grow_with_their_results(wire: Wire) -> None:
     toy.script["toy.alpha"] = lambda call: {"note": "x" * 250_000}
     (bundle,) = bundles(wire, 16)
 
-    assert runtime.perform(bundle) == 16
+    assert runner.perform(bundle) == 16
 
     # They would be one message.
     assert max(messages(wire)) == 4

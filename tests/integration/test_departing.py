@@ -17,18 +17,22 @@ from django.utils import timezone
 
 from tests.integration.conftest import only
 from tests.integration.test_store_claims import start
-from workers import connections, departing, dispatch, registry, scheduler, tasks
-from workers.agent import Agent
-from workers.arriving import Arrivals, none_waits
-from workers.bundling import Load
+from workers import scheduler, tasks
+from workers.client.submission import submit
+from workers.definitions import registry
+from workers.definitions.agent import Agent
+from workers.definitions.registry import register_workflow
+from workers.definitions.workflow import Workflow, step
 from workers.exceptions import BrokerRefused, UnknownAgent
-from workers.messages import Bundle, Reply
 from workers.models import Alert, Journal, Process, Step
-from workers.registry import register_workflow
-from workers.store import claims
-from workers.submission import submit
+from workers.protocol.messages import Bundle, Reply
+from workers.runtime import db_connections
+from workers.scheduler import background_sender
+from workers.scheduler.bundles import Load
+from workers.scheduler.reply_batches import Arrivals, none_waits
+from workers.store.claims import claim_steps
 from workers.testing import Wire
-from workers.workflow import Workflow, step
+from workers.wire import dispatch
 
 pytestmark = pytest.mark.django_db
 
@@ -43,7 +47,7 @@ def no_pause() -> None:
 def answered(count: int) -> tuple[list[Process], list[Reply]]:
     """Return processes whose first step was called, and the answers that nobody settled yet."""
     processes = [submit("toy_line", subject=f"Toy {n}", input={}) for n in range(count)]
-    taken = claims.claim_due(AGENTS, "scheduler")
+    taken = claim_steps.claim_due(AGENTS, "scheduler")
     start(taken)
     return processes, [Reply(one.step_id, one.claim_id, one.attempt, result={}) for one in taken]
 
@@ -197,8 +201,10 @@ def test_where_the_database_goes_away_the_batches_before_have_left(
     assert only(processes[1], "one").state == "processing"
 
 
-def lots(monkeypatch: pytest.MonkeyPatch, became: Callable[[str], departing.Departed]) -> None:
-    monkeypatch.setattr(departing, "depart", lambda load: became(load.bundles[0][0].agent))
+def lots(
+    monkeypatch: pytest.MonkeyPatch, became: Callable[[str], background_sender.Departed]
+) -> None:
+    monkeypatch.setattr(background_sender, "depart", lambda load: became(load.bundles[0][0].agent))
 
 
 def test_it_is_told_of_each_lot_by_whoever_sends_before_the_next_leaves(
@@ -207,12 +213,12 @@ def test_it_is_told_of_each_lot_by_whoever_sends_before_the_next_leaves(
     events: list[tuple[str, object]] = []
     me = threading.current_thread()
 
-    def became(agent: str) -> departing.Departed:
+    def became(agent: str) -> background_sender.Departed:
         events.append((agent, threading.current_thread() is me))
-        return departing.Departed(len(events))
+        return background_sender.Departed(len(events))
 
     lots(monkeypatch, became)
-    convoy = departing.Convoy(
+    convoy = background_sender.Convoy(
         lambda departed: events.append((f"told {departed.sent}", threading.current_thread() is me))
     )
 
@@ -231,19 +237,19 @@ def test_what_goes_wrong_with_a_lot_is_logged_and_the_next_leaves(
     left: list[str] = []
     told: list[int] = []
 
-    def became(agent: str) -> departing.Departed:
+    def became(agent: str) -> background_sender.Departed:
         left.append(agent)
         if agent == "first" and not is_telling:
             raise OperationalError("what was that?")
-        return departing.Departed(len(left))
+        return background_sender.Departed(len(left))
 
-    def tell(departed: departing.Departed) -> None:
+    def tell(departed: background_sender.Departed) -> None:
         if departed.sent == 1:
             raise OperationalError("what was that?")
         told.append(departed.sent)
 
     lots(monkeypatch, became)
-    convoy = departing.Convoy(tell)
+    convoy = background_sender.Convoy(tell)
 
     convoy.send(lot("first"))
     convoy.send(lot("second"))
@@ -256,12 +262,12 @@ def test_what_goes_wrong_with_a_lot_is_logged_and_the_next_leaves(
 def test_who_is_interrupted_while_it_waits_waits_on_for_what_is_under_way(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    lots(monkeypatch, lambda agent: departing.Departed(1))
+    lots(monkeypatch, lambda agent: background_sender.Departed(1))
     told: list[int] = []
-    convoy = departing.Convoy(lambda departed: told.append(departed.sent))
+    convoy = background_sender.Convoy(lambda departed: told.append(departed.sent))
     convoy.send(lot("first"))
     with monkeypatch.context() as patch:
-        patch.setattr(departing, "wait", Mock(side_effect=KeyboardInterrupt))
+        patch.setattr(background_sender, "wait", Mock(side_effect=KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             convoy.wait()
 
@@ -271,7 +277,7 @@ def test_who_is_interrupted_while_it_waits_waits_on_for_what_is_under_way(
 
 
 def test_its_thread_lets_no_soft_limit_through() -> None:
-    masked = departing._sender(os.getpid()).submit(signal.pthread_sigmask, signal.SIG_BLOCK, set())
+    masked = background_sender._sender().submit(signal.pthread_sigmask, signal.SIG_BLOCK, set())
 
     assert signal.SIGUSR1 in masked.result()
 
@@ -285,9 +291,9 @@ def test_its_thread_has_its_own_connection_looked_at(monkeypatch: pytest.MonkeyP
         looked.append(threading.current_thread() is me)
         yield
 
-    monkeypatch.setattr(connections, "kept", kept)
-    lots(monkeypatch, lambda agent: departing.Departed(1))
-    convoy = departing.Convoy(lambda departed: None)
+    monkeypatch.setattr(db_connections, "kept", kept)
+    lots(monkeypatch, lambda agent: background_sender.Departed(1))
+    convoy = background_sender.Convoy(lambda departed: None)
     convoy.send(lot("first"))
     convoy.wait()
 
@@ -298,12 +304,12 @@ def test_a_forked_child_gets_a_thread_of_its_own(monkeypatch: pytest.MonkeyPatch
     """The object that it has from its parent has no thread: it would wait for good."""
     threads: list[threading.Thread] = []
 
-    def became(agent: str) -> departing.Departed:
+    def became(agent: str) -> background_sender.Departed:
         threads.append(threading.current_thread())
-        return departing.Departed(1)
+        return background_sender.Departed(1)
 
     lots(monkeypatch, became)
-    convoy = departing.Convoy(lambda departed: None)
+    convoy = background_sender.Convoy(lambda departed: None)
     convoy.send(lot("of the parent"))
     convoy.wait()
     child = os.getpid() + 1
@@ -326,10 +332,10 @@ def test_an_agent_whose_queue_refuses_is_tried_once_and_the_others_are_served(
             raise BrokerRefused("its queue is full")
 
     monkeypatch.setattr(dispatch, "send_bundle", send)
-    one = claims.Claim(1, 1, uuid4(), 1, "one", "toy.alpha", 30, "key")
+    one = claim_steps.Claim(1, 1, uuid4(), 1, "one", "toy.alpha", 30, "key")
     names = ("toy.alpha", "toy.alpha", "toy.beta")
 
-    departed = departing.depart(Load([(Bundle(name, 30, ()), [one]) for name in names]))
+    departed = background_sender.depart(Load([(Bundle(name, 30, ()), [one]) for name in names]))
 
     assert tried == ["toy.alpha", "toy.beta"]
     assert (departed.sent, len(departed.refused)) == (1, 2)

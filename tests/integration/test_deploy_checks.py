@@ -11,8 +11,8 @@ from django.db import OperationalError, connection
 from django.test.utils import CaptureQueriesContext
 
 from workers.checks import in_flight
+from workers.client.submission import submit
 from workers.models import Process, Step
-from workers.submission import submit
 
 pytestmark = pytest.mark.django_db
 Toy = Callable[..., Process]

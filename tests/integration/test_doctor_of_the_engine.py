@@ -12,12 +12,14 @@ from django.utils import timezone
 from django_celery_beat.models import PeriodicTask
 
 from tests.factories import ProcessFactory, StepFactory
-from workers import schedule
+from workers.client.submission import submit
 from workers.doctor import Finding, agents, alerts, backlog, database, duties, files, tables
 from workers.doctor import settings as of_settings
 from workers.models import Alert, Flow, Lease, Process, Sink, Step
-from workers.store import holds, leases, pruning, sql
-from workers.submission import submit
+from workers.store import leases, prune_rows
+from workers.store.db import dialect
+from workers.store.flow import holds
+from workers.supervisor import beat_schedule
 
 pytestmark = pytest.mark.django_db
 
@@ -51,12 +53,14 @@ def test_every_finding_that_is_bad_says_why_and_what_to_do() -> None:
 
 class TestDuties:
     def test_they_are_there_after_migrate(self) -> None:
-        schedule.ensure()
+        beat_schedule.ensure()
         assert levels(duties.are_scheduled()) == ["ok"]
 
-    @pytest.mark.parametrize("name", [schedule.SWEEP_NAME, schedule.POLL_NAME, schedule.PRUNE_NAME])
+    @pytest.mark.parametrize(
+        "name", [beat_schedule.SWEEP_NAME, beat_schedule.POLL_NAME, beat_schedule.PRUNE_NAME]
+    )
     def test_one_that_is_off_or_gone_is_named(self, name: str) -> None:
-        schedule.ensure()
+        beat_schedule.ensure()
         PeriodicTask.objects.filter(name=name).update(enabled=False)
         assert said(duties.are_scheduled()) == [
             ("warning", f"the periodic task {name!r} is switched off")
@@ -82,7 +86,7 @@ class TestDuties:
     )
     def test_pruning(self, hours: float | None, level: list[str]) -> None:
         if hours is not None:
-            Lease.objects.create(name=pruning.JOURNALS, performed_at=ago(hours=hours))
+            Lease.objects.create(name=prune_rows.JOURNALS, performed_at=ago(hours=hours))
         assert levels(duties.pruning_is_performed()) == level
 
 
@@ -315,8 +319,8 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
                 return [(facts[statement.removeprefix("SHOW ")],)]
             return [(facts["used"],)]
 
-        monkeypatch.setattr(sql, "is_postgres", lambda: True)
-        monkeypatch.setattr(sql, "fetch", fetch)
+        monkeypatch.setattr(dialect, "is_postgres", lambda: True)
+        monkeypatch.setattr(dialect, "fetch", fetch)
 
     return be
 
@@ -380,7 +384,7 @@ class TestPostgres:
         if connection.vendor != "postgresql":
             pytest.skip("DATABASE_URL is not PostgreSQL")
         assert self.look() == []
-        sql.fetch("SELECT set_config('statement_timeout', '0', true)")
+        dialect.fetch("SELECT set_config('statement_timeout', '0', true)")
         assert self.look() == [("warning", "statement_timeout is 0, which is no limit")]
 
 
@@ -391,8 +395,8 @@ class TestDatabase:
 
     @pytest.mark.parametrize(("seconds", "level"), [(0, "ok"), (60, "warning"), (-60, "warning")])
     def test_clocks(self, monkeypatch: pytest.MonkeyPatch, seconds: float, level: str) -> None:
-        theirs = sql.read_clock() + timedelta(seconds=seconds)
-        monkeypatch.setattr(sql, "read_clock", lambda now=None: theirs)
+        theirs = dialect.read_clock() + timedelta(seconds=seconds)
+        monkeypatch.setattr(dialect, "read_clock", lambda now=None: theirs)
         assert levels(database.clocks_agree()) == [level]
 
     def test_migrations(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -414,10 +418,10 @@ class TestDatabase:
             pytest.skip("DATABASE_URL is not SQLite")
         with override_settings(DEBUG=True):
             assert said(database.sqlite_is_set_up()) == []
-            sql.fetch("PRAGMA busy_timeout=1000")
+            dialect.fetch("PRAGMA busy_timeout=1000")
             assert said(database.sqlite_is_set_up()) == [
                 ("warning", "SQLite waits 1 s for its lock")
             ]
-            sql.fetch("PRAGMA busy_timeout=20000")
+            dialect.fetch("PRAGMA busy_timeout=20000")
         with override_settings(DEBUG=False):
             assert levels(database.sqlite_is_set_up()) == ["warning"]

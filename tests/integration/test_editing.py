@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from tests.toyflow import agents as toy
-from workers.agent import Call
+from workers.client.submission import submit
+from workers.definitions.agent import Call
 from workers.exceptions import Permanent, StateError
 from workers.models import Journal, Process
-from workers.store import editing, steering
-from workers.submission import submit
+from workers.store.operate import commands, edit_input
 from workers.testing import Wire
 
 pytestmark = pytest.mark.django_db
@@ -30,7 +30,7 @@ def failed(wire: Wire) -> Process:
 
 
 def edit(process: Process, **changes: Any) -> dict[str, list[Any]]:
-    return editing.edit_input(
+    return edit_input.edit_input(
         process.pk,
         {name.replace("__", "."): value for name, value in changes.items()},
         actor="ann",
@@ -49,7 +49,7 @@ def test_the_next_call_works_from_the_changed_input(failed: Process, wire: Wire)
     assert edit(failed, customer__address="21 Oak St") == {
         "customer.address": ["12 Oak St", "21 Oak St"]
     }
-    steering.resubmit(failed.pk, actor="ann", reason="")
+    commands.resubmit(failed.pk, actor="ann", reason="")
     wire.run_until_idle()
 
     assert seen == [{"to": "21 Oak St"}]
@@ -111,6 +111,6 @@ def test_the_second_of_two_editors_is_refused(failed: Process) -> None:
     seen = failed.sequence
     edit(failed, gift=True)
     with pytest.raises(StateError, match="has moved"):
-        editing.edit_input(failed.pk, {"gift": False}, actor="bob", reason="", sequence=seen)
+        edit_input.edit_input(failed.pk, {"gift": False}, actor="bob", reason="", sequence=seen)
     failed.refresh_from_db()
     assert failed.input["gift"] is True

@@ -10,10 +10,12 @@ import pytest
 from tests.integration.conftest import NOW, claim, only
 from tests.integration.test_store_claims import start
 from workers import scheduler
-from workers.messages import Reply
 from workers.models import Flow, Lease, Process, Sink
-from workers.store import finding, leases, replies
-from workers.store.finding import Look
+from workers.protocol.messages import Reply
+from workers.store import leases
+from workers.store.claims import find_work
+from workers.store.claims.find_work import Look
+from workers.store.settle import filed_replies
 
 pytestmark = pytest.mark.django_db
 Toy = Callable[..., Process]
@@ -37,24 +39,24 @@ def polled(flow_rows: None) -> None:
 def test_at_idle_there_is_nothing_to_do(toy: Toy) -> None:
     toy()
 
-    assert finding.look(NOW) == NOTHING
+    assert find_work.look(NOW) == NOTHING
 
 
 def test_a_filed_reply_is_seen(toy: Toy) -> None:
     toy()
     (found,) = claim()
     start([found])
-    assert replies.file(
+    assert filed_replies.file(
         Reply(found.step_id, found.claim_id, 1, result={}), "a1", NOW + timedelta(seconds=1)
     )
 
-    assert finding.look(NOW) == replace(NOTHING, has_filed=True)
+    assert find_work.look(NOW) == replace(NOTHING, has_filed=True)
 
 
 def test_a_process_that_waits_for_a_decision_is_seen(toy: Toy) -> None:
     Process.objects.filter(pk=toy().pk).update(needs_decision=True)
 
-    assert finding.look(NOW) == replace(NOTHING, has_flagged=True)
+    assert find_work.look(NOW) == replace(NOTHING, has_flagged=True)
 
 
 def test_a_claim_nobody_has_started_is_seen_once_its_allowance_is_over(toy: Toy) -> None:
@@ -65,36 +67,36 @@ def test_a_claim_nobody_has_started_is_seen_once_its_allowance_is_over(toy: Toy)
     late = over + timedelta(milliseconds=1)
     assert leases.is_due(leases.POLL, 5, late)
 
-    seen = [finding.look(at).has_lost for at in (NOW, over, late)]
+    seen = [find_work.look(at).has_lost for at in (NOW, over, late)]
     start([found], late, uuid4())
 
     assert seen == [False, False, True]
-    assert finding.look(late) == NOTHING
+    assert find_work.look(late) == NOTHING
 
 
 def test_a_rate_is_seen(toy: Toy) -> None:
     Flow.objects.filter(agent="toy.alpha").update(rate_per_second=2)
 
-    assert finding.look(NOW) == replace(NOTHING, has_rates=True)
+    assert find_work.look(NOW) == replace(NOTHING, has_rates=True)
 
 
 def test_who_is_to_be_told_is_seen(toy: Toy) -> None:
     process = toy()
     sink = Sink.objects.create(process=process, kind="queue", address="q", last=1, next_try_at=NOW)
 
-    seen = finding.look(NOW), finding.look(NOW - timedelta(seconds=1))
+    seen = find_work.look(NOW), find_work.look(NOW - timedelta(seconds=1))
     Sink.objects.filter(pk=sink.pk).update(cursor=1)
 
     assert seen == (replace(NOTHING, has_untold=True), NOTHING)
-    assert finding.look(NOW) == NOTHING
+    assert find_work.look(NOW) == NOTHING
 
 
 def test_the_poll_is_due_once_its_interval_is_over_and_where_nobody_ever_polled() -> None:
-    seen = [finding.look(NOW + timedelta(seconds=seconds)).is_poll_due for seconds in (0, 4, 5)]
+    seen = [find_work.look(NOW + timedelta(seconds=seconds)).is_poll_due for seconds in (0, 4, 5)]
     Lease.objects.all().delete()
 
     assert seen == [False, False, True]
-    assert finding.look(NOW).is_poll_due
+    assert find_work.look(NOW).is_poll_due
 
 
 def test_a_look_asks_no_more_than_that_where_there_is_nothing(
@@ -104,9 +106,9 @@ def test_a_look_asks_no_more_than_that_where_there_is_nothing(
         raise AssertionError("asked for what nobody said is there")
 
     for owner, name in (
-        (scheduler.replies, "filed"),
-        (scheduler.finding, "flagged"),
-        (scheduler.finding, "standing_still"),
+        (scheduler.filed_replies, "filed"),
+        (scheduler.find_work, "flagged"),
+        (scheduler.find_work, "standing_still"),
         (scheduler.unstarted, "lost"),
         (scheduler.flow, "seconds_to_next"),
     ):

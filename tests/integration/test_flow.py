@@ -9,13 +9,16 @@ from django.test.utils import CaptureQueriesContext
 
 from tests.integration.conftest import NOW
 from tests.toyflow import agents as toy
-from workers import registry, schedule, scheduler, supervisor
-from workers.agent import Call
+from workers import scheduler, supervisor
+from workers.client.submission import submit
 from workers.conf import sas
+from workers.definitions import registry
+from workers.definitions.agent import Call
 from workers.exceptions import Unavailable
 from workers.models import Alert, Flow, Process, Step
-from workers.store import claims, flow
-from workers.submission import submit
+from workers.store.claims import claim_steps
+from workers.store.flow import flow_control
+from workers.supervisor import beat_schedule
 from workers.testing import Wire, pass_time
 
 pytestmark = pytest.mark.django_db
@@ -122,7 +125,7 @@ def test_a_look_that_finds_nothing_asks_once_and_not_for_each_agent() -> None:
     agents = {agent.name for agent in registry.agents()}
 
     with CaptureQueriesContext(connection) as captured:
-        assert claims.claim_due(agents, "scheduler") == []
+        assert claim_steps.claim_due(agents, "scheduler") == []
 
     asked = [query["sql"] for query in captured.captured_queries if "SELECT" in query["sql"]]
     assert len(agents) > 1
@@ -177,7 +180,7 @@ def test_a_code_that_knows_no_such_agent_or_version_leaves_the_step_alone(wire: 
 def test_what_a_transaction_claims_and_ends_counts_before_it_is_written() -> None:
     Flow.objects.filter(agent="toy.alpha").update(window=10)
     with transaction.atomic():
-        locked = flow.LockedFlow({"toy.alpha"}, NOW)
+        locked = flow_control.LockedFlow({"toy.alpha"}, NOW)
         rooms = [locked.room()["toy.alpha"]]
         locked.spend({"toy.alpha": 4})
         rooms.append(locked.room()["toy.alpha"])
@@ -193,15 +196,15 @@ def test_a_declared_rate_holds_from_the_first_claim_and_an_operator_overrides_it
 ) -> None:
     monkeypatch.setattr(toy.Alpha, "rate", 2.0)
     Flow.objects.filter(agent="toy.alpha").delete()
-    schedule.ensure_flow()
+    beat_schedule.ensure_flow()
     flow_row = Flow.objects.get(agent="toy.alpha")
     assert (flow_row.rate_per_second, flow_row.window) == (2.0, int(sas.window))
     for number in range(5):
         submit("toy_line", subject=f"Toy {number}", input={})
 
-    assert len(claims.claim_due({"toy.alpha"}, "scheduler")) == 2
+    assert len(claim_steps.claim_due({"toy.alpha"}, "scheduler")) == 2
 
     Flow.objects.filter(agent="toy.alpha").update(rate_per_second=None)
-    schedule.ensure_flow()
+    beat_schedule.ensure_flow()
     assert Flow.objects.get(agent="toy.alpha").rate_per_second is None
-    assert len(claims.claim_due({"toy.alpha"}, "scheduler")) == 3
+    assert len(claim_steps.claim_due({"toy.alpha"}, "scheduler")) == 3

@@ -10,12 +10,14 @@ from tests.concurrency.matrix.pausing import Session, meet
 from tests.integration.conftest import NOW, claim, only
 from tests.integration.test_store_claims import start
 from tests.integration.test_store_settling import Toy, a_result
-from workers import dispatch, scheduler
-from workers.arriving import Arrivals
+from workers import scheduler
 from workers.models import Flow, Hold, Journal, Step
-from workers.store import plain, sql
-from workers.store.claims import Claim
+from workers.scheduler.reply_batches import Arrivals
+from workers.store.claims.claim_steps import Claim
+from workers.store.db import dialect
+from workers.store.settle import settle_fast
 from workers.testing import Wire
+from workers.wire import dispatch
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgresql]
 
@@ -24,8 +26,8 @@ pytestmark = [pytest.mark.django_db, pytest.mark.postgresql]
 AFTER_SETTLED, AFTER_LOCKED, AFTER_ALL = 3, 4, 5
 
 
-def settling_of(one: Claim) -> Callable[[], plain.Plain]:
-    return lambda: plain.settle([a_result(one)], "s", NOW)
+def settling_of(one: Claim) -> Callable[[], settle_fast.Plain]:
+    return lambda: settle_fast.settle([a_result(one)], "s", NOW)
 
 
 @pytest.mark.parametrize(
@@ -53,7 +55,7 @@ def test_a_settlement_waits_for_no_agent_that_it_claims_nothing_of(
 ) -> None:
     process = toy()
     (first,) = claim()
-    (second,) = plain.settle([a_result(first)], "s", NOW).claims
+    (second,) = settle_fast.settle([a_result(first)], "s", NOW).claims
     toy()
     (first,) = claim()
     ended: list[str] = []
@@ -61,8 +63,8 @@ def test_a_settlement_waits_for_no_agent_that_it_claims_nothing_of(
     # The one holds the row of the agent that it claims of, and the other's call was that agent's.
     meet(
         two,
-        lambda: (plain.settle([a_result(first)], "s", NOW), ended.append("claims of it")),
-        lambda: (plain.settle([a_result(second)], "s", NOW), ended.append("frees room")),
+        lambda: (settle_fast.settle([a_result(first)], "s", NOW), ended.append("claims of it")),
+        lambda: (settle_fast.settle([a_result(second)], "s", NOW), ended.append("frees room")),
         after=AFTER_ALL,
     )
 
@@ -116,7 +118,7 @@ def test_messages_are_taken_while_what_waited_is_claimed(toy: Toy, wire: Wire) -
     under_way: list[bool] = []
 
     def take(most: int) -> list[list[Any]]:
-        under_way.append(sql.is_pipelined())
+        under_way.append(dialect.is_pipelined())
         return []
 
     scheduler.settle_all(Arrivals([dispatch.replies_to_wire([a_result(*found)])], take))

@@ -15,33 +15,32 @@ from orders.submission import Customer, Line, place_order
 from tests.integration.conftest import NOW, claim, only
 from tests.toyflow import agents as toy
 from tests.unit.build import a_process, a_step
-from workers import bundling, desk, registry, reporting, runtime
-from workers.agent import Call, Deadline
-from workers.failpoints import durable
-from workers.messages import Reply, Request
+from workers.agent import runner
+from workers.client.submission import submit
+from workers.definitions import registry
+from workers.definitions.agent import Call, Deadline
 from workers.models import Flow, Process, Sink, Step
-from workers.rows import NewSink
-from workers.store import (
-    claims,
-    expiry,
-    holds,
-    leases,
-    regulating,
-    requests,
-    settling,
-    sinks,
-    unstarted,
-)
-from workers.submission import submit
+from workers.notify import relay, threads
+from workers.protocol.messages import Reply, Request
+from workers.rules.rows import NewSink
+from workers.runtime.failpoints import durable
+from workers.scheduler import bundles
+from workers.store import leases, sinks
+from workers.store.claims import claim_steps, request_data, unstarted
+from workers.store.expire import expire_claims
+from workers.store.flow import flow_settings, holds
+from workers.store.settle import settle_replies
 
 pytestmark = pytest.mark.django_db
 LATER = NOW + timedelta(seconds=10)
 DEFERRAL = {"seconds": 60.0, "question": "?", "permission": "", "escalate_seconds": None}
 
 
-def begin(found: list[claims.Claim]) -> None:
+def begin(found: list[claim_steps.Claim]) -> None:
     wanted = [(one.step_id, one.claim_id) for one in found]
-    started = claims.start(wanted, timeout_seconds=30, worker="agent", delivery=uuid4(), now=NOW)
+    started = claim_steps.start(
+        wanted, timeout_seconds=30, worker="agent", delivery=uuid4(), now=NOW
+    )
     assert len(started) == len(found)
 
 
@@ -64,8 +63,8 @@ class TestClaims:
     def test_a_step_whose_reply_is_filed_is_not_expired(self) -> None:
         over = a_step(complete_by=NOW - timedelta(seconds=5))
 
-        assert expiry.is_expired(over, NOW)
-        assert not expiry.is_expired(replace(over, is_filed=True), NOW)
+        assert expire_claims.is_expired(over, NOW)
+        assert not expire_claims.is_expired(replace(over, is_filed=True), NOW)
 
     def test_waiting_for_a_worker_takes_nothing_of_the_time_of_all_attempts(self) -> None:
         step = a_step(attempt=2, began_at=NOW - timedelta(seconds=100), total_seconds=500)
@@ -84,7 +83,7 @@ class TestRoom:
         begin([taken])
         deferral = Reply(taken.step_id, taken.claim_id, 1, deferral=DEFERRAL)
 
-        settled = settling.settle([deferral], "scheduler", NOW)
+        settled = settle_replies.settle([deferral], "scheduler", NOW)
 
         assert only(first, "only").deferral is not None
         assert [one.process_id for one in settled.claims] == [second.pk]
@@ -94,22 +93,24 @@ class TestRoom:
         line(1, "toy_narrow")
         (taken,) = claim()
         begin([taken])
-        settling.settle([Reply(taken.step_id, taken.claim_id, 1, deferral=DEFERRAL)], "s", NOW)
+        settle_replies.settle(
+            [Reply(taken.step_id, taken.claim_id, 1, deferral=DEFERRAL)], "s", NOW
+        )
         line(2, "toy_narrow")
         claim()
         line(3, "toy_narrow")
 
         result = Reply(taken.step_id, taken.claim_id, 1, result={})
 
-        assert settling.settle([result], "scheduler", NOW).claims == []
+        assert settle_replies.settle([result], "scheduler", NOW).claims == []
 
     def test_a_rate_that_is_set_anew_begins_with_a_full_bucket(self) -> None:
         told = {"actor": "ann", "reason": ""}
-        regulating.set_flow("toy.alpha", {"rate_per_second": 2}, now=NOW, **told)
+        flow_settings.set_flow("toy.alpha", {"rate_per_second": 2}, now=NOW, **told)
         for number in range(5):
             line(number)
         assert len(claim()) == 2
-        regulating.set_flow("toy.alpha", {"rate_per_second": 3}, now=NOW, **told)
+        flow_settings.set_flow("toy.alpha", {"rate_per_second": 3}, now=NOW, **told)
 
         assert len(claim()) == 3
 
@@ -119,7 +120,9 @@ class TestRoom:
         begin(taken)
         holds.hold("step", "two", actor="ann", reason="", now=NOW)
 
-        settled = settling.settle([Reply(taken[0].step_id, taken[0].claim_id, 1, result={})], "s")
+        settled = settle_replies.settle(
+            [Reply(taken[0].step_id, taken[0].claim_id, 1, result={})], "s"
+        )
 
         assert settled.claims == []
         assert only(process, "two").state == "pending"
@@ -136,10 +139,10 @@ class TestBundles:
             line(number, "toy_local")
         Step.objects.update(timeout_seconds=250)
 
-        taken = claims.claim_due({"toy.writer"}, "scheduler", NOW)
-        bundles = bundling.load(taken, requests.material(taken)).bundles
+        taken = claim_steps.claim_due({"toy.writer"}, "scheduler", NOW)
+        made = bundles.load(taken, request_data.material(taken)).bundles
 
-        assert {len(bundle.requests) for bundle, _ in bundles} == {2}
+        assert {len(bundle.requests) for bundle, _ in made} == {2}
 
     def test_whoever_has_failed_before_travels_alone(self) -> None:
         for number in range(4):
@@ -147,9 +150,9 @@ class TestBundles:
         Step.objects.filter(name="one").update(failure_count=1)
 
         taken = claim()
-        bundles = bundling.load(taken, requests.material(taken)).bundles
+        made = bundles.load(taken, request_data.material(taken)).bundles
 
-        assert [len(bundle.requests) for bundle, _ in bundles] == [1] * 4
+        assert [len(bundle.requests) for bundle, _ in made] == [1] * 4
 
 
 class TestAgents:
@@ -163,7 +166,7 @@ class TestAgents:
         toy.script["toy.alpha"] = outlast
         request = Request(1, uuid4(), 1, "one", "Toy 1", "key", {})
 
-        assert runtime._call(registry.agent("toy.alpha"), request, deadline=deadline) is None
+        assert runner._call(registry.agent("toy.alpha"), request, deadline=deadline) is None
 
 
 class Countdown(Deadline):
@@ -190,15 +193,15 @@ class TestTelling:
     def test_a_desk_that_is_wanted_wakes_its_relay(self) -> None:
         has_run = threading.Event()
 
-        class Relay(reporting.Relay):
+        class Relay(relay.Relay):
             def run(self) -> int:
                 has_run.set()
                 return 0
 
-        one = desk.Desk(Relay("queue", print, slots=1, depth=1, per_owner=1, per_place=1))
+        one = threads.Desk(Relay("queue", print, slots=1, depth=1, per_owner=1, per_place=1))
         one.want()
 
-        assert has_run.wait(desk.IDLE_SECONDS / 2)
+        assert has_run.wait(threads.IDLE_SECONDS / 2)
 
 
 def test_an_order_s_lines_are_taken_out_of_stock_once() -> None:

@@ -13,11 +13,11 @@ from kombu import Queue
 from kombu.transport import TRANSPORT_ALIASES
 from kombu.utils.imports import symbol_by_name
 
-from workers import dispatch
-from workers.agent import DEFAULT_QUEUE
 from workers.apps import _refuse_uninstalled
 from workers.celery import conf, install
 from workers.checks import check_celery, check_databases
+from workers.definitions.agent import DEFAULT_QUEUE
+from workers.wire import dispatch
 
 ENGINE = {"sas.scheduler", "sas.replies", "sas.supervisor", "sas.reports"}
 

@@ -19,12 +19,13 @@ from orders.models import Order, Product, Reservation
 from orders.submission import Customer, Line, place_order
 from tests.concurrency.test_races import on_postgres
 from tests.toyflow import agents as toy
-from workers import invariant_check, scheduler
-from workers import invariants as engine
-from workers.agent import Call
+from workers import scheduler
+from workers.client.submission import submit
+from workers.definitions.agent import Call
 from workers.exceptions import Permanent, Transient
 from workers.models import Alert, Journal, LiveStep, Process, Sink, Step
-from workers.submission import submit
+from workers.operate import invariant_check
+from workers.operate import invariants as engine
 from workers.testing import Wire, pass_time
 
 pytestmark = pytest.mark.django_db

@@ -8,8 +8,9 @@ import pytest
 from django.db import OperationalError, close_old_connections, connection
 
 from tests.concurrency.test_races import on_postgres
-from workers import connections, tasks
-from workers.store import sql
+from workers import tasks
+from workers.runtime import db_connections
+from workers.store.db import dialect
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -24,8 +25,8 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr(connections, "monotonic", clock)
-    monkeypatch.setattr(connections, "_look", connections._Look())
+    monkeypatch.setattr(db_connections, "monotonic", clock)
+    monkeypatch.setattr(db_connections, "_look", db_connections._Look())
     return clock
 
 
@@ -38,34 +39,34 @@ def looks(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]
         found.append(clock.now)
         close_old_connections()
 
-    monkeypatch.setattr(connections, "close_old_connections", look)
+    monkeypatch.setattr(db_connections, "close_old_connections", look)
     connection.ensure_connection()
     yield found
     connection.close()
 
 
 def _work() -> None:
-    sql.fetch("SELECT 1")
+    dialect.fetch("SELECT 1")
 
 
 def _run() -> None:
-    with connections.kept():
+    with db_connections.kept():
         _work()
 
 
 def test_it_is_looked_at_once_in_a_while(clock: Clock, looks: list[float]) -> None:
     for _ in range(3):
         _run()
-    clock.now += connections.TRUSTED_SECONDS
+    clock.now += db_connections.TRUSTED_SECONDS
     _run()
     _run()
 
-    assert looks == [1000.0, 1000.0 + connections.TRUSTED_SECONDS]
+    assert looks == [1000.0, 1000.0 + db_connections.TRUSTED_SECONDS]
 
 
 def test_it_is_looked_at_after_a_task_that_raised(looks: list[float]) -> None:
     _run()
-    with pytest.raises(KeyError), connections.kept():
+    with pytest.raises(KeyError), db_connections.kept():
         raise KeyError
 
     _run()
@@ -75,8 +76,8 @@ def test_it_is_looked_at_after_a_task_that_raised(looks: list[float]) -> None:
 
 def test_it_is_looked_at_after_an_error_that_was_swallowed(looks: list[float]) -> None:
     _run()
-    with connections.kept(), pytest.raises(Exception, match="nothing_like_it"):
-        sql.execute("SELECT 1 FROM nothing_like_it")
+    with db_connections.kept(), pytest.raises(Exception, match="nothing_like_it"):
+        dialect.execute("SELECT 1 FROM nothing_like_it")
 
     _run()
 
@@ -88,7 +89,7 @@ def test_it_is_looked_at_after_an_error_that_was_swallowed(looks: list[float]) -
 def test_after_a_task_that_raised_there_is_a_new_one(looks: list[float]) -> None:
     _run()
     before = connection.connection
-    with pytest.raises(KeyError), connections.kept():
+    with pytest.raises(KeyError), db_connections.kept():
         raise KeyError
 
     _run()
@@ -101,7 +102,7 @@ def test_after_a_task_that_raised_there_is_a_new_one(looks: list[float]) -> None
 def test_one_that_was_left_without_autocommit_is_replaced(looks: list[float]) -> None:
     _run()
     left = connection.connection
-    with connections.kept():
+    with db_connections.kept():
         connection.set_autocommit(False)
         _work()
         connection.commit()
@@ -148,7 +149,7 @@ def test_every_task_runs_on_it(
         yield
         told.append("over")
 
-    monkeypatch.setattr(connections, "kept", kept)
+    monkeypatch.setattr(db_connections, "kept", kept)
     monkeypatch.setattr(tasks, "waiting", lambda *_: nullcontext(lambda *most: []))
     monkeypatch.setattr(f"workers.tasks.{work}", lambda *_: told.append("work"))
 
@@ -186,7 +187,7 @@ def test_one_that_died_is_replaced_at_the_next_look_or_fails_one_task(
 
     _run()
     kill()
-    clock.now += connections.TRUSTED_SECONDS
+    clock.now += db_connections.TRUSTED_SECONDS
     _run()
     kill()
     with pytest.raises(OperationalError):

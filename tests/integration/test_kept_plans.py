@@ -19,7 +19,10 @@ from tests.integration.test_store_claims import start
 from tests.integration.test_store_settling import Toy, a_result, started
 from workers import scheduler
 from workers.models import Process, Sink, Step
-from workers.store import claims, expiry, plans, requests, settling, sql, taking
+from workers.store.claims import claim_fast, claim_steps, request_data
+from workers.store.db import dialect, prepared_plans
+from workers.store.expire import expire_claims
+from workers.store.settle import settle_replies
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql]
 
@@ -33,23 +36,23 @@ def a_new_connection() -> Iterator[None]:
 
 def _kept() -> dict[str, str]:
     """Return the statements whose plans the connection keeps, by their names."""
-    return dict(sql.fetch("SELECT name, statement FROM pg_prepared_statements"))
+    return dict(dialect.fetch("SELECT name, statement FROM pg_prepared_statements"))
 
 
 def _each_verb(toy: Toy) -> None:
     """Run every verb whose plans are kept, in tables that are all but empty."""
     now = timezone.now()
     Sink.objects.create(process=toy(), kind="queue", address="q", last=1, next_try_at=now)
-    settling.settle([a_result(started())], "s1")
+    settle_replies.settle([a_result(started())], "s1")
     toy()
     toy()
     several = claim()
     start(several)
-    settling.settle([a_result(one) for one in several], "s1")
-    settling.advance([Process.objects.latest("pk").pk], "s1")
-    requests.material(claims.claim_due({"toy.alpha", "toy.beta"}, "s1"))
+    settle_replies.settle([a_result(one) for one in several], "s1")
+    settle_replies.advance([Process.objects.latest("pk").pk], "s1")
+    request_data.material(claim_steps.claim_due({"toy.alpha", "toy.beta"}, "s1"))
     toy()
-    requests.material(taking.claim_due({"toy.alpha", "toy.beta"}, "s1"))
+    request_data.material(claim_fast.claim_due({"toy.alpha", "toy.beta"}, "s1"))
     _expire_some(toy)
 
 
@@ -60,22 +63,22 @@ def _expire_some(toy: Toy) -> None:
     for _ in range(4):
         toy()
     past = timezone.now() - timedelta(minutes=5)
-    found = [(one.step_id, one.claim_id) for one in claims.claim_due({"toy.alpha"}, "s1")]
-    claims.start(found, timeout_seconds=30, worker="a1", delivery=uuid4(), now=past)
+    found = [(one.step_id, one.claim_id) for one in claim_steps.claim_due({"toy.alpha"}, "s1")]
+    claim_steps.start(found, timeout_seconds=30, worker="a1", delivery=uuid4(), now=past)
     tired = [step_id for step_id, _ in found[::2]]
     Step.objects.filter(pk__in=tired).update(failure_threshold=1)
-    expired = expiry.expire("s1")
+    expired = expire_claims.expire("s1")
     assert min(expired.reset, expired.errors) > 1
 
 
 def _explained(name: str) -> dict[str, Any]:
     """Return the plan that is kept of a statement."""
-    (count,) = sql.fetch(
+    (count,) = dialect.fetch(
         "SELECT cardinality(parameter_types) FROM pg_prepared_statements WHERE name = %s", [name]
     )[0]
     given = f"({', '.join(['NULL'] * count)})" if count else ""
     with transaction.atomic(), connection.cursor() as cursor:
-        for setting, to in plans.SETTINGS.items():
+        for setting, to in prepared_plans.SETTINGS.items():
             cursor.execute(f"SET LOCAL {setting} = {to}")
         cursor.execute(f"EXPLAIN (FORMAT JSON) EXECUTE {name}{given}")
         found = cursor.fetchone()[0]
@@ -161,9 +164,9 @@ def test_what_settles_and_claims_is_planned_once(toy: Toy) -> None:
 @on_postgres
 def test_only_a_plan_that_is_kept_is_bound_to_look_rows_up_one_by_one() -> None:
     """A planner that may read tables as it likes would read a small one whole for each row."""
-    free = sql.looked_up("t.id", "v.id")
-    with plans.kept():
-        bound = sql.looked_up("t.id", "v.id")
+    free = dialect.looked_up("t.id", "v.id")
+    with prepared_plans.kept():
+        bound = dialect.looked_up("t.id", "v.id")
 
     assert (free, bound) == ("t.id = v.id", "t.id = ANY(ARRAY[v.id])")
 
@@ -174,10 +177,10 @@ def test_what_others_ask_is_planned_as_ever(toy: Toy) -> None:
     before = _kept()
 
     list(Step.objects.filter(state="pending"))
-    sql.fetch("SELECT count(*) FROM workers_step WHERE agent = %s", ["toy.alpha"])
+    dialect.fetch("SELECT count(*) FROM workers_step WHERE agent = %s", ["toy.alpha"])
 
     assert _kept() == before
-    assert sql.fetch("SHOW enable_seqscan") == [("on",)]
+    assert dialect.fetch("SHOW enable_seqscan") == [("on",)]
 
 
 @on_postgres
@@ -187,11 +190,11 @@ def test_within_a_transaction_of_somebody_else_nothing_is_changed(toy: Toy) -> N
     connection.close()
 
     with transaction.atomic():
-        with plans.kept():
+        with prepared_plans.kept():
             # The transaction's first, and without a savepoint before it.
-            sql.fetch("SELECT 1")
-        assert settling.settle([reply], "s1").applied == 1
-        assert sql.fetch("SHOW enable_seqscan") == [("on",)]
+            dialect.fetch("SELECT 1")
+        assert settle_replies.settle([reply], "s1").applied == 1
+        assert dialect.fetch("SHOW enable_seqscan") == [("on",)]
 
     assert _kept() == {}
 
@@ -199,16 +202,16 @@ def test_within_a_transaction_of_somebody_else_nothing_is_changed(toy: Toy) -> N
 @on_postgres
 def test_the_planner_is_told_for_a_transaction_and_no_longer() -> None:
     def look() -> tuple[str, ...]:
-        asked = ", ".join(f"current_setting('{name}')" for name in plans.SETTINGS)
-        return sql.fetch(f"SELECT {asked}")[0]
+        asked = ", ".join(f"current_setting('{name}')" for name in prepared_plans.SETTINGS)
+        return dialect.fetch(f"SELECT {asked}")[0]
 
     usual = look()
-    with plans.kept(), transaction.atomic():
+    with prepared_plans.kept(), transaction.atomic():
         within = [look(), look()]
-    with plans.kept():
+    with prepared_plans.kept():
         alone = look()
 
-    assert within == [tuple(plans.SETTINGS.values())] * 2
+    assert within == [tuple(prepared_plans.SETTINGS.values())] * 2
     assert alone == within[0]
     assert look() == usual
 
@@ -229,7 +232,7 @@ def test_statements_can_still_be_written_down(toy: Toy) -> None:
     before = _kept()
 
     with CaptureQueriesContext(connection) as captured:
-        assert settling.settle([reply], "s1").applied == 1
+        assert settle_replies.settle([reply], "s1").applied == 1
 
     assert any("UPDATE workers_step" in query["sql"] for query in captured.captured_queries)
     assert _kept() == before
@@ -241,8 +244,8 @@ def test_the_same_way_is_gone_where_django_writes_statements_down(settings: Any)
     connection.force_debug_cursor = False
     assert connection.queries_logged
 
-    with plans.kept():
-        assert plans.is_kept()
+    with prepared_plans.kept():
+        assert prepared_plans.is_kept()
 
 
 @on_postgres
@@ -252,7 +255,7 @@ def test_no_more_are_kept_than_the_setting_says(toy: Toy, settings: Any) -> None
     _each_verb(toy)
 
     # What was one too many is dropped with the next statement.
-    sql.fetch("SELECT 1")
+    dialect.fetch("SELECT 1")
     assert len(_kept()) == 3
 
 
@@ -260,7 +263,7 @@ def test_no_more_are_kept_than_the_setting_says(toy: Toy, settings: Any) -> None
 def test_a_submission_s_statements_are_prepared_in_the_submitter_s_transaction(toy: Toy) -> None:
     with transaction.atomic():
         toy()
-        assert sql.fetch("SHOW enable_seqscan") == [("on",)]
+        assert dialect.fetch("SHOW enable_seqscan") == [("on",)]
 
     tables = sorted(text.split()[2] for text in _kept().values())
     assert tables == ["workers_journal", "workers_process", "workers_step"]
@@ -271,16 +274,16 @@ def test_a_statement_that_was_not_reached_is_prepared_the_next_time() -> None:
     asked = "SELECT id FROM workers_process WHERE id = %s::bigint"
 
     def broken() -> None:
-        with plans.kept(), sql.pipelined():
-            sql.send("SELECT 1 / (%s::int)", [0])
+        with prepared_plans.kept(), dialect.pipelined():
+            dialect.send("SELECT 1 / (%s::int)", [0])
             # The server does not look at it any more.
-            sql.send(asked, [0])
+            dialect.send(asked, [0])
 
     with pytest.raises(DataError, match="division by zero"):
         broken()
     before = _kept()
-    with plans.kept():
-        found = sql.fetch(asked, [0])
+    with prepared_plans.kept():
+        found = dialect.fetch(asked, [0])
 
     assert found == []
     assert [set(_kept().values()) - set(before.values())] == [{asked.replace("%s", "$1")}]
@@ -314,15 +317,15 @@ def test_a_plan_that_is_good_no_more_fails_no_step(toy: Toy) -> None:
 @on_postgres
 def test_a_connection_that_died_is_replaced_before_anything_is_asked(toy: Toy) -> None:
     toy()
-    (claim,) = claims.claim_due({"toy.alpha"}, "s1")
+    (claim,) = claim_steps.claim_due({"toy.alpha"}, "s1")
     delivery = uuid4()
     died = connection.connection
-    (pid,) = sql.fetch("SELECT pg_backend_pid()")[0]
+    (pid,) = dialect.fetch("SELECT pg_backend_pid()")[0]
     with psycopg.connect(died.info.dsn) as other:
         other.execute("SELECT pg_terminate_backend(%s)", [pid])
     connection.health_check_done = False
 
-    begun = claims.start(
+    begun = claim_steps.start(
         [(claim.step_id, claim.claim_id)], timeout_seconds=30, worker="a1", delivery=delivery
     )
 
@@ -333,9 +336,9 @@ def test_a_connection_that_died_is_replaced_before_anything_is_asked(toy: Toy) -
 
 @on_postgres
 def test_without_the_planner_s_settings_nothing_is_prepared() -> None:
-    with plans.kept(), transaction.atomic():
+    with prepared_plans.kept(), transaction.atomic():
         assert not Process.objects.exists()
-        sql.fetch("SELECT id FROM workers_process WHERE id = %s::bigint", [0])
+        dialect.fetch("SELECT id FROM workers_process WHERE id = %s::bigint", [0])
 
     assert _kept() == {}
 
@@ -364,12 +367,12 @@ def nobody_looks_on() -> Iterator[None]:
 def test_kept_statements_run_on_the_library_s_own_cursor(toy: Toy, nobody_looks_on: None) -> None:
     _each_verb(toy)
     kept = len(_kept())
-    with plans.kept(), transaction.atomic():
-        sql.fetch("SELECT 1")
-        own = plans.cursor()
+    with prepared_plans.kept(), transaction.atomic():
+        dialect.fetch("SELECT 1")
+        own = prepared_plans.cursor()
 
     assert isinstance(own, psycopg.Cursor)
-    assert not isinstance(plans.cursor(), psycopg.Cursor)
+    assert not isinstance(prepared_plans.cursor(), psycopg.Cursor)
     assert kept > 10
 
 
@@ -385,7 +388,7 @@ def test_who_looks_on_sees_each_statement(toy: Toy) -> None:
         return execute(text, *rest)
 
     with connection.execute_wrapper(note):
-        assert settling.settle([reply], "s1").applied == 1
+        assert settle_replies.settle([reply], "s1").applied == 1
 
     assert len(_kept()) > 5
     # In the words of who sent them: the server numbers the parameters.
@@ -393,21 +396,21 @@ def test_who_looks_on_sees_each_statement(toy: Toy) -> None:
 
 
 @on_postgres
-@pytest.mark.parametrize("ask", [sql.fetch, sql.execute])
+@pytest.mark.parametrize("ask", [dialect.fetch, dialect.execute])
 def test_what_goes_wrong_is_raised_as_django_s(ask: Any, nobody_looks_on: None) -> None:
-    with plans.kept(), transaction.atomic():
-        assert sql.fetch("SELECT 1") == [(1,)]
+    with prepared_plans.kept(), transaction.atomic():
+        assert dialect.fetch("SELECT 1") == [(1,)]
         with pytest.raises(ProgrammingError, match="no_such"), transaction.atomic():
             ask("SELECT 1 FROM no_such_table", [])
         # By which a kept connection is looked at before the next task.
         assert connection.errors_occurred
-        assert sql.fetch("SELECT 2") == [(2,)]
+        assert dialect.fetch("SELECT 2") == [(2,)]
 
 
 @on_postgres
 def test_nothing_is_asked_in_a_transaction_that_must_be_rolled_back(nobody_looks_on: None) -> None:
-    with plans.kept(), transaction.atomic():
-        sql.fetch("SELECT 1")
+    with prepared_plans.kept(), transaction.atomic():
+        dialect.fetch("SELECT 1")
         transaction.set_rollback(True)
         with pytest.raises(TransactionManagementError):
-            sql.fetch("SELECT 1")
+            dialect.fetch("SELECT 1")

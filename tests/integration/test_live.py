@@ -14,9 +14,12 @@ from tests.integration.conftest import NOW, claim, only
 from tests.integration.test_store_claims import start
 from tests.integration.test_store_settling import Toy, a_result
 from workers import scheduler, supervisor
-from workers.invariants import violations
 from workers.models import LiveStep, Process, Step
-from workers.store import claims, expiry, finding, live, plain, taking, unstarted
+from workers.operate.invariants import violations
+from workers.store.claims import claim_fast, claim_steps, find_work, unstarted
+from workers.store.expire import expire_claims
+from workers.store.locked import step_index
+from workers.store.settle import settle_fast
 from workers.testing import Wire, frozen_clock
 
 pytestmark = pytest.mark.django_db
@@ -152,7 +155,7 @@ def test_a_start_that_ends_sooner_than_its_claim_was_looked_at_does(toy: Toy) ->
     assert start([found], now=after(3), timeout=5)
 
     assert [row["look_at"] for row in rows()] == [after(8)]
-    assert expiry.expire("supervisor", after(10)).reset == 1
+    assert expire_claims.expire("supervisor", after(10)).reset == 1
 
 
 @pytest.mark.parametrize(
@@ -178,14 +181,14 @@ def test_a_claim_that_goes_on_is_looked_at_once_and_then_at_its_end(toy: Toy) ->
     start([going_on], now=after(10))
     start([ended], now=NOW)
 
-    assert live.put_off(after(15)) == 0
-    assert live.put_off(after(31)) == 1
+    assert step_index.put_off(after(15)) == 0
+    assert step_index.put_off(after(31)) == 1
 
     assert [row["look_at"] for row in rows()] == [after(40), NOW + ALLOWANCE, NOW + ALLOWANCE]
     assert [one.step_id for one in unstarted.lost("s", after(31))] == [unstarted_.step_id]
-    assert expiry.expire("supervisor", after(32)).reset == 1
-    assert expiry.expire("supervisor", after(41)).reset == 0
-    assert expiry.expire("supervisor", after(42)).reset == 1
+    assert expire_claims.expire("supervisor", after(32)).reset == 1
+    assert expire_claims.expire("supervisor", after(41)).reset == 0
+    assert expire_claims.expire("supervisor", after(42)).reset == 1
     assert only(Process.objects.get(pk=going_on.process_id), "one").state == "pending"
 
 
@@ -195,7 +198,7 @@ def test_no_more_are_put_off_at_a_time_than_a_sweep_takes(toy: Toy) -> None:
     start(claim(), now=after(10))
 
     with override_settings(SAS_SWEEP_BATCH=2):
-        assert [live.put_off(after(20)) for _ in range(3)] == [2, 1, 0]
+        assert [step_index.put_off(after(20)) for _ in range(3)] == [2, 1, 0]
 
 
 @pytest.mark.parametrize("batch", [1, 1000])
@@ -208,7 +211,7 @@ def test_what_is_not_lost_and_not_over_keeps_nobody_from_what_is(toy: Toy, batch
 
     with override_settings(SAS_SWEEP_BATCH=batch, SAS_CLAIM_BATCH=batch):
         assert unstarted.lost("scheduler", after(39)) == []
-        assert expiry.expire("supervisor", after(39)).reset == 1
+        assert expire_claims.expire("supervisor", after(39)).reset == 1
 
 
 def _missing(step: Step) -> None:
@@ -240,11 +243,11 @@ def test_a_wrong_row_is_told_and_mended(step: Step, breaks: Callable[[Step], Non
     breaks(step)
     assert [one.invariant for one in violations()] == ["live_steps_are_found"]
 
-    assert live.mend([step.process_id]) == 1
+    assert step_index.mend([step.process_id]) == 1
 
     assert rows() == right
     assert violations() == []
-    assert live.mend([step.process_id]) == 0
+    assert step_index.mend([step.process_id]) == 0
 
 
 @pytest.mark.parametrize(
@@ -257,7 +260,7 @@ def test_a_claim_that_would_be_looked_at_too_late_is_told_and_mended(
     right = rows()
     LiveStep.objects.update(**wrong)
 
-    assert live.mend([step.process_id]) == 1
+    assert step_index.mend([step.process_id]) == 1
 
     assert rows() == right
 
@@ -266,7 +269,7 @@ def test_an_unstarted_claim_is_mended_so_that_it_is_looked_at_early(step: Step) 
     change(step, **CLAIMED)
     LiveStep.objects.update(look_at=after(16))
 
-    assert live.mend([step.process_id]) == 1
+    assert step_index.mend([step.process_id]) == 1
 
     assert rows() == [row_of(step, look_at=NOW)]
 
@@ -275,8 +278,8 @@ def test_only_the_processes_given_are_mended(step: Step, toy: Toy) -> None:
     other = only(toy(), "one")
     LiveStep.objects.update(turn=after(7))
 
-    assert live.mend([step.process_id]) == 1
-    assert live.mend([]) == 0
+    assert step_index.mend([step.process_id]) == 1
+    assert step_index.mend([]) == 0
 
     assert [row["turn"] for row in rows()] == [step.turn, after(7)]
     assert rows()[1]["step_id"] == other.pk
@@ -291,10 +294,10 @@ def test_a_row_whose_step_is_gone_is_told(step: Step) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("take", [claims.claim_due, taking.claim_due])
+@pytest.mark.parametrize("take", [claim_steps.claim_due, claim_fast.claim_due])
 @pytest.mark.parametrize("state", ["waiting", "skipped", "processing"])
 def test_a_step_is_not_claimed_because_a_wrong_row_says_so(
-    step: Step, state: str, take: Callable[..., Sequence[claims.Claim]]
+    step: Step, state: str, take: Callable[..., Sequence[claim_steps.Claim]]
 ) -> None:
     columns = CLAIMED if state == "processing" else {"state": state}
     change(step, **columns)
@@ -342,7 +345,7 @@ def test_an_order_whose_step_cannot_be_found_goes_on_after_a_poll(wire: Wire, to
     LiveStep.objects.all().delete()
     with frozen_clock(after(60)) as clock:
         assert scheduler.advance() == 0
-        assert not finding.standing_still(100)
+        assert not find_work.standing_still(100)
         wire.run_until_settled(clock)
 
     process.refresh_from_db()
@@ -358,12 +361,12 @@ def test_a_transaction_s_narrow_rows_are_no_matter_of_the_next(toy: Toy, way: st
     (one, _) = started = claim()
     start(started)
     if way == "settled":
-        assert len(plain.settle([a_result(one)], "scheduler", NOW).claims) == 1
+        assert len(settle_fast.settle([a_result(one)], "scheduler", NOW).claims) == 1
     elif way == "claimed":
         toy()
-        assert len(taking.claim_due({"toy.alpha"}, "scheduler", NOW)) == 1
+        assert len(claim_fast.claim_due({"toy.alpha"}, "scheduler", NOW)) == 1
     else:
-        assert expiry.expire("supervisor", after(40)).reset == 2
+        assert expire_claims.expire("supervisor", after(40)).reset == 2
 
     Step.objects.update(agent="toy.gamma")
 

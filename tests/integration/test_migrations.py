@@ -23,9 +23,10 @@ from orders.invariants import violations as shop_violations
 from orders.models import Order, OrderLine, Product, Reservation
 from orders.sandbox.server import Sandbox
 from orders.submission import Customer, Line, place_order, submission
-from workers import schedule, scheduler
-from workers.invariants import violations
+from workers import scheduler
 from workers.models import Journal, Process, Step
+from workers.operate.invariants import violations
+from workers.supervisor import beat_schedule
 from workers.testing import Wire, assert_processed, frozen_clock
 
 pytestmark = pytest.mark.fault("F36")
@@ -49,7 +50,7 @@ def models_at(app: str, name: str) -> Apps:
 @pytest.fixture
 def order(monkeypatch: pytest.MonkeyPatch) -> Order:
     """An order of the workflow's first version, which is all that the oldest code knows."""
-    schedule.ensure_flow()
+    beat_schedule.ensure_flow()
     monkeypatch.setattr(submission, "submit", partial(submission.submit, version=1))
     Product.objects.create(sku="LAMP", name="Lamp", price="9.50", stock=10)
     return place_order(

@@ -9,7 +9,8 @@ from django.db import IntegrityError, connection, transaction
 
 from tests.concurrency.test_races import on_postgres
 from tests.integration.test_store_settling import NOW, Toy, a_result, started
-from workers.store import settling, sql
+from workers.store.db import dialect
+from workers.store.settle import settle_replies
 
 pytestmark = pytest.mark.django_db
 HOLD = (
@@ -19,11 +20,11 @@ HOLD = (
 
 
 def hold(name: str) -> None:
-    sql.execute(HOLD, [name, sql.instant_text(NOW)])
+    dialect.execute(HOLD, [name, dialect.instant_text(NOW)])
 
 
 def held() -> list[str]:
-    return [name for (name,) in sql.fetch("SELECT name FROM workers_hold ORDER BY name")]
+    return [name for (name,) in dialect.fetch("SELECT name FROM workers_hold ORDER BY name")]
 
 
 @contextmanager
@@ -46,17 +47,17 @@ def held_elsewhere() -> list[str]:
 def test_each_answer_is_of_its_moment() -> None:
     count = "SELECT count(*) FROM workers_hold"
 
-    with sql.pipelined():
-        before = sql.send(count)
+    with dialect.pipelined():
+        before = dialect.send(count)
         hold("a")
-        after = sql.send(count)
+        after = dialect.send(count)
 
     assert (before(), after()) == ([(0,)], [(1,)])
 
 
 def test_what_goes_wrong_is_raised_and_takes_the_transaction_with_it() -> None:
     def write() -> None:
-        with transaction.atomic(), sql.pipelined():
+        with transaction.atomic(), dialect.pipelined():
             for name in ("a", "b", "b", "c"):
                 hold(name)
 
@@ -72,7 +73,7 @@ def test_an_exception_of_ours_is_not_covered_by_the_database_s() -> None:
         pass
 
     def write() -> None:
-        with transaction.atomic(), sql.pipelined():
+        with transaction.atomic(), dialect.pipelined():
             hold("a")
             hold("a")
             raise Ours
@@ -95,7 +96,7 @@ def test_no_statement_of_a_settlement_is_sent_alone(toy: Toy) -> None:
         return execute(statement, params, many, context)
 
     with connection.execute_wrapper(look):
-        assert settling.settle([reply], "scheduler", NOW).applied == 1
+        assert settle_replies.settle([reply], "scheduler", NOW).applied == 1
 
     # Those of the test's own transaction; locks, reads and writes went along with one another.
     assert waited_for == ["SAVEPOINT", "RELEASE"]

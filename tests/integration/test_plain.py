@@ -29,15 +29,18 @@ from tests.integration.test_beginning import waits_of
 from tests.integration.test_following import AFTER_ALL, settling_of
 from tests.integration.test_store_claims import start
 from tests.integration.test_store_settling import Toy, a_fault, a_result
-from workers import dispatch, scheduler
-from workers.arriving import Arrivals
-from workers.messages import Reply
+from workers import scheduler
+from workers.client.submission import submit
 from workers.models import Flow, Hold, Journal, Process, Sink, Step
-from workers.rows import NewSink
-from workers.store import plain, requests, settling, sql, taking
-from workers.store.claims import Claim
-from workers.submission import submit
+from workers.protocol.messages import Reply
+from workers.rules.rows import NewSink
+from workers.scheduler.reply_batches import Arrivals
+from workers.store.claims import claim_fast, request_data
+from workers.store.claims.claim_steps import Claim
+from workers.store.db import dialect, prepared_plans
+from workers.store.settle import settle_fast, settle_replies
 from workers.testing import Wire
+from workers.wire import dispatch
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgresql]
 
@@ -45,7 +48,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.postgresql]
 @pytest.fixture(autouse=True)
 def by_one_statement(monkeypatch: pytest.MonkeyPatch) -> None:
     """Use it in a test's transaction, too, where no plan is kept."""
-    monkeypatch.setattr(plain, "is_quicker", lambda: True)
+    monkeypatch.setattr(prepared_plans, "decides_in_database", lambda: True)
 
 
 @pytest.fixture
@@ -57,16 +60,16 @@ Way = Callable[[Sequence[Reply], datetime], list[Claim]]
 
 
 def _row_by_row(batch: Sequence[Reply], now: datetime) -> list[Claim]:
-    return settling.settle(batch, "scheduler", now).claims
+    return settle_replies.settle(batch, "scheduler", now).claims
 
 
 def _plain_first(batch: Sequence[Reply], now: datetime) -> list[Claim]:
-    done = plain.settle(batch, "scheduler", now)
+    done = settle_fast.settle(batch, "scheduler", now)
     found = list(done.claims)
     if done.waited_for:
-        found += taking.claim_due(done.waited_for, "scheduler", now)
+        found += claim_fast.claim_due(done.waited_for, "scheduler", now)
     rest = [reply for reply in batch if reply.step_id not in done.settled]
-    return found + (settling.settle(rest, "scheduler", now).claims if rest else [])
+    return found + (settle_replies.settle(rest, "scheduler", now).claims if rest else [])
 
 
 def _outcome(way: Way, batch: Sequence[Reply], now: datetime, *, is_counted: bool) -> Outcome:
@@ -76,7 +79,7 @@ def _outcome(way: Way, batch: Sequence[Reply], now: datetime, *, is_counted: boo
 @pytest.fixture
 def steady(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have backoffs of the two ways drawn alike."""
-    monkeypatch.setattr("workers.backoff.Backoff.seconds", lambda self, count, rng=None: 10.0)
+    monkeypatch.setattr("workers.rules.backoff.Backoff.seconds", lambda self, count, rng=None: 10.0)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -93,10 +96,10 @@ def test_whatever_comes_both_ways_come_to_the_same(seed: int, roomy: None, stead
 
         are_the_same(_outcome(_plain_first, batch, life.now, is_counted=False), by_rows)
 
-        met["plain"] += len(plain.settle(batch, "scheduler", life.now).settled)
+        met["plain"] += len(settle_fast.settle(batch, "scheduler", life.now).settled)
         met["all"] += len(batch)
         life.under_way += claim(life.now)
-        settling.settle(batch, "scheduler", life.now)
+        settle_replies.settle(batch, "scheduler", life.now)
     assert 0 < met["plain"] < met["all"], met
 
 
@@ -114,7 +117,7 @@ def test_where_room_is_scarce_both_ways_take_the_same(seed: int) -> None:
 
         are_the_same(_outcome(_plain_first, batch, life.now, is_counted=True), by_rows)
 
-        done = plain.settle(batch, "scheduler", life.now)
+        done = settle_fast.settle(batch, "scheduler", life.now)
         assert done.settled == {reply.step_id for reply in batch}
         life.under_way += done.claims
         settled += len(batch)
@@ -131,7 +134,7 @@ def test_a_step_that_nobody_may_claim_has_none_queue_behind_it(state: str, toy: 
         state=state, paused_at=NOW if state == "processing" else None
     )
 
-    done = plain.settle([a_result(found[process.pk])], "scheduler", NOW)
+    done = settle_fast.settle([a_result(found[process.pk])], "scheduler", NOW)
 
     assert [(one.process_id, one.step) for one in done.claims] == [(process.pk, "two")]
     assert not done.waited_for
@@ -146,7 +149,7 @@ def test_of_a_process_with_another_reply_nothing_is_settled(toy: Toy) -> None:
         before = rows_now()
 
         with transaction.atomic():
-            done = plain.settle([a_result(a), beside, a_result(other)], "scheduler", NOW)
+            done = settle_fast.settle([a_result(a), beside, a_result(other)], "scheduler", NOW)
             assert done.settled == {other.step_id}
             assert only(alone, "a").state == "processed"
             assert Step.objects.filter(process_id=a.process_id, state="processing").count() == 2
@@ -195,7 +198,7 @@ def test_what_is_not_plain_is_left_as_it_was(change: Callable[[Claim], Any], toy
     change(one)
     before = rows_now()
 
-    assert plain.settle([a_result(one)], "scheduler", NOW) == plain.Plain()
+    assert settle_fast.settle([a_result(one)], "scheduler", NOW) == settle_fast.Plain()
 
     assert rows_now() == before
 
@@ -208,9 +211,9 @@ def test_answers_of_a_service_that_was_not_always_reached_are_left_in_their_orde
     first, second = claim()
     start([first, second])
 
-    done = plain.settle([a_fault(first, "unavailable"), a_result(second)], "scheduler", NOW)
+    done = settle_fast.settle([a_fault(first, "unavailable"), a_result(second)], "scheduler", NOW)
 
-    assert done == plain.Plain()
+    assert done == settle_fast.Plain()
 
 
 def test_a_reply_without_a_result_and_one_that_comes_twice(toy: Toy) -> None:
@@ -218,10 +221,10 @@ def test_a_reply_without_a_result_and_one_that_comes_twice(toy: Toy) -> None:
     (one,) = claim()
     reply = Reply(one.step_id, one.claim_id, 1)
 
-    assert plain.settle([reply], "scheduler", NOW).settled == {one.step_id}
+    assert settle_fast.settle([reply], "scheduler", NOW).settled == {one.step_id}
     assert only(process, "one").result == {}
     # Its claim is over: the others tell of that.
-    assert plain.settle([reply], "scheduler", NOW) == plain.Plain()
+    assert settle_fast.settle([reply], "scheduler", NOW) == settle_fast.Plain()
 
 
 @pytest.mark.parametrize("place", ["input", "result"])
@@ -231,10 +234,12 @@ def test_what_is_too_large_does_not_come_along(place: str, toy: Toy) -> None:
     process = toy(**(large if place == "input" else {"n": 1}))
     (one,) = claim()
 
-    (two,) = plain.settle([a_result(one, **(large if place == "result" else {}))], "s", NOW).claims
+    (two,) = settle_fast.settle(
+        [a_result(one, **(large if place == "result" else {}))], "s", NOW
+    ).claims
 
     assert two.context is None
-    context = requests.material([two]).contexts[process.pk]
+    context = request_data.material([two]).contexts[process.pk]
     assert (context.input if place == "input" else context.results["one"]) == large
 
 
@@ -246,7 +251,7 @@ def test_results_that_are_large_together_do_not_come_along(toy: Toy) -> None:
     Step.objects.filter(process=process, name="left").update(
         state="skipped", result=None, finished_at=NOW
     )
-    (right,) = plain.settle([a_result(top, **result)], "s", NOW).claims
+    (right,) = settle_fast.settle([a_result(top, **result)], "s", NOW).claims
     assert right.context is not None
     more = Step.objects.get(process=process, name="left")
     for number in range(4):
@@ -254,10 +259,10 @@ def test_results_that_are_large_together_do_not_come_along(toy: Toy) -> None:
         more.idempotency_key, more.state, more.result = f"more:{number}", "processed", result
         more.save()
 
-    (bottom,) = plain.settle([a_result(right, **result)], "s", NOW).claims
+    (bottom,) = settle_fast.settle([a_result(right, **result)], "s", NOW).claims
 
     assert bottom.context is None
-    assert len(requests.material([bottom]).contexts[process.pk].results) == 6
+    assert len(request_data.material([bottom]).contexts[process.pk].results) == 6
 
 
 def test_where_those_that_wait_cannot_be_claimed_the_replies_are_settled_all_the_same(
@@ -268,11 +273,11 @@ def test_where_those_that_wait_cannot_be_claimed_the_replies_are_settled_all_the
     waiting = toy()
     (one,) = claim()
     with monkeypatch.context() as patch:
-        patch.setattr(taking, "claim_due", Mock(side_effect=OperationalError("timeout")))
+        patch.setattr(claim_fast, "claim_due", Mock(side_effect=OperationalError("timeout")))
 
         assert scheduler.settle([a_result(one)], NOW).applied == 1
 
-        taking.claim_due.assert_called_once()
+        claim_fast.claim_due.assert_called_once()
     assert [request["step"] for (body,) in _bundles(wire) for request in body["requests"]] == [
         "two"
     ]
@@ -305,8 +310,8 @@ def test_who_is_to_be_told_is_said(toy: Toy) -> None:
     submit("toy_line", subject="Told", input={}, sinks=[NewSink("queue", "a")], now=NOW)
     first, told = claim()
 
-    assert not plain.settle([a_result(first)], "scheduler", NOW).has_news
-    assert plain.settle([a_result(told)], "scheduler", NOW).has_news
+    assert not settle_fast.settle([a_result(first)], "scheduler", NOW).has_news
+    assert settle_fast.settle([a_result(told)], "scheduler", NOW).has_news
     assert Sink.objects.get().last == Process.objects.get(subject="Told").sequence == 3
 
 
@@ -323,9 +328,11 @@ class TestItsTransaction:
             toy()
         first, *batch = claim()
         start([first, *batch])
-        plain.settle([a_result(first)], "scheduler", NOW)
+        settle_fast.settle([a_result(first)], "scheduler", NOW)
 
-        waits = waits_of(lambda: plain.settle([a_result(one) for one in batch], "scheduler", NOW))
+        waits = waits_of(
+            lambda: settle_fast.settle([a_result(one) for one in batch], "scheduler", NOW)
+        )
 
         assert waits == 1
         assert Step.objects.filter(name="one", state="processed").count() == 3
@@ -340,7 +347,7 @@ class TestItsTransaction:
         under_way: list[bool] = []
 
         def take(most: int) -> list[list[Any]]:
-            under_way.append(sql.is_pipelined())
+            under_way.append(dialect.is_pipelined())
             return [[bodies[1]]] if under_way == [False, True] else []
 
         scheduler.settle_all(Arrivals(bodies[:1], take))
@@ -356,10 +363,10 @@ class TestItsTransaction:
         (one,) = claim()
 
         with transaction.atomic():
-            assert plain.settle([a_result(one)], "scheduler", NOW) == plain.Plain()
+            assert settle_fast.settle([a_result(one)], "scheduler", NOW) == settle_fast.Plain()
         with override_settings(SAS_KEPT_PLANS=0):
-            assert plain.settle([a_result(one)], "scheduler", NOW) == plain.Plain()
-        assert plain.settle([a_result(one)], "scheduler", NOW).settled == {one.step_id}
+            assert settle_fast.settle([a_result(one)], "scheduler", NOW) == settle_fast.Plain()
+        assert settle_fast.settle([a_result(one)], "scheduler", NOW).settled == {one.step_id}
 
     @pytest.mark.parametrize("place", [0, 2])
     def test_one_that_waits_for_a_step_holds_none_after_it(self, place: int, toy: Toy) -> None:
@@ -369,7 +376,7 @@ class TestItsTransaction:
         ids = [one.step_id for one in found]
         replies = [a_result(one) for one in found[::-1]]
 
-        with waiting_for(ids[place], lambda: plain.settle(replies, "s", NOW)) as results:
+        with waiting_for(ids[place], lambda: settle_fast.settle(replies, "s", NOW)) as results:
             free = unlocked(ids[place + 1 :])
 
         assert free == ids[place + 1 :]
@@ -396,7 +403,7 @@ class TestItsTransaction:
         replies = [a_result(one), a_result(other)]
 
         with waiting_for(
-            one.step_id, lambda: plain.settle(replies, "s", NOW), then=then
+            one.step_id, lambda: settle_fast.settle(replies, "s", NOW), then=then
         ) as results:
             pass
 
@@ -411,7 +418,7 @@ class TestItsTransaction:
     ) -> None:
         process = toy("toy_diamond")
         (top,) = claim()
-        branches = plain.settle([a_result(top)], "s", NOW).claims
+        branches = settle_fast.settle([a_result(top)], "s", NOW).claims
 
         turns = meet(two, *(settling_of(one) for one in branches), after=AFTER_ALL)
 
@@ -431,5 +438,5 @@ class TestItsTransaction:
 
         _, settling_it = meet(two, pause, settling_of(one), after=1)
 
-        assert settling_it.result == plain.Plain()
+        assert settling_it.result == settle_fast.Plain()
         assert [only(process, name).state for name in ("one", "two")] == ["processing", "waiting"]

@@ -10,16 +10,21 @@ from django.db import OperationalError
 from tests.integration.conftest import NOW, claim, only
 from tests.integration.test_store_claims import start
 from tests.toyflow import agents as toy
-from workers import dispatch, runtime, scheduler, supervisor, tasks
-from workers.agent import Call
+from workers import scheduler, supervisor, tasks
+from workers.agent import runner
+from workers.client.submission import submit
+from workers.definitions.agent import Call
+from workers.definitions.registry import register_workflow
+from workers.definitions.workflow import Workflow, step
 from workers.exceptions import BrokerRefused, Permanent, Unavailable
-from workers.messages import Bundle, Reply
 from workers.models import Alert, Lease, Process, Step
-from workers.registry import register_workflow
-from workers.store import expiry, leases, replies, rows
-from workers.submission import submit
+from workers.protocol.messages import Bundle, Reply
+from workers.store import leases
+from workers.store.expire import expire_claims
+from workers.store.locked import load
+from workers.store.settle import filed_replies
 from workers.testing import Wire
-from workers.workflow import Workflow, step
+from workers.wire import dispatch
 
 pytestmark = pytest.mark.django_db
 
@@ -36,7 +41,7 @@ def test_a_reply_that_cannot_be_stored_is_a_failure_of_its_own_step_only(
     wire.deliver_all(dispatch.RUN_BUNDLE)
     wires = [sent.body[0] for sent in wire.of(dispatch.SETTLE)]
     poisoned = only(processes[2], "one").pk
-    real = rows.write_part
+    real = load.write_part
 
     def refuse(lockeds: Any, **options: Any) -> Any:
         for locked in lockeds:
@@ -45,7 +50,7 @@ def test_a_reply_that_cannot_be_stored_is_a_failure_of_its_own_step_only(
                     raise ValueError("unsupported Unicode escape")
         return real(lockeds, **options)
 
-    monkeypatch.setattr(rows, "write_part", refuse)
+    monkeypatch.setattr(load, "write_part", refuse)
     wire.drop_all()
 
     tasks.settle_now(*wires)
@@ -91,7 +96,7 @@ def test_a_step_that_nothing_can_be_written_to_holds_up_no_other(
     wire.deliver_all(dispatch.RUN_BUNDLE)
     wires = [sent.body[0] for sent in wire.of(dispatch.SETTLE)]
     broken = only(processes[0], "one").pk
-    real = rows.write_part
+    real = load.write_part
 
     def refuse(lockeds: Any, **options: Any) -> Any:
         for locked in lockeds:
@@ -99,7 +104,7 @@ def test_a_step_that_nothing_can_be_written_to_holds_up_no_other(
                 raise ValueError("whatever is written")
         return real(lockeds, **options)
 
-    monkeypatch.setattr(rows, "write_part", refuse)
+    monkeypatch.setattr(load, "write_part", refuse)
     wire.drop_all()
 
     tasks.settle_now(*wires)
@@ -119,7 +124,7 @@ def test_a_database_that_is_away_is_no_poison(wire: Wire, monkeypatch: pytest.Mo
         raise OperationalError("server closed the connection")
 
     with monkeypatch.context() as patch:
-        patch.setattr(rows, "write_part", away)
+        patch.setattr(load, "write_part", away)
         with pytest.raises(OperationalError):
             tasks.settle_now(sent.body[0])
 
@@ -146,7 +151,7 @@ def test_a_filed_reply_of_unknown_form_is_a_failure_of_its_step_and_not_the_sche
 
 
 def _claims(process: Process) -> list[Any]:
-    from workers.store.claims import Claim
+    from workers.store.claims.claim_steps import Claim
 
     row = only(process, "one")
     return [Claim(row.pk, process.pk, row.claim_id, 1, "one", row.agent, 30, row.idempotency_key)]
@@ -215,11 +220,11 @@ def test_a_deadline_is_extended_once_and_then_expires(wire: Wire) -> None:
     process = submit("toy_line", subject="Toy 1", input={}, now=NOW)
     start(claim())
     late = NOW + timedelta(seconds=60)
-    assert expiry.extend_gap(60, 10, late) == 1
+    assert expire_claims.extend_gap(60, 10, late) == 1
 
     # However slow the sweeps are from now on.
-    assert expiry.extend_gap(60, 10, late + timedelta(seconds=30)) == 0
-    assert expiry.expire("supervisor", late + timedelta(seconds=30)).reset == 1
+    assert expire_claims.extend_gap(60, 10, late + timedelta(seconds=30)) == 0
+    assert expire_claims.expire("supervisor", late + timedelta(seconds=30)).reset == 1
     assert only(process, "one").failure_count == 1
 
 
@@ -231,7 +236,7 @@ def test_a_sweep_that_fails_remembers_the_gap(wire: Wire, monkeypatch: pytest.Mo
         raise OperationalError("the database went away again")
 
     with monkeypatch.context() as patch:
-        patch.setattr(expiry, "expire", fail)
+        patch.setattr(expire_claims, "expire", fail)
         with pytest.raises(OperationalError):
             supervisor.sweep()
 
@@ -251,7 +256,7 @@ def test_a_reply_is_filed_again_while_the_database_is_away(
     wire.deliver_all(dispatch.SETTLE)
     (mail,) = wire.of(dispatch.RUN_BUNDLE)
     wire.messages.remove(mail)
-    real, failures = replies.file, [1, 1]
+    real, failures = filed_replies.file, [1, 1]
 
     def flaky(reply: Reply, worker: str) -> bool:
         if failures:
@@ -259,11 +264,11 @@ def test_a_reply_is_filed_again_while_the_database_is_away(
             raise OperationalError("server closed the connection")
         return real(reply, worker)
 
-    monkeypatch.setattr(replies, "file", flaky)
-    monkeypatch.setattr(runtime, "FILE_AGAIN_SECONDS", 0)
-    monkeypatch.setattr(runtime.connection, "close", lambda: None)
+    monkeypatch.setattr(filed_replies, "file", flaky)
+    monkeypatch.setattr(runner, "FILE_AGAIN_SECONDS", 0)
+    monkeypatch.setattr(runner.connection, "close", lambda: None)
 
-    assert runtime.perform(Bundle.from_wire(mail.body[0])) == 1
+    assert runner.perform(Bundle.from_wire(mail.body[0])) == 1
 
     assert only(process, "mail").reply is not None
 

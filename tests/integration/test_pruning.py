@@ -13,11 +13,13 @@ from django.test import override_settings
 
 from orders.models import DeadLetter
 from tests.integration.conftest import NOW as NOON
-from workers import dispatch, invariants, retention
+from workers.client.submission import submit
 from workers.models import Alert, Journal, Process, Sink, Step
-from workers.store import holds, leases, pruning
-from workers.submission import submit
+from workers.operate import invariants, retention
+from workers.store import leases, prune_rows
+from workers.store.flow import holds
 from workers.testing import Wire
+from workers.wire import dispatch
 
 pytestmark = pytest.mark.django_db
 # With microseconds, as the store writes its instants: SQLite compares them as texts.
@@ -50,7 +52,7 @@ def rows() -> dict[str, list[dict[str, Any]]]:
 
 
 def prune(limit: int = 200, now: Any = LATER) -> list[int]:
-    return list(pruning.prune_journals(limit, now))
+    return list(prune_rows.prune_journals(limit, now))
 
 
 def sink(process: Process, **columns: Any) -> Sink:
@@ -141,7 +143,7 @@ def test_what_somebody_may_need_stays_whole(ended: Any, reason: str) -> None:
 
     assert rows() == before
     is_held = reason in ("an open alert", "an untold sink", "given up")
-    assert (pruning.prunable(LATER), pruning.held_back(LATER)) == (0, int(is_held))
+    assert (prune_rows.prunable(LATER), prune_rows.held_back(LATER)) == (0, int(is_held))
 
 
 def test_once_it_is_dealt_with_it_goes(ended: Any) -> None:
@@ -149,7 +151,7 @@ def test_once_it_is_dealt_with_it_goes(ended: Any) -> None:
     alert(process, acknowledged_at=NOW)
     sink(process)
 
-    assert (pruning.prunable(LATER), pruning.held_back(LATER)) == (1, 0)
+    assert (prune_rows.prunable(LATER), prune_rows.held_back(LATER)) == (1, 0)
     assert prune() == [1]
 
 
@@ -161,12 +163,12 @@ def test_unless_somebody_says_otherwise_the_journal_stays_for_good(ended: Any) -
 
 
 def test_a_portion_is_a_transaction_and_the_next_round_goes_on_behind_it(ended: Any) -> None:
-    leases.is_due(pruning.JOURNALS, 0)
+    leases.is_due(prune_rows.JOURNALS, 0)
     processes = [ended(finished_at=NOW + timedelta(seconds=n)) for n in range(5)]
     for process in processes[:2]:
         alert(process, cause=str(process.pk))
 
-    portions = pruning.prune_journals(2, LATER)
+    portions = prune_rows.prune_journals(2, LATER)
     assert next(portions) == 0
     portions.close()
 
@@ -174,7 +176,7 @@ def test_a_portion_is_a_transaction_and_the_next_round_goes_on_behind_it(ended: 
     assert prune(2) == [1, 2, 0]
     kept = Process.objects.filter(pruned_at=None).values_list("pk", flat=True)
     assert sorted(kept) == [process.pk for process in processes[:2]]
-    assert leases.cursor(pruning.JOURNALS) == 0
+    assert leases.cursor(prune_rows.JOURNALS) == 0
 
 
 def test_processes_that_ended_at_one_instant_are_told_apart(ended: Any) -> None:
@@ -188,7 +190,7 @@ def test_those_that_stay_and_ended_at_one_instant_are_passed_by(ended: Any) -> N
     for number in range(3):
         alert(ended(), cause=str(number))
 
-    assert list(islice(pruning.prune_journals(2, LATER), 5)) == [0, 0]
+    assert list(islice(prune_rows.prune_journals(2, LATER), 5)) == [0, 0]
 
 
 def test_alerts_go_once_they_are_acknowledged_old_and_no_error_needs_them(ended: Any) -> None:
@@ -200,9 +202,9 @@ def test_alerts_go_once_they_are_acknowledged_old_and_no_error_needs_them(ended:
         alert(None, cause="open"),
         alert(stuck, acknowledged_at=old),
     ]
-    assert pruning.old_alerts(LATER) == len(gone)
+    assert prune_rows.old_alerts(LATER) == len(gone)
 
-    assert list(pruning.prune_alerts(1, LATER)) == [1, 1, 0]
+    assert list(prune_rows.prune_alerts(1, LATER)) == [1, 1, 0]
 
     assert list(Alert.objects.order_by("pk")) == kept
 
@@ -213,7 +215,7 @@ def test_old_journal_rows_of_no_process_go(ended: Any) -> None:
     holds.lift("agent", "toy.alpha", actor="operator:o", reason="r", now=LATER)
     of_process = Journal.objects.filter(process=process).count()
 
-    assert list(pruning.prune_flow_journal(10, LATER)) == [1]
+    assert list(prune_rows.prune_flow_journal(10, LATER)) == [1]
 
     assert list(Journal.objects.filter(process=None).values_list("event", flat=True)) == ["lifted"]
     assert Journal.objects.filter(process=process).count() == of_process
@@ -227,7 +229,7 @@ def test_rows_whose_process_is_gone_go(ended: Any) -> None:
     lost = Journal.objects.filter(process_id=gone.pk).count()
     assert lost > 1
 
-    assert list(pruning.prune_orphans(10, LATER)) == [lost]
+    assert list(prune_rows.prune_orphans(10, LATER)) == [lost]
 
     assert set(Journal.objects.values_list("pk", flat=True)) == kept
 
@@ -235,12 +237,12 @@ def test_rows_whose_process_is_gone_go(ended: Any) -> None:
 def test_rows_without_a_process_are_looked_for_in_portions(
     ended: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pruning, "ORPHANS_LOOKED_AT", 1)
+    monkeypatch.setattr(prune_rows, "ORPHANS_LOOKED_AT", 1)
     first, second = ended(), ended()
     Step.objects.filter(process=second).delete()
     Process.objects.filter(pk=second.pk)._raw_delete("default")
 
-    found = [sum(pruning.prune_orphans(10, LATER)) for _ in range(3)]
+    found = [sum(prune_rows.prune_orphans(10, LATER)) for _ in range(3)]
 
     assert [bool(count) for count in found] == [False, True, False]
     assert set(Journal.objects.values_list("process_id", flat=True)) == {first.pk}
@@ -279,7 +281,7 @@ def test_a_round_ends_when_its_time_is_up_and_the_next_goes_on(ended: Any) -> No
 def test_two_do_not_prune_at_once(ended: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("time.sleep", lambda seconds: None)
     ended()
-    assert leases.acquire(pruning.JOURNALS, "somebody", retention.LEASE_SECONDS)
+    assert leases.acquire(prune_rows.JOURNALS, "somebody", retention.LEASE_SECONDS)
     before = rows()
 
     assert retention.prune(now=LATER) is None
@@ -293,13 +295,13 @@ def test_the_command_goes_on_once_one_that_was_killed_has_lost_its_lease(
     ended: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ended(finished_at=NOW - timedelta(days=3650))
-    assert leases.acquire(pruning.JOURNALS, "killed", retention.LEASE_SECONDS)
+    assert leases.acquire(prune_rows.JOURNALS, "killed", retention.LEASE_SECONDS)
     waited: list[float] = []
 
     def sleep(seconds: float) -> None:
         waited.append(seconds)
         if len(waited) == 3:
-            leases.release(pruning.JOURNALS, "killed")
+            leases.release(prune_rows.JOURNALS, "killed")
 
     monkeypatch.setattr("time.sleep", sleep)
 
@@ -310,9 +312,10 @@ def test_the_command_goes_on_once_one_that_was_killed_has_lost_its_lease(
 def test_a_round_that_is_cut_off_asks_for_the_next_at_once(
     ended: Any, wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from workers import connections, tasks
+    from workers import tasks
+    from workers.runtime import db_connections
 
-    monkeypatch.setattr(connections, "close_old_connections", lambda: None)
+    monkeypatch.setattr(db_connections, "close_old_connections", lambda: None)
     for _ in range(2):
         ended(finished_at=NOW - timedelta(days=3650))
     rounds = iter([0.0, 3600.0])
@@ -364,10 +367,11 @@ def test_a_batch_out_of_bounds_is_refused(batch: str) -> None:
 
 
 def test_the_periodic_task_prunes(ended: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from workers import connections, tasks
+    from workers import tasks
+    from workers.runtime import db_connections
 
     # It would close the connection of the test, and with it the test's transaction.
-    monkeypatch.setattr(connections, "close_old_connections", lambda: None)
+    monkeypatch.setattr(db_connections, "close_old_connections", lambda: None)
     ended(finished_at=NOW - timedelta(days=3650))
 
     tasks.prune()

@@ -10,9 +10,10 @@ import pytest
 
 import workers
 from tests.toyflow import agents as toy
-from workers import dispatch, scheduler
+from workers import scheduler
 from workers.models import Journal, Process, Step
 from workers.testing import Wire
+from workers.wire import dispatch
 
 pytestmark = pytest.mark.django_db
 ROOT = Path(workers.__file__).parent

@@ -15,12 +15,13 @@ from kombu.serialization import dumps
 
 from sasproject.celery import app
 from tests.services import own_rabbitmq_vhost
-from workers import dispatch, publishing, scheduler
+from workers import scheduler
+from workers.client.submission import submit
 from workers.exceptions import BrokerRefused
 from workers.models import Step
-from workers.store import claims
-from workers.submission import submit
+from workers.store.claims import claim_steps
 from workers.testing import Wire
+from workers.wire import dispatch, publisher
 
 
 @pytest.fixture(scope="module")
@@ -37,25 +38,25 @@ def broker(vhost: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Connection]:
         return made(vhost, **options)
 
     monkeypatch.setattr(app, "connection_for_write", connect)
-    monkeypatch.setattr(publishing, "_confirming", publishing._Confirming())
-    monkeypatch.setattr(publishing, "_has_confirms", lambda: True)
-    publishing.refusals.cache_clear()
+    monkeypatch.setattr(publisher, "_confirming", publisher._Confirming())
+    monkeypatch.setattr(publisher, "_has_confirms", lambda: True)
+    publisher.refusals.cache_clear()
     with Connection(vhost) as connection:
         yield connection
-    publishing._confirming._drop("")
-    publishing.refusals.cache_clear()
+    publisher._confirming._drop("")
+    publisher.refusals.cache_clear()
 
 
 def publish(*queues: str) -> tuple[list[str | None], dict[str, str]]:
-    with publishing.batch() as refused:
-        ids = [publishing.publish("toy", [n], queue) for n, queue in enumerate(queues)]
+    with publisher.batch() as refused:
+        ids = [publisher.publish("toy", [n], queue) for n, queue in enumerate(queues)]
     return ids, dict(refused)
 
 
 def publish_until_it_breaks(queue: str) -> None:
     """The first write on a dead connection may still go through."""
     for _ in range(9):
-        publishing.publish("toy", [], queue)
+        publisher.publish("toy", [], queue)
 
 
 def waiting(broker: Connection, queue: str) -> int:
@@ -68,7 +69,7 @@ def test_all_of_a_batch_arrive_and_none_is_refused(broker: Connection) -> None:
 
     assert (len(set(ids)), refused) == (3, {})
     assert (waiting(broker, "sas.one"), waiting(broker, "sas.two")) == (2, 1)
-    assert publishing.current() is None
+    assert publisher.current() is None
 
 
 def test_what_has_no_queue_is_told_and_the_others_arrive(broker: Connection) -> None:
@@ -85,9 +86,9 @@ def test_what_one_batch_was_refused_is_not_forgotten_for_the_next(broker: Connec
     """Whoever sent it reads it after the block, while another thread may begin one."""
     publish("sas.ten")
     broker.channel().queue_delete("sas.ten")
-    with publishing.batch() as refused:
-        one = publishing.publish("toy", [], "sas.ten")
-    with publishing.batch() as others:
+    with publisher.batch() as refused:
+        one = publisher.publish("toy", [], "sas.ten")
+    with publisher.batch() as others:
         pass
 
     assert list(refused) == [one]
@@ -97,7 +98,7 @@ def test_what_one_batch_was_refused_is_not_forgotten_for_the_next(broker: Connec
 def test_a_queue_is_declared_again_over_a_new_connection(broker: Connection) -> None:
     publish("sas.five")
     broker.channel().queue_delete("sas.five")
-    publishing._confirming._drop("")
+    publisher._confirming._drop("")
 
     _, refused = publish("sas.five")
 
@@ -106,8 +107,8 @@ def test_a_queue_is_declared_again_over_a_new_connection(broker: Connection) -> 
 
 @pytest.mark.parametrize("is_batch", [True, False], ids=["in a batch", "alone"])
 def test_a_message_is_a_task_as_celery_has_it(broker: Connection, is_batch: bool) -> None:
-    with publishing.batch() if is_batch else nullcontext():
-        publishing.publish("toy", [{"n": 1}], "sas.as_a_task", soft_time_limit=30, time_limit=40)
+    with publisher.batch() if is_batch else nullcontext():
+        publisher.publish("toy", [{"n": 1}], "sas.as_a_task", soft_time_limit=30, time_limit=40)
 
     message = broker.SimpleQueue("sas.as_a_task").get_nowait()
     message.ack()
@@ -134,7 +135,7 @@ BODIES: dict[str, Any] = {
 
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
 def test_a_body_arrives_as_kombu_would_have_written_it(broker: Connection, body: list[Any]) -> None:
-    publishing.publish("toy", body, "sas.bodies")
+    publisher.publish("toy", body, "sas.bodies")
 
     message = broker.SimpleQueue("sas.bodies").get_nowait()
     message.ack()
@@ -147,24 +148,24 @@ def test_a_body_arrives_as_kombu_would_have_written_it(broker: Connection, body:
 def test_what_msgspec_knows_is_written_by_it(name: str) -> None:
     is_known = name not in ("what only kombu knows", "half a character")
 
-    assert isinstance(publishing._written(BODIES[name]), bytes) == is_known
+    assert isinstance(publisher._written(BODIES[name]), bytes) == is_known
 
 
 def test_a_refusal_by_a_full_queue_is_one_whether_celery_repeats_it_or_not(
     broker: Connection,
 ) -> None:
-    assert issubclass(MessageNacked, publishing.refusals())
+    assert issubclass(MessageNacked, publisher.refusals())
 
 
 def test_what_was_not_confirmed_when_the_connection_broke_is_refused(broker: Connection) -> None:
-    with publishing.batch() as refused:
-        first = publishing.publish("toy", [], "sas.five")
-        publishing._confirming._connection.connection.transport.sock.shutdown(socket.SHUT_RDWR)
+    with publisher.batch() as refused:
+        first = publisher.publish("toy", [], "sas.five")
+        publisher._confirming._connection.connection.transport.sock.shutdown(socket.SHUT_RDWR)
         with pytest.raises(BrokerRefused):
             publish_until_it_breaks("sas.five")
         # Nothing more is tried in this batch.
         with pytest.raises(BrokerRefused, match="the connection broke"):
-            publishing.publish("toy", [], "sas.five")
+            publisher.publish("toy", [], "sas.five")
 
     # The next message reads what has come by then: it may have been confirmed just in time.
     assert first in refused or waiting(broker, "sas.five") == 1
@@ -182,25 +183,25 @@ def test_a_broker_that_does_not_answer_is_waited_for_no_longer_than_set(
         assert timeout <= 0.5
         raise TimeoutError("nothing came")
 
-    monkeypatch.setattr(publishing._confirming._connection, "drain_events", silence)
+    monkeypatch.setattr(publisher._confirming._connection, "drain_events", silence)
     ids, refused = publish("sas.six")
 
     assert refused == {ids[0]: "TimeoutError: nothing came"}
-    assert publishing._confirming._producer is None
+    assert publisher._confirming._producer is None
 
 
 def test_a_connection_that_nobody_used_for_long_is_not_trusted(
     broker: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     publish("sas.seven")
-    first = publishing._confirming._connection
+    first = publisher._confirming._connection
     publish("sas.seven")
-    assert publishing._confirming._connection is first
+    assert publisher._confirming._connection is first
 
-    monkeypatch.setattr(publishing, "FRESH_SECONDS", -1.0)
+    monkeypatch.setattr(publisher, "FRESH_SECONDS", -1.0)
     publish("sas.seven")
 
-    assert publishing._confirming._connection is not first
+    assert publisher._confirming._connection is not first
     assert waiting(broker, "sas.seven") == 3
 
 
@@ -210,7 +211,7 @@ def test_claims_of_a_refused_message_are_handed_back_and_count_nothing(
 ) -> None:
     for n in range(3):
         submit("toy_line", subject=f"Toy {n}", input={})
-    taken = claims.claim_due({"toy.alpha"}, "scheduler")
+    taken = claim_steps.claim_due({"toy.alpha"}, "scheduler")
     ids = iter(["first", "second", "third"])
 
     @contextmanager
@@ -219,7 +220,7 @@ def test_claims_of_a_refused_message_are_handed_back_and_count_nothing(
         yield refused
         refused["second"] = "there is no queue sas.agents"
 
-    monkeypatch.setattr(publishing, "batch", batch)
+    monkeypatch.setattr(publisher, "batch", batch)
     monkeypatch.setattr(dispatch, "_send", lambda *args, **options: next(ids))
 
     assert (len(taken), scheduler.send(taken)) == (3, 2)

@@ -9,13 +9,14 @@ from kombu import Connection
 from sasproject.celery import app
 from sasproject.stack.roles import Roles
 from tests.services import own_rabbitmq_vhost
-from workers import dispatch, registry
-from workers.agent import DEFAULT_QUEUE, Agent
 from workers.celery.pools import warn_of_pool
 from workers.celery.queues import AMQP, agent_queues, declared_otherwise
 from workers.celery.starting import refuse_broker
 from workers.checks import check_queues
-from workers.messages import Bundle
+from workers.definitions import registry
+from workers.definitions.agent import DEFAULT_QUEUE, Agent
+from workers.protocol.messages import Bundle
+from workers.wire import dispatch
 
 ENGINE = {
     dispatch.SCHEDULER_QUEUE,

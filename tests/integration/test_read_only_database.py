@@ -14,10 +14,10 @@ from django.utils.connection import ConnectionProxy
 from orders.views import catalogue
 from sasproject import databases
 from tests.services import own_postgres_database
-from workers import connections
-from workers.connections import is_read_only
 from workers.doctor import database as doctor
 from workers.doctor.finding import Level
+from workers.runtime import db_connections
+from workers.runtime.db_connections import is_read_only
 
 pytestmark = pytest.mark.fault("F16")
 
@@ -139,7 +139,7 @@ def used(own: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def _use(connection: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     handler = {"default": connection}
-    monkeypatch.setattr(connections, "connection", ConnectionProxy(handler, "default"))
+    monkeypatch.setattr(db_connections, "connection", ConnectionProxy(handler, "default"))
     monkeypatch.setattr(doctor, "connection", ConnectionProxy(handler, "default"))
 
 
@@ -200,7 +200,7 @@ def test_readiness_on_sqlite_is_to_be_able_to_write(
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("error", connections.AWAY)
+@pytest.mark.parametrize("error", db_connections.AWAY)
 def test_a_page_says_when_to_come_back(
     error: type[Exception], client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,11 +8,12 @@ import pytest
 from tests.integration.conftest import NOW, claim, only
 from tests.toyflow import agents as toy
 from workers import scheduler
-from workers.agent import Call
+from workers.client.submission import submit
+from workers.definitions.agent import Call
 from workers.exceptions import StateError, Transient, Unavailable
 from workers.models import Alert, Flow, Hold, Journal, Process, Step
-from workers.store import claims, flow, holds, regulating
-from workers.submission import submit
+from workers.store.claims import claim_steps
+from workers.store.flow import flow_control, flow_settings, holds
 from workers.supervisor import sweep
 from workers.testing import Wire, forget_duties, pass_time
 
@@ -53,7 +54,7 @@ class TestHolds:
         holds.hold("step", "top", actor="ann", reason="")
 
         later = NOW + timedelta(seconds=2)
-        taken = claims.claim_due({"toy.alpha"}, "scheduler", later)
+        taken = claim_steps.claim_due({"toy.alpha"}, "scheduler", later)
         assert [one.process_id for one in taken] == [other.pk]
 
     def test_holding_twice_and_lifting_nothing_are_refused(self) -> None:
@@ -78,54 +79,56 @@ class TestRate:
             submit("toy_parallel", subject=f"Toy {n}", input={}, now=NOW)
 
     def test_claims_leave_at_the_rate_and_no_faster(self) -> None:
-        regulating.set_flow("toy.alpha", {"rate_per_second": 2}, actor="ann", reason="", now=NOW)
+        flow_settings.set_flow("toy.alpha", {"rate_per_second": 2}, actor="ann", reason="", now=NOW)
         self.submit(10)
 
         taken = []
         for tenth in range(31):
             at = NOW + timedelta(seconds=tenth / 10)
-            taken.append(len(claims.claim_due({"toy.alpha"}, "scheduler", at)))
+            taken.append(len(claim_steps.claim_due({"toy.alpha"}, "scheduler", at)))
 
         assert taken[0] == 2
         assert sum(taken) == 2 + 6
         assert max(taken[1:]) == 1
 
     def test_an_agent_without_a_rate_is_not_held_back(self) -> None:
-        regulating.set_flow("toy.alpha", {"rate_per_second": 1}, actor="ann", reason="", now=NOW)
+        flow_settings.set_flow("toy.alpha", {"rate_per_second": 1}, actor="ann", reason="", now=NOW)
         self.submit(10)
-        assert len(claims.claim_due({"toy.beta"}, "scheduler", NOW)) == 10
+        assert len(claim_steps.claim_due({"toy.beta"}, "scheduler", NOW)) == 10
 
     def test_a_rate_below_one_a_second_still_lets_one_through(self) -> None:
-        regulating.set_flow("toy.alpha", {"rate_per_second": 0.1}, actor="ann", reason="", now=NOW)
+        flow_settings.set_flow(
+            "toy.alpha", {"rate_per_second": 0.1}, actor="ann", reason="", now=NOW
+        )
         self.submit(3)
         found = [
-            len(claims.claim_due({"toy.alpha"}, "scheduler", NOW + timedelta(seconds=seconds)))
+            len(claim_steps.claim_due({"toy.alpha"}, "scheduler", NOW + timedelta(seconds=seconds)))
             for seconds in (0, 5, 9, 10, 11, 20)
         ]
         assert found == [1, 0, 0, 1, 0, 1]
 
     def test_settling_spends_of_the_same_rate(self, wire: Wire) -> None:
-        regulating.set_flow("toy.alpha", {"rate_per_second": 1}, actor="ann", reason="")
+        flow_settings.set_flow("toy.alpha", {"rate_per_second": 1}, actor="ann", reason="")
         for n in range(3):
             submit("toy_diamond", subject=f"Toy {n}", input={})
         wire.run_until_idle()
         assert len(toy.calls["toy.alpha"]) <= 2
 
     def test_the_scheduler_says_when_to_look_again(self) -> None:
-        regulating.set_flow("toy.alpha", {"rate_per_second": 2}, actor="ann", reason="", now=NOW)
+        flow_settings.set_flow("toy.alpha", {"rate_per_second": 2}, actor="ann", reason="", now=NOW)
         self.submit(10)
-        claims.claim_due({"toy.alpha"}, "scheduler", NOW)
-        assert flow.seconds_to_next(NOW) == pytest.approx(0.5)
+        claim_steps.claim_due({"toy.alpha"}, "scheduler", NOW)
+        assert flow_control.seconds_to_next(NOW) == pytest.approx(0.5)
         # With a token left it is not the rate that anything waits for.
-        assert flow.seconds_to_next(NOW + timedelta(seconds=5)) is None
+        assert flow_control.seconds_to_next(NOW + timedelta(seconds=5)) is None
 
     @pytest.mark.parametrize("cause", ["held", "full"])
     def test_what_waits_for_something_else_is_not_looked_at_again_at_once(
         self, wire: Wire, monkeypatch: pytest.MonkeyPatch, cause: str
     ) -> None:
         asked: list[float] = []
-        monkeypatch.setattr("workers.dispatch.nudge_after", asked.append)
-        regulating.set_flow("toy.alpha", {"rate_per_second": 10}, actor="ann", reason="")
+        monkeypatch.setattr("workers.wire.dispatch.nudge_after", asked.append)
+        flow_settings.set_flow("toy.alpha", {"rate_per_second": 10}, actor="ann", reason="")
         if cause == "held":
             holds.hold("agent", "toy.alpha", actor="ann", reason="")
         else:
@@ -138,15 +141,15 @@ class TestRate:
 
     def test_without_a_rate_nothing_is_to_be_looked_at_again(self) -> None:
         self.submit(1)
-        assert flow.seconds_to_next(NOW) is None
+        assert flow_control.seconds_to_next(NOW) is None
 
 
 class TestForcedBreaker:
     def test_forced_open_nothing_is_claimed(self) -> None:
         submit("toy_line", subject="Toy 1", input={}, now=NOW)
-        regulating.set_flow("toy.alpha", {"forced": "open"}, actor="ann", reason="", now=NOW)
+        flow_settings.set_flow("toy.alpha", {"forced": "open"}, actor="ann", reason="", now=NOW)
         assert claim() == []
-        regulating.set_flow("toy.alpha", {"forced": None}, actor="ann", reason="", now=NOW)
+        flow_settings.set_flow("toy.alpha", {"forced": None}, actor="ann", reason="", now=NOW)
         assert len(claim()) == 1
 
     def test_forced_closed_steps_go_through_whatever_the_breaker_says(self) -> None:
@@ -155,11 +158,11 @@ class TestForcedBreaker:
             opened_at=NOW, open_until=NOW + timedelta(hours=1), unavailable_streak=10
         )
         assert claim() == []
-        regulating.set_flow("toy.alpha", {"forced": "closed"}, actor="ann", reason="", now=NOW)
+        flow_settings.set_flow("toy.alpha", {"forced": "closed"}, actor="ann", reason="", now=NOW)
         assert len(claim()) == 1
 
     def test_a_forced_breaker_stays_forced_when_answers_come(self, wire: Wire) -> None:
-        regulating.set_flow("toy.alpha", {"forced": "closed"}, actor="ann", reason="")
+        flow_settings.set_flow("toy.alpha", {"forced": "closed"}, actor="ann", reason="")
         Flow.objects.filter(agent="toy.alpha").update(unavailable_streak=3)
         submit("toy_line", subject="Toy 1", input={})
         wire.run_until_idle()
@@ -169,7 +172,7 @@ class TestForcedBreaker:
 
 class TestSetting:
     def test_what_changed_is_returned_and_journalled(self) -> None:
-        found = regulating.set_flow(
+        found = flow_settings.set_flow(
             "toy.alpha", {"window": 7, "forced": None}, actor="ann", reason="they asked"
         )
         assert found == {"window": [400, 7]}
@@ -196,13 +199,13 @@ class TestSetting:
     def test_a_value_that_cannot_be_is_refused(self, changes: dict[str, Any]) -> None:
         before = list(Flow.objects.values())
         with pytest.raises(StateError):
-            regulating.set_flow("toy.alpha", changes, actor="ann", reason="")
+            flow_settings.set_flow("toy.alpha", changes, actor="ann", reason="")
         assert list(Flow.objects.values()) == before
         assert not Journal.objects.exists()
 
     def test_an_agent_nobody_knows_is_refused(self) -> None:
         with pytest.raises(StateError, match="no flow row"):
-            regulating.set_flow("toy.omega", {"window": 1}, actor="ann", reason="")
+            flow_settings.set_flow("toy.omega", {"window": 1}, actor="ann", reason="")
 
 
 class TestTurns:
@@ -215,7 +218,7 @@ class TestTurns:
         )
         later = NOW + timedelta(seconds=3)
         Flow.objects.filter(agent="toy.alpha").update(window=5)
-        taken = [one.process_id for one in claims.claim_due({"toy.alpha"}, "scheduler", later)]
+        taken = [one.process_id for one in claim_steps.claim_due({"toy.alpha"}, "scheduler", later)]
         assert single.pk in taken
         assert len(taken) == 5
 
@@ -250,7 +253,7 @@ class TestTurns:
         last = submit("toy_line", subject="Last", input={}, lane="big", now=NOW)
         assert last.turn >= first[-1].turn
         later = NOW + timedelta(seconds=60)
-        taken = claims.claim_due({"toy.alpha"}, "scheduler", later)
+        taken = claim_steps.claim_due({"toy.alpha"}, "scheduler", later)
         open_ones = [one.process_id for one in taken if one.process_id not in done]
         assert open_ones == [first[8].pk, first[9].pk, last.pk]
 
@@ -266,7 +269,7 @@ class TestTurns:
         )
         assert urgent.turn < usual.turn
         assert urgent.turn > usual.turn - timedelta(minutes=2)
-        taken = claims.claim_due({"toy.alpha"}, "scheduler", NOW + timedelta(hours=1))
+        taken = claim_steps.claim_due({"toy.alpha"}, "scheduler", NOW + timedelta(hours=1))
         assert [one.process_id for one in taken] == [urgent.pk, usual.pk]
 
     def test_every_step_has_its_processes_turn(self, wire: Wire) -> None:

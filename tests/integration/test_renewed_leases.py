@@ -6,10 +6,14 @@ from typing import Any
 
 import pytest
 
-from workers import retention, supervisor
+from workers import supervisor
 from workers.conf import sas
 from workers.models import Lease
-from workers.store import expiry, leases, live, pruning, sql
+from workers.operate import retention
+from workers.store import leases, prune_rows
+from workers.store.db import dialect
+from workers.store.expire import expire_claims
+from workers.store.locked import step_index
 
 pytestmark = pytest.mark.django_db
 
@@ -18,34 +22,34 @@ def left(name: str) -> timedelta:
     """Return for how long a lease lasts yet."""
     expires_at = Lease.objects.get(name=name).expires_at
     assert expires_at is not None
-    return expires_at - sql.read_clock()
+    return expires_at - dialect.read_clock()
 
 
 def shorten(name: str) -> None:
     """Leave a lease as it is when most of its time has gone by."""
-    Lease.objects.filter(name=name).update(expires_at=sql.read_clock() + timedelta(seconds=1))
+    Lease.objects.filter(name=name).update(expires_at=dialect.read_clock() + timedelta(seconds=1))
 
 
 def lose(name: str) -> None:
     """Give a lease to somebody else, as once it was over."""
-    until = sql.read_clock() + timedelta(seconds=4)
+    until = dialect.read_clock() + timedelta(seconds=4)
     Lease.objects.filter(name=name).update(holder="supervisor@there:1", expires_at=until)
 
 
 def full_batches(between: Callable[[str], None], seen: list[timedelta]) -> Callable[..., Any]:
     """Return an ``expire`` with three full batches to do and something that comes between."""
 
-    def expire(worker: str) -> expiry.Expired:
+    def expire(worker: str) -> expire_claims.Expired:
         seen.append(left(leases.SWEEP))
         between(leases.SWEEP)
-        return expiry.Expired(reset=int(sas.sweep_batch) if len(seen) < 3 else 0)
+        return expire_claims.Expired(reset=int(sas.sweep_batch) if len(seen) < 3 else 0)
 
     return expire
 
 
 def test_a_sweep_renews_its_lease_with_each_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[timedelta] = []
-    monkeypatch.setattr(expiry, "expire", full_batches(shorten, seen))
+    monkeypatch.setattr(expire_claims, "expire", full_batches(shorten, seen))
 
     swept = supervisor.sweep()
 
@@ -60,9 +64,9 @@ def test_a_sweep_that_lost_its_lease_leaves_the_rest_to_its_successor(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     seen: list[timedelta] = []
-    monkeypatch.setattr(expiry, "expire", full_batches(lose, seen))
+    monkeypatch.setattr(expire_claims, "expire", full_batches(lose, seen))
     put_off = iter([int(sas.sweep_batch)] * 3 + [0])
-    monkeypatch.setattr(live, "put_off", lambda: next(put_off))
+    monkeypatch.setattr(step_index, "put_off", lambda: next(put_off))
 
     supervisor.sweep()
 
@@ -76,7 +80,7 @@ def test_pruning_renews_its_lease_and_ends_without_it(
 ) -> None:
     def prune(batch: int, now: object) -> Iterator[int]:
         for _ in range(3):
-            between(pruning.JOURNALS)
+            between(prune_rows.JOURNALS)
             yield 1
 
     pruner = retention.Pruner("toys", "toys go", None, prune)

@@ -15,8 +15,11 @@ from tests.integration.conftest import NOW, claim, only
 from tests.integration.test_store_claims import start
 from tests.integration.test_store_settling import Toy, a_result
 from workers.models import Journal, LiveStep, Process, Step
-from workers.store import deaths, expiry, plain, replies, resetting
-from workers.store.committing import durable
+from workers.store.claims import dead_workers
+from workers.store.db import prepared_plans
+from workers.store.db.transactions import durable
+from workers.store.expire import expire_claims, expire_fast
+from workers.store.settle import filed_replies
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgresql]
 
@@ -26,7 +29,7 @@ AFTER = NOW + timedelta(seconds=32)
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Use it in a test's transaction, too, where no plan is kept."""
-    monkeypatch.setattr(plain, "is_quicker", lambda: True)
+    monkeypatch.setattr(prepared_plans, "decides_in_database", lambda: True)
 
 
 class Came(NamedTuple):
@@ -37,7 +40,7 @@ class Came(NamedTuple):
 def reset(now: datetime = AFTER) -> Came:
     """Return what the statement alone comes to."""
     with durable("expiry.expire"):
-        found = resetting.reset("supervisor", expiry.EXPIRED, now)
+        found = expire_fast.reset("supervisor", expire_claims.EXPIRED, now)
     return Came(found.reset, len(found.left))
 
 
@@ -73,7 +76,7 @@ def _disturb(life: Life) -> None:
             case 7:
                 Process.objects.filter(pk=step.process_id).update(paused_at=life.now)
             case 8 | 9:
-                deaths.note({step.pk: step.claim_id}, "signal 9 (SIGKILL)", life.now)
+                dead_workers.note({step.pk: step.claim_id}, "signal 9 (SIGKILL)", life.now)
     # What is drawn at random is nothing to compare.
     Step.objects.update(backoff_base_seconds=0)
 
@@ -85,10 +88,10 @@ def test_whatever_has_expired_both_ways_do_the_same(
     life = Life(seed)
     met: Counter[str] = Counter()
 
-    def expire(batch: int, is_at_once: bool) -> tuple[expiry.Expired, list[dict[str, Any]]]:
-        monkeypatch.setattr(plain, "is_quicker", lambda: is_at_once)
+    def expire(batch: int, is_at_once: bool) -> tuple[expire_claims.Expired, list[dict[str, Any]]]:
+        monkeypatch.setattr(prepared_plans, "decides_in_database", lambda: is_at_once)
         with override_settings(SAS_SWEEP_BATCH=batch), transaction.atomic():
-            found = expiry.expire("supervisor", life.now), rows_now()
+            found = expire_claims.expire("supervisor", life.now), rows_now()
             transaction.set_rollback(True)
         return found
 
@@ -106,7 +109,7 @@ def test_whatever_has_expired_both_ways_do_the_same(
         assert one == by_rows
         are_the_same(([], rows_of_one), ([], rows_then), is_ordered=False)
 
-        monkeypatch.setattr(plain, "is_quicker", lambda: True)
+        monkeypatch.setattr(prepared_plans, "decides_in_database", lambda: True)
         with override_settings(SAS_SWEEP_BATCH=life.random.choice([1, 3, 1000])):
             found = reset(life.now)
         met["reset"] += found.reset
@@ -123,7 +126,7 @@ def test_a_step_with_attempts_left_is_pending_again(toy: Toy) -> None:
 
     after = Step.objects.get(pk=step.pk)
     assert (after.state, after.failure_count, after.is_in_doubt) == ("pending", 1, True)
-    assert after.fault == {**expiry.EXPIRED, "at": after.fault["at"]}
+    assert after.fault == {**expire_claims.EXPIRED, "at": after.fault["at"]}
     assert LiveStep.objects.values().get() == {
         "step_id": step.pk,
         "agent": step.agent,
@@ -193,7 +196,7 @@ def test_a_step_of_an_order_on_its_way_back_is_left(toy: Toy) -> None:
     assert reset() == Came(0, 1)
 
     assert rows_now() == before
-    assert expiry.expire("supervisor", AFTER) == expiry.Expired(reset=1)
+    assert expire_claims.expire("supervisor", AFTER) == expire_claims.Expired(reset=1)
     assert Step.objects.get(pk=step.pk).state == "cancelled"
 
 
@@ -201,7 +204,7 @@ def test_what_is_left_is_decided_in_the_same_sweep(toy: Toy) -> None:
     step, _ = at_work(toy, 2)
     change(step, failure_threshold=1)
 
-    assert expiry.expire("supervisor", AFTER) == expiry.Expired(reset=1, errors=1)
+    assert expire_claims.expire("supervisor", AFTER) == expire_claims.Expired(reset=1, errors=1)
 
     assert list(Step.objects.filter(name="one").order_by("pk").values_list("state", flat=True)) == [
         "error",
@@ -224,7 +227,7 @@ def test_a_claim_that_nobody_started_and_a_filed_reply_are_no_matter_of_it(toy: 
     toy()
     _, filed = claim()
     start([filed])
-    replies.file(a_result(filed), "agent@test", NOW)
+    filed_replies.file(a_result(filed), "agent@test", NOW)
     before = rows_now()
 
     assert reset(NOW + timedelta(days=9)) == Came(0, 0)
@@ -272,11 +275,13 @@ def test_what_another_session_holds_is_not_waited_for(what: str, is_last: bool, 
     session.begin(turn)
     assert turn.gate.is_reached.wait(LONGEST_SECONDS)
     try:
-        expired = expiry.expire("supervisor", AFTER)
+        expired = expire_claims.expire("supervisor", AFTER)
     finally:
         turn.gate.open()
         session.close()
-    assert expired == (expiry.Expired(errors=1) if is_last else expiry.Expired(reset=1))
+    assert expired == (
+        expire_claims.Expired(errors=1) if is_last else expire_claims.Expired(reset=1)
+    )
     assert Step.objects.get(pk=held.pk).state == "processing"
     assert Step.objects.get(pk=other.pk).state == ("error" if is_last else "pending")
 
@@ -287,8 +292,8 @@ def test_a_sweep_of_its_own_resets_at_once(toy: Toy, monkeypatch: pytest.MonkeyP
     monkeypatch.undo()
     at_work(toy, 3)
     read: list[Callable[..., Any]] = []
-    monkeypatch.setattr(expiry.rows, "lock_only", read.append)
+    monkeypatch.setattr(expire_claims.load, "lock_only", read.append)
 
-    assert expiry.expire("supervisor", AFTER) == expiry.Expired(reset=3)
+    assert expire_claims.expire("supervisor", AFTER) == expire_claims.Expired(reset=3)
 
     assert read == []

@@ -7,19 +7,21 @@ import pytest
 
 from tests.integration.conftest import only
 from tests.toyflow import agents as toy
-from workers import invariants, scheduler
+from workers import scheduler
+from workers.client.submission import submit
 from workers.exceptions import StateError
 from workers.models import Alert, Journal, Process, Step
-from workers.store import restoring, sql, steering
-from workers.submission import submit
+from workers.operate import invariants
+from workers.store.db import dialect
+from workers.store.operate import after_restore, commands
 from workers.testing import Wire
 
 pytestmark = pytest.mark.django_db
 
 
 def restore(*processes: Process) -> int:
-    since = sql.read_clock()
-    return restoring.mark([process.pk for process in processes], since, actor="ann")
+    since = dialect.read_clock()
+    return after_restore.mark([process.pk for process in processes], since, actor="ann")
 
 
 @pytest.mark.fault("F2")
@@ -79,13 +81,13 @@ def test_what_stood_in_error_may_have_been_resubmitted_since(wire: Wire) -> None
     Process.objects.update(state="error")
     restore(process)
     with pytest.raises(StateError, match="Nobody knows whether tell happened"):
-        steering.resubmit(process.pk, actor="ann", reason="")
+        commands.resubmit(process.pk, actor="ann", reason="")
 
 
 def test_cancelling_undoes_what_may_have_happened(wire: Wire) -> None:
     process = submit("toy_undoable", subject="Toy 1", input={})
     restore(process)
-    steering.undo(process.pk, outcome="cancelled", actor="ann", reason="")
+    commands.undo(process.pk, outcome="cancelled", actor="ann", reason="")
     wire.run_until_idle()
 
     process.refresh_from_db()
@@ -115,7 +117,7 @@ def test_what_was_on_its_way_back_is_undone_once(wire: Wire) -> None:
     scheduler.advance()
     wire.deliver_all("workers.run_bundle")
     wire.drop_all()
-    steering.undo(process.pk, outcome="cancelled", actor="ann", reason="")
+    commands.undo(process.pk, outcome="cancelled", actor="ann", reason="")
     restore(process)
     wire.run_until_idle()
 
@@ -151,25 +153,25 @@ def test_what_is_final_is_left_alone(wire: Wire) -> None:
 def test_a_time_that_cannot_be_it_is_refused(offset: int, wire: Wire) -> None:
     submit("toy_line", subject="Toy 1", input={})
     with pytest.raises(StateError):
-        restoring.check_since(sql.read_clock() + timedelta(seconds=offset))
+        after_restore.check_since(dialect.read_clock() + timedelta(seconds=offset))
 
 
 def test_open_processes_are_walked_in_portions(wire: Wire) -> None:
     found = [submit("toy_line", subject=f"Toy {n}", input={}).pk for n in range(5)]
-    since = sql.read_clock()
-    portion: list[Any] = restoring.open_processes(since, 0, 3)
+    since = dialect.read_clock()
+    portion: list[Any] = after_restore.open_processes(since, 0, 3)
     assert portion == found[:3]
-    assert restoring.open_processes(since, portion[-1], 3) == found[3:]
+    assert after_restore.open_processes(since, portion[-1], 3) == found[3:]
 
 
 def test_marking_that_was_cut_off_is_gone_on_with(wire: Wire) -> None:
     found = [submit("toy_line", subject=f"Toy {n}", input={}).pk for n in range(3)]
-    since = sql.read_clock()
-    restoring.mark(found[:2], since, actor="ann", now=since + timedelta(seconds=1))
+    since = dialect.read_clock()
+    after_restore.mark(found[:2], since, actor="ann", now=since + timedelta(seconds=1))
 
-    restoring.check_since(since)
-    assert restoring.open_processes(since, 0, 9) == found[2:]
+    after_restore.check_since(since)
+    assert after_restore.open_processes(since, 0, 9) == found[2:]
 
     scheduler.advance(since + timedelta(seconds=2))
     with pytest.raises(StateError, match="newest journal row"):
-        restoring.check_since(since)
+        after_restore.check_since(since)

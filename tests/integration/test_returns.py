@@ -9,10 +9,12 @@ from orders.returning import ReturnRefused, accept_return
 from orders.sandbox.server import Sandbox
 from orders.submission import Customer, Line, place_order
 from tests.integration.conftest import only
-from workers import callbacks, invariants, supervisor
-from workers.answers import Outcome
+from workers import supervisor
+from workers.client import callbacks
 from workers.exceptions import Refused
 from workers.models import Process
+from workers.operate import invariants
+from workers.rules.external_answers import Outcome
 from workers.testing import Wire, pass_time
 
 pytestmark = pytest.mark.django_db

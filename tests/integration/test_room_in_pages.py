@@ -7,12 +7,13 @@ from django.db import connection
 from django.db.models import F
 
 from tests.concurrency.test_races import on_postgres
-from workers import schedule
-from workers.messages import Reply
+from workers.client.submission import submit_many
 from workers.models import Flow, Process
-from workers.rows import NewProcess
-from workers.store import claims, settling
-from workers.submission import submit_many
+from workers.protocol.messages import Reply
+from workers.rules.rows import NewProcess
+from workers.store.claims import claim_steps
+from workers.store.settle import settle_replies
+from workers.supervisor import beat_schedule
 
 pytestmark = pytest.mark.django_db
 
@@ -26,7 +27,7 @@ def hot_updates(table: str) -> int:
 
 @on_postgres
 def test_a_process_that_takes_a_number_stays_on_its_page() -> None:
-    schedule.ensure_flow()
+    beat_schedule.ensure_flow()
     submitted = submit_many("toy_line", [NewProcess(f"Order {n}", {}) for n in range(100)])
 
     # A few of those that were written first: the pages behind them are as full as they get.
@@ -39,18 +40,18 @@ def test_a_process_that_takes_a_number_stays_on_its_page() -> None:
 
 @on_postgres
 def test_a_step_that_is_claimed_started_and_ended_stays_on_its_page() -> None:
-    schedule.ensure_flow()
+    beat_schedule.ensure_flow()
     # Two steps each; those that are written first have full pages behind them.
     submit_many("toy_line", [NewProcess(f"Order {n}", {}) for n in range(100)])
     # No more, for what one transaction leaves behind nobody clears away before it ends.
     Flow.objects.update(window=1)
 
     before = hot_updates("workers_step")
-    taken = claims.claim_due({"toy.alpha"}, "scheduler")
+    taken = claim_steps.claim_due({"toy.alpha"}, "scheduler")
     given = [(one.step_id, one.claim_id) for one in taken]
-    claims.start(given, timeout_seconds=30, worker="agent", delivery=uuid4())
+    claim_steps.start(given, timeout_seconds=30, worker="agent", delivery=uuid4())
     replies = [Reply(one.step_id, one.claim_id, one.attempt, result={}) for one in taken]
-    begun = settling.settle(replies, "scheduler").claims
+    begun = settle_replies.settle(replies, "scheduler").claims
 
     assert (len(taken), len(begun)) == (1, 2)
     # Claimed, started and ended; and what follows it claimed, and what waited for its room.

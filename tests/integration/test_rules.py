@@ -7,12 +7,15 @@ import pytest
 
 from tests.integration.conftest import only
 from tests.toyflow import agents as toy
-from workers import invariants, scheduler
-from workers.agent import Call, Deferred
+from workers import scheduler
+from workers.client.submission import submit
+from workers.definitions.agent import Call, Deferred
 from workers.exceptions import Permanent, Transient, Unavailable
 from workers.models import Alert, Journal, Process, Step
-from workers.store import holds, sql, steering
-from workers.submission import submit
+from workers.operate import invariants
+from workers.store.db import dialect
+from workers.store.flow import holds
+from workers.store.operate import commands
 from workers.supervisor import sweep
 from workers.testing import Wire, forget_duties, pass_time
 
@@ -85,7 +88,7 @@ class TestConditions:
     def test_a_condition_that_failed_is_asked_again(self, wire: Wire) -> None:
         process = submit("toy_conditional", subject="Toy 1", input={})
         Process.objects.update(input={"maybe": False})
-        steering.resubmit(process.pk, actor="ann", reason="mended")
+        commands.resubmit(process.pk, actor="ann", reason="mended")
         assert only(process, "maybe").state == "skipped"
         assert toy.calls["toy.alpha"] == []
 
@@ -128,7 +131,7 @@ class TestConditions:
 
 class TestDelays:
     def test_a_delay_is_a_row_and_passes(self, wire: Wire) -> None:
-        day = (sql.read_clock() + timedelta(days=3)).isoformat()
+        day = (dialect.read_clock() + timedelta(days=3)).isoformat()
         process = submit("toy_delayed", subject="Toy 1", input={"day": day})
         wire.run_until_idle()
         assert wire.states(process) == {
@@ -183,7 +186,9 @@ def use_time_up(wire: Wire) -> None:
     """Let attempts follow each other; their backoff counts, waiting for room does not."""
     for _ in range(40):
         pass_time(30)
-        Step.objects.filter(not_before__gt=sql.read_clock()).update(not_before=sql.read_clock())
+        Step.objects.filter(not_before__gt=dialect.read_clock()).update(
+            not_before=dialect.read_clock()
+        )
         wire.run_until_idle()
 
 
@@ -235,7 +240,7 @@ class TestTotal:
         wire.run_until_idle()
         use_time_up(wire)
 
-        steering.resubmit(process.pk, actor="ann", reason="")
+        commands.resubmit(process.pk, actor="ann", reason="")
         wire.run_until_idle()
         assert only(process, "try").state == "pending"
 
@@ -272,7 +277,7 @@ class TestDeadline:
 
     def test_a_pause_does_not_stop_it(self, wire: Wire) -> None:
         process = submit("toy_dated", subject="Toy 1", input={})
-        steering.pause(process.pk, actor="ann", reason="")
+        commands.pause(process.pk, actor="ann", reason="")
         pass_time(3601)
         sweep()
         wire.run_until_idle()
@@ -286,7 +291,7 @@ class TestDeadline:
         scheduler.advance()
         wire.deliver_all("workers.run_bundle")
         wire.deliver_all("workers.settle")
-        steering.undo(process.pk, outcome="cancelled", actor="ann", reason="")
+        commands.undo(process.pk, outcome="cancelled", actor="ann", reason="")
         wire.run_until_idle()
         pass_time(3601)
         sweep()
@@ -305,7 +310,7 @@ class TestDeadline:
         toy.script["toy.undoer"] = refuse
         process = submit("toy_dated", subject="Toy 1", input={})
         wire.run_until_idle()
-        steering.begin_again(process.pk, "one", actor="ann", reason="")
+        commands.begin_again(process.pk, "one", actor="ann", reason="")
         wire.run_until_idle()
         pass_time(3601)
         sweep()
@@ -316,7 +321,7 @@ class TestDeadline:
 
         toy.script.clear()
         toy.script["toy.beta"] = be_away
-        steering.resubmit(process.pk, actor="ann", reason="")
+        commands.resubmit(process.pk, actor="ann", reason="")
         wire.run_until_idle()
         sweep()
         wire.run_until_idle()
@@ -431,7 +436,7 @@ class TestEffects:
         process = submit("toy_forgetful_undo", subject="Toy 1", input={})
         wire.run_until_idle()
         toy.script["toy.forgetful"] = fail
-        steering.undo(process.pk, outcome="cancelled", actor="ann", reason="")
+        commands.undo(process.pk, outcome="cancelled", actor="ann", reason="")
         scheduler.advance()
         wire.deliver_all("workers.run_bundle")
         wire.deliver_all("workers.settle")
@@ -459,11 +464,11 @@ class TestEffects:
         scheduler.advance()
         before = list(Step.objects.values())
 
-        with pytest.raises(steering.StateError, match="Nobody knows whether pay happened"):
-            steering.resubmit(process.pk, actor="ann", reason="")
+        with pytest.raises(commands.StateError, match="Nobody knows whether pay happened"):
+            commands.resubmit(process.pk, actor="ann", reason="")
         assert list(Step.objects.values()) == before
 
-        steering.resubmit(process.pk, actor="ann", reason="asked them", nothing_happened=True)
+        commands.resubmit(process.pk, actor="ann", reason="asked them", nothing_happened=True)
         wire.run_until_idle()
         process.refresh_from_db()
         assert process.state == "processed"

@@ -14,16 +14,18 @@ from django.db import OperationalError
 
 from tests.integration.conftest import only
 from tests.toyflow import agents as toy
-from workers import dispatch, runtime, scheduler, tasks
-from workers.agent import Call
-from workers.calls import Calls
-from workers.dispatch import nudge_later
+from workers import scheduler, tasks
+from workers.agent import runner
+from workers.agent.call_pool import Calls
+from workers.client.submission import submit
+from workers.definitions.agent import Call
 from workers.exceptions import Permanent, Transient, Unavailable
-from workers.messages import Bundle
 from workers.models import Journal, Process, Step
-from workers.store import expiry
-from workers.submission import submit
+from workers.protocol.messages import Bundle
+from workers.store.expire import expire_claims
 from workers.testing import Wire, pass_time
+from workers.wire import dispatch
+from workers.wire.dispatch import nudge_later
 
 pytestmark = pytest.mark.django_db
 
@@ -50,13 +52,13 @@ def test_an_agent_gets_its_payload_and_the_same_key_at_every_attempt(wire: Wire)
     seen: list[Call] = []
     toy.script["toy.alpha"] = lambda call: seen.append(call) or {}  # type: ignore[func-returns-value]
     process = submitted()
-    runtime.perform(bundle_of(wire))
+    runner.perform(bundle_of(wire))
     wire.drop_all()
     pass_time(40)
-    expiry.expire("supervisor")
+    expire_claims.expire("supervisor")
     pass_time(40)
     scheduler.advance()
-    runtime.perform(bundle_of(wire))
+    runner.perform(bundle_of(wire))
 
     assert [(c.payload, c.step, c.attempt) for c in seen] == [
         ({"n": 1}, "one", 1),
@@ -93,7 +95,7 @@ def test_what_an_agent_raises_becomes_a_fault(wire: Wire, fault: Exception, kind
     toy.script["toy.alpha"] = fail
     submitted()
 
-    runtime.perform(bundle_of(wire))
+    runner.perform(bundle_of(wire))
 
     (reply,) = replies_on(wire)
     assert reply["fault"]["kind"] == kind
@@ -104,7 +106,7 @@ def test_a_result_that_cannot_be_stored_is_a_fault(wire: Wire) -> None:
     toy.script["toy.alpha"] = lambda call: {"text": "a\x00b"}
     submitted()
 
-    runtime.perform(bundle_of(wire))
+    runner.perform(bundle_of(wire))
 
     (reply,) = replies_on(wire)
     assert (reply["fault"]["kind"], reply["fault"]["code"]) == ("transient", "agent_crashed")
@@ -114,9 +116,9 @@ def test_a_result_that_cannot_be_stored_is_a_fault(wire: Wire) -> None:
 def test_a_claim_started_by_another_delivery_is_not_run(wire: Wire) -> None:
     submitted()
     bundle = bundle_of(wire)
-    runtime.perform(bundle)
+    runner.perform(bundle)
 
-    assert [runtime.perform(bundle) for _ in range(9)] == [0] * 9
+    assert [runner.perform(bundle) for _ in range(9)] == [0] * 9
 
     assert len(toy.calls["toy.alpha"]) == 1
     assert len(replies_on(wire)) == 1
@@ -128,7 +130,7 @@ def test_an_agent_past_its_deadline_says_nothing(wire: Wire) -> None:
     process = submitted(timeout=1)
     before = threading.active_count()
 
-    assert runtime.perform(bundle_of(wire)) == 0
+    assert runner.perform(bundle_of(wire)) == 0
 
     assert wire.messages == []
     step = only(process, "one")
@@ -150,7 +152,7 @@ def test_the_others_of_a_bundle_reply_although_one_is_late(wire: Wire) -> None:
     bundles = [Bundle.from_wire(sent.body[0]) for sent in wire.of(dispatch.RUN_BUNDLE)]
     wire.drop_all()
 
-    replied = [runtime.perform(bundle) for bundle in bundles]
+    replied = [runner.perform(bundle) for bundle in bundles]
 
     assert len(bundles) == 4
     assert sum(replied) == 7
@@ -173,12 +175,12 @@ def test_the_soft_limit_ends_the_waiting_and_sends_nothing_more(
 
     monkeypatch.setattr(Calls, "take", strike)
 
-    assert runtime.perform(bundle_of(wire)) == 0
+    assert runner.perform(bundle_of(wire)) == 0
     assert wire.messages == []
 
 
 def test_the_soft_limit_s_signal_waits_until_a_write_is_over() -> None:
-    from workers.signals import soft_limit_masked
+    from workers.runtime.soft_limit import soft_limit_masked
 
     struck: list[str] = []
     before = signal.signal(signal.SIGUSR1, lambda *_: struck.append("signal"))
@@ -197,7 +199,7 @@ def test_a_reply_the_broker_refuses_is_filed_on_its_row(wire: Wire) -> None:
     bundle = bundle_of(wire)
     wire.is_down = True
 
-    assert runtime.perform(bundle) == 1
+    assert runner.perform(bundle) == 1
 
     assert only(process, "one").reply["result"] == {"by": "toy.alpha"}
     wire.is_down = False
@@ -226,7 +228,7 @@ def test_a_local_agent_that_wakes_after_its_deadline_has_its_writes_rolled_back(
 
     toy.script["toy.writer"] = oversleep
 
-    assert runtime.perform(bundle_of(wire)) == 0
+    assert runner.perform(bundle_of(wire)) == 0
 
     assert not Group.objects.exists()
     assert wire.messages == []
@@ -244,7 +246,7 @@ def test_a_local_agent_whose_claim_was_superseded_has_its_writes_rolled_back(wir
 
     toy.script["toy.writer"] = lose_the_claim
 
-    assert runtime.perform(bundle_of(wire)) == 0
+    assert runner.perform(bundle_of(wire)) == 0
     assert not Group.objects.exists()
 
 
@@ -266,7 +268,7 @@ def test_a_local_agent_that_fails_keeps_its_fault_and_not_its_writes(
     toy.script["toy.writer"] = fail
     process = submitted("toy_local")
 
-    assert runtime.perform(bundle_of(wire)) == 1
+    assert runner.perform(bundle_of(wire)) == 1
 
     assert not Group.objects.exists()
     assert only(process, "write").reply["fault"]["kind"] == kind
@@ -318,7 +320,7 @@ Toy = Callable[..., Process]
 
 
 def test_an_agent_s_thread_leaves_the_soft_limit_s_signal_to_the_main_thread() -> None:
-    pool = runtime._Threads().get(1)
+    pool = runner._Threads().get(1)
 
     masked = pool.submit(lambda: signal.pthread_sigmask(signal.SIG_BLOCK, set())).result()
 

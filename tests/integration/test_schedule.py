@@ -3,8 +3,8 @@
 import pytest
 from django_celery_beat.models import PeriodicTask
 
-from workers import schedule
 from workers.models import Flow
+from workers.supervisor import beat_schedule
 
 pytestmark = pytest.mark.django_db
 SWEEP = "Supervisor: sweep for expired steps"
@@ -38,7 +38,7 @@ def test_what_an_operator_changed_stays() -> None:
     PeriodicTask.objects.filter(name=SWEEP).update(enabled=False)
     Flow.objects.filter(agent="payment.charge").update(window=7)
 
-    schedule.ensure()
+    beat_schedule.ensure()
 
     assert not PeriodicTask.objects.get(name=SWEEP).enabled
     assert Flow.objects.get(agent="payment.charge").window == 7

@@ -8,16 +8,18 @@ from django.test import override_settings
 
 from tests.integration.conftest import only
 from tests.toyflow import agents as toy
-from workers import dispatch, scheduler, supervisor
-from workers.agent import Call
+from workers import scheduler, supervisor
+from workers.client.submission import submit
 from workers.conf import sas
+from workers.definitions.agent import Call
+from workers.definitions.registry import register_workflow
+from workers.definitions.workflow import Workflow, step
 from workers.exceptions import Permanent, Transient
 from workers.models import Alert, Flow, Journal, Lease, Process, Step
-from workers.registry import register_workflow
-from workers.store import leases, sql
-from workers.submission import submit
+from workers.store import leases
+from workers.store.db import dialect
 from workers.testing import Wire, forget_duties, pass_time
-from workers.workflow import Workflow, step
+from workers.wire import dispatch
 
 pytestmark = pytest.mark.django_db
 
@@ -213,13 +215,13 @@ def test_a_process_that_stands_still_is_carried_on(wire: Wire) -> None:
 @pytest.fixture
 def looked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Return the looks for due steps, as they come."""
-    look, found = scheduler.taking.claim_due, []
+    look, found = scheduler.claim_fast.claim_due, []
 
     def watched(*args: Any, **options: Any) -> Any:
         found.append(args)
         return look(*args, **options)
 
-    monkeypatch.setattr(scheduler.taking, "claim_due", watched)
+    monkeypatch.setattr(scheduler.claim_fast, "claim_due", watched)
     return found
 
 
@@ -301,15 +303,15 @@ def test_a_sweep_after_an_outage_extends_before_it_counts(wire: Wire) -> None:
 
 @pytest.mark.fault("F20")
 def test_overdue_duties_are_triggered_with_one_alert(wire: Wire) -> None:
-    from workers import overdue
+    from workers.supervisor import beat_watchdog
 
     supervisor.sweep()
     scheduler.advance()
-    assert overdue.look() == []
+    assert beat_watchdog.look() == []
     Lease.objects.update(performed_at="2026-01-01T00:00Z")
 
-    assert overdue.look() == ["sweep", "poll"]
-    overdue.look()
+    assert beat_watchdog.look() == ["sweep", "poll"]
+    beat_watchdog.look()
 
     assert [sent.task for sent in wire.messages] == [dispatch.SWEEP, dispatch.ADVANCE] * 2
     assert list(Alert.objects.values_list("code", "times").order_by("id")) == [
@@ -337,17 +339,18 @@ def test_an_overdue_duty_blames_only_what_is_known_to_be_at_fault(
     wire: Wire,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from workers import overdue, siblings
+    from workers.supervisor import beat_watchdog
+    from workers.wire import queue_drain
 
-    monkeypatch.setattr(siblings, "count", lambda queue: waiting)
+    monkeypatch.setattr(queue_drain, "count", lambda queue: waiting)
     supervisor.sweep()
     scheduler.advance()
     Lease.objects.filter(name="sweep").update(performed_at="2026-01-01T00:00Z")
     if held_for is not None:
-        since = sql.read_clock() - timedelta(seconds=held_for)
+        since = dialect.read_clock() - timedelta(seconds=held_for)
         leases.acquire("sweep", "supervisor@there:1", sas.lease_seconds, since)
 
-    assert overdue.look() == ["sweep"]
+    assert beat_watchdog.look() == ["sweep"]
 
     message = Alert.objects.get().message
     assert said in message

@@ -10,18 +10,24 @@ from celery.utils.nodenames import default_nodename
 from celery.worker import state
 
 from tests.integration.conftest import NOW, claim, only
-from workers import identity, scheduler, shutdown
+from workers import scheduler
+from workers.agent import graceful_shutdown
 from workers.celery.hooks import name_run
-from workers.messages import Reply
+from workers.client.submission import submit
 from workers.models import Journal, Process, Step
-from workers.store import claims, expiry, replies, rows, steering
-from workers.store.surrender import surrender
-from workers.submission import submit
+from workers.protocol.messages import Reply
+from workers.runtime import worker_identity
+from workers.store.claims import claim_steps
+from workers.store.claims.release import surrender
+from workers.store.expire import expire_claims
+from workers.store.locked import load
+from workers.store.operate import commands
+from workers.store.settle import filed_replies
 from workers.testing import Wire
 
 pytestmark = pytest.mark.django_db
 Toy = Callable[..., Process]
-MARK = identity.mark_of("0a1b2c3d")
+MARK = worker_identity.mark_of("0a1b2c3d")
 SOON = NOW + timedelta(seconds=1)
 
 
@@ -31,8 +37,8 @@ def no_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CELERY_WORKER_RUN", "")
 
 
-def start(found: list[claims.Claim], holder: str = f"agent@host:7{MARK}") -> None:
-    claims.start(
+def start(found: list[claim_steps.Claim], holder: str = f"agent@host:7{MARK}") -> None:
+    claim_steps.start(
         [(one.step_id, one.claim_id) for one in found],
         timeout_seconds=30,
         worker=holder,
@@ -91,7 +97,7 @@ def test_a_reply_on_its_row_is_left_to_be_settled(toy: Toy) -> None:
     process = toy()
     (found,) = claim()
     start([found])
-    assert replies.file(Reply(found.step_id, found.claim_id, 1, result={}), "agent", SOON)
+    assert filed_replies.file(Reply(found.step_id, found.claim_id, 1, result={}), "agent", SOON)
 
     assert give_back() == 0
 
@@ -112,7 +118,7 @@ def test_a_claim_past_its_deadline_had_its_time_and_is_counted(toy: Toy) -> None
 
     assert surrender(MARK, "worker", now=NOW + timedelta(seconds=31)) == 0
 
-    expiry.expire("supervisor", NOW + timedelta(seconds=40))
+    expire_claims.expire("supervisor", NOW + timedelta(seconds=40))
     assert only(process, "one").failure_count == 1
 
 
@@ -152,7 +158,7 @@ def test_a_local_call_keeps_the_doubt_that_an_earlier_one_left(toy: Toy) -> None
 def test_on_the_way_back_a_forward_call_is_given_up_and_undone(wire: Wire) -> None:
     process = submit("toy_undoable", subject="Toy 1", input={}, now=NOW)
     start(claim())
-    steering.undo(process.pk, outcome="cancelled", actor="operator:x", reason="r", now=NOW)
+    commands.undo(process.pk, outcome="cancelled", actor="operator:x", reason="r", now=NOW)
 
     assert give_back() == 1
 
@@ -170,7 +176,7 @@ def test_an_undo_that_was_cut_off_is_tried_again(wire: Wire) -> None:
     process = submit("toy_undoable", subject="Toy 1", input={})
     scheduler.advance()
     wire.deliver(wire.messages[0])
-    steering.undo(process.pk, outcome="cancelled", actor="operator:x", reason="r")
+    commands.undo(process.pk, outcome="cancelled", actor="operator:x", reason="r")
     wire.run_until_idle()
     Process.objects.filter(pk=process.pk).update(state="compensating", finished_at=None)
     undo = only(process, "undo_top")
@@ -210,13 +216,13 @@ def test_a_claim_that_goes_between_look_and_lock_is_left_alone(
 ) -> None:
     process = toy()
     start(claim())
-    real = rows.lock
+    real = load.lock
 
     def lock(*args: Any, **kwargs: Any) -> Any:
         Step.objects.filter(process=process, name="one").update(**change)
         return real(*args, **kwargs)
 
-    monkeypatch.setattr(rows, "lock", lock)
+    monkeypatch.setattr(load, "lock", lock)
 
     assert give_back() == 0
 
@@ -243,8 +249,8 @@ def test_every_claim_is_handed_back_in_batches_and_the_scheduler_nudged(
     settings.SAS_SWEEP_BATCH = 2
     for number in range(5):
         submit("toy_line", subject=f"Toy {number}", input={})
-    found = claims.claim_due({"toy.alpha"}, "scheduler")
-    claims.start(
+    found = claim_steps.claim_due({"toy.alpha"}, "scheduler")
+    claim_steps.start(
         [(one.step_id, one.claim_id) for one in found],
         timeout_seconds=30,
         worker=f"agent@host:7{MARK}",
@@ -252,7 +258,7 @@ def test_every_claim_is_handed_back_in_batches_and_the_scheduler_nudged(
     )
     wire.drop_all()
 
-    assert shutdown.hand_back(MARK) == 5
+    assert graceful_shutdown.hand_back(MARK) == 5
 
     assert not Step.objects.filter(state="processing").exists()
     assert len(wire.messages) == 1
@@ -270,17 +276,17 @@ class _Parent:
 
 
 @pytest.fixture
-def ending(monkeypatch: pytest.MonkeyPatch) -> tuple[shutdown.OrderlyEnd, list[str]]:
+def ending(monkeypatch: pytest.MonkeyPatch) -> tuple[graceful_shutdown.OrderlyEnd, list[str]]:
     handed: list[str] = []
-    monkeypatch.setattr(shutdown, "hand_back", handed.append)
-    monkeypatch.setattr(shutdown, "_bury_children", lambda: None)
-    monkeypatch.setattr(shutdown.connections, "close_all", lambda: None)
-    return shutdown.OrderlyEnd(_Parent()), handed
+    monkeypatch.setattr(graceful_shutdown, "hand_back", handed.append)
+    monkeypatch.setattr(graceful_shutdown, "_bury_children", lambda: None)
+    monkeypatch.setattr(graceful_shutdown.connections, "close_all", lambda: None)
+    return graceful_shutdown.OrderlyEnd(_Parent()), handed
 
 
 @pytest.mark.parametrize(("should_terminate", "count"), [(None, 0), (False, 0), (True, 1), (1, 1)])
 def test_only_after_a_cold_shutdown_are_calls_unfinished(
-    ending: tuple[shutdown.OrderlyEnd, list[str]],
+    ending: tuple[graceful_shutdown.OrderlyEnd, list[str]],
     monkeypatch: pytest.MonkeyPatch,
     should_terminate: Any,
     count: int,
@@ -294,11 +300,11 @@ def test_only_after_a_cold_shutdown_are_calls_unfinished(
 
 
 def test_a_forked_child_hands_nothing_back(
-    ending: tuple[shutdown.OrderlyEnd, list[str]], monkeypatch: pytest.MonkeyPatch
+    ending: tuple[graceful_shutdown.OrderlyEnd, list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     step, handed = ending
     monkeypatch.setattr(state, "should_terminate", True)
-    monkeypatch.setattr(shutdown.os, "getpid", lambda: 1)
+    monkeypatch.setattr(graceful_shutdown.os, "getpid", lambda: 1)
 
     step._hand_back()
 
@@ -308,15 +314,15 @@ def test_a_forked_child_hands_nothing_back(
 def test_a_run_has_a_name_of_its_own_that_the_pool_s_children_inherit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert "/" not in identity.me("agent")
+    assert "/" not in worker_identity.me("agent")
 
-    first, second = identity.begin_run(), identity.begin_run()
+    first, second = worker_identity.begin_run(), worker_identity.begin_run()
 
     assert first != second
-    assert identity.me("agent").endswith(identity.mark_of(second))
-    monkeypatch.setattr(identity.socket, "gethostname", lambda: "h" * 300)
-    assert len(identity.me("agent")) <= 200
-    assert identity.me("agent").endswith(identity.mark_of(second))
+    assert worker_identity.me("agent").endswith(worker_identity.mark_of(second))
+    monkeypatch.setattr(worker_identity.socket, "gethostname", lambda: "h" * 300)
+    assert len(worker_identity.me("agent")) <= 200
+    assert worker_identity.me("agent").endswith(worker_identity.mark_of(second))
 
 
 class _Instance:
@@ -333,8 +339,8 @@ def test_workers_of_one_host_that_were_given_no_name_have_names_of_their_own() -
         name_run(worker)
         names.append(worker.hostname)
         # People find the worker of a claim by the end of its name.
-        assert worker.hostname.partition("@")[0] == f"celery-{identity.run()}"
-        assert identity.me("agent").endswith(identity.mark_of(identity.run()))
+        assert worker.hostname.partition("@")[0] == f"celery-{worker_identity.run()}"
+        assert worker_identity.me("agent").endswith(worker_identity.mark_of(worker_identity.run()))
 
     assert names[0] != names[1]
     assert {name.partition("@")[2] for name in names} == {default_nodename("").partition("@")[2]}

@@ -15,8 +15,10 @@ from kombu import Connection, Exchange, Queue
 from sasproject import brokers
 from sasproject.celery import app
 from tests.services import own_rabbitmq_vhost, own_redis_database
-from workers import desk, dispatch, siblings, tasks
-from workers.siblings import waiting as waiting_of
+from workers import tasks
+from workers.notify import threads
+from workers.wire import dispatch, queue_drain
+from workers.wire.queue_drain import waiting as waiting_of
 
 QUEUE = "sas.siblings"
 TASK = "test.own"
@@ -60,13 +62,13 @@ def broker(url: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     monkeypatch.setattr(
         app, "connection_for_read", lambda: Connection(url, transport_options=options)
     )
-    monkeypatch.setattr(siblings, "_channel", siblings._Channel())
+    monkeypatch.setattr(queue_drain, "_channel", queue_drain._Channel())
     with Connection(url, transport_options=options) as connection:
         queue = Queue(QUEUE, Exchange("sas", "direct"), routing_key=QUEUE)(connection)
         queue.declare()
         queue.purge()
         yield connection
-    siblings._channel.drop()
+    queue_drain._channel.drop()
 
 
 def publish(broker: Connection, *numbers: int, **headers: Any) -> None:
@@ -101,7 +103,7 @@ def test_as_many_as_wait_are_taken_in_their_order_and_no_more(
     with waiting(QUEUE, limit=limit) as take:
         assert [number for (number,) in take()] == taken
 
-    siblings._channel.drop()
+    queue_drain._channel.drop()
     assert left(broker) == [1, 2, 3, 4, 5][len(taken) :]
 
 
@@ -135,7 +137,7 @@ def test_one_block_after_another_takes_what_came_meanwhile(broker: Connection) -
         with waiting(QUEUE, limit=9) as take:
             found = take()
             assert [number for (number,) in found] == numbers
-    siblings._channel.drop()
+    queue_drain._channel.drop()
     assert left(broker) == []
 
 
@@ -151,7 +153,7 @@ def test_what_comes_while_the_block_works_is_taken_and_acknowledged_with_the_res
         assert [number for (number,) in take()] == [3, 4]
         assert take() == []
 
-    siblings._channel.drop()
+    queue_drain._channel.drop()
     assert left(broker) == [5]
 
 
@@ -163,7 +165,7 @@ def test_what_was_taken_before_the_broker_went_away_comes_again(
     with waiting(QUEUE, limit=9) as take:
         assert [number for (number,) in take()] == [1]
         with monkeypatch.context() as patch:
-            patch.setattr(siblings._channel.get(), "basic_get", Mock(side_effect=OSError))
+            patch.setattr(queue_drain._channel.get(), "basic_get", Mock(side_effect=OSError))
             assert take() == []
         # Nothing is acknowledged of what went with the channel.
     assert "siblings_unacknowledged" not in [record.message for record in caplog.records]
@@ -177,7 +179,7 @@ def test_one_that_somebody_else_took_first_is_missed_and_the_others_are_taken(
     broker: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     publish(broker, 1, 2, 3)
-    real = siblings._get_at_once
+    real = queue_drain._get_at_once
 
     def after_another(channel: Channel, queue: str, count: int) -> list[Any]:
         assert count == 2
@@ -185,7 +187,7 @@ def test_one_that_somebody_else_took_first_is_missed_and_the_others_are_taken(
         other.basic_ack(other.basic_get(queue).delivery_tag)
         return real(channel, queue, count)
 
-    monkeypatch.setattr(siblings, "_get_at_once", after_another)
+    monkeypatch.setattr(queue_drain, "_get_at_once", after_another)
 
     with waiting(QUEUE, limit=3) as take:
         found = take()
@@ -208,7 +210,7 @@ def test_all_that_wait_are_asked_for_before_the_first_has_come(
         said.append("wait" if spec.Basic.GetOk in method else "")
         return wait(self, method, *words, **options)
 
-    siblings._channel.get()
+    queue_drain._channel.get()
     monkeypatch.setattr(Channel, "send_method", sent)
     monkeypatch.setattr(Channel, "wait", waited)
 
@@ -225,7 +227,7 @@ def test_a_broker_that_goes_away_meanwhile_leaves_them_for_later(
     broker: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     publish(broker, 1, 2, 3)
-    channel = siblings._channel.get()
+    channel = queue_drain._channel.get()
     get, broken = channel.basic_get, Mock(side_effect=ConnectionResetError)
     monkeypatch.setattr(channel, "basic_get", lambda queue: get(queue) and broken())
 
@@ -244,7 +246,7 @@ def test_who_is_interrupted_while_it_asks_acknowledges_none_with_its_next(
 ) -> None:
     publish(broker, 1, 2, 3)
     with monkeypatch.context() as patch:
-        patch.setattr(siblings, "_get_at_once", Mock(side_effect=KeyboardInterrupt))
+        patch.setattr(queue_drain, "_get_at_once", Mock(side_effect=KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt), waiting(QUEUE, limit=3) as take:
             take()
 
@@ -252,7 +254,7 @@ def test_who_is_interrupted_while_it_asks_acknowledges_none_with_its_next(
         found = take()
         assert [number for (number,) in found] == [1]
 
-    siblings._channel.drop()
+    queue_drain._channel.drop()
     assert left(broker) == [2, 3]
 
 
@@ -270,10 +272,10 @@ def test_one_thread_s_word_acknowledges_nothing_that_another_works_on(broker: Co
             assert [number for (number,) in found] == [1]
             assert other.submit(in_another).result() == [2]
             # As if this one had died over it.
-            siblings._channel.drop()
-        other.submit(siblings._channel.drop).result()
+            queue_drain._channel.drop()
+        other.submit(queue_drain._channel.drop).result()
 
-    siblings._channel.drop()
+    queue_drain._channel.drop()
     assert left(broker) == [1]
 
 
@@ -300,7 +302,7 @@ def test_a_message_that_is_not_this_task_s_to_take_is_left_to_celery(
         back = left(broker)
         assert take() == []
 
-    siblings._channel.drop()
+    queue_drain._channel.drop()
     assert 2 in back
     # What was asked for together with it may be taken, too; each is taken once.
     assert sorted([*taken, *back, *left(broker)]) == [1, 2, 3]
@@ -311,7 +313,7 @@ def test_one_of_another_task_is_asked_for_once_however_often_a_block_asks(
     broker: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     publish(broker, 1, task=OTHER)
-    channel = siblings._channel.get()
+    channel = queue_drain._channel.get()
     asked, get = Mock(), channel.basic_get
     monkeypatch.setattr(channel, "basic_get", lambda queue: asked(queue) and get(queue))
 
@@ -320,7 +322,7 @@ def test_one_of_another_task_is_asked_for_once_however_often_a_block_asks(
             assert take() == []
 
     assert asked.call_count == 1
-    siblings._channel.drop()
+    queue_drain._channel.drop()
     assert left(broker) == [1]
 
 
@@ -346,29 +348,29 @@ def test_a_wake_up_of_the_relay_leaves_a_waiting_prune_where_it_is(
 ) -> None:
     monkeypatch.setattr(dispatch, "REPORTS_QUEUE", QUEUE)
     wanted = Mock()
-    monkeypatch.setattr(desk, "want", wanted)
+    monkeypatch.setattr(threads, "want", wanted)
     publish(broker, 1, 2, task=dispatch.REPORT)
     publish(broker, 3, task="workers.prune")
 
     tasks.report()
 
     assert wanted.call_count == 1
-    siblings._channel.drop()
+    queue_drain._channel.drop()
     assert 3 in left(broker)
 
 
 @pytest.mark.parametrize("url", EVERY, indirect=True)
 def test_what_waits_in_a_queue_is_counted_and_left_there(broker: Connection) -> None:
-    assert siblings.count(QUEUE) == 0
+    assert queue_drain.count(QUEUE) == 0
     publish(broker, 1, 2, 3)
 
-    assert siblings.count(QUEUE) == 3
+    assert queue_drain.count(QUEUE) == 3
 
     assert sorted(left(broker)) == [1, 2, 3]
-    assert siblings.count("sas.nobody-s") == 0
+    assert queue_drain.count("sas.nobody-s") == 0
 
 
 def test_where_no_broker_answers_nothing_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(app, "connection_for_read", lambda: Connection("amqp://127.0.0.1:1//"))
 
-    assert siblings.count(QUEUE) is None
+    assert queue_drain.count(QUEUE) is None

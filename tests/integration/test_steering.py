@@ -8,13 +8,16 @@ import pytest
 
 from tests.integration.conftest import NOW, claim, only
 from tests.toyflow import agents as toy
-from workers import invariants, scheduler
-from workers.agent import Call, Deferred
+from workers import scheduler
+from workers.client.submission import submit
+from workers.definitions.agent import Call, Deferred
 from workers.exceptions import Permanent, StateError, Transient
-from workers.messages import Reply
 from workers.models import Alert, Journal, Process, Step
-from workers.store import claims, settling, steering
-from workers.submission import submit
+from workers.operate import invariants
+from workers.protocol.messages import Reply
+from workers.store.claims import claim_steps
+from workers.store.operate import commands
+from workers.store.settle import settle_replies
 from workers.testing import Wire, pass_time
 
 pytestmark = pytest.mark.django_db
@@ -35,12 +38,12 @@ def last(process: Process) -> Journal:
 
 def test_a_paused_process_is_not_claimed_and_goes_on_when_resumed(wire: Wire) -> None:
     process = submit("toy_line", subject="Toy 1", input={})
-    steering.pause(process.pk, actor="ann", reason="stocktaking")
+    commands.pause(process.pk, actor="ann", reason="stocktaking")
     wire.run_until_idle()
     assert wire.states(process) == {"one": "pending", "two": "waiting"}
     assert (last(process).event, last(process).detail) == ("paused", {"reason": "stocktaking"})
 
-    steering.resume(process.pk, actor="ann", reason="done")
+    commands.resume(process.pk, actor="ann", reason="done")
     wire.run_until_idle()
 
     process.refresh_from_db()
@@ -51,17 +54,17 @@ def test_a_paused_process_is_not_claimed_and_goes_on_when_resumed(wire: Wire) ->
 def test_what_is_in_flight_when_paused_ends_and_nothing_follows(wire: Wire) -> None:
     process = submit("toy_line", subject="Toy 1", input={})
     scheduler.advance()
-    steering.pause(process.pk, actor="ann", reason="")
+    commands.pause(process.pk, actor="ann", reason="")
     wire.run_until_idle()
 
     assert wire.states(process) == {"one": "processed", "two": "pending"}
 
 
-@pytest.mark.parametrize("verb", [steering.pause, steering.resume])
+@pytest.mark.parametrize("verb", [commands.pause, commands.resume])
 def test_pausing_twice_and_resuming_what_runs_are_refused(verb: Any, wire: Wire) -> None:
     process = submit("toy_line", subject="Toy 1", input={})
-    if verb is steering.pause:
-        steering.pause(process.pk, actor="ann", reason="")
+    if verb is commands.pause:
+        commands.pause(process.pk, actor="ann", reason="")
     before = rows()
 
     with pytest.raises(StateError):
@@ -81,7 +84,7 @@ def test_a_parked_step_is_tried_again_at_once(wire: Wire) -> None:
     scheduler.advance()
     assert wire.states(process)["one"] == "pending"
 
-    steering.retry_now(process.pk, "one", actor="ann", reason="it is up")
+    commands.retry_now(process.pk, "one", actor="ann", reason="it is up")
     assert only(process, "one").failure_count == 1
     wire.run_until_idle()
 
@@ -94,7 +97,7 @@ def test_what_does_not_wait_to_be_tried_again_is_not_hurried(name: str) -> None:
     before = rows()
 
     with pytest.raises(StateError):
-        steering.retry_now(process.pk, name, actor="ann", reason="")
+        commands.retry_now(process.pk, name, actor="ann", reason="")
 
     assert rows() == before
 
@@ -110,7 +113,7 @@ class TestRetiming:
         return only(process, "one")
 
     def test_a_shorter_time_shortens_the_attempt(self, started: Step) -> None:
-        steering.retime(started.process_id, "one", 10, actor="ann", reason="", now=NOW)
+        commands.retime(started.process_id, "one", 10, actor="ann", reason="", now=NOW)
 
         started.refresh_from_db()
         assert started.complete_by == NOW + timedelta(seconds=10)
@@ -118,13 +121,13 @@ class TestRetiming:
 
     def test_a_time_that_is_up_by_now_ends_the_attempt_now(self, started: Step) -> None:
         later = NOW + timedelta(seconds=20)
-        steering.retime(started.process_id, "one", 5, actor="ann", reason="", now=later)
+        commands.retime(started.process_id, "one", 5, actor="ann", reason="", now=later)
 
         started.refresh_from_db()
         assert started.complete_by == later
 
     def test_a_longer_time_leaves_the_attempt_as_it_is(self, started: Step) -> None:
-        steering.retime(started.process_id, "one", 300, actor="ann", reason="", now=NOW)
+        commands.retime(started.process_id, "one", 300, actor="ann", reason="", now=NOW)
 
         started.refresh_from_db()
         assert started.complete_by == NOW + timedelta(seconds=30)
@@ -133,7 +136,7 @@ class TestRetiming:
     def test_what_nobody_has_started_is_claimed_anew(self) -> None:
         process = submit("toy_line", subject="Toy 1", input={}, now=NOW)
         (old,) = claim()
-        steering.retime(process.pk, "one", 300, actor="ann", reason="", now=NOW)
+        commands.retime(process.pk, "one", 300, actor="ann", reason="", now=NOW)
         (new,) = claim()
 
         assert start([old]) == set()
@@ -145,7 +148,7 @@ class TestRetiming:
         toy.script["toy.quiet"] = lambda call: Deferred(within_seconds=60)
         process = submit("toy_event", subject="Toy 1", input={})
         wire.run_until_idle()
-        steering.retime(process.pk, "arrives", 86_400, actor="ann", reason="holiday")
+        commands.retime(process.pk, "arrives", 86_400, actor="ann", reason="holiday")
 
         arrives = only(process, "arrives")
         assert arrives.timeout_seconds == 30
@@ -153,30 +156,30 @@ class TestRetiming:
 
     @pytest.mark.fault("F40")
     def test_the_second_of_two_clicks_is_refused(self, started: Step) -> None:
-        steering.retime(started.process_id, "one", 300, actor="ann", reason="", now=NOW)
+        commands.retime(started.process_id, "one", 300, actor="ann", reason="", now=NOW)
         before = rows()
         with pytest.raises(StateError, match="300 s already"):
-            steering.retime(started.process_id, "one", 300, actor="bob", reason="", now=NOW)
+            commands.retime(started.process_id, "one", 300, actor="bob", reason="", now=NOW)
         assert rows() == before
 
     def test_what_was_cancelled_has_no_time(self, wire: Wire) -> None:
         process = submit("toy_line", subject="Toy 1", input={})
-        steering.undo(process.pk, outcome="cancelled", actor="ann", reason="")
+        commands.undo(process.pk, outcome="cancelled", actor="ann", reason="")
         before = rows()
         with pytest.raises(StateError, match="does not matter"):
-            steering.retime(process.pk, "one", 60, actor="ann", reason="")
+            commands.retime(process.pk, "one", 60, actor="ann", reason="")
         assert rows() == before
 
     @pytest.mark.parametrize("seconds", [0, -1, 601])
     def test_a_time_out_of_bounds_is_refused(self, started: Step, seconds: int) -> None:
         before = rows()
         with pytest.raises(StateError, match="must be 1 to 600 seconds"):
-            steering.retime(started.process_id, "one", seconds, actor="ann", reason="")
+            commands.retime(started.process_id, "one", seconds, actor="ann", reason="")
         assert rows() == before
 
 
-def start(taken: list[claims.Claim], seconds: int = 30) -> set[int]:
-    return claims.start(
+def start(taken: list[claim_steps.Claim], seconds: int = 30) -> set[int]:
+    return claim_steps.start(
         [(one.step_id, one.claim_id) for one in taken],
         timeout_seconds=seconds,
         worker="agent@test",
@@ -198,7 +201,7 @@ class TestByHand:
         return process
 
     def test_a_completed_step_lets_the_process_go_on(self, failed: Process, wire: Wire) -> None:
-        steering.complete(failed.pk, "left", {"by": "phone"}, actor="ann", reason="phoned")
+        commands.complete(failed.pk, "left", {"by": "phone"}, actor="ann", reason="phoned")
         wire.run_until_idle()
 
         failed.refresh_from_db()
@@ -213,7 +216,7 @@ class TestByHand:
         self, failed: Process, wire: Wire
     ) -> None:
         toy.script["toy.delta"] = refuse
-        steering.complete(failed.pk, "left", {}, actor="ann", reason="phoned")
+        commands.complete(failed.pk, "left", {}, actor="ann", reason="phoned")
         wire.run_until_idle()
 
         failed.refresh_from_db()
@@ -227,11 +230,11 @@ class TestByHand:
     ) -> None:
         before = rows()
         with pytest.raises(StateError):
-            steering.complete(failed.pk, "left", result, actor="ann", reason="")
+            commands.complete(failed.pk, "left", result, actor="ann", reason="")
         assert rows() == before
 
     def test_a_skipped_step_lets_the_process_go_on(self, failed: Process, wire: Wire) -> None:
-        steering.skip(failed.pk, "left", actor="ann", reason="not needed")
+        commands.skip(failed.pk, "left", actor="ann", reason="not needed")
         wire.run_until_idle()
 
         failed.refresh_from_db()
@@ -245,8 +248,8 @@ class TestByHand:
         before = rows()
 
         for verb in (
-            lambda: steering.skip(process.pk, "one", actor="ann", reason=""),
-            lambda: steering.complete(process.pk, "one", {}, actor="ann", reason=""),
+            lambda: commands.skip(process.pk, "one", actor="ann", reason=""),
+            lambda: commands.complete(process.pk, "one", {}, actor="ann", reason=""),
         ):
             with pytest.raises(StateError, match="at work"):
                 verb()
@@ -255,13 +258,13 @@ class TestByHand:
     @pytest.mark.fault("F40")
     def test_the_second_of_two_clicks_is_refused(self, failed: Process) -> None:
         seen = failed.sequence
-        steering.skip(failed.pk, "left", actor="ann", reason="", sequence=seen)
+        commands.skip(failed.pk, "left", actor="ann", reason="", sequence=seen)
         before = rows()
 
         with pytest.raises(StateError, match="has moved"):
-            steering.skip(failed.pk, "left", actor="bob", reason="", sequence=seen)
+            commands.skip(failed.pk, "left", actor="bob", reason="", sequence=seen)
         with pytest.raises(StateError, match="cannot be skipped"):
-            steering.skip(failed.pk, "left", actor="bob", reason="")
+            commands.skip(failed.pk, "left", actor="bob", reason="")
         assert rows() == before
 
     def test_a_stuck_undo_is_completed_by_hand_and_never_skipped(self, wire: Wire) -> None:
@@ -274,9 +277,9 @@ class TestByHand:
         stuck = Step.objects.get(process=process, state="error", undoes__isnull=False)
 
         with pytest.raises(StateError, match="cannot be skipped"):
-            steering.skip(process.pk, stuck.name, actor="ann", reason="")
+            commands.skip(process.pk, stuck.name, actor="ann", reason="")
         toy.script.clear()
-        steering.complete(process.pk, stuck.name, {}, actor="ann", reason="by phone")
+        commands.complete(process.pk, stuck.name, {}, actor="ann", reason="by phone")
         wire.run_until_idle()
 
         process.refresh_from_db()
@@ -313,7 +316,7 @@ class TestAsking:
         process = submit("toy_asking", subject="Toy 1", input={})
         wire.run_until_idle()
         toy.script.clear()
-        steering.complete(process.pk, "b", {}, actor="ann", reason="by phone")
+        commands.complete(process.pk, "b", {}, actor="ann", reason="by phone")
         wire.run_until_idle()
 
         assert wire.states(process)["b2"] == "processed"
@@ -330,7 +333,7 @@ class TestAsking:
         assert (process.state, only(process, "a").state) == ("processing", "error")
 
         toy.script.clear()
-        steering.resubmit(process.pk, actor="ann", reason="try again")
+        commands.resubmit(process.pk, actor="ann", reason="try again")
         wire.run_until_idle()
 
         process.refresh_from_db()
@@ -351,7 +354,7 @@ class TestBeginningAgain:
 
     def test_the_preview_says_what_would_happen_and_changes_nothing(self, stopped: Process) -> None:
         before = rows()
-        found = steering.preview_again(stopped.pk, "top")
+        found = commands.preview_again(stopped.pk, "top")
 
         assert found.steps == ("top", "left", "right", "bottom", "mail")
         assert [planned.name for planned in found.undo.undo] == ["undo_right", "undo_top"]
@@ -362,7 +365,7 @@ class TestBeginningAgain:
         self, stopped: Process, wire: Wire
     ) -> None:
         keys = {step.name: step.idempotency_key for step in stopped.steps.all()}
-        steering.begin_again(stopped.pk, "top", actor="ann", reason="wrong colour")
+        commands.begin_again(stopped.pk, "top", actor="ann", reason="wrong colour")
         wire.run_until_idle()
 
         stopped.refresh_from_db()
@@ -373,7 +376,7 @@ class TestBeginningAgain:
         assert invariants.violations() == []
 
     def test_one_branch_begins_again_and_the_rest_stays(self, stopped: Process, wire: Wire) -> None:
-        steering.begin_again(stopped.pk, "right", actor="ann", reason="")
+        commands.begin_again(stopped.pk, "right", actor="ann", reason="")
         wire.run_until_idle()
 
         stopped.refresh_from_db()
@@ -383,7 +386,7 @@ class TestBeginningAgain:
         assert stopped.state == "error"
         assert [name for name, _ in toy.undone] == ["undo_right"]
         assert len(toy.calls["toy.alpha"]) == 1
-        steering.resubmit(stopped.pk, actor="ann", reason="")
+        commands.resubmit(stopped.pk, actor="ann", reason="")
         wire.run_until_idle()
         stopped.refresh_from_db()
         assert stopped.state == "processed"
@@ -394,9 +397,9 @@ class TestBeginningAgain:
     ) -> None:
         toy.script["toy.beta"] = refuse
         for _ in range(2):
-            steering.begin_again(stopped.pk, "top", actor="ann", reason="")
+            commands.begin_again(stopped.pk, "top", actor="ann", reason="")
             wire.run_until_idle()
-        steering.undo(stopped.pk, outcome="cancelled", actor="ann", reason="enough")
+        commands.undo(stopped.pk, outcome="cancelled", actor="ann", reason="enough")
         wire.run_until_idle()
 
         stopped.refresh_from_db()
@@ -414,7 +417,7 @@ class TestBeginningAgain:
             wire.deliver(wire.messages[0])
         replies = wire.of("workers.settle")
         wire.drop_all()
-        steering.begin_again(process.pk, "right", actor="ann", reason="")
+        commands.begin_again(process.pk, "right", actor="ann", reason="")
         for message in replies:
             wire.deliver(message)
         toy.script.clear()
@@ -430,7 +433,7 @@ class TestBeginningAgain:
         self, stopped: Process, wire: Wire
     ) -> None:
         Alert.objects.update(acknowledged_at="2026-01-01T00:00:00Z")
-        steering.begin_again(stopped.pk, "right", actor="ann", reason="")
+        commands.begin_again(stopped.pk, "right", actor="ann", reason="")
         for _ in range(3):
             wire.run_until_idle()
 
@@ -443,7 +446,7 @@ class TestBeginningAgain:
         process = submit("toy_answered", subject="Toy 1", input={})
         wire.run_until_idle()
         Step.objects.filter(process=process, name="ask").update(early={"result": {"old": True}})
-        steering.begin_again(process.pk, "first", actor="ann", reason="")
+        commands.begin_again(process.pk, "first", actor="ann", reason="")
         wire.run_until_idle()
         assert only(process, "ask").early is None
 
@@ -454,7 +457,7 @@ class TestBeginningAgain:
         before = rows()
 
         with pytest.raises(StateError, match="nothing undoes one"):
-            steering.begin_again(process.pk, "one", actor="ann", reason="")
+            commands.begin_again(process.pk, "one", actor="ann", reason="")
         assert rows() == before
 
     def test_it_is_refused_past_the_point_of_no_return(self, wire: Wire) -> None:
@@ -462,7 +465,7 @@ class TestBeginningAgain:
         wire.run_until_idle()
         process.refresh_from_db()
         with pytest.raises(StateError):
-            steering.begin_again(process.pk, "top", actor="ann", reason="")
+            commands.begin_again(process.pk, "top", actor="ann", reason="")
 
     @pytest.mark.parametrize("name", ["bottom", "nothing"])
     def test_a_step_that_has_not_begun_cannot_begin_again(
@@ -470,12 +473,12 @@ class TestBeginningAgain:
     ) -> None:
         before = rows()
         with pytest.raises(StateError):
-            steering.begin_again(stopped.pk, name, actor="ann", reason="")
+            commands.begin_again(stopped.pk, name, actor="ann", reason="")
         assert rows() == before
 
     @pytest.mark.fault("F39")
     def test_a_crash_on_the_way_back_is_made_good(self, stopped: Process, wire: Wire) -> None:
-        steering.begin_again(stopped.pk, "top", actor="ann", reason="")
+        commands.begin_again(stopped.pk, "top", actor="ann", reason="")
         scheduler.advance()
         wire.drop_all()
         pass_time(20)
@@ -489,12 +492,12 @@ class TestBeginningAgain:
         self, stopped: Process, wire: Wire
     ) -> None:
         toy.script["toy.undoer"] = refuse
-        steering.begin_again(stopped.pk, "top", actor="ann", reason="")
+        commands.begin_again(stopped.pk, "top", actor="ann", reason="")
         wire.run_until_idle()
         stopped.refresh_from_db()
         assert stopped.state == "error"
         toy.script.clear()
-        steering.resubmit(stopped.pk, actor="ann", reason="")
+        commands.resubmit(stopped.pk, actor="ann", reason="")
         wire.run_until_idle()
 
         stopped.refresh_from_db()
@@ -504,7 +507,7 @@ class TestBeginningAgain:
 
 def test_a_verb_without_a_process_is_refused() -> None:
     with pytest.raises(StateError, match="no process"):
-        steering.pause(4711, actor="ann", reason="")
+        commands.pause(4711, actor="ann", reason="")
 
 
 @pytest.mark.fault("F40")
@@ -512,8 +515,8 @@ def test_of_two_settlers_and_an_operator_nobody_overruns_the_other(wire: Wire) -
     """A reply that comes in after a step was completed by hand is stale."""
     process = submit("toy_line", subject="Toy 1", input={}, now=NOW)
     (taken,) = claim()
-    steering.complete(process.pk, "one", {"by": "hand"}, actor="ann", reason="", now=NOW)
+    commands.complete(process.pk, "one", {"by": "hand"}, actor="ann", reason="", now=NOW)
 
     late = Reply(taken.step_id, taken.claim_id, 1, result={"by": "agent"})
-    assert settling.settle([late], "scheduler", NOW).stale == 1
+    assert settle_replies.settle([late], "scheduler", NOW).stale == 1
     assert only(process, "one").result == {"by": "hand"}

@@ -12,11 +12,11 @@ from orders.models import Order, Product
 from orders.submission import Customer, Line, place_order
 from tests.integration.conftest import only
 from tests.toyflow import agents as toy
-from workers.agent import Call, Deferred
+from workers.client.submission import submit
+from workers.definitions.agent import Call, Deferred
 from workers.exceptions import Permanent, Transient
 from workers.models import Alert, Flow, Hold, Journal, Process, Step
-from workers.store import sql
-from workers.submission import submit
+from workers.store.db import dialect
 from workers.testing import Wire
 
 pytestmark = pytest.mark.django_db
@@ -247,7 +247,7 @@ class TestFlow:
 class TestRestored:
     def test_open_processes_are_marked_and_operators_told(self, wire: Wire) -> None:
         found = submit("toy_line", subject="Toy 1", input={})
-        said = run("restored", "--since", sql.read_clock().isoformat())
+        said = run("restored", "--since", dialect.read_clock().isoformat())
         assert said.endswith("Done: 1 processes, 2 steps in doubt.\n")
         assert set(found.steps.values_list("is_in_doubt", flat=True)) == {True}
         assert Alert.objects.get().code == "restored"

@@ -10,16 +10,16 @@ from django.test import override_settings
 from msgspec import structs
 
 from tests.integration.conftest import NOW, claim, only
+from workers.client.submission import submit
 from workers.models import Alert, Flow, Journal, Process, Step
-from workers.store import claims, unstarted
-from workers.submission import submit
+from workers.store.claims import claim_steps, unstarted
 
 pytestmark = pytest.mark.django_db
 Toy = Callable[..., Process]
 
 
 def start(found, now=NOW, delivery=None, timeout=30):  # type: ignore[no-untyped-def]
-    return claims.start(
+    return claim_steps.start(
         [(c.step_id, c.claim_id) for c in found],
         timeout_seconds=timeout,
         worker="agent@test",
@@ -223,14 +223,14 @@ def test_no_more_processes_are_locked_than_there_is_room_for(
         submit("toy_line", subject=f"Toy {number}", input={}, now=NOW)
     Flow.objects.filter(agent="toy.alpha").update(window=2)
     locked: list[int] = []
-    real = claims.rows.lock
+    real = claim_steps.load.lock
 
     def lock(process_ids: Any, *args: Any, **options: Any) -> Any:
         ids = list(process_ids)
         locked.append(len(ids))
         return real(ids, *args, **options)
 
-    monkeypatch.setattr(claims.rows, "lock", lock)
+    monkeypatch.setattr(claim_steps.load, "lock", lock)
 
-    assert len(claims.claim_due({"toy.alpha"}, "scheduler", NOW)) == 2
+    assert len(claim_steps.claim_due({"toy.alpha"}, "scheduler", NOW)) == 2
     assert locked == [2]

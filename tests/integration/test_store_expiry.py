@@ -9,11 +9,14 @@ from django.test import override_settings
 from tests.integration.conftest import NOW, claim, only
 from tests.integration.test_store_claims import start
 from tests.integration.test_store_settling import a_result
-from workers import decisions
+from workers.client.submission import submit
 from workers.exceptions import StateError
 from workers.models import Alert, Journal, Process, Step
-from workers.store import expiry, finding, replies, settling, steering
-from workers.submission import submit
+from workers.rules import apply_reply
+from workers.store.claims import find_work
+from workers.store.expire import expire_claims
+from workers.store.operate import commands
+from workers.store.settle import filed_replies, settle_replies
 
 pytestmark = pytest.mark.django_db
 Toy = Callable[..., Process]
@@ -23,16 +26,16 @@ AFTER = NOW + timedelta(seconds=32)
 def expire_once(now=NOW):  # type: ignore[no-untyped-def]
     found = claim(now)
     start(found, now)
-    expired = expiry.expire("supervisor", now + timedelta(seconds=32))
+    expired = expire_claims.expire("supervisor", now + timedelta(seconds=32))
     return found[0], expired
 
 
 def decide(now=AFTER) -> None:  # type: ignore[no-untyped-def]
-    settling.advance(
-        finding.flagged(10),
+    settle_replies.advance(
+        find_work.flagged(10),
         "scheduler",
         now,
-        lambda locked: decisions.carry_out_policies(locked, "scheduler"),
+        lambda locked: apply_reply.carry_out_policies(locked, "scheduler"),
     )
 
 
@@ -41,7 +44,7 @@ def test_an_expired_step_is_pending_again_with_one_failure_more(toy: Toy) -> Non
 
     _, expired = expire_once()
 
-    assert expired == expiry.Expired(reset=1, errors=0)
+    assert expired == expire_claims.Expired(reset=1, errors=0)
     step = only(process, "one")
     assert (step.state, step.failure_count, step.is_in_doubt) == ("pending", 1, True)
     assert (step.claim_id, step.locked_by, step.started_at, step.complete_by) == (None,) * 4
@@ -57,9 +60,9 @@ def test_a_step_is_not_expired_within_its_time_and_the_grace(toy: Toy, seconds: 
     process = toy()
     start(claim())
 
-    expired = expiry.expire("supervisor", NOW + timedelta(seconds=seconds))
+    expired = expire_claims.expire("supervisor", NOW + timedelta(seconds=seconds))
 
-    assert expired == expiry.Expired(0, 0)
+    assert expired == expire_claims.Expired(0, 0)
     assert only(process, "one").failure_count == 0
 
 
@@ -67,7 +70,9 @@ def test_a_claim_nobody_started_never_expires(toy: Toy) -> None:
     process = toy()
     claim()
 
-    assert expiry.expire("supervisor", NOW + timedelta(days=9)) == expiry.Expired(0, 0)
+    assert expire_claims.expire("supervisor", NOW + timedelta(days=9)) == expire_claims.Expired(
+        0, 0
+    )
     assert only(process, "one").state == "processing"
 
 
@@ -75,9 +80,11 @@ def test_a_filed_reply_never_expires(toy: Toy) -> None:
     process = toy()
     found = claim()
     start(found)
-    replies.file(a_result(found[0]), "agent@test", NOW)
+    filed_replies.file(a_result(found[0]), "agent@test", NOW)
 
-    assert expiry.expire("supervisor", NOW + timedelta(days=9)) == expiry.Expired(0, 0)
+    assert expire_claims.expire("supervisor", NOW + timedelta(days=9)) == expire_claims.Expired(
+        0, 0
+    )
     assert only(process, "one").state == "processing"
 
 
@@ -87,7 +94,7 @@ def test_a_reply_after_the_expiry_changes_nothing(toy: Toy) -> None:
     found, _ = expire_once()
     before = Step.objects.filter(process=process).values().get(name="one")
 
-    settled = settling.settle([a_result(found)], "scheduler", AFTER)
+    settled = settle_replies.settle([a_result(found)], "scheduler", AFTER)
 
     assert (settled.applied, settled.stale) == (0, 1)
     assert Step.objects.filter(process=process).values().get(name="one") == before
@@ -98,7 +105,7 @@ def test_the_third_failure_is_an_error_and_one_alert(toy: Toy) -> None:
     for hour in range(3):
         _, expired = expire_once(NOW + timedelta(hours=hour))
 
-    assert expired == expiry.Expired(reset=0, errors=1)
+    assert expired == expire_claims.Expired(reset=0, errors=1)
     step = only(process, "one")
     process.refresh_from_db()
     assert (step.state, step.failure_count, step.attempt) == ("error", 3, 3)
@@ -120,7 +127,7 @@ def test_resubmitting_gives_three_attempts_again(toy: Toy) -> None:
         expire_once(NOW + timedelta(hours=hour))
     decide()
 
-    names = steering.resubmit(process.pk, actor="operator:ann", reason="fixed", now=AFTER)
+    names = commands.resubmit(process.pk, actor="operator:ann", reason="fixed", now=AFTER)
 
     process.refresh_from_db()
     step = only(process, "one")
@@ -140,14 +147,14 @@ def test_resubmitting_a_process_that_moved_since_is_refused(toy: Toy) -> None:
     rows = list(Journal.objects.values())
 
     with pytest.raises(StateError, match="moved since"):
-        steering.resubmit(
+        commands.resubmit(
             process.pk, actor="operator:ann", reason="x", sequence=process.sequence - 1, now=AFTER
         )
-    steering.resubmit(
+    commands.resubmit(
         process.pk, actor="operator:ann", reason="x", sequence=process.sequence, now=AFTER
     )
     with pytest.raises(StateError):
-        steering.resubmit(process.pk, actor="operator:ann", reason="x", now=AFTER)
+        commands.resubmit(process.pk, actor="operator:ann", reason="x", now=AFTER)
 
     assert Journal.objects.count() == len(rows) + 2
 
@@ -156,13 +163,13 @@ def test_an_expired_optional_unsafe_step_is_skipped_after_its_first_call(toy: To
     process = toy("toy_optional")
     found = claim()
     start(found)
-    mail = settling.settle([a_result(found[0])], "scheduler", NOW).claims
+    mail = settle_replies.settle([a_result(found[0])], "scheduler", NOW).claims
     start(mail)
 
-    expired = expiry.expire("supervisor", AFTER)
+    expired = expire_claims.expire("supervisor", AFTER)
     decide()
 
-    assert expired == expiry.Expired(reset=0, errors=1)
+    assert expired == expire_claims.Expired(reset=0, errors=1)
     assert only(process, "mail").state == "skipped"
     process.refresh_from_db()
     assert process.state == "processed"
@@ -175,7 +182,7 @@ def test_a_sweep_takes_one_batch_at_a_time() -> None:
     start(claim())
 
     with override_settings(SAS_SWEEP_BATCH=2):
-        counts = [expiry.expire("supervisor", AFTER).reset for _ in range(4)]
+        counts = [expire_claims.expire("supervisor", AFTER).reset for _ in range(4)]
 
     assert counts == [2, 2, 1, 0]
 
@@ -185,8 +192,8 @@ def test_what_expired_in_an_outage_gets_time_for_its_reply(toy: Toy) -> None:
     start(claim())
     later = NOW + timedelta(minutes=10)
 
-    assert expiry.extend_gap(600, 10, later) == 1
+    assert expire_claims.extend_gap(600, 10, later) == 1
 
     assert only(process, "one").complete_by == later + timedelta(seconds=10)
-    assert expiry.expire("supervisor", later).reset == 0
-    assert expiry.extend_gap(0, 10, later + timedelta(minutes=1)) == 0
+    assert expire_claims.expire("supervisor", later).reset == 0
+    assert expire_claims.extend_gap(0, 10, later + timedelta(minutes=1)) == 0

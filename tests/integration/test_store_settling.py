@@ -13,12 +13,13 @@ from msgspec import structs
 
 from tests.integration.conftest import NOW, claim, only
 from tests.integration.test_store_claims import start
-from workers.messages import Reply
+from workers.client.submission import submit
 from workers.models import Alert, Hold, Journal, Process, Step
-from workers.store import replies, requests, settling
-from workers.store.claims import Claim
-from workers.store.contexts import Context
-from workers.submission import submit
+from workers.protocol.messages import Reply
+from workers.store.claims import request_data
+from workers.store.claims.claim_steps import Claim
+from workers.store.locked.contexts import Context
+from workers.store.settle import filed_replies, settle_replies
 
 pytestmark = pytest.mark.django_db
 Toy = Callable[..., Process]
@@ -42,7 +43,7 @@ def started() -> Claim:
 def test_a_result_settles_its_step_and_claims_the_next(toy: Toy) -> None:
     process = toy()
 
-    settled = settling.settle([a_result(started(), n=1)], "scheduler", NOW)
+    settled = settle_replies.settle([a_result(started(), n=1)], "scheduler", NOW)
 
     assert (settled.applied, settled.stale) == (1, 0)
     assert [c.step for c in settled.claims] == ["two"]
@@ -59,7 +60,7 @@ def test_a_result_settles_its_step_and_claims_the_next(toy: Toy) -> None:
 def test_a_lone_reply_may_lead_where_nobody_foresaw(toy: Toy) -> None:
     process = toy("toy_fallback")
 
-    settled = settling.settle([a_fault(started(), "permanent")], "scheduler", NOW)
+    settled = settle_replies.settle([a_fault(started(), "permanent")], "scheduler", NOW)
 
     assert (settled.applied, settled.stale) == (1, 0)
     assert [(one.step, one.agent) for one in settled.claims] == [("ship", "toy.beta")]
@@ -70,10 +71,10 @@ def test_a_lone_reply_may_lead_where_nobody_foresaw(toy: Toy) -> None:
 def test_a_filed_reply_that_another_scheduler_has_settled_since_is_no_late_one(toy: Toy) -> None:
     process = toy()
     reply = a_result(started(), n=1)
-    settling.settle([reply], "scheduler", NOW)
+    settle_replies.settle([reply], "scheduler", NOW)
     told = list(Journal.objects.values_list("pk", flat=True))
 
-    settled = settling.settle([reply], "scheduler", NOW, filed=True)
+    settled = settle_replies.settle([reply], "scheduler", NOW, filed=True)
 
     assert (settled.applied, settled.stale, settled.claims) == (0, 0, [])
     assert list(Journal.objects.values_list("pk", flat=True)) == told
@@ -87,10 +88,10 @@ def test_claims_bring_along_what_their_requests_are_built_from(
     (first,) = claim()
     start([first])
 
-    (second,) = settling.settle([a_result(first, n=1)], "scheduler", NOW).claims
+    (second,) = settle_replies.settle([a_result(first, n=1)], "scheduler", NOW).claims
 
     with django_assert_num_queries(0):
-        found = requests.material([first, second]), requests.material([first])
+        found = request_data.material([first, second]), request_data.material([first])
     given = Context("toy_line", 1, "Toy 1", {"colour": "red"}, {"one": {"n": 1}})
     assert found[0].contexts == {second.process_id: given}
     assert found[1].contexts == {first.process_id: replace(given, results={})}
@@ -100,9 +101,9 @@ def test_a_claim_that_is_printed_shows_nothing_of_what_was_read_along(toy: Toy) 
     toy(colour="red")
     (first,) = claim()
     start([first])
-    (second,) = settling.settle([a_result(first, n=1)], "scheduler", NOW).claims
+    (second,) = settle_replies.settle([a_result(first, n=1)], "scheduler", NOW).claims
 
-    assert requests.material([second]).contexts[second.process_id].input == {"colour": "red"}
+    assert request_data.material([second]).contexts[second.process_id].input == {"colour": "red"}
     assert repr(second) == f"Claim({second.step_id}, {second.claim_id}, 'two', attempt 1)"
 
 
@@ -112,8 +113,8 @@ def test_what_a_claim_did_not_bring_along_is_read(toy: Toy) -> None:
 
     bare = structs.replace(found, owner=None)
 
-    assert requests.material([bare]) == requests.material([found])
-    assert list(requests.material([bare]).contexts) == [process.pk]
+    assert request_data.material([bare]) == request_data.material([found])
+    assert list(request_data.material([bare]).contexts) == [process.pk]
 
 
 @pytest.mark.parametrize("result", [{"zz": 1e22, "b": 100.0}, {"b": 2, "a": {"z": 1, "y": 2}}])
@@ -123,10 +124,10 @@ def test_a_claim_brings_results_along_as_the_database_has_them(
     """A repeated attempt reads them, and must send the same to the last sign."""
     process = toy()
 
-    found = settling.settle([a_result(started(), **result)], "scheduler", NOW).claims
+    found = settle_replies.settle([a_result(started(), **result)], "scheduler", NOW).claims
 
-    brought = requests.material(found).contexts[process.pk]
-    anew = requests.material([structs.replace(found[0], owner=None)]).contexts[process.pk]
+    brought = request_data.material(found).contexts[process.pk]
+    anew = request_data.material([structs.replace(found[0], owner=None)]).contexts[process.pk]
     assert brought.results == {"one": result}
     assert json.dumps(brought.results) == json.dumps(anew.results)
 
@@ -140,10 +141,10 @@ def test_what_is_too_large_to_come_along_is_read(
     process = toy(**(large if place == "input" else {}))
     reply = a_result(started(), **(large if place == "result" else {}))
 
-    found = settling.settle([reply], "scheduler", NOW).claims
+    found = settle_replies.settle([reply], "scheduler", NOW).claims
 
     with django_assert_num_queries(2):
-        context = requests.material(found).contexts[process.pk]
+        context = request_data.material(found).contexts[process.pk]
     assert context.input == (large if place == "input" else {})
     assert context.results == {"one": large if place == "result" else {}}
 
@@ -151,12 +152,12 @@ def test_what_is_too_large_to_come_along_is_read(
 def test_a_large_result_comes_back_where_it_was_read_before_the_next_step(toy: Toy) -> None:
     process = toy("toy_diamond")
     large = {"signs": Random(7).randbytes(2000).hex()}
-    taken = settling.settle([a_result(started(), **large)], "scheduler", NOW).claims
+    taken = settle_replies.settle([a_result(started(), **large)], "scheduler", NOW).claims
     start(taken)
 
-    (last,) = settling.settle([a_result(one, n=1) for one in taken], "scheduler", NOW).claims
+    (last,) = settle_replies.settle([a_result(one, n=1) for one in taken], "scheduler", NOW).claims
 
-    context = requests.material([last]).contexts[process.pk]
+    context = request_data.material([last]).contexts[process.pk]
     assert context.results == {"top": large, "left": {"n": 1}, "right": {"n": 1}}
 
 
@@ -164,11 +165,11 @@ def test_a_large_result_comes_back_where_it_was_read_before_the_next_step(toy: T
 def test_a_repeated_reply_changes_nothing_and_is_journalled_once(toy: Toy) -> None:
     process = toy()
     reply = a_result(started())
-    settling.settle([reply], "scheduler", NOW)
+    settle_replies.settle([reply], "scheduler", NOW)
     before = list(Step.objects.filter(process=process).values())
 
     for _ in range(3):
-        settled = settling.settle([reply], "scheduler", NOW)
+        settled = settle_replies.settle([reply], "scheduler", NOW)
         assert (settled.applied, settled.stale, settled.claims) == (0, 1, [])
 
     assert list(Step.objects.filter(process=process).values()) == before
@@ -179,7 +180,7 @@ def test_a_reply_twice_in_one_batch_is_applied_once(toy: Toy) -> None:
     toy()
     reply = a_result(started())
 
-    settled = settling.settle([reply, reply], "scheduler", NOW)
+    settled = settle_replies.settle([reply, reply], "scheduler", NOW)
 
     assert (settled.applied, settled.stale) == (1, 1)
 
@@ -187,7 +188,7 @@ def test_a_reply_twice_in_one_batch_is_applied_once(toy: Toy) -> None:
 def test_a_reply_of_an_unknown_step_is_only_counted(toy: Toy) -> None:
     toy()
 
-    settled = settling.settle([Reply(10**9, uuid4(), 1, result={})], "scheduler", NOW)
+    settled = settle_replies.settle([Reply(10**9, uuid4(), 1, result={})], "scheduler", NOW)
 
     assert (settled.applied, settled.stale) == (0, 1)
     assert not Journal.objects.filter(event="stale_reply").exists()
@@ -200,7 +201,7 @@ def test_one_bad_reply_of_a_batch_leaves_the_others_alone() -> None:
     start(found)
     batch = [a_result(found[0]), a_fault(found[1], "permanent"), a_result(found[2])]
 
-    settled = settling.settle([*batch, Reply(10**9, uuid4(), 1, result={})], "scheduler", NOW)
+    settled = settle_replies.settle([*batch, Reply(10**9, uuid4(), 1, result={})], "scheduler", NOW)
 
     assert (settled.applied, settled.stale, len(settled.claims)) == (3, 1, 2)
     states = Process.objects.order_by("pk").values_list("state", flat=True)
@@ -209,10 +210,10 @@ def test_one_bad_reply_of_a_batch_leaves_the_others_alone() -> None:
 
 def test_branches_settled_in_one_batch_join_once(toy: Toy) -> None:
     process = toy("toy_diamond")
-    first = settling.settle([a_result(started())], "scheduler", NOW)
+    first = settle_replies.settle([a_result(started())], "scheduler", NOW)
     start(first.claims)
 
-    settled = settling.settle([a_result(c) for c in first.claims], "scheduler", NOW)
+    settled = settle_replies.settle([a_result(c) for c in first.claims], "scheduler", NOW)
 
     assert [c.step for c in settled.claims] == ["bottom"]
     assert only(process, "bottom").attempt == 1
@@ -224,7 +225,7 @@ def test_ready_steps_queue_behind_those_that_wait_already() -> None:
     found = claim()
     start(found)
 
-    settled = settling.settle([a_result(found[0])], "scheduler", NOW)
+    settled = settle_replies.settle([a_result(found[0])], "scheduler", NOW)
 
     # Room for one came free, and a waiting step of another process has it.
     assert len(settled.claims) == 1
@@ -253,7 +254,7 @@ def test_ready_steps_queue_behind_none_that_nobody_may_claim(
     )
     stand_still(Step.objects.get(process=still, name="held"))
 
-    settled = settling.settle([a_result(claims[process.pk])], "scheduler", NOW)
+    settled = settle_replies.settle([a_result(claims[process.pk])], "scheduler", NOW)
 
     assert [(one.process_id, one.step) for one in settled.claims] == [(process.pk, "two")]
     assert Step.objects.get(process=still, name="held").state == "pending"
@@ -263,7 +264,7 @@ def test_ready_steps_queue_behind_none_that_nobody_may_claim(
 def test_a_permanent_fault_is_an_error_with_one_alert(toy: Toy) -> None:
     process = toy()
 
-    settling.settle([a_fault(started(), "permanent")], "scheduler", NOW)
+    settle_replies.settle([a_fault(started(), "permanent")], "scheduler", NOW)
 
     process.refresh_from_db()
     assert (process.state, only(process, "one").state) == ("error", "error")
@@ -274,15 +275,15 @@ def test_a_permanent_fault_is_an_error_with_one_alert(toy: Toy) -> None:
 def test_a_filed_reply_is_settled_from_its_row(toy: Toy) -> None:
     process = toy()
     found = started()
-    assert replies.file(a_result(found, n=2), "agent@test", NOW)
+    assert filed_replies.file(a_result(found, n=2), "agent@test", NOW)
 
-    (filed,) = replies.filed(10)
-    settled = settling.settle([filed], "scheduler", NOW, filed=True)
+    (filed,) = filed_replies.filed(10)
+    settled = settle_replies.settle([filed], "scheduler", NOW, filed=True)
 
     assert settled.applied == 1
     one = only(process, "one")
     assert (one.state, one.result, one.reply) == ("processed", {"n": 2}, None)
-    assert replies.filed(10) == []
+    assert filed_replies.filed(10) == []
 
 
 @pytest.mark.fault("F8")
@@ -291,7 +292,7 @@ def test_a_reply_past_its_deadline_is_not_filed(toy: Toy) -> None:
     found = started()
     before = Step.objects.filter(process=process).values().get(name="one")
 
-    assert not replies.file(a_result(found), "agent@test", NOW + timedelta(seconds=30))
+    assert not filed_replies.file(a_result(found), "agent@test", NOW + timedelta(seconds=30))
 
     assert Step.objects.filter(process=process).values().get(name="one") == before
     assert not Journal.objects.filter(event="reply_filed").exists()
@@ -303,14 +304,14 @@ def test_a_reply_of_a_superseded_claim_is_not_filed(toy: Toy) -> None:
     found = started()
 
     reply = Reply(found.step_id, uuid4(), found.attempt, result={})
-    assert not replies.file(reply, "agent@test", NOW)
+    assert not filed_replies.file(reply, "agent@test", NOW)
 
 
 def test_a_second_reply_is_not_filed_over_the_first(toy: Toy) -> None:
     process = toy()
     found = started()
-    replies.file(a_result(found, n=1), "agent@test", NOW)
+    filed_replies.file(a_result(found, n=1), "agent@test", NOW)
 
-    assert not replies.file(a_result(found, n=2), "agent@test", NOW)
+    assert not filed_replies.file(a_result(found, n=2), "agent@test", NOW)
 
     assert only(process, "one").reply["result"] == {"n": 1}

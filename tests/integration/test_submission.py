@@ -7,9 +7,9 @@ from django.db import transaction
 
 from orders.models import Order, OrderLine, Product
 from orders.submission import Customer, KeyReused, Line, SubmissionRefused, place_order
-from workers import dispatch
 from workers.models import Journal, Process, Step
 from workers.testing import Wire
+from workers.wire import dispatch
 
 pytestmark = pytest.mark.django_db
 ANN = Customer("Ann", "ann@example.org", "Street 1")

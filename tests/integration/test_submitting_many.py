@@ -8,13 +8,14 @@ from django.db import connection, transaction
 from django.db.transaction import TransactionManagementError
 from django.test.utils import CaptureQueriesContext
 
-from workers import registry, submission
-from workers.effects import Effect
+from workers.client import submission
+from workers.client.submission import submit, submit_many
+from workers.definitions import registry
+from workers.definitions.effects import Effect
+from workers.definitions.workflow import Workflow
 from workers.exceptions import UnknownAgent
 from workers.models import Journal, Process, Sink, Step
-from workers.rows import NewProcess, NewSink
-from workers.submission import submit, submit_many
-from workers.workflow import Workflow
+from workers.rules.rows import NewProcess, NewSink
 
 pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -137,7 +138,7 @@ def test_an_unknown_agent_leaves_the_callers_transaction_as_it_was(
 ) -> None:
     with transaction.atomic():
         submit_many("toy_line", [NewProcess("Mine", {})], now=NOW)
-        monkeypatch.setattr("workers.registry._agents", {})
+        monkeypatch.setattr("workers.definitions.registry._agents", {})
         with pytest.raises(UnknownAgent):
             submit_many("toy_line", [NewProcess("Mine", {})], now=NOW)
 

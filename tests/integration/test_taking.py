@@ -24,12 +24,16 @@ from tests.integration.both_ways import (
 from tests.integration.conftest import NOW, claim, only
 from tests.integration.test_beginning import waits_of
 from tests.integration.test_store_settling import Toy, a_fault, a_result
-from workers import dispatch, scheduler
+from workers import scheduler
+from workers.client.submission import submit
 from workers.models import Flow, Hold, Process, Sink, Step
-from workers.rows import NewSink
-from workers.store import claims, flow, plain, requests, settling, sql, taking
-from workers.submission import submit
+from workers.rules.rows import NewSink
+from workers.store.claims import claim_fast, claim_steps, request_data
+from workers.store.db import dialect, prepared_plans
+from workers.store.flow import flow_control
+from workers.store.settle import settle_replies
 from workers.testing import Wire
+from workers.wire import dispatch
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgresql]
 
@@ -39,12 +43,12 @@ LATER = NOW + timedelta(seconds=70)
 @pytest.fixture(autouse=True)
 def by_one_statement(monkeypatch: pytest.MonkeyPatch) -> None:
     """Use it in a test's transaction, too, where no plan is kept."""
-    monkeypatch.setattr(plain, "is_quicker", lambda: True)
+    monkeypatch.setattr(prepared_plans, "decides_in_database", lambda: True)
 
 
-def plainly(agents: set[str] | None = None) -> taking._Found:
+def plainly(agents: set[str] | None = None) -> claim_fast._Found:
     """Return what the statement alone finds."""
-    found = taking._claim_plain(agents or every_agent(), "scheduler", NOW, None)
+    found = claim_fast._claim_plain(agents or every_agent(), "scheduler", NOW, None)
     assert found is not None
     return found
 
@@ -61,16 +65,16 @@ def test_whatever_is_due_both_ways_take_the_same(seed: int) -> None:
             life.quieten()
         elif life.random.random() < 0.8:
             life.disturb()
-        settling.settle(life.replies(faults=0.3), "scheduler", life.now)
+        settle_replies.settle(life.replies(faults=0.3), "scheduler", life.now)
         life.now += timedelta(seconds=life.random.choice([0, 1, 70, 4000]))
         with override_settings(SAS_CLAIM_BATCH=life.random.choice([1, 3, 200])):
             by_rows = outcome(
-                lambda: claims.claim_due(every_agent(), "scheduler", life.now), is_counted=True
+                lambda: claim_steps.claim_due(every_agent(), "scheduler", life.now), is_counted=True
             )
 
             are_the_same(
                 outcome(
-                    lambda: taking.claim_due(every_agent(), "scheduler", life.now),
+                    lambda: claim_fast.claim_due(every_agent(), "scheduler", life.now),
                     is_counted=True,
                 ),
                 by_rows,
@@ -78,9 +82,9 @@ def test_whatever_is_due_both_ways_take_the_same(seed: int) -> None:
                 is_ordered=False,
             )
 
-            found = taking._claim_plain(every_agent(), "scheduler", life.now, None)
+            found = claim_fast._claim_plain(every_agent(), "scheduler", life.now, None)
             assert found is not None
-            rest = claims.claim_due(found.left, "scheduler", life.now)
+            rest = claim_steps.claim_due(found.left, "scheduler", life.now)
         met["plain"] += len(found.taken)
         met["rest"] += len(rest)
         life.under_way += [*found.taken, *rest]
@@ -97,7 +101,7 @@ def test_it_takes_as_many_as_there_is_room_for_and_says_whether_there_may_be_mor
     Flow.objects.filter(agent="toy.alpha").update(window=room)
     with override_settings(SAS_CLAIM_BATCH=batch):
         with transaction.atomic():
-            expected = claims.claim_due({"toy.alpha"}, "scheduler", NOW)
+            expected = claim_steps.claim_due({"toy.alpha"}, "scheduler", NOW)
             transaction.set_rollback(True)
 
         found = plainly({"toy.alpha"})
@@ -165,7 +169,9 @@ def test_other_agents_are_served_meanwhile(toy: Toy) -> None:
 
     assert [one.process_id for one in found.taken] == [narrow.pk]
     assert found.left == {"toy.alpha"}
-    assert [one.process_id for one in taking.claim_due(every_agent(), "s", NOW)] == [doubtful.pk]
+    assert [one.process_id for one in claim_fast.claim_due(every_agent(), "s", NOW)] == [
+        doubtful.pk
+    ]
 
 
 @pytest.mark.parametrize(
@@ -218,20 +224,20 @@ def test_what_is_too_large_does_not_come_along(place: str, toy: Toy) -> None:
     process = toy(**(large if place == "input" else {"n": 1}))
     (one,) = claim()
     Flow.objects.filter(agent="toy.beta").update(forced="open")
-    settling.settle([a_result(one, **(large if place == "result" else {"n": 2}))], "s", NOW)
+    settle_replies.settle([a_result(one, **(large if place == "result" else {"n": 2}))], "s", NOW)
     Flow.objects.filter(agent="toy.beta").update(forced=None)
 
     (two,) = plainly().taken
 
     assert two.context is None
-    context = requests.material([two]).contexts[process.pk]
+    context = request_data.material([two]).contexts[process.pk]
     assert (context.input if place == "input" else context.results["one"]) == large
 
 
 def test_a_step_that_failed_before_comes_with_its_failures(toy: Toy) -> None:
     toy()
     (one,) = claim()
-    settling.settle([a_fault(one, "transient")], "s", NOW)
+    settle_replies.settle([a_fault(one, "transient")], "s", NOW)
     Step.objects.update(began_at=None, not_before=NOW)
 
     (again,) = plainly().taken
@@ -245,8 +251,8 @@ def test_of_an_agent_whose_flow_row_is_not_locked_nothing_is_taken(
 ) -> None:
     """Its steps may have become due between the lock and the statement."""
     toy()
-    lock = flow.lock_backlogged
-    monkeypatch.setattr(flow, "lock_backlogged", lambda agents, now: lock(set(), now))
+    lock = flow_control.lock_backlogged
+    monkeypatch.setattr(flow_control, "lock_backlogged", lambda agents, now: lock(set(), now))
 
     assert plainly().taken == []
     assert Step.objects.filter(state="processing").count() == 0
@@ -259,9 +265,9 @@ def test_where_the_rest_cannot_be_taken_what_was_taken_is_there_to_be_sent(
     doubtful = toy()
     Step.objects.filter(process=doubtful, name="one").update(is_in_doubt=True)
     narrow = submit("toy_narrow", subject="Narrow", input={}, now=NOW)
-    monkeypatch.setattr(claims, "claim_due", Mock(side_effect=error))
+    monkeypatch.setattr(claim_steps, "claim_due", Mock(side_effect=error))
 
-    taken = taking.claim_due(every_agent(), "s", NOW)
+    taken = claim_fast.claim_due(every_agent(), "s", NOW)
 
     assert [one.process_id for one in taken] == [narrow.pk]
     assert [record.message for record in caplog.records] == ["due_steps_left"]
@@ -272,13 +278,13 @@ def test_what_the_rest_has_to_say_is_said_of_all(
     word: str, toy: Toy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Step.objects.filter(process=toy(), name="one").update(is_in_doubt=True)
-    rest = claims.Taken()
-    monkeypatch.setattr(claims, "claim_due", lambda agents, worker, now: rest)
-    assert not getattr(taking.claim_due({"toy.alpha"}, "s", NOW), word)
+    rest = claim_steps.Taken()
+    monkeypatch.setattr(claim_steps, "claim_due", lambda agents, worker, now: rest)
+    assert not getattr(claim_fast.claim_due({"toy.alpha"}, "s", NOW), word)
 
     setattr(rest, word, True)
 
-    assert getattr(taking.claim_due({"toy.alpha"}, "s", NOW), word)
+    assert getattr(claim_fast.claim_due({"toy.alpha"}, "s", NOW), word)
 
 
 def test_of_an_agent_that_is_left_no_order_is_locked(toy: Toy) -> None:
@@ -287,7 +293,7 @@ def test_of_an_agent_that_is_left_no_order_is_locked(toy: Toy) -> None:
     Flow.objects.filter(agent="toy.alpha").update(unavailable_streak=1)
 
     def locks() -> list[tuple[int, str]]:
-        return sql.fetch("SELECT id, xmax::text FROM workers_process ORDER BY id", [])
+        return dialect.fetch("SELECT id, xmax::text FROM workers_process ORDER BY id", [])
 
     before = locks()
 
@@ -320,13 +326,13 @@ def test_what_the_statement_cannot_take_is_taken_row_by_row(
 ) -> None:
     process = toy()
     error = ValueError("what is that?") if is_poison else OperationalError("away")
-    monkeypatch.setattr(taking, "_claim_plain", Mock(side_effect=error))
+    monkeypatch.setattr(claim_fast, "_claim_plain", Mock(side_effect=error))
 
     if is_poison:
-        assert len(taking.claim_due({"toy.alpha"}, "s", NOW)) == 1
+        assert len(claim_fast.claim_due({"toy.alpha"}, "s", NOW)) == 1
     else:
         with pytest.raises(OperationalError):
-            taking.claim_due({"toy.alpha"}, "s", NOW)
+            claim_fast.claim_due({"toy.alpha"}, "s", NOW)
         assert only(process, "one").state == "pending"
 
 
@@ -357,15 +363,15 @@ class TestItsTransaction:
 
     def test_it_waits_for_the_database_once(self, toy: Toy) -> None:
         toy()
-        taking.claim_due(every_agent(), "s", NOW)
+        claim_fast.claim_due(every_agent(), "s", NOW)
         toy()
         toy()
         asked: list[Callable[[], Any]] = []
 
         def along() -> None:
-            asked.append(sql.send("SELECT 7"))
+            asked.append(dialect.send("SELECT 7"))
 
-        waits = waits_of(lambda: taking.claim_due(every_agent(), "s", NOW, along=along))
+        waits = waits_of(lambda: claim_fast.claim_due(every_agent(), "s", NOW, along=along))
 
         assert waits == 1
         assert [answer() for answer in asked] == [[(7,)]]
@@ -378,13 +384,13 @@ class TestItsTransaction:
         asked = Mock()
 
         with transaction.atomic():
-            assert taking._claim_plain({"toy.alpha"}, "s", NOW, asked) is None
+            assert claim_fast._claim_plain({"toy.alpha"}, "s", NOW, asked) is None
         with override_settings(SAS_KEPT_PLANS=0):
-            assert taking._claim_plain({"toy.alpha"}, "s", NOW, asked) is None
+            assert claim_fast._claim_plain({"toy.alpha"}, "s", NOW, asked) is None
 
         asked.assert_not_called()
         with transaction.atomic():
-            assert len(taking.claim_due({"toy.alpha"}, "s", NOW, along=asked)) == 1
+            assert len(claim_fast.claim_due({"toy.alpha"}, "s", NOW, along=asked)) == 1
         asked.assert_called_once()
 
     @pytest.mark.parametrize(
@@ -402,7 +408,7 @@ class TestItsTransaction:
         row = only(process, "one")
 
         with waiting_for(
-            row.pk, lambda: taking.claim_due(every_agent(), "s", NOW), then=then
+            row.pk, lambda: claim_fast.claim_due(every_agent(), "s", NOW), then=then
         ) as results:
             pass
 
@@ -458,10 +464,12 @@ class TestItsTransaction:
         for pk, agent in zip(wanted, ["toy.gamma", "toy.alpha"], strict=True):
             Step.objects.filter(pk=pk).update(agent=agent)
 
-        assert [one.step_id for one in taking.claim_due(every_agent(), "s", NOW)] == wanted[::-1]
+        assert [one.step_id for one in claim_fast.claim_due(every_agent(), "s", NOW)] == wanted[
+            ::-1
+        ]
 
         # A row is written anew behind those that were written before it.
-        written = sql.fetch(
+        written = dialect.fetch(
             "SELECT id FROM workers_step WHERE state = 'processing' ORDER BY ctid", []
         )
         assert [pk for (pk,) in written] == wanted
@@ -472,11 +480,11 @@ class TestItsTransaction:
         Step.objects.filter(process=toy(), name="one").update(is_in_doubt=True)
         narrow = submit("toy_narrow", subject="Narrow", input={}, now=NOW)
 
-        def broken(*given: Any) -> claims.Taken:
+        def broken(*given: Any) -> claim_steps.Taken:
             connection.close()
             raise OperationalError("server closed the connection")
 
-        monkeypatch.setattr(claims, "claim_due", broken)
+        monkeypatch.setattr(claim_steps, "claim_due", broken)
 
         assert scheduler.advance() == 1
 
@@ -485,7 +493,7 @@ class TestItsTransaction:
 
     def test_what_the_transaction_is_told_ends_with_it(self, toy: Toy) -> None:
         toy()
-        taking.claim_due(every_agent(), "s", NOW)
+        claim_fast.claim_due(every_agent(), "s", NOW)
 
         with connection.cursor() as cursor:
             cursor.execute("SELECT current_setting('workers.locked', true)")
@@ -496,5 +504,5 @@ class TestItsTransaction:
 AFTER_ALL = 2
 
 
-def _looking() -> claims.Taken:
-    return taking.claim_due(every_agent(), "s", NOW)
+def _looking() -> claim_steps.Taken:
+    return claim_fast.claim_due(every_agent(), "s", NOW)

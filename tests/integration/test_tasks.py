@@ -11,8 +11,10 @@ from celery.exceptions import Reject
 from django.db import InterfaceError, OperationalError
 from django.test import override_settings
 
-from workers import arriving, retention, scheduler, supervisor, tasks
-from workers.messages import Reply, replies_to_wire
+from workers import scheduler, supervisor, tasks
+from workers.operate import retention
+from workers.protocol.messages import Reply, replies_to_wire
+from workers.scheduler import reply_batches
 
 LOOKS: list[tuple[Callable[[], None], object, str]] = [
     (tasks.advance, scheduler, "advance"),
@@ -147,12 +149,12 @@ def test_no_task_goes_on_for_long_while_others_wait(
 ) -> None:
     now = 1000.0
     real = scheduler.settle
-    monkeypatch.setattr(arriving, "monotonic", lambda: now)
+    monkeypatch.setattr(reply_batches, "monotonic", lambda: now)
 
     def settle(batch: Sequence[Reply], **options: Any) -> None:
         nonlocal now
         real(batch, **options)
-        now += arriving.MOST_SECONDS / 2
+        now += reply_batches.MOST_SECONDS / 2
         queue.append(body(chr(batch[-1].step_id + 1)))
 
     monkeypatch.setattr(scheduler, "settle", settle)
@@ -168,7 +170,7 @@ def test_what_was_taken_is_settled_in_batches_however_long_it_takes(
     queue: list[Any], settled: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = iter(range(1000))
-    monkeypatch.setattr(arriving, "monotonic", lambda: float(next(now)) / 4)
+    monkeypatch.setattr(reply_batches, "monotonic", lambda: float(next(now)) / 4)
     queue += [body(*"bcdefgh")]
     tasks._company.was_met = True
 
@@ -197,17 +199,17 @@ def test_no_more_messages_are_taken_than_a_batch_is_made_up_of() -> None:
         asked.append(most)
         return [[body("a")]] * most
 
-    arrivals = arriving.Arrivals([body("b")], take)
-    with override_settings(SAS_SETTLE_BATCH=3 * arriving.PORTION):
-        assert len(arrivals.next()) == 3 * arriving.PORTION
-        assert asked == [arriving.PORTION] * 3
+    arrivals = reply_batches.Arrivals([body("b")], take)
+    with override_settings(SAS_SETTLE_BATCH=3 * reply_batches.PORTION):
+        assert len(arrivals.next()) == 3 * reply_batches.PORTION
+        assert asked == [reply_batches.PORTION] * 3
         # One is left, and goes on without any more.
         assert len(arrivals.next()) == 1
-    assert asked == [arriving.PORTION] * 3
+    assert asked == [reply_batches.PORTION] * 3
 
 
 def test_a_message_without_arguments_is_one_without_replies() -> None:
-    arrivals = arriving.Arrivals([], lambda most: [[]])
+    arrivals = reply_batches.Arrivals([], lambda most: [[]])
 
     assert (arrivals.next(), arrivals.had_company) == ([], True)
 

@@ -7,14 +7,15 @@ import pytest
 
 from tests.integration.conftest import only
 from tests.toyflow import agents as toy
-from workers import dispatch, scheduler, supervisor
-from workers.agent import Call
+from workers import scheduler, supervisor
+from workers.client.submission import submit
+from workers.definitions.agent import Call
 from workers.exceptions import Permanent, Refused, StateError, Transient, Unavailable
-from workers.invariants import violations
 from workers.models import Alert, Journal, Process, Step
-from workers.store import steering
-from workers.submission import submit
+from workers.operate.invariants import violations
+from workers.store.operate import commands
 from workers.testing import Wire, pass_time
+from workers.wire import dispatch
 
 pytestmark = pytest.mark.django_db
 
@@ -184,7 +185,7 @@ def test_a_claim_nobody_started_is_voided_and_its_late_message_does_nothing(wire
     process = submit("toy_undoable", subject="Toy 1", input={})
     scheduler.advance()
 
-    steering.undo(process.pk, outcome="cancelled", actor="operator:ann", reason="changed mind")
+    commands.undo(process.pk, outcome="cancelled", actor="operator:ann", reason="changed mind")
     wire.run_until_idle()
 
     assert state(process) == "cancelled"
@@ -199,7 +200,7 @@ def test_cancelling_undoes_and_ends_cancelled(wire: Wire) -> None:
     wire.deliver_all(dispatch.RUN_BUNDLE)
     wire.deliver_all(dispatch.SETTLE)
 
-    plan = steering.undo(process.pk, outcome="cancelled", actor="buyer", reason="changed mind")
+    plan = commands.undo(process.pk, outcome="cancelled", actor="buyer", reason="changed mind")
     wire.run_until_idle()
 
     assert [planned.name for planned in plan.undo] == ["undo_top"]
@@ -217,7 +218,7 @@ def test_past_the_point_of_no_return_nothing_is_undone(wire: Wire) -> None:
     before = list(Journal.objects.values())
 
     with pytest.raises(StateError, match="point of no return"):
-        steering.undo(process.pk, outcome="cancelled", actor="buyer", reason="too late")
+        commands.undo(process.pk, outcome="cancelled", actor="buyer", reason="too late")
 
     assert list(Journal.objects.values()) == before
     assert state(process) == "processing"
@@ -232,9 +233,9 @@ def test_what_is_over_or_on_its_way_back_is_not_turned_round(wire: Wire, outcome
 
     for process, said in ((done, "nothing to undo"), (back, "being undone already")):
         with pytest.raises(StateError, match=said):
-            steering.undo(process.pk, outcome=outcome, actor="buyer", reason="x")
+            commands.undo(process.pk, outcome=outcome, actor="buyer", reason="x")
         with pytest.raises(StateError, match=said):
-            steering.preview(process.pk)
+            commands.preview(process.pk)
 
 
 @pytest.mark.fault("F39")
@@ -271,7 +272,7 @@ def test_a_stuck_undo_is_its_own_alert_and_can_be_resubmitted(wire: Wire) -> Non
     assert violations() == []
 
     del toy.script["toy.undoer"]
-    steering.resubmit(process.pk, actor="operator:ann", reason="service is back")
+    commands.resubmit(process.pk, actor="operator:ann", reason="service is back")
     run(wire)
 
     assert state(process) == "compensated"
@@ -335,7 +336,7 @@ def test_a_preview_says_what_would_be_undone_and_changes_nothing(wire: Wire) -> 
     wire.deliver_all(dispatch.RUN_BUNDLE)
     before = list(Step.objects.values()), list(Journal.objects.values())
 
-    plan = steering.preview(process.pk)
+    plan = commands.preview(process.pk)
 
     assert [planned.name for planned in plan.undo[:2]] in (
         ["undo_left", "undo_right"],
@@ -357,7 +358,7 @@ def test_a_branch_that_fails_while_its_process_is_in_error_is_tried_again_later(
     assert wire.states(process)["b"] == "pending"
 
     toy.script.clear()
-    steering.resubmit(process.pk, actor="operator:ann", reason="fixed")
+    commands.resubmit(process.pk, actor="operator:ann", reason="fixed")
     run(wire)
 
     assert state(process) == "processed"

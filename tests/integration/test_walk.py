@@ -3,8 +3,8 @@
 import pytest
 
 from tests.toyflow import agents as toy
+from workers.client.submission import submit
 from workers.models import Journal
-from workers.submission import submit
 from workers.testing import Wire
 
 pytestmark = pytest.mark.django_db
@@ -12,9 +12,9 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def flow_rows(db: None) -> None:
-    from workers import schedule
+    from workers.supervisor import beat_schedule
 
-    schedule.ensure_flow()
+    beat_schedule.ensure_flow()
 
 
 def test_a_line_of_two_steps_runs_to_its_end(wire: Wire) -> None:

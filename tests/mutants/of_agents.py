@@ -11,7 +11,7 @@ _SUBMISSION = "tests/integration/test_submission.py"
 MUTANTS = (
     Mutant(
         "commit fence of local agents",
-        "workers/runtime.py",
+        "workers/agent/runner.py",
         "                raise _TooLate",
         "                pass",
         "Stock is taken for an attempt that is over.",
@@ -19,7 +19,7 @@ MUTANTS = (
     ),
     Mutant(
         "silence after the deadline",
-        "workers/runtime.py",
+        "workers/agent/runner.py",
         "return reply if deadline.remaining() > 0 else None",
         "return reply",
         "An agent past its deadline sends a reply.",
@@ -27,7 +27,7 @@ MUTANTS = (
     ),
     Mutant(
         "ask before the second call",
-        "workers/runtime.py",
+        "workers/agent/runner.py",
         "if request.in_doubt and agent.effect == Effect.QUERYABLE:",
         "if False:",
         "A service that could have been asked is called twice.",
@@ -35,7 +35,7 @@ MUTANTS = (
     ),
     Mutant(
         "unsafe replies are filed",
-        "workers/runtime.py",
+        "workers/agent/runner.py",
         "if agent.effect != Effect.UNSAFE:",
         "if True:",
         "The reply to a call that cannot be repeated is lost with the broker.",
@@ -43,7 +43,7 @@ MUTANTS = (
     ),
     Mutant(
         "only behind quick calls",
-        "workers/runtime.py",
+        "workers/agent/runner.py",
         "goes_on = is_well and deadline.remaining() > bundle.timeout_seconds / 2",
         "goes_on = True",
         "Claims use up their time waiting for a thread behind slow calls.",
@@ -51,7 +51,7 @@ MUTANTS = (
     ),
     Mutant(
         "what only kombu can write is left to it",
-        "workers/publishing.py",
+        "workers/wire/publisher.py",
         "except (TypeError, ValueError):",
         "except ZeroDivisionError:",
         "An order whose payload has a str of its own kind is never sent.",
@@ -59,7 +59,7 @@ MUTANTS = (
     ),
     Mutant(
         "no more calls follow than the pace of the first allows",
-        "workers/runtime.py",
+        "workers/agent/runner.py",
         "started = _start(rest[:more], bundle.timeout_seconds)",
         "started = _start(rest, bundle.timeout_seconds)",
         "A service of some milliseconds gets far more calls at once than go side by side.",
@@ -67,7 +67,7 @@ MUTANTS = (
     ),
     Mutant(
         "what does not follow at the pace of the first is passed on",
-        "workers/runtime.py",
+        "workers/agent/runner.py",
         "_pass_on(bundle, rest[more:], width)",
         "_pass_on(bundle, (), width)",
         "Claims wait for their allowance to pass before anybody begins them.",
@@ -75,7 +75,7 @@ MUTANTS = (
     ),
     Mutant(
         "replies to calls that must not be repeated are not kept back",
-        "workers/runtime.py",
+        "workers/agent/runner.py",
         "if not more or agent.effect == Effect.UNSAFE:",
         "if not more:",
         "An operator is asked of calls whose replies were there.",
@@ -83,7 +83,7 @@ MUTANTS = (
     ),
     Mutant(
         "a rest that cannot be begun takes no reply with it",
-        "workers/runtime.py",
+        "workers/agent/runner.py",
         """                finally:
                     replied += _reply(agent, found, deadline)
 """,
@@ -96,7 +96,7 @@ MUTANTS = (
     ),
     Mutant(
         "a connection after a task that raised",
-        "workers/connections.py",
+        "workers/runtime/db_connections.py",
         """        if not connection.in_atomic_block:
             connection.close()
         raise""",
@@ -107,7 +107,7 @@ MUTANTS = (
     ),
     Mutant(
         "a connection in the middle of something",
-        "workers/connections.py",
+        "workers/runtime/db_connections.py",
         "return bool(connection.connection.pgconn.transaction_status == 0)",
         "return True",
         "A soft time limit within a statement fails the next task, too.",
@@ -116,7 +116,7 @@ MUTANTS = (
     ),
     Mutant(
         "messages are cut by size",
-        "workers/messages.py",
+        "workers/protocol/messages.py",
         "if place > begin and total + size > MESSAGE_BYTES:",
         "if False:",
         "Large payloads make one message that no broker takes.",
@@ -124,7 +124,7 @@ MUTANTS = (
     ),
     Mutant(
         "longest message of a local agent",
-        "workers/bundling.py",
+        "workers/scheduler/bundles.py",
         "limit = max(1, min(limit, LONGEST_BUNDLE_SECONDS // group[0].timeout_seconds))",
         "pass",
         "One message is worked on for hours, and the broker closes the channel.",
@@ -132,7 +132,7 @@ MUTANTS = (
     ),
     Mutant(
         "who has failed travels alone",
-        "workers/bundling.py",
+        "workers/scheduler/bundles.py",
         "yield from ([claim] for claim in group if claim.failure_count)",
         "yield [claim for claim in group if claim.failure_count]",
         "A call that kills its worker takes others with it again and again.",
@@ -140,8 +140,8 @@ MUTANTS = (
     ),
     Mutant(
         "two operators set one time",
-        "workers/admin/verbs/retiming.py",
-        'steering.lock(target.process.pk, given["sequence"], None)',
+        "workers/admin/actions/retiming.py",
+        'commands.lock(target.process.pk, given["sequence"], None)',
         "pass",
         "Of two times that were set at once the first is lost.",
         ("tests/concurrency/test_operators.py",),
@@ -165,7 +165,7 @@ MUTANTS = (
     ),
     Mutant(
         "the desk wakes up",
-        "workers/desk.py",
+        "workers/notify/threads.py",
         "self._wanted.set()",
         "pass",
         "Submitters are told half a minute late, or never.",
@@ -245,7 +245,7 @@ MUTANTS = (
     ),
     Mutant(
         "the state machine finds a doubled start",
-        "workers/store/claims.py",
+        "workers/store/claims/claim_steps.py",
         "AND (t.started_at IS NULL OR t.delivery = v.delivery)",
         "AND (true OR t.delivery = v.delivery)",
         "The examples drawn at random would not see a call made twice.",
@@ -253,7 +253,7 @@ MUTANTS = (
     ),
     Mutant(
         "the state machine finds an undo that comes too early",
-        "workers/compensation.py",
+        "workers/rules/compensation.py",
         "one.state != StepState.PROCESSING for one in",
         "True for one in",
         "The examples drawn at random would not see an effect that stays.",

@@ -13,7 +13,7 @@ _MATRIX = "tests/concurrency/test_race_matrix.py"
 MUTANTS = (
     Mutant(
         "flow rows that nobody foresaw",
-        "workers/store/settling.py",
+        "workers/store/settle/settle_replies.py",
         "        raise _Unforeseen\n",
         "        pass\n",
         "A step that falls back to another agent, or an undo, waits for a poll.",
@@ -21,7 +21,7 @@ MUTANTS = (
     ),
     Mutant(
         "a step that stands still is not due",
-        "workers/store/due.py",
+        "workers/store/flow/due_steps.py",
         " AND p.paused_at IS NULL AND (",
         " AND (",
         "Steps of other orders queue behind one that nobody may claim, and wait for a poll each.",
@@ -29,7 +29,7 @@ MUTANTS = (
     ),
     Mutant(
         "claim check of the start",
-        "workers/store/claims.py",
+        "workers/store/claims/claim_steps.py",
         '"t.state = v.state AND t.claim_id = v.claim_id"',
         '"t.state = v.state"',
         "A message whose claim was superseded runs its agent.",
@@ -37,7 +37,7 @@ MUTANTS = (
     ),
     Mutant(
         "start fence",
-        "workers/store/claims.py",
+        "workers/store/claims/claim_steps.py",
         "AND (t.started_at IS NULL OR t.delivery = v.delivery)",
         "AND (true OR t.delivery = v.delivery)",
         "A message that comes twice runs its agent twice.",
@@ -45,7 +45,7 @@ MUTANTS = (
     ),
     Mutant(
         "sticky effect flag",
-        "workers/store/claims.py",
+        "workers/store/claims/claim_steps.py",
         "may_have_effect = (t.effect <> 'none'),",
         "may_have_effect = t.may_have_effect,",
         "A call that was cut off is never undone.",
@@ -53,7 +53,7 @@ MUTANTS = (
     ),
     Mutant(
         "not-started check of the hand-back",
-        "workers/store/unstarted.py",
+        "workers/store/claims/unstarted.py",
         "unstarted = step.started_at is None and step.state",
         "unstarted = step.state",
         "A claim that an agent is at work on goes to a second one.",
@@ -61,7 +61,7 @@ MUTANTS = (
     ),
     Mutant(
         "claim check of the hand-back",
-        "workers/store/unstarted.py",
+        "workers/store/claims/unstarted.py",
         "if unstarted and step.claim_id == held.get(step.id):",
         "if unstarted and step.id in held:",
         "Whoever could not send an old claim takes the new one away.",
@@ -69,9 +69,9 @@ MUTANTS = (
     ),
     Mutant(
         "lost claims wait for their process",
-        "workers/store/unstarted.py",
-        'sql.lock_rows("p, t", skip_locked=True)',
-        'sql.lock_rows("t", skip_locked=True)',
+        "workers/store/claims/unstarted.py",
+        'dialect.lock_rows("p, t", skip_locked=True)',
+        'dialect.lock_rows("t", skip_locked=True)',
         "A claim is sent again while its reply is being applied.",
         (f"{_RACES}::test_a_claim_whose_process_somebody_works_on_is_not_sent_again",),
         POSTGRESQL,
@@ -86,7 +86,7 @@ MUTANTS = (
     ),
     Mutant(
         "no task goes on for long",
-        "workers/arriving.py",
+        "workers/scheduler/reply_batches.py",
         " and monotonic() < self._until",
         "",
         "As long as replies come, nothing is swept, polled or begun.",
@@ -94,7 +94,7 @@ MUTANTS = (
     ),
     Mutant(
         "what came over a lost channel is not acknowledged",
-        "workers/siblings.py",
+        "workers/wire/queue_drain.py",
         "            messages.clear()\n",
         "",
         "What comes again is acknowledged all the same, over a channel that is gone.",
@@ -102,7 +102,7 @@ MUTANTS = (
     ),
     Mutant(
         "what cannot be built is told of",
-        "workers/departing.py",
+        "workers/scheduler/background_sender.py",
         "Departed(unbuilt=load.unbuilt)",
         "Departed()",
         "A step whose request cannot be built is claimed again and again, and nobody hears of it.",
@@ -110,7 +110,7 @@ MUTANTS = (
     ),
     Mutant(
         "a look that was cut off is repeated",
-        "workers/store/claims.py",
+        "workers/store/claims/claim_steps.py",
         "taken.is_cut_off |= len(found) == limit",
         "taken.is_cut_off |= False",
         "Of a long queue one batch is claimed, and the rest waits for the poll.",
@@ -118,25 +118,25 @@ MUTANTS = (
     ),
     Mutant(
         "rows are given in the order of their keys",
-        "workers/store/updating.py",
-        'sql.encode(sorted(rows, key=itemgetter("id")), documents)',
-        "sql.encode(rows, documents)",
+        "workers/store/db/bulk_update.py",
+        'dialect.encode(sorted(rows, key=itemgetter("id")), documents)',
+        "dialect.encode(rows, documents)",
         "Two starts of the same claims wait for each other until the database ends one.",
         (_ORDER,),
         POSTGRESQL,
     ),
     Mutant(
         "steps at work are locked before several statements",
-        "workers/store/writing.py",
-        " and not (len(at_work) == 1 and plans.is_kept())",
-        " and not plans.is_kept()",
+        "workers/store/locked/save.py",
+        " and not (len(at_work) == 1 and prepared_plans.is_kept())",
+        " and not prepared_plans.is_kept()",
         "A sweep and a start wait for each other until the database ends one.",
         (_ORDER,),
         POSTGRESQL,
     ),
     Mutant(
         "parts are locked in order",
-        "workers/store/rows.py",
+        "workers/store/locked/load.py",
         "if ids != sorted(ids):",
         "if False:",
         "Orders submitted at one instant have a sweep and a start wait for each other.",
@@ -145,7 +145,7 @@ MUTANTS = (
     ),
     Mutant(
         "process lock",
-        "workers/store/sql.py",
+        "workers/store/db/dialect.py",
         'return f"FOR NO KEY UPDATE OF {of}" + (" SKIP LOCKED" if skip_locked else "")',
         'return ""',
         "Two branches that finish at once each see the other unfinished, and the join is lost.",
@@ -154,7 +154,7 @@ MUTANTS = (
     ),
     Mutant(
         "row check: started",
-        "workers/store/writing.py",
+        "workers/store/locked/save.py",
         '"(t.started_at IS NOT NULL) = {}"',
         '"{} IS NOT NULL"',
         "A claim is handed back in the instant in which its agent starts it.",
@@ -166,7 +166,7 @@ MUTANTS = (
     ),
     Mutant(
         "row check: filed",
-        "workers/store/writing.py",
+        "workers/store/locked/save.py",
         '"(t.reply IS NOT NULL) = {}"',
         '"{} IS NOT NULL"',
         "A reply that is filed while its claim is expired is thrown away.",
@@ -175,16 +175,16 @@ MUTANTS = (
     ),
     Mutant(
         "row check: complete_by",
-        "workers/store/writing.py",
+        "workers/store/locked/save.py",
         "if step.complete_by is not None:",
         "if False:",
         "A deadline that is extended in the instant of a decision on it is neither.",
-        (f"{_MATRIX}::test_a_verb_meets_every_other[steering.retime (expired)]",),
+        (f"{_MATRIX}::test_a_verb_meets_every_other[commands.retime (expired)]",),
         POSTGRESQL,
     ),
     Mutant(
         "rows are as they were read",
-        "workers/store/committing.py",
+        "workers/store/db/transactions.py",
         "    for check in checks:\n        check()",
         "    del checks",
         "What an agent wrote in the meantime is decided over.",
@@ -193,7 +193,7 @@ MUTANTS = (
     ),
     Mutant(
         "again when lost",
-        "workers/store/rows.py",
+        "workers/store/locked/load.py",
         "            except LostRow:\n                continue",
         "            except LostRow:\n                raise",
         "A start or a reply in between makes a verb fail instead of looking again.",
@@ -202,7 +202,7 @@ MUTANTS = (
     ),
     Mutant(
         "claim check of the reply",
-        "workers/decisions.py",
+        "workers/rules/apply_reply.py",
         "step.state == StepState.PROCESSING and step.claim_id == reply.claim_id",
         "step.state == StepState.PROCESSING",
         "A late reply ends a newer attempt.",
@@ -210,7 +210,7 @@ MUTANTS = (
     ),
     Mutant(
         "a deferral counts once",
-        "workers/decisions.py",
+        "workers/rules/apply_reply.py",
         " or (reply.deferral and step.is_deferred)",
         "",
         "A deferral that comes twice begins its wait anew.",
@@ -218,7 +218,7 @@ MUTANTS = (
     ),
     Mutant(
         "claim check of filing",
-        "workers/store/replies.py",
+        "workers/store/settle/filed_replies.py",
         "AND claim_id = %s AND state = 'processing' AND reply IS NULL",
         "AND (true OR claim_id = %s) AND state = 'processing' AND reply IS NULL",
         "A superseded agent's reply, and its writes, count for a newer attempt.",
@@ -226,7 +226,7 @@ MUTANTS = (
     ),
     Mutant(
         "one filed reply",
-        "workers/store/replies.py",
+        "workers/store/settle/filed_replies.py",
         "AND state = 'processing' AND reply IS NULL",
         "AND state = 'processing'",
         "A second reply takes the place of the first.",
@@ -234,7 +234,7 @@ MUTANTS = (
     ),
     Mutant(
         "complete-by of filing",
-        "workers/store/replies.py",
+        "workers/store/settle/filed_replies.py",
         'f" AND complete_by > {moment} RETURNING',
         'f" AND {moment} IS NOT NULL RETURNING',
         "An agent past its deadline files a reply and commits its writes.",
@@ -242,7 +242,7 @@ MUTANTS = (
     ),
     Mutant(
         "filed replies do not expire",
-        "workers/store/expiry.py",
+        "workers/store/expire/expire_claims.py",
         "        and not step.is_filed\n",
         "",
         "A step whose reply is on its row is failed, and called again.",
@@ -250,7 +250,7 @@ MUTANTS = (
     ),
     Mutant(
         "grace of the sweep",
-        "workers/store/expiry.py",
+        "workers/store/expire/expire_claims.py",
         "return timedelta(seconds=sas.expiry_grace_seconds)",
         "return timedelta()",
         "A reply that is on its way at complete-by comes too late.",
@@ -258,7 +258,7 @@ MUTANTS = (
     ),
     Mutant(
         "a deadline is extended once",
-        "workers/store/expiry.py",
+        "workers/store/expire/expire_claims.py",
         " AND s.complete_by < {as_it_was_set}",
         "",
         "Sweeps that stay late put a deadline off for ever.",
@@ -266,7 +266,7 @@ MUTANTS = (
     ),
     Mutant(
         "a stopped worker's own claims",
-        "workers/store/surrender.py",
+        "workers/store/claims/release.py",
         'and (step.locked_by or "").endswith(mark)',
         "",
         "A worker that stops hands back what another has started meanwhile.",
@@ -274,9 +274,9 @@ MUTANTS = (
     ),
     Mutant(
         "unsafe calls are not handed back",
-        "workers/store/surrender.py",
-        "(s.effect <> %s OR {sql.among('s.agent')})",
-        "(true OR s.effect <> %s OR {sql.among('s.agent')})",
+        "workers/store/claims/release.py",
+        "(s.effect <> %s OR {dialect.among('s.agent')})",
+        "(true OR s.effect <> %s OR {dialect.among('s.agent')})",
         "A mail that may have left is sent again after a restart.",
         (_SHUTDOWN,),
     ),

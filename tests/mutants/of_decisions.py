@@ -14,7 +14,7 @@ _GUARDS = "tests/integration/test_guards.py"
 MUTANTS = (
     Mutant(
         "window",
-        "workers/breaker.py",
+        "workers/rules/breaker.py",
         "return max(0, window - in_flight)",
         "return window",
         "A service gets more calls at once than it was declared to bear.",
@@ -22,7 +22,7 @@ MUTANTS = (
     ),
     Mutant(
         "breaker open",
-        "workers/breaker.py",
+        "workers/rules/breaker.py",
         "if now < self.open_until:",
         "if False:",
         "A service that is away is called all the time.",
@@ -30,7 +30,7 @@ MUTANTS = (
     ),
     Mutant(
         "breaker forced open",
-        "workers/breaker.py",
+        "workers/rules/breaker.py",
         'if self.forced == "open":',
         "if False:",
         "An operator cannot keep calls from a service.",
@@ -38,7 +38,7 @@ MUTANTS = (
     ),
     Mutant(
         "rate",
-        "workers/store/flow.py",
+        "workers/store/flow/flow_control.py",
         "room[agent] = min(room[agent], int(bucket.tokens))",
         "pass",
         "Claims leave faster than an operator has allowed.",
@@ -46,7 +46,7 @@ MUTANTS = (
     ),
     Mutant(
         "a new rate begins with a full bucket",
-        "workers/store/regulating.py",
+        "workers/store/flow/flow_settings.py",
         'also = ", refilled_at = NULL" if name == "rate_per_second" else ""',
         'also = ""',
         "A rate that is set anew counts what an older one left over.",
@@ -54,7 +54,7 @@ MUTANTS = (
     ),
     Mutant(
         "hold of everything",
-        "workers/store/flow.py",
+        "workers/store/flow/flow_control.py",
         "        if self._is_held:",
         "        if False:",
         "Claims leave while an operator holds everything.",
@@ -62,7 +62,7 @@ MUTANTS = (
     ),
     Mutant(
         "hold of an agent",
-        "workers/store/flow.py",
+        "workers/store/flow/flow_control.py",
         "if agent not in self._held_agents",
         "if True",
         "Claims of an agent leave while an operator holds it.",
@@ -70,7 +70,7 @@ MUTANTS = (
     ),
     Mutant(
         "hold of a step",
-        "workers/store/claims.py",
+        "workers/store/claims/claim_steps.py",
         " or step.name in locked_flow.held_steps",
         "",
         "A step that becomes ready is claimed although it is held.",
@@ -78,7 +78,7 @@ MUTANTS = (
     ),
     Mutant(
         "pause",
-        "workers/store/claims.py",
+        "workers/store/claims/claim_steps.py",
         "step.agent in leave or locked.is_paused or",
         "step.agent in leave or",
         "What becomes ready in a paused process is claimed.",
@@ -86,7 +86,7 @@ MUTANTS = (
     ),
     Mutant(
         "room of a step that begins to wait",
-        "workers/store/settling.py",
+        "workers/store/settle/settle_replies.py",
         "and (step.state != StepState.PROCESSING or step.is_deferred)",
         "and step.state != StepState.PROCESSING",
         "A step that waits for a person keeps its agent's room until the next poll.",
@@ -94,7 +94,7 @@ MUTANTS = (
     ),
     Mutant(
         "doubt stays",
-        "workers/decisions.py",
+        "workers/rules/apply_reply.py",
         "step.may_have_effect = step.is_in_doubt\n",
         "step.may_have_effect = step.is_in_doubt = False\n",
         "A later refusal hides that an earlier call may have had its effect.",
@@ -102,7 +102,7 @@ MUTANTS = (
     ),
     Mutant(
         "a failure leaves doubt",
-        "workers/locked.py",
+        "workers/rules/transitions.py",
         "step.is_in_doubt = step.may_have_effect",
         "step.is_in_doubt = False",
         "A call of unknown outcome counts as one that never was.",
@@ -110,7 +110,7 @@ MUTANTS = (
     ),
     Mutant(
         "no fall-back from doubt",
-        "workers/policies.py",
+        "workers/rules/on_failure.py",
         "elif step.fallbacks and not step.may_have_effect and not",
         "elif step.fallbacks and not",
         "The courier is booked beside a parcel that the carrier may have taken.",
@@ -118,7 +118,7 @@ MUTANTS = (
     ),
     Mutant(
         "unsafe calls are not repeated",
-        "workers/effects.py",
+        "workers/definitions/effects.py",
         "if effect == Effect.UNSAFE:",
         "if False:",
         "A mail that may have left is sent again.",
@@ -126,7 +126,7 @@ MUTANTS = (
     ),
     Mutant(
         "retention of keys",
-        "workers/effects.py",
+        "workers/definitions/effects.py",
         "return now >= key_used_at + timedelta(seconds=retention_seconds)",
         "return False",
         "A call is repeated after its service has forgotten the key.",
@@ -134,7 +134,7 @@ MUTANTS = (
     ),
     Mutant(
         "a new key for a new use",
-        "workers/rows.py",
+        "workers/rules/rows.py",
         'self.idempotency_key = f"{stem}:{self.generation + 1}"',
         "pass",
         "What begins again after its undo is answered from the service's memory.",
@@ -142,7 +142,7 @@ MUTANTS = (
     ),
     Mutant(
         "time in the queue is nobody's",
-        "workers/locked.py",
+        "workers/rules/transitions.py",
         "step.leave_out(step.started_at - step.claimed_at)",
         "pass",
         "Waiting for a worker uses up the time of all attempts.",
@@ -150,7 +150,7 @@ MUTANTS = (
     ),
     Mutant(
         "point of no return",
-        "workers/compensation.py",
+        "workers/rules/compensation.py",
         "return bool(names) and all(",
         "return False and all(",
         "An order is undone whose parcel and invoice exist.",
@@ -158,7 +158,7 @@ MUTANTS = (
     ),
     Mutant(
         "undo waits for what is in flight",
-        "workers/compensation.py",
+        "workers/rules/compensation.py",
         "one.state != StepState.PROCESSING for one in",
         "True for one in",
         "A charge is refunded before it is made.",
@@ -166,7 +166,7 @@ MUTANTS = (
     ),
     Mutant(
         "unstarted claims are void on the way back",
-        "workers/compensation.py",
+        "workers/rules/compensation.py",
         "step.state == StepState.PROCESSING and not step.is_at_work",
         "False",
         "A call that nobody had begun is made on the way back.",
@@ -174,7 +174,7 @@ MUTANTS = (
     ),
     Mutant(
         "what an operator saw",
-        "workers/store/steering.py",
+        "workers/store/operate/commands.py",
         "if sequence is not None and found[0].process.sequence != sequence:",
         "if False:",
         "The second of two clicks acts on an order that is no longer as it was shown.",
@@ -182,7 +182,7 @@ MUTANTS = (
     ),
     Mutant(
         "a token is over with its key",
-        "workers/store/answering.py",
+        "workers/store/operate/record_answers.py",
         "if key is not None and step.idempotency_key != key:",
         "if False:",
         "An answer to what was undone ends what began again.",
@@ -206,7 +206,7 @@ MUTANTS = (
     ),
     Mutant(
         "journal in the same transaction",
-        "workers/store/rows.py",
+        "workers/store/locked/load.py",
         "journal.write([entry for locked in lockeds for entry in locked.entries], lockeds[0].now)",
         "pass",
         "A state changes and nobody can say why.",

@@ -5,7 +5,7 @@ from tests.mutants.mutant import Mutant
 _TURNS = "orders/consumer/turns.py"
 _LETTERS = "orders/dead_letters.py"
 _LIMITS = "orders/rate_limits.py"
-_REASONS = "workers/wait_reasons.py"
+_REASONS = "workers/rules/wait_reasons.py"
 _OF_TURNS = ("tests/queue_door/test_turns.py",)
 _OF_LETTERS = ("tests/queue_door/test_bounds.py", "tests/queue_door/test_dead_letters.py")
 _OF_LIMITS = ("tests/shop/test_my_orders.py",)
@@ -117,7 +117,7 @@ MUTANTS = (
     ),
     Mutant(
         "a closed virtual host is a refused login",
-        "workers/broker_login.py",
+        "workers/wire/broker_login.py",
         "(AccessRefused, NotAllowed)",
         "(AccessRefused,)",
         "A worker without permissions waits for ever.",
@@ -137,14 +137,14 @@ MUTANTS = (
     Mutant(
         "an outage is one line of the log",
         "sasproject/logs.py",
-        "connections.is_outage(one) or isinstance(one, BROKER_AWAY)",
+        "db_connections.is_outage(one) or isinstance(one, BROKER_AWAY)",
         "False",
         "A failover fills the log with tracebacks.",
         ("tests/acceptance/test_logs.py",),
     ),
     Mutant(
         "a statement that failed is no outage",
-        "workers/connections.py",
+        "workers/runtime/db_connections.py",
         '    return not code.startswith(("40", "55", "57014"))\n',
         "    return True\n",
         "Nobody learns which statement a deadlock struck.",

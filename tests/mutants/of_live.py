@@ -3,7 +3,7 @@
 from tests.mutants.mutant import POSTGRESQL, Mutant
 
 _MIGRATION = "workers/migrations/0007_live_steps.py"
-_LIVE = "workers/store/live.py"
+_LIVE = "workers/store/locked/step_index.py"
 _LEASES = ("tests/integration/test_renewed_leases.py",)
 _TESTS = ("tests/integration/test_live.py",)
 _PLAIN = ("tests/integration/test_plain.py",)
@@ -69,15 +69,15 @@ MUTANTS = (
     ),
     Mutant(
         "what nobody finds is mended",
-        "workers/store/finding.py",
-        "    live.mend([process_id for process_id, _ in portion])\n",
+        "workers/store/claims/find_work.py",
+        "    step_index.mend([process_id for process_id, _ in portion])\n",
         "",
         "An order stands still for good though it could go on.",
         _TESTS,
     ),
     Mutant(
         "only what has expired is reset",
-        "workers/store/expiry.py",
+        "workers/store/expire/expire_claims.py",
         "\" AND s.state = 'processing' AND s.complete_by < %s AND s.reply IS NULL\"",
         "\" AND s.state = 'processing' AND s.turn < %s AND s.reply IS NULL\"",
         "Claims that are looked at early fill the batches of a sweep.",
@@ -85,7 +85,7 @@ MUTANTS = (
     ),
     Mutant(
         "a started claim is not lost",
-        "workers/store/unstarted.py",
+        "workers/store/claims/unstarted.py",
         '" AND t.complete_by IS NULL AND t.dispatch_by < %s"',
         '" AND t.dispatch_by < %s"',
         "Work under way is sent once more.",
@@ -93,7 +93,7 @@ MUTANTS = (
     ),
     Mutant(
         "settled steps leave their narrow rows",
-        "workers/store/plain.py",
+        "workers/store/settle/settle_fast.py",
         "DELETE FROM workers_live l USING settled s WHERE l.step_id = ANY(ARRAY[s.id])",
         "DELETE FROM workers_live l USING settled s WHERE l.step_id = ANY(ARRAY[-s.id])",
         "An agent's room is never given back.",
@@ -102,8 +102,8 @@ MUTANTS = (
     ),
     Mutant(
         "narrow rows are the triggers' again after a settlement",
-        "workers/store/plain.py",
-        "        live.written()\n",
+        "workers/store/settle/settle_fast.py",
+        "        step_index.written()\n",
         "",
         "What follows in the same transaction is not looked for.",
         _PLAIN,
@@ -111,8 +111,8 @@ MUTANTS = (
     ),
     Mutant(
         "narrow rows are the triggers' again after a claim",
-        "workers/store/taking.py",
-        "        live.written()\n",
+        "workers/store/claims/claim_fast.py",
+        "        step_index.written()\n",
         "",
         "What follows in the same transaction is not looked for.",
         _TAKING,
@@ -120,7 +120,7 @@ MUTANTS = (
     ),
     Mutant(
         "steps come before their narrow rows",
-        "workers/store/taking.py",
+        "workers/store/claims/claim_fast.py",
         "    FROM begun b, this WHERE l.step_id = ANY(ARRAY[b.id])\n",
         "    FROM (SELECT c.id, c.timeout_seconds FROM claimed c WHERE c.is_claimed) b, this"
         " WHERE l.step_id = ANY(ARRAY[b.id])\n",
@@ -130,7 +130,7 @@ MUTANTS = (
     ),
     Mutant(
         "claims at once have narrow rows",
-        "workers/store/following.py",
+        "workers/store/settle/successors_fast.py",
         "    FROM begun b CROSS JOIN this\n",
         "    FROM begun b CROSS JOIN this WHERE b.state = 'pending'\n",
         "A claim neither expires nor takes up room.",
@@ -139,7 +139,7 @@ MUTANTS = (
     ),
     Mutant(
         "a step is what its row says",
-        "workers/store/due.py",
+        "workers/store/flow/due_steps.py",
         "        \" AND s.state = 'pending'\"\n",
         "",
         "A wrong narrow row has a step done out of its order.",
@@ -157,15 +157,15 @@ MUTANTS = (
     ),
     Mutant(
         "a sweep puts off all there is",
-        "workers/supervisor.py",
-        "while live.put_off() >= sas.sweep_batch and lease.renew():",
-        "while live.put_off() < 0:",
+        "workers/supervisor/__init__.py",
+        "while step_index.put_off() >= sas.sweep_batch and lease.renew():",
+        "while step_index.put_off() < 0:",
         "Each look goes through all calls that take long.",
         _TESTS,
     ),
     Mutant(
         "a sweep renews its lease",
-        "workers/supervisor.py",
+        "workers/supervisor/__init__.py",
         "< sas.sweep_batch or not lease.renew():",
         "< sas.sweep_batch:",
         "Two supervisors are at a long sweep, though the lease is short.",
@@ -173,7 +173,7 @@ MUTANTS = (
     ),
     Mutant(
         "pruning renews its lease",
-        "workers/retention.py",
+        "workers/operate/retention.py",
         "if not lease.renew() or (",
         "if (",
         "Two prune at once, though the lease is short.",

@@ -2,8 +2,8 @@
 
 from tests.mutants.mutant import POSTGRESQL, Mutant
 
-_FILE = "workers/store/plain.py"
-_FOLLOWING = "workers/store/following.py"
+_FILE = "workers/store/settle/settle_fast.py"
+_FOLLOWING = "workers/store/settle/successors_fast.py"
 _TESTS = ("tests/integration/test_plain.py",)
 
 
@@ -19,7 +19,9 @@ def _following(guard: str, old: str, new: str, prevents: str) -> Mutant:
 def _of_agent(guard: str, old: str, new: str, prevents: str) -> Mutant:
     """Of what all statements ask of an agent."""
     tests = (*_TESTS, "tests/integration/test_following.py", "tests/integration/test_taking.py")
-    return Mutant(guard, "workers/store/flow.py", old, new, prevents, tests, on=POSTGRESQL)
+    return Mutant(
+        guard, "workers/store/flow/flow_control.py", old, new, prevents, tests, on=POSTGRESQL
+    )
 
 
 MUTANTS = (
@@ -37,7 +39,7 @@ MUTANTS = (
     ),
     _plain(
         "an agent's write is not written over",
-        "as_read = committing.must(",
+        "as_read = transactions.must(",
         "as_read = str(",
         "The journal says that a step was processed whose row says otherwise.",
     ),
@@ -127,7 +129,7 @@ MUTANTS = (
     ),
     Mutant(
         "large results are read anew",
-        "workers/store/made.py",
+        "workers/store/claims/claim_fast_rows.py",
         "COALESCE(max(e.size), 0) < 2000 AND ",
         "",
         "An agent is asked without a large result.",
@@ -136,8 +138,8 @@ MUTANTS = (
     ),
     Mutant(
         "orders are locked before they are read",
-        "workers/store/rows.py",
-        """ ORDER BY t.id {sql.lock_rows('t')}",""",
+        "workers/store/locked/load.py",
+        """ ORDER BY t.id {dialect.lock_rows('t')}",""",
         ' ORDER BY t.id",',
         "An order goes on that an operator is pausing at that moment.",
         _TESTS,
@@ -145,7 +147,7 @@ MUTANTS = (
     ),
     _following(
         "room is counted under its lock",
-        "    flow.lock_wanted()\n",
+        "    flow_control.lock_wanted()\n",
         "",
         "Two schedulers send a service more than its window between them.",
     ),

@@ -2,8 +2,8 @@
 
 from tests.mutants.mutant import POSTGRESQL, Mutant
 
-_EXPIRY = "workers/store/expiry.py"
-_RESETTING = "workers/store/resetting.py"
+_EXPIRY = "workers/store/expire/expire_claims.py"
+_RESETTING = "workers/store/expire/expire_fast.py"
 _TESTS = ("tests/integration/test_resetting.py",)
 
 
@@ -62,14 +62,14 @@ MUTANTS = (
     ),
     _mutant(
         "what is held is skipped",
-        'lock=sql.lock_rows("p, s", skip_locked=True)',
-        'lock=sql.lock_rows("p", skip_locked=True)',
+        'lock=dialect.lock_rows("p, s", skip_locked=True)',
+        'lock=dialect.lock_rows("p", skip_locked=True)',
         "A sweep waits for whoever holds a step, and others for the sweep.",
     ),
     _mutant(
         "an order that is decided about is skipped",
-        'lock=sql.lock_rows("p, s", skip_locked=True)',
-        'lock=sql.lock_rows("s", skip_locked=True)',
+        'lock=dialect.lock_rows("p, s", skip_locked=True)',
+        'lock=dialect.lock_rows("s", skip_locked=True)',
         "A sweep decides of an order that somebody else decides about.",
     ),
     _mutant(
@@ -80,7 +80,7 @@ MUTANTS = (
     ),
     _mutant(
         "narrow rows are the triggers' again after a reset",
-        "        live.written()\n",
+        "        step_index.written()\n",
         "",
         "What follows in the same transaction is not looked for.",
     ),

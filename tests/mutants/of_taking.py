@@ -2,7 +2,7 @@
 
 from tests.mutants.mutant import POSTGRESQL, Mutant
 
-_FILE = "workers/store/taking.py"
+_FILE = "workers/store/claims/claim_fast.py"
 _TESTS = ("tests/integration/test_taking.py",)
 
 
@@ -25,7 +25,7 @@ MUTANTS = (
     ),
     _taking(
         "a due step is claimed as it was read",
-        "as_read=committing.must(",
+        "as_read=transactions.must(",
         "as_read=str(",
         "A step that was put off or is in doubt by now is sent.",
     ),

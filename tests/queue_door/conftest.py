@@ -18,7 +18,8 @@ from tests.acceptance.backends import backends
 from tests.acceptance.system import System
 from tests.queue_door.door import Door, prepare
 from tests.queue_door.sending import BODY
-from workers import dispatch, schedule
+from workers.supervisor import beat_schedule
+from workers.wire import dispatch
 
 Make = Callable[..., Message]
 
@@ -38,7 +39,7 @@ def shop(db: None) -> None:
 
 def stock() -> None:
     cache.clear()
-    schedule.ensure_flow()
+    beat_schedule.ensure_flow()
     Product.objects.create(sku="SKU-001", name="Lamp", price="9.50", stock=10_000)
 
 

@@ -15,7 +15,7 @@ from standardwebhooks.webhooks import Webhook
 
 from tests.acceptance.system import until
 from tests.queue_door.door import Door
-from workers.senders.signing import signature
+from workers.protocol.webhook_signing import signature
 
 HOW_TO = Path(__file__).resolve().parents[2] / "docs" / "how-to"
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"

@@ -8,12 +8,12 @@ from django.utils import timezone
 
 from tests.toyflow import agents as toy
 from tests.toyflow import webhooks as provider
-from workers import schedule
-from workers.agent import Call, Deferred
+from workers.client.submission import submit
+from workers.definitions.agent import Call, Deferred
+from workers.definitions.webhook_provider import Answer, Event
 from workers.models import Process
-from workers.submission import submit
+from workers.supervisor import beat_schedule
 from workers.testing import Wire
-from workers.webhook import Answer, Event
 
 #: 24 bytes, as Standard Webhooks has them.
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
@@ -35,7 +35,7 @@ def providers() -> Iterator[None]:
 @pytest.fixture
 def early(db: None, wire: Wire) -> Process:
     """A process whose first step is due: the one that asks has not begun."""
-    schedule.ensure_flow()
+    beat_schedule.ensure_flow()
     toy.script["toy.alpha"] = defer
     return submit("toy_answered", subject="Toy 1", input={"amount": "18.50"})
 

@@ -19,7 +19,7 @@ from tests.receiving.test_taking import everything
 from tests.toyflow import webhooks as provider
 from workers.exceptions import WebhookRefused
 from workers.models import Process, ReceivedWebhook
-from workers.senders.signing import signature
+from workers.protocol.webhook_signing import signature
 from workers.testing import Wire
 
 pytestmark = pytest.mark.django_db

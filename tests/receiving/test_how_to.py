@@ -11,12 +11,13 @@ import pytest
 
 from tests.receiving.conftest import OTHER, SECRET
 from tests.receiving.test_door import post
-from workers import registry, schedule
+from workers.client.submission import submit
+from workers.definitions import registry
+from workers.definitions.webhook_provider import Provider
+from workers.definitions.workflow import OnFailure, Undo, Workflow, step
 from workers.models import Process
-from workers.submission import submit
+from workers.supervisor import beat_schedule
 from workers.testing import Wire
-from workers.webhook import Provider
-from workers.workflow import OnFailure, Undo, Workflow, step
 
 pytestmark = pytest.mark.django_db
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "receive-webhooks.md"
@@ -58,7 +59,7 @@ def asked(page: dict[str, Any], wire: Wire) -> dict[str, Any]:
             ),
         )
     )
-    schedule.ensure_flow()
+    beat_schedule.ensure_flow()
     submit("collection", subject="Trip 7", input={"amount": "18.50"})
     wire.run_until_idle()
     return sent[0]

@@ -11,11 +11,12 @@ from tests.integration.conftest import only
 from tests.receiving.conftest import event
 from tests.toyflow import webhooks as provider
 from tests.toyflow.webhooks import PAY
-from workers import invariants, receiving
-from workers.answers import Outcome
+from workers.client import webhooks
+from workers.definitions.webhook_provider import Answer, Event
 from workers.exceptions import WebhookRefused
 from workers.models import Process, ReceivedWebhook
-from workers.webhook import Answer, Event
+from workers.operate import invariants
+from workers.rules.external_answers import Outcome
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -26,7 +27,7 @@ def test_of_the_same_webhook_at_once_one_is_taken(waiting: Process) -> None:
         return Answer(waiting.pk, "ask", {"n": 1})
 
     provider.script["answers"] = write_and_answer
-    results = race([lambda: receiving.take(PAY, event())] * 4)
+    results = race([lambda: webhooks.take(PAY, event())] * 4)
 
     assert Counter(results) == {Outcome.ACCEPTED: 1, Outcome.REPEATED: 3}
     assert Group.objects.count() == 1
@@ -47,7 +48,7 @@ def test_when_the_first_comes_to_nothing_the_second_is_taken(waiting: Process) -
         return Answer(waiting.pk, "ask")
 
     provider.script["answers"] = first_stumbles
-    results = race([lambda: receiving.take(PAY, event())] * 2)
+    results = race([lambda: webhooks.take(PAY, event())] * 2)
 
     assert sorted(type(one).__name__ for one in results) == ["Outcome", "WebhookRefused"]
     assert Outcome.ACCEPTED in results

@@ -9,10 +9,10 @@ import pytest
 from standardwebhooks.webhooks import Webhook
 
 from tests.receiving.conftest import OTHER, SECRET, STRIPE
-from workers import signatures
 from workers.exceptions import BadSignature
-from workers.senders.signing import signature
-from workers.signatures import Signed, standard_webhooks, stripe
+from workers.protocol import webhook_verification
+from workers.protocol.webhook_signing import signature
+from workers.protocol.webhook_verification import Signed, standard_webhooks, stripe
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 BODY = b'{"type": "payment.settled", "amount": "18.50"}'
@@ -197,7 +197,7 @@ def test_signatures_are_compared_in_constant_time(
         compared.append((given, expected))
         return True
 
-    monkeypatch.setattr(signatures.hmac, "compare_digest", compare)
+    monkeypatch.setattr(webhook_verification.hmac, "compare_digest", compare)
     # Nothing but that comparison stands between a wrong signature and us.
     scheme(headers, BODY, (SECRET,), NOW)
     assert len(compared) == 1

@@ -15,8 +15,10 @@ from tests.receiving.conftest import OTHER, SECRET, answer, defer, event
 from tests.toyflow import agents as toy
 from tests.toyflow import webhooks as provider
 from tests.toyflow.webhooks import BANK, PAY
-from workers import invariants, receiving, registry, retention, schedule
-from workers.answers import Outcome
+from workers.client import webhooks
+from workers.client.submission import submit
+from workers.definitions import registry
+from workers.definitions.webhook_provider import Answer, Event, Provider
 from workers.exceptions import (
     NoSecret,
     Permanent,
@@ -25,12 +27,14 @@ from workers.exceptions import (
     WorkflowError,
 )
 from workers.models import Journal, Process, ReceivedWebhook, Step
-from workers.signatures import Signed
+from workers.operate import invariants, retention
+from workers.protocol.webhook_verification import Signed
+from workers.rules.external_answers import Outcome
 from workers.states import ProcessState
-from workers.store import steering, webhooks
-from workers.submission import submit
+from workers.store import received_webhooks as kept
+from workers.store.operate import commands
+from workers.supervisor import beat_schedule
 from workers.testing import Wire
-from workers.webhook import Answer, Event, Provider
 
 pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -43,7 +47,7 @@ def everything() -> list[list[Any]]:
 
 
 def test_its_result_ends_the_step_and_the_process_goes_on(waiting: Process, wire: Wire) -> None:
-    assert receiving.take(PAY, event(paid="18.50")) == Outcome.ACCEPTED
+    assert webhooks.take(PAY, event(paid="18.50")) == Outcome.ACCEPTED
     wire.run_until_idle()
 
     assert only(waiting, "ask").result == {"paid": "18.50"}
@@ -58,12 +62,12 @@ def test_its_result_ends_the_step_and_the_process_goes_on(waiting: Process, wire
 
 
 def test_a_repeated_one_has_no_second_effect(waiting: Process) -> None:
-    receiving.take(PAY, event(paid="18.50"))
+    webhooks.take(PAY, event(paid="18.50"))
     before = everything()
 
     asked: list[Event] = []
     provider.script["answers"] = asked.append
-    assert receiving.take(PAY, event(paid="0.01")) == Outcome.REPEATED
+    assert webhooks.take(PAY, event(paid="0.01")) == Outcome.REPEATED
     assert everything() == before
     assert asked == []
 
@@ -72,23 +76,23 @@ def test_a_scheduler_is_asked_to_look_where_there_is_something_to_see(
     waiting: Process, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
-    monkeypatch.setattr(receiving.dispatch, "nudge_later", lambda: asked.append("nudge"))
-    assert receiving.take(PAY, event("msg_1")) == Outcome.ACCEPTED
+    monkeypatch.setattr(webhooks.dispatch, "nudge_later", lambda: asked.append("nudge"))
+    assert webhooks.take(PAY, event("msg_1")) == Outcome.ACCEPTED
     assert asked == ["nudge"]
-    receiving.take(PAY, event("msg_1"))
-    receiving.take(PAY, event("msg_2"))
+    webhooks.take(PAY, event("msg_1"))
+    webhooks.take(PAY, event("msg_2"))
     assert asked == ["nudge"]
 
 
 def test_the_same_id_of_another_provider_is_another(waiting: Process) -> None:
-    receiving.take(BANK, event())
-    assert receiving.take(PAY, event()) == Outcome.REPEATED  # by the step: it has its answer
+    webhooks.take(BANK, event())
+    assert webhooks.take(PAY, event()) == Outcome.REPEATED  # by the step: it has its answer
     assert ReceivedWebhook.objects.count() == 2
 
 
 def test_one_that_comes_early_waits_for_the_step(early: Process, wire: Wire) -> None:
     answer(early)
-    assert receiving.take(PAY, event(paid="18.50")) == Outcome.KEPT
+    assert webhooks.take(PAY, event(paid="18.50")) == Outcome.KEPT
     assert only(early, "ask").early == {"result": {"paid": "18.50"}}
 
     wire.run_until_idle()
@@ -97,32 +101,32 @@ def test_one_that_comes_early_waits_for_the_step(early: Process, wire: Wire) -> 
 
 
 def test_one_that_comes_late_changes_nothing_and_is_told_so(waiting: Process) -> None:
-    receiving.take(PAY, event("msg_1", paid="18.50"))
+    webhooks.take(PAY, event("msg_1", paid="18.50"))
     steps = list(Step.objects.values())
     journal = Journal.objects.count()
 
-    assert receiving.take(PAY, event("msg_2", paid="0.01")) == Outcome.REPEATED
+    assert webhooks.take(PAY, event("msg_2", paid="0.01")) == Outcome.REPEATED
     assert list(Step.objects.values()) == steps
     assert Journal.objects.count() == journal
 
 
 def test_one_that_nobody_waits_for_any_more_is_ignored(wire: Wire) -> None:
-    schedule.ensure_flow()
+    beat_schedule.ensure_flow()
     toy.script["toy.quiet"] = defer
     process = submit("toy_event", subject="Toy 2", input={})
     wire.run_until_idle()
-    steering.undo(process.pk, outcome=ProcessState.CANCELLED, actor="ann", reason="no")
+    commands.undo(process.pk, outcome=ProcessState.CANCELLED, actor="ann", reason="no")
     answer(process, "arrives")
     steps = list(Step.objects.values())
 
-    assert receiving.take(PAY, event(paid="18.50")) == Outcome.IGNORED
+    assert webhooks.take(PAY, event(paid="18.50")) == Outcome.IGNORED
     assert list(Step.objects.values()) == steps
 
 
 def test_a_refusal_undoes_the_process(waiting: Process, wire: Wire) -> None:
     refused = Refused("declined", "the card was declined")
     provider.script["answers"] = lambda event: Answer(waiting.pk, "ask", fault=refused)
-    assert receiving.take(PAY, event()) == Outcome.ACCEPTED
+    assert webhooks.take(PAY, event()) == Outcome.ACCEPTED
     wire.run_until_idle()
 
     waiting.refresh_from_db()
@@ -132,19 +136,19 @@ def test_a_refusal_undoes_the_process(waiting: Process, wire: Wire) -> None:
 def test_a_fault_fails_the_step(waiting: Process) -> None:
     failed = Permanent("account_closed", "the account is closed")
     provider.script["answers"] = lambda event: Answer(waiting.pk, "ask", fault=failed)
-    assert receiving.take(PAY, event()) == Outcome.ACCEPTED
+    assert webhooks.take(PAY, event()) == Outcome.ACCEPTED
     assert only(waiting, "ask").state == "error"
 
 
 def test_a_call_that_was_undone_is_not_answered_any_more(waiting: Process) -> None:
     provider.script["answers"] = lambda event: Answer(waiting.pk, "ask", key="an earlier key")
     steps = list(Step.objects.values())
-    assert receiving.take(PAY, event("msg_1")) == Outcome.IGNORED
+    assert webhooks.take(PAY, event("msg_1")) == Outcome.IGNORED
     assert list(Step.objects.values()) == steps
 
     key = only(waiting, "ask").idempotency_key
     provider.script["answers"] = lambda event: Answer(waiting.pk, "ask", key=key)
-    assert receiving.take(PAY, event("msg_2")) == Outcome.ACCEPTED
+    assert webhooks.take(PAY, event("msg_2")) == Outcome.ACCEPTED
 
 
 def test_one_that_nobody_wants_is_looked_at_once(waiting: Process) -> None:
@@ -152,8 +156,8 @@ def test_one_that_nobody_wants_is_looked_at_once(waiting: Process) -> None:
     provider.script["answers"] = lambda event: asked.append(event.id)
     steps = list(Step.objects.values())
 
-    assert receiving.take(PAY, event()) == Outcome.IGNORED
-    assert receiving.take(PAY, event()) == Outcome.REPEATED
+    assert webhooks.take(PAY, event()) == Outcome.IGNORED
+    assert webhooks.take(PAY, event()) == Outcome.REPEATED
     assert asked == ["msg_1"]
     assert list(Step.objects.values()) == steps
 
@@ -164,8 +168,8 @@ def test_what_the_provider_s_function_writes_stays_with_the_answer(waiting: Proc
         return Answer(waiting.pk, "ask")
 
     provider.script["answers"] = note
-    receiving.take(PAY, event())
-    receiving.take(PAY, event())
+    webhooks.take(PAY, event())
+    webhooks.take(PAY, event())
     assert Group.objects.get().name == "msg_1"
 
 
@@ -203,11 +207,11 @@ def test_one_that_cannot_be_taken_changes_nothing_and_may_come_again(
     provider.script["answers"] = write_and_answer
     before = everything()
     with pytest.raises(error, match=said):
-        receiving.take(PAY, event())
+        webhooks.take(PAY, event())
     assert everything() == before
 
     answer(waiting)
-    assert receiving.take(PAY, event()) == Outcome.ACCEPTED
+    assert webhooks.take(PAY, event()) == Outcome.ACCEPTED
 
 
 def process() -> int:
@@ -218,7 +222,7 @@ def process() -> int:
 def test_an_id_that_cannot_be_remembered_is_refused(waiting: Process, id: str) -> None:
     before = everything()
     with pytest.raises(WebhookRefused, match="Its id must be 1 to 200"):
-        receiving.take(PAY, event(id))
+        webhooks.take(PAY, event(id))
     assert everything() == before
 
 
@@ -231,7 +235,7 @@ def test_without_a_secret_that_is_one_nothing_is_checked(secrets: Any) -> None:
     provider.secrets["toy-pay"] = secrets
     headers = {"webhook-id": "msg_1", "webhook-timestamp": str(int(NOW.timestamp()))}
     with pytest.raises(NoSecret, match="Provider toy-pay"):
-        receiving.verify(PAY, headers, b"{}", NOW)
+        webhooks.verify(PAY, headers, b"{}", NOW)
 
 
 def test_the_secrets_are_asked_for_every_time() -> None:
@@ -247,9 +251,9 @@ def test_the_secrets_are_asked_for_every_time() -> None:
         answers=lambda event: None,
         scheme=scheme,
     )
-    receiving.verify(turning, {}, b"", NOW)
+    webhooks.verify(turning, {}, b"", NOW)
     provider.secrets["toy-pay"] = [OTHER, SECRET]
-    assert receiving.verify(turning, {}, b"", NOW) == Signed(NOW, "msg_1")
+    assert webhooks.verify(turning, {}, b"", NOW) == Signed(NOW, "msg_1")
     assert seen == [[SECRET], [OTHER, SECRET]]
 
 
@@ -266,19 +270,19 @@ def left() -> list[str]:
 
 def test_ids_are_forgotten_after_45_days_the_oldest_first() -> None:
     taken(44.99, 45.01, 47, 46, 0)
-    assert webhooks.forgettable(NOW) == 3
-    forgetting = webhooks.forget(2, NOW)
+    assert kept.forgettable(NOW) == 3
+    forgetting = kept.forget(2, NOW)
     assert next(forgetting) == 2
     assert left() == ["msg_0", "msg_1", "msg_4"]
     assert list(forgetting) == [1]
     assert left() == ["msg_0", "msg_4"]
-    assert webhooks.forgettable(NOW) == 0
+    assert kept.forgettable(NOW) == 0
 
 
 def test_one_that_is_not_forgotten_is_not_taken_again(waiting: Process) -> None:
-    receiving.take(PAY, event(), NOW - timedelta(days=44.99))
-    assert list(webhooks.forget(100, NOW)) == [0]
-    assert receiving.take(PAY, event(), NOW) == Outcome.REPEATED
+    webhooks.take(PAY, event(), NOW - timedelta(days=44.99))
+    assert list(kept.forget(100, NOW)) == [0]
+    assert webhooks.take(PAY, event(), NOW) == Outcome.REPEATED
 
 
 def test_pruning_forgets_them() -> None:
@@ -297,7 +301,7 @@ def test_forgetting_uses_its_index() -> None:
     )
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE workers_receivedwebhook")
-    plans = each_plan_of(lambda: list(webhooks.forget(10, NOW)))
+    plans = each_plan_of(lambda: list(kept.forget(10, NOW)))
     assert any("webhook_received_idx" in plan for plan in plans)
 
 

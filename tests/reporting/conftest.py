@@ -5,12 +5,14 @@ from typing import Any
 
 import pytest
 
-from workers import registry, reporting, schedule
+from workers.client.submission import submit
+from workers.definitions import registry
 from workers.models import Process, Sink
-from workers.reporting import Relay
-from workers.rows import NewSink
-from workers.senders import Letter
-from workers.submission import submit
+from workers.notify import relay as relays
+from workers.notify.relay import Relay
+from workers.notify.senders import Letter
+from workers.rules.rows import NewSink
+from workers.supervisor import beat_schedule
 from workers.testing import Wire
 
 QUEUE = NewSink("queue", "replies.acme.one", owner="client:acme", correlation_id="cart-7")
@@ -21,7 +23,7 @@ SECRET = "whsec_" + "c2VjcmV0" * 4
 def flow_rows(request: pytest.FixtureRequest) -> None:
     if request.node.get_closest_marker("django_db"):
         request.getfixturevalue("db")
-        schedule.ensure_flow()
+        beat_schedule.ensure_flow()
 
 
 @pytest.fixture
@@ -54,4 +56,4 @@ def sink_of(process: Process) -> Sink:
 
 
 def relay(kind: str) -> Relay:
-    return next(one for one in reporting.relays() if one.kind == kind)
+    return next(one for one in relays.relays() if one.kind == kind)

@@ -16,10 +16,10 @@ from django.utils import timezone
 from orders import webhooks
 from orders.models import ApiClient
 from tests.reporting.conftest import QUEUE, sink_of, told
-from workers import dispatch
 from workers.models import Process, Sink
-from workers.rows import NewSink
+from workers.rules.rows import NewSink
 from workers.testing import Wire
+from workers.wire import dispatch
 
 pytestmark = pytest.mark.django_db
 

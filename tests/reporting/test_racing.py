@@ -11,20 +11,25 @@ from django.db import connections
 from tests.concurrency.racing import race
 from tests.reporting.conftest import relay, sequences, sink_of, told, webhook
 from tests.reporting.receiver import receiving
-from workers import desk, dispatch, reporting, schedule, scheduler
+from workers import scheduler
 from workers.models import Process, Sink
-from workers.senders import Letter
-from workers.senders import webhook as sender
-from workers.store import sinks, steering
+from workers.notify import relay as relays
+from workers.notify import threads as relay_threads
+from workers.notify.senders import Letter
+from workers.notify.senders import webhook as sender
+from workers.store import sinks
+from workers.store.operate import commands
+from workers.supervisor import beat_schedule
 from workers.testing import Wire
 from workers.testing import wire as wires
+from workers.wire import dispatch
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture(autouse=True)
 def flow_rows(transactional_db: None) -> None:
-    schedule.ensure_flow()
+    beat_schedule.ensure_flow()
 
 
 @pytest.mark.fault("F18")
@@ -62,7 +67,7 @@ def test_two_relays_tell_each_process_in_order_while_it_goes_on(
     monkeypatch.setattr(dispatch, "report_later", lambda: None)
     for result in race([go_on, tell, tell]):
         assert result is None
-    reporting.report()
+    relays.report()
 
     by_process: dict[str, list[int]] = {}
     for letter in wire.told:
@@ -127,10 +132,10 @@ def test_a_row_written_while_the_relay_ends_its_claim_is_not_forgotten(wire: Wir
         monkey.set()
 
     def pause() -> None:
-        steering.pause(process.pk, actor="operator:eve", reason="wait")
+        commands.pause(process.pk, actor="operator:eve", reason="wait")
 
     race([tell, pause])
-    reporting.report()
+    relays.report()
 
     assert sequences(wire) == [1, 2]
     sink = sink_of(process)
@@ -141,12 +146,12 @@ def test_an_order_is_processed_while_its_webhook_hangs(
     wire: Wire, monkeypatch: pytest.MonkeyPatch, secrets: Any, settings: Any
 ) -> None:
     settings.DEBUG, settings.SAS_WEBHOOK_SECONDS = True, 20
-    monkeypatch.setitem(reporting.senders, "webhook", sender.send)
+    monkeypatch.setitem(relays.senders, "webhook", sender.send)
     with receiving() as receiver:
         receiver.hangs.set()
         process, queued = told(webhook(receiver.url)), told(subject="Toy 2")
         threads = _desks_of_this_test(monkeypatch)
-        monkeypatch.setitem(wires._TASKS, dispatch.REPORT, desk.want)
+        monkeypatch.setitem(wires._TASKS, dispatch.REPORT, relay_threads.want)
         wire.run_until_idle()
 
         # It hangs in its first message, and everything else is over.
@@ -161,14 +166,14 @@ def test_an_order_is_processed_while_its_webhook_hangs(
         _end(threads)
 
 
-def _desks_of_this_test(monkeypatch: pytest.MonkeyPatch) -> list[desk.Desk]:
-    desks = [desk.Desk(one) for one in reporting.relays()]
-    monkeypatch.setattr(desk, "_desks", lambda pid: desks)
-    monkeypatch.setattr(desk, "IDLE_SECONDS", 0.1)
+def _desks_of_this_test(monkeypatch: pytest.MonkeyPatch) -> list[relay_threads.Desk]:
+    desks = [relay_threads.Desk(one) for one in relays.relays()]
+    monkeypatch.setattr(relay_threads, "_desks", lambda: desks)
+    monkeypatch.setattr(relay_threads, "IDLE_SECONDS", 0.1)
     return desks
 
 
-def _end(desks: list[desk.Desk]) -> None:
+def _end(desks: list[relay_threads.Desk]) -> None:
     """Wait until the threads have given their connections back."""
     _in_time(lambda: not [one for one in desks if one._wanted.is_set()], 2)
     threading.Event().wait(0.5)
@@ -199,9 +204,9 @@ def test_a_desk_outlives_whatever_goes_wrong(
 
     monkeypatch.setattr(sinks, "claim", breaks)
     with caplog.at_level("CRITICAL"):
-        desk.want()
+        relay_threads.want()
         assert _in_time(broken.is_set)
-        desk.want()
+        relay_threads.want()
 
         assert _in_time(lambda: sink_of(process).cursor == 1)
     _end(desks)
@@ -220,7 +225,7 @@ def test_letters_are_sent_outside_of_any_transaction(
         finally:
             connections.close_all()
 
-    monkeypatch.setitem(reporting.senders, "queue", looks)
+    monkeypatch.setitem(relays.senders, "queue", looks)
     relay("queue").run()
 
     assert seen[0] is True

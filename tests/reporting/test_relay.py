@@ -13,13 +13,19 @@ from django.test.utils import CaptureQueriesContext
 
 from tests.reporting.conftest import QUEUE, read, relay, sequences, sink_of, told, webhook
 from tests.toyflow import agents as toy
-from workers import dispatch, invariants, registry, reporting, scheduler, tasks
+from workers import scheduler, tasks
+from workers.client.submission import submit
+from workers.definitions import registry
 from workers.exceptions import Permanent, Transient
 from workers.models import Alert, Journal, Process, Sink
-from workers.senders import Letter, NotSent, Undelivered
-from workers.store import finding, sinks, steering
-from workers.submission import submit
+from workers.notify import relay as relays
+from workers.notify.senders import Letter, NotSent, Undelivered
+from workers.operate import invariants
+from workers.store import sinks
+from workers.store.claims import find_work
+from workers.store.operate import commands
 from workers.testing import Wire, WorkerDied, frozen_clock
+from workers.wire import dispatch
 
 pytestmark = pytest.mark.django_db
 
@@ -83,13 +89,13 @@ def test_a_relay_that_dies_after_sending_tells_the_same_again_under_the_same_id(
 
     with frozen_clock() as clock:
         with monkeypatch.context() as patch:
-            patch.setitem(reporting.senders, "queue", sends_and_dies)
+            patch.setitem(relays.senders, "queue", sends_and_dies)
             with pytest.raises(WorkerDied):
-                reporting.report()
+                relays.report()
         assert (sink_of(process).cursor, [one.sequence for one in sent]) == (0, [1])
-        assert reporting.report() == 0, "still claimed by the dead one"
+        assert relays.report() == 0, "still claimed by the dead one"
 
-        clock.advance(seconds=reporting.CLAIM_SECONDS + 1)
+        clock.advance(seconds=relays.CLAIM_SECONDS + 1)
         wire.run_until_idle()
 
     assert sequences(wire) == [1, 2, 3, 4, 5]
@@ -118,7 +124,7 @@ def test_a_relay_that_is_overtaken_sends_nothing_more(
     def is_overtaken(letter: Letter) -> None:
         sent.append(letter.sequence)
 
-    monkeypatch.setitem(reporting.senders, "queue", is_overtaken)
+    monkeypatch.setitem(relays.senders, "queue", is_overtaken)
     real = sinks.told
     monkeypatch.setattr(
         sinks, "told", lambda found: (Sink.objects.update(cursor=2), real(found))[1]
@@ -133,11 +139,11 @@ def test_a_relay_that_is_overtaken_sends_nothing_more(
 def test_a_claim_ends_with_what_there_is_to_tell(wire: Wire) -> None:
     process = told()
     wire.deliver_all(dispatch.REPORT)
-    reporting.report()
+    relays.report()
     assert sequences(wire) == [1]
 
     scheduler.advance()
-    reporting.report()
+    relays.report()
 
     assert sequences(wire) == [1, 2]
     assert sink_of(process).state == "open"
@@ -148,7 +154,7 @@ def test_nothing_is_begun_under_a_claim_that_is_nearly_over(
 ) -> None:
     process = told()
     scheduler.advance()
-    monkeypatch.setattr(reporting, "MARGIN_SECONDS", reporting.CLAIM_SECONDS)
+    monkeypatch.setattr(relays, "MARGIN_SECONDS", relays.CLAIM_SECONDS)
     claims = []
     real = sinks.claim
 
@@ -166,7 +172,7 @@ def test_nothing_is_begun_under_a_claim_that_is_nearly_over(
 
 def test_the_task_wakes_this_process_s_relays(monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[str] = []
-    monkeypatch.setattr(tasks.desk, "want", lambda: done.append("woken"))
+    monkeypatch.setattr(tasks.threads, "want", lambda: done.append("woken"))
     take = Mock(side_effect=lambda: done.append("taken along"))
     monkeypatch.setattr(tasks, "waiting", lambda queue, task, limit: nullcontext(take))
 
@@ -184,7 +190,7 @@ def test_more_rows_than_are_read_at_once_are_told_all_the_same(wire: Wire) -> No
     )
     Sink.objects.update(last=last)
 
-    reporting.report()
+    relays.report()
 
     assert sequences(wire) == list(range(1, last + 1))
 
@@ -195,16 +201,16 @@ def test_a_failed_try_is_made_again_after_a_backoff_and_nothing_is_left_out(
     process = told()
     with frozen_clock() as clock:
         with monkeypatch.context() as patch:
-            patch.setitem(reporting.senders, "queue", fails_with(Undelivered("no such queue")))
-            reporting.report()
+            patch.setitem(relays.senders, "queue", fails_with(Undelivered("no such queue")))
+            relays.report()
         sink = sink_of(process)
         assert (sink.tries, sink.last_error, sink.cursor) == (1, "no such queue", 0)
         assert sink.next_try_at == clock.now + timedelta(seconds=10)
 
         clock.advance(seconds=9)
-        assert reporting.report() == 0
+        assert relays.report() == 0
         clock.advance(seconds=1)
-        assert reporting.report() == 1
+        assert relays.report() == 1
 
     assert (sink_of(process).tries, sink_of(process).last_error) == (0, "")
 
@@ -214,9 +220,9 @@ def test_a_receiver_s_own_time_counts_where_it_is_longer(
 ) -> None:
     process = told(webhook("https://acme.example/told"))
     problem = Undelivered("answered 503", retry_after=900)
-    monkeypatch.setitem(reporting.senders, "webhook", fails_with(problem))
+    monkeypatch.setitem(relays.senders, "webhook", fails_with(problem))
     with frozen_clock() as clock:
-        reporting.report()
+        relays.report()
         assert sink_of(process).next_try_at == clock.now + timedelta(seconds=900)
 
 
@@ -231,12 +237,12 @@ def test_after_all_tries_it_is_undeliverable_with_one_alert_and_the_order_goes_o
         tries.append(letter)
         raise Undelivered("no such queue")
 
-    monkeypatch.setitem(reporting.senders, "queue", fails)
+    monkeypatch.setitem(relays.senders, "queue", fails)
     with frozen_clock() as clock:
         wire.run_until_idle()
         for _ in range(40):
             clock.advance(seconds=14_400)
-            reporting.report()
+            relays.report()
 
     assert set(Sink.objects.values_list("state", "tries")) == {("undeliverable", 20)}
     assert len(tries) == 3 * 20
@@ -247,7 +253,7 @@ def test_after_all_tries_it_is_undeliverable_with_one_alert_and_the_order_goes_o
 
 
 def test_the_tries_take_about_a_day() -> None:
-    backoff = reporting.Backoff(10, 14_400)
+    backoff = relays.Backoff(10, 14_400)
     mean = sum(backoff.ceiling(n) / 2 for n in range(1, 20))
     assert 0.5 < mean / 86_400 < 1.5
 
@@ -257,9 +263,9 @@ def test_one_that_is_gone_is_given_up_at_once(
 ) -> None:
     process = told(webhook("https://acme.example/told?key=private"))
     problem = Undelivered("answered 410", is_gone=True)
-    monkeypatch.setitem(reporting.senders, "webhook", fails_with(problem))
+    monkeypatch.setitem(relays.senders, "webhook", fails_with(problem))
 
-    reporting.report()
+    relays.report()
 
     assert (sink_of(process).state, sink_of(process).tries) == ("undeliverable", 1)
     assert "private" not in Alert.objects.get().message
@@ -277,28 +283,28 @@ def test_a_broker_that_is_away_counts_no_try(wire: Wire, monkeypatch: pytest.Mon
 
     with frozen_clock() as clock:
         with monkeypatch.context() as patch:
-            patch.setitem(reporting.senders, "queue", is_away)
-            reporting.report()
+            patch.setitem(relays.senders, "queue", is_away)
+            relays.report()
         assert len(tries) == 1, "the second would have met the same"
         assert (sink_of(process).tries, sink_of(process).state) == (0, "open")
-        clock.advance(seconds=reporting.NOT_SENT_SECONDS)
-        assert reporting.report() == 2
+        clock.advance(seconds=relays.NOT_SENT_SECONDS)
+        assert relays.report() == 2
 
 
 def test_an_error_of_ours_is_a_failed_try_and_no_other_sink_s(
     wire: Wire, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     bad, good = told(subject="Toy 1"), told(subject="Toy 2")
-    real = reporting.senders["queue"]
+    real = relays.senders["queue"]
 
     def stumbles(letter: Letter) -> None:
         if b"Toy 1" in letter.body:
             raise KeyError("x")
         real(letter)
 
-    monkeypatch.setitem(reporting.senders, "queue", stumbles)
+    monkeypatch.setitem(relays.senders, "queue", stumbles)
     with caplog.at_level(logging.CRITICAL):
-        reporting.report()
+        relays.report()
 
     assert (sink_of(bad).tries, sink_of(bad).last_error) == (1, "KeyError")
     assert sink_of(good).cursor == 1
@@ -312,7 +318,7 @@ def test_letters_that_cannot_be_written_hold_up_no_other(
     Process.objects.filter(pk=unknown.pk).update(version=9)
 
     with caplog.at_level(logging.CRITICAL):
-        reporting.report()
+        relays.report()
 
     assert sink_of(good).cursor == 1
     for process in (nameless, unknown):
@@ -333,7 +339,7 @@ def test_an_address_that_does_not_answer_is_left_alone_for_a_while(
         if "acme" in letter.address:
             raise Undelivered("no answer in time", is_away=True)
 
-    monkeypatch.setitem(reporting.senders, "webhook", hangs)
+    monkeypatch.setitem(relays.senders, "webhook", hangs)
     relay("webhook").run()
 
     assert tries.count("https://acme.example/told") == 3, "as many as may be under way at once"
@@ -356,7 +362,7 @@ def test_a_dead_address_holds_up_no_other_of_its_owner(
         elif not reached.wait(10):
             raise Undelivered("no answer in time", is_away=True)
 
-    monkeypatch.setitem(reporting.senders, "webhook", hangs)
+    monkeypatch.setitem(relays.senders, "webhook", hangs)
     relay("webhook").run()
 
     assert sink_of(healthy).cursor == 1
@@ -375,7 +381,7 @@ def test_an_address_of_two_owners_is_left_alone_for_one_of_them_only(
         if letter.secrets and b"Other" not in letter.body:
             raise Undelivered("answered 503", is_away=True)
 
-    monkeypatch.setitem(reporting.senders, "webhook", refuses)
+    monkeypatch.setitem(relays.senders, "webhook", refuses)
     relay("webhook").run()
 
     assert sink_of(other).cursor == 1
@@ -383,13 +389,13 @@ def test_an_address_of_two_owners_is_left_alone_for_one_of_them_only(
 
 def test_rests_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr(reporting, "monotonic", lambda: now[0])
+    monkeypatch.setattr(relays, "monotonic", lambda: now[0])
     one = relay("webhook")
     for n in range(100):
         one._rest(("client:acme", f"https://acme.example/{n}"))
     assert len(one._resting()) == 100
 
-    now[0] = reporting.REST_SECONDS[0] + reporting.REMEMBERED_SECONDS + 1
+    now[0] = relays.REST_SECONDS[0] + relays.REMEMBERED_SECONDS + 1
     assert one._resting() == set()
     assert not one._rests
 
@@ -401,7 +407,7 @@ def test_a_refusal_and_its_end_are_told_with_codes_only(wire: Wire) -> None:
     )
 
     wire.run_until_idle()
-    steering.undo(process.pk, outcome="cancelled", actor="operator:mallory", reason="fraud")
+    commands.undo(process.pk, outcome="cancelled", actor="operator:mallory", reason="fraud")
     scheduler.advance()
     wire.run_until_idle()
 
@@ -431,9 +437,9 @@ def test_a_step_that_fails_for_good_is_told_with_its_code(wire: Wire) -> None:
 
 def test_an_operator_s_doing_is_told_by_the_next_look(wire: Wire) -> None:
     process = told()
-    reporting.report()
+    relays.report()
     wire.drop_all()
-    steering.pause(process.pk, actor="operator:mallory", reason="wait")
+    commands.pause(process.pk, actor="operator:mallory", reason="wait")
 
     scheduler.advance()
 
@@ -461,7 +467,7 @@ def test_a_settled_batch_asks_for_a_relay_only_where_somebody_is_told(wire: Wire
 
     told()
     scheduler.advance()
-    reporting.report()
+    relays.report()
     wire.deliver_all(dispatch.REPORT)
     wire.deliver_all(dispatch.RUN_BUNDLE)
     wire.deliver_all(dispatch.SETTLE)
@@ -489,11 +495,11 @@ def test_a_process_that_nobody_is_told_of_costs_no_statement(wire: Wire) -> None
 
 def test_sinks_that_know_everything_are_not_due(wire: Wire) -> None:
     told()
-    assert finding.look().has_untold
-    reporting.report()
-    assert not finding.look().has_untold
+    assert find_work.look().has_untold
+    relays.report()
+    assert not find_work.look().has_untold
     scheduler.advance()
-    assert finding.look().has_untold
+    assert find_work.look().has_untold
 
 
 def _asked_to_report(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> int:
@@ -508,8 +514,8 @@ def test_a_look_asks_for_a_report_of_what_it_began(
     wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told()
-    reporting.report()
-    assert not finding.look().has_untold
+    relays.report()
+    assert not find_work.look().has_untold
 
     assert _asked_to_report(wire, monkeypatch) == 1
 
@@ -518,9 +524,9 @@ def test_a_look_asks_for_a_report_of_what_it_decided(
     wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     process = told()
-    reporting.report()
-    steering.pause(process.pk, actor="ann", reason="a while")
-    reporting.report()
+    relays.report()
+    commands.pause(process.pk, actor="ann", reason="a while")
+    relays.report()
     Process.objects.filter(pk=process.pk).update(needs_decision=True)
 
     assert _asked_to_report(wire, monkeypatch) == 1
@@ -543,14 +549,14 @@ def test_a_sink_is_told_again_from_where_it_stood_or_from_further_back(wire: Wir
 
     assert sinks.redeliver(sink.pk, after=3) is True
     wire.told.clear()
-    reporting.report()
+    relays.report()
     assert sequences(wire) == [4, 5]
     assert sink_of(process).state == "ended"
 
     Sink.objects.update(state="undeliverable", cursor=2, tries=20)
     wire.told.clear()
     assert sinks.redeliver(sink.pk) is True
-    reporting.report()
+    relays.report()
     assert sequences(wire) == [3, 4, 5]
 
 
@@ -558,7 +564,7 @@ def test_without_a_secret_no_webhook_leaves(wire: Wire, secrets: Any) -> None:
     secrets.clear()
     process = told(webhook("https://acme.example/told"))
 
-    reporting.report()
+    relays.report()
 
     assert wire.told == []
     assert sink_of(process).state == "undeliverable"

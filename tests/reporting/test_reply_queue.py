@@ -16,9 +16,10 @@ from sasproject import brokers
 from sasproject.celery import app
 from tests.reporting.conftest import QUEUE, sink_of, told
 from tests.services import own_rabbitmq_vhost, own_redis_database
-from workers import reporting, scheduler
-from workers.senders import Letter, NotSent, Undelivered
-from workers.senders.queue import QueueSender
+from workers import scheduler
+from workers.notify import relay
+from workers.notify.senders import Letter, NotSent, Undelivered
+from workers.notify.senders.reply_queue import QueueSender
 from workers.store import sinks
 from workers.testing import Wire
 
@@ -155,11 +156,11 @@ def test_a_broker_that_is_away_is_no_failure_of_the_queue(
 def test_a_vanished_queue_that_is_made_again_gets_everything(
     broker: Connection, send: QueueSender, wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(reporting.senders, "queue", send)
+    monkeypatch.setitem(relay.senders, "queue", send)
     _make_queue(broker)
     process = told()
     scheduler.advance()
-    reporting.report()
+    relay.report()
     assert [json.loads(one.body)["sequence"] for one in _taken(broker)] == [1, 2]
     _drop_queue(broker)
 
@@ -171,7 +172,7 @@ def test_a_vanished_queue_that_is_made_again_gets_everything(
     assert (sink.state, sink.cursor, sink.tries) == ("open", 2, 1)
     _make_queue(broker)
     sinks.redeliver(sink.pk)
-    reporting.report()
+    relay.report()
     assert [json.loads(one.body)["sequence"] for one in _taken(broker)] == [3, 4, 5]
     assert sink_of(process).state == "ended"
 

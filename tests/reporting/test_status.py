@@ -4,8 +4,8 @@ import json
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
-from workers import status_message as status
-from workers.store.telling import News
+from workers.notify import status_message as status
+from workers.store.unsent_statuses import News
 
 
 def news(**changes: Any) -> News:

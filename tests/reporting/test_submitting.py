@@ -12,8 +12,9 @@ from orders import webhooks
 from orders.models import ApiClient, Order, Product
 from orders.submission import Customer, Line, SubmissionRefused, place_order
 from tests.api.conftest import Caller
-from workers import addresses, reporting
+from workers.http import ssrf_guard
 from workers.models import Process, Sink
+from workers.notify import relay
 from workers.testing import Wire
 
 pytestmark = pytest.mark.django_db
@@ -25,7 +26,7 @@ def shop(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
     Product.objects.create(sku="SKU-1", name="Lamp", price="9.50", stock=100)
     # Names are looked up nowhere but here.
     known = {"acme.example": ["93.184.216.34"], "inside.example": ["93.184.216.34", "10.0.0.8"]}
-    monkeypatch.setattr(addresses, "look_up", lambda host, port=0: known.get(host, [host]))
+    monkeypatch.setattr(ssrf_guard, "look_up", lambda host, port=0: known.get(host, [host]))
 
 
 @pytest.fixture
@@ -153,7 +154,7 @@ def test_a_webhook_s_address_is_public_and_plain_or_refused(url: str, says: str)
     ],
 )
 def test_a_host_that_can_be_called_is_taken(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(addresses, "look_up", lambda host, port=0: ["93.184.216.34"])
+    monkeypatch.setattr(ssrf_guard, "look_up", lambda host, port=0: ["93.184.216.34"])
     place(callback_url=f"https://{host}/")
 
 
@@ -169,15 +170,15 @@ def test_a_name_that_cannot_be_resolved_just_now_is_no_reason_to_refuse_an_order
     def fails(host: str, port: int = 0) -> list[str]:
         raise OSError("Temporary failure in name resolution")
 
-    monkeypatch.setattr(addresses, "look_up", fails)
+    monkeypatch.setattr(ssrf_guard, "look_up", fails)
     place(callback_url="https://acme.example/told")
 
 
 def test_a_resolver_that_hangs_does_not_keep_the_submitter(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(addresses, "look_up", lambda host, port=0: time.sleep(3) or [])
-    monkeypatch.setattr(addresses, "LOOK_SECONDS", 0.1)
+    monkeypatch.setattr(ssrf_guard, "look_up", lambda host, port=0: time.sleep(3) or [])
+    monkeypatch.setattr(ssrf_guard, "LOOK_SECONDS", 0.1)
     begun = time.monotonic()
     place(callback_url="https://acme.example/told")
     assert time.monotonic() - begun < 2
@@ -204,7 +205,7 @@ def test_the_api_takes_both_and_refuses_by_field(acme: Caller) -> None:
 
 def test_an_order_is_told_of_by_its_number_and_id(acme: Caller, wire: Wire) -> None:
     answer = acme.place(reply_to="replies.acme.one").json()
-    reporting.report()
+    relay.report()
 
     (message,) = [json.loads(letter.body) for letter in wire.told]
     at = message.pop("at")
@@ -224,7 +225,7 @@ def test_a_webhook_is_signed_with_its_client_s_secrets(acme: Caller, wire: Wire)
     first = acme.client.webhook_secret
     second = webhooks.rotate(acme.client, timedelta(hours=1))
     acme.place(callback_url="https://acme.example/told")
-    reporting.report()
+    relay.report()
     assert wire.told[0].secrets == (second, first)
 
     webhooks.rotate(acme.client, timedelta(seconds=-1))

@@ -13,10 +13,11 @@ from django.test import override_settings
 from tests.clients.scripted import answer, scripted
 from tests.reporting.conftest import SECRET, read, relay, sink_of, told, webhook
 from tests.reporting.receiver import Receiver, is_signed, receiving
-from workers import addresses, reporting
-from workers.senders import Letter, Undelivered
-from workers.senders.signing import signature
-from workers.senders.webhook import send
+from workers.http import ssrf_guard
+from workers.notify import relay as relays
+from workers.notify.senders import Letter, Undelivered
+from workers.notify.senders.webhook import send
+from workers.protocol.webhook_signing import signature
 from workers.store import sinks
 from workers.testing import Wire
 
@@ -33,7 +34,7 @@ def receiver() -> Iterator[Receiver]:
 @pytest.fixture
 def real(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
     """Webhooks leave this process, whatever the wire would do with them."""
-    monkeypatch.setitem(reporting.senders, "webhook", send)
+    monkeypatch.setitem(relays.senders, "webhook", send)
 
 
 def to(url: str, **changes: Any) -> Letter:
@@ -199,8 +200,8 @@ def test_a_name_that_changes_its_address_after_it_was_looked_at_gains_nothing(
 ) -> None:
     """DNS rebinding: public when it is checked, ours when it is called."""
     answers = ["93.184.216.34"]
-    monkeypatch.setattr(addresses, "look_up", lambda host, port=0: [answers[0]])
-    assert addresses.problem_of_url("https://rebinding.example/told") is None
+    monkeypatch.setattr(ssrf_guard, "look_up", lambda host, port=0: [answers[0]])
+    assert ssrf_guard.problem_of_url("https://rebinding.example/told") is None
     answers[0] = "127.0.0.1"
 
     assert "not public" in str(undelivered(to("https://rebinding.example/told")))
@@ -214,10 +215,10 @@ def test_the_address_that_was_looked_at_is_the_one_that_is_called(
 
     def connect(self: Any, host: str, *args: Any) -> Any:
         called.append(host)
-        raise addresses.httpcore2.ConnectError("as far as it goes")
+        raise ssrf_guard.httpcore2.ConnectError("as far as it goes")
 
-    monkeypatch.setattr(addresses, "look_up", lambda host, port=0: ["93.184.216.34"])
-    monkeypatch.setattr(addresses.httpcore2.SyncBackend, "connect_tcp", connect)
+    monkeypatch.setattr(ssrf_guard, "look_up", lambda host, port=0: ["93.184.216.34"])
+    monkeypatch.setattr(ssrf_guard.httpcore2.SyncBackend, "connect_tcp", connect)
 
     undelivered(to("https://acme.example/told"))
 

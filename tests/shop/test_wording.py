@@ -9,7 +9,7 @@ from orders import tracking
 from orders.models import Order
 from orders.tracking import track
 from tests.shop.conftest import order_with
-from workers import progress
+from workers.client import progress
 
 pytestmark = pytest.mark.django_db
 

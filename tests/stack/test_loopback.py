@@ -73,7 +73,7 @@ django.setup()
 from django.conf import settings
 from django.core.management import call_command
 from django.test import Client
-from workers.addresses import problem_of_url
+from workers.http.ssrf_guard import problem_of_url
 call_command("migrate", verbosity=0)
 call_command("seed_demo", verbosity=0)
 call_command("check", deploy=True, fail_level="ERROR")

@@ -6,14 +6,14 @@ from typing import Any
 
 from django.contrib.auth.models import Group
 
-from workers import registry
-from workers.agent import Call, Deferred
-from workers.effects import Effect
+from workers.definitions import registry
+from workers.definitions.agent import Call, Deferred
+from workers.definitions.effects import Effect
+from workers.definitions.workflow import StepSpec
 from workers.exceptions import DeadlinePassed, Permanent, Refused, Transient, Unavailable
 from workers.models import Step
 from workers.states import StepState
 from workers.testing import WorkerDied
-from workers.workflow import StepSpec
 
 #: (agent, idempotency key of a forward step)
 Place = tuple[str, str]

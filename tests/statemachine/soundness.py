@@ -6,10 +6,10 @@ from datetime import timedelta
 from django.contrib.auth.models import Group
 
 from tests.statemachine.services import Services
-from workers import registry
-from workers.effects import Effect
-from workers.invariants import SLACK_SECONDS, violations
+from workers.definitions import registry
+from workers.definitions.effects import Effect
 from workers.models import Alert, Journal, Process, Step
+from workers.operate.invariants import SLACK_SECONDS, violations
 from workers.states import FINAL_PROCESS_STATES, ProcessState, StepState
 from workers.states import may_move_process as may_process
 from workers.states import may_move_step as may_step

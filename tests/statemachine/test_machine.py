@@ -16,10 +16,11 @@ from hypothesis import HealthCheck, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from tests.statemachine.machine import Engine
-from workers import schedule
-from workers.locked import LockedProcess
+from workers.rules.transitions import LockedProcess
 from workers.states import StepState
-from workers.store import plain, rows
+from workers.store.db import prepared_plans
+from workers.store.locked import load
+from workers.supervisor import beat_schedule
 
 PARTS = 4
 STEPS = 50
@@ -64,7 +65,7 @@ def unhurried(db: None) -> None:
 def steps_at_work_are_written_first(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Steps that agents start and file for are locked in order: by the first part of a write."""
     late: list[str] = []
-    real = rows.write_part
+    real = load.write_part
     is_second = False
 
     def write(lockeds: Sequence[LockedProcess], *, only_steps: bool = False) -> Any:
@@ -79,7 +80,7 @@ def steps_at_work_are_written_first(monkeypatch: pytest.MonkeyPatch) -> Iterator
         is_second = only_steps
         return real(lockeds, only_steps=only_steps)
 
-    monkeypatch.setattr(rows, "write_part", write)
+    monkeypatch.setattr(load, "write_part", write)
     yield
     assert late == []
 
@@ -88,8 +89,8 @@ def steps_at_work_are_written_first(monkeypatch: pytest.MonkeyPatch) -> Iterator
 def test_whatever_happens_the_engine_is_sound(part: int, monkeypatch: pytest.MonkeyPatch) -> None:
     if connection.vendor == "postgresql":
         # One way and the other: an example is one transaction, in which no plan is kept.
-        monkeypatch.setattr(plain, "is_quicker", lambda: part % 2 == 0)
-    schedule.ensure_flow()
+        monkeypatch.setattr(prepared_plans, "decides_in_database", lambda: part % 2 == 0)
+    beat_schedule.ensure_flow()
     examples = int(os.environ.get("STATEMACHINE_EXAMPLES", EXAMPLES[connection.vendor]))
     drawn_from = int(os.environ.get("STATEMACHINE_SEED", SEED))
     # A class of its own: the seed is kept on it.

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from workers import schedule
+from workers.supervisor import beat_schedule
 from workers.testing import Clock, frozen_clock
 
 #: The instant at which the clock of every test stands still.
@@ -15,7 +15,7 @@ NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 @pytest.fixture(autouse=True)
 def flow_rows(db: None) -> None:
     """Give every agent its window, as `migrate` would."""
-    schedule.ensure_flow()
+    beat_schedule.ensure_flow()
 
 
 @pytest.fixture

@@ -5,46 +5,49 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from tests.testing_kit.conftest import NOON
-from workers import dispatch, invariants, scheduler, supervisor
-from workers.agent import Deadline
+from workers import scheduler, supervisor
+from workers.client.submission import submit
+from workers.definitions.agent import Deadline
 from workers.models import Alert, Flow, Journal, Lease, Process, Step
-from workers.store import leases, sql
-from workers.submission import submit
+from workers.operate import invariants
+from workers.store import leases
+from workers.store.db import dialect
 from workers.testing import Clock, Wire, frozen_clock
+from workers.wire import dispatch
 
 pytestmark = pytest.mark.django_db
 
 
 def database_instant() -> datetime | None:
     """Return the present instant as a statement sees it."""
-    moment, params = sql.clock(None)
-    return sql.instant(sql.fetch(f"SELECT {moment}", params)[0][0])
+    moment, params = dialect.clock(None)
+    return dialect.instant(dialect.fetch(f"SELECT {moment}", params)[0][0])
 
 
 def test_statements_and_python_see_the_same_standing_instant(clock: Clock) -> None:
-    assert (sql.read_clock(), database_instant()) == (NOON, NOON)
+    assert (dialect.read_clock(), database_instant()) == (NOON, NOON)
 
     clock.advance(hours=1, seconds=0.25)
 
     later = NOON + timedelta(hours=1, seconds=0.25)
-    assert (clock.now, sql.read_clock(), database_instant()) == (later, later, later)
+    assert (clock.now, dialect.read_clock(), database_instant()) == (later, later, later)
 
 
 def test_an_instant_that_is_given_beats_the_frozen_one(clock: Clock) -> None:
     given = NOON - timedelta(days=1)
 
-    moment, params = sql.clock(given)
+    moment, params = dialect.clock(given)
 
-    assert sql.read_clock(given) == given
-    assert sql.instant(sql.fetch(f"SELECT {moment}", params)[0][0]) == given
+    assert dialect.read_clock(given) == given
+    assert dialect.instant(dialect.fetch(f"SELECT {moment}", params)[0][0]) == given
 
 
 def test_the_real_clock_is_back_after_the_block_and_the_outer_one_after_an_inner() -> None:
     with frozen_clock(NOON):
         with frozen_clock(NOON + timedelta(days=1)):
-            assert sql.read_clock() == NOON + timedelta(days=1)
-        assert sql.read_clock() == NOON
-    assert abs(sql.read_clock() - datetime.now(UTC)) < timedelta(minutes=1)
+            assert dialect.read_clock() == NOON + timedelta(days=1)
+        assert dialect.read_clock() == NOON
+    assert abs(dialect.read_clock() - datetime.now(UTC)) < timedelta(minutes=1)
 
 
 def test_without_an_instant_it_stops_at_the_next_second(wire: Wire) -> None:
@@ -68,7 +71,7 @@ def test_instants_of_any_zone_are_the_same_instant(clock: Clock) -> None:
 def test_time_does_not_go_back(clock: Clock) -> None:
     with pytest.raises(ValueError, match="does not go back"):
         clock.travel_to(NOON - timedelta(microseconds=1))
-    assert sql.read_clock() == NOON
+    assert dialect.read_clock() == NOON
 
 
 def test_an_instant_without_a_zone_is_refused(clock: Clock) -> None:
@@ -76,7 +79,7 @@ def test_an_instant_without_a_zone_is_refused(clock: Clock) -> None:
         clock.travel_to(datetime(2027, 1, 1))
     with pytest.raises(ValueError, match="time zone"), frozen_clock(datetime(2027, 1, 1)):
         pass
-    assert sql.read_clock() == NOON
+    assert dialect.read_clock() == NOON
 
 
 def test_a_clock_whose_block_is_over_stops_nothing_any_more() -> None:
@@ -84,7 +87,7 @@ def test_a_clock_whose_block_is_over_stops_nothing_any_more() -> None:
         pass
     with pytest.raises(ValueError, match="over"):
         clock.advance(seconds=1)
-    assert sql.frozen_at is None
+    assert dialect.frozen_at is None
 
 
 def test_deadlines_leases_and_polls_follow(wire: Wire, clock: Clock) -> None:

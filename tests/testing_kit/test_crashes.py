@@ -11,11 +11,11 @@ from uuid import uuid4
 import pytest
 
 from tests.toyflow import agents as toy
-from workers.failpoints import around
+from workers.client.submission import submit
 from workers.models import Journal, Process, Step
-from workers.rows import NewSink
-from workers.store import updating
-from workers.submission import submit
+from workers.rules.rows import NewSink
+from workers.runtime.failpoints import around
+from workers.store.db import bulk_update
 from workers.testing import (
     Aftermath,
     Crash,
@@ -27,7 +27,7 @@ from workers.testing import (
     rehearse,
 )
 from workers.testing.clock import Clock
-from workers.testing.forks import in_a_fork
+from workers.testing.subprocess_fork import in_a_fork
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -117,7 +117,7 @@ def test_a_start_without_its_guard_is_caught(
         crash_everywhere(begin, check, prepare=ledger.clear, points=["runtime.run"])
 
     guard = " AND (t.started_at IS NULL OR t.delivery = v.delivery)"
-    update = updating.send_update
+    update = bulk_update.send_update
 
     def unguarded(
         table: str, columns: Any, rows: Any, assign: str, where: str, **options: Any
@@ -126,7 +126,7 @@ def test_a_start_without_its_guard_is_caught(
 
     toy.script["toy.alpha"] = toy.script["toy.beta"] = call
     attempt()
-    monkeypatch.setattr(updating, "send_update", unguarded)
+    monkeypatch.setattr(bulk_update, "send_update", unguarded)
     with pytest.raises(AssertionError, match="messages come again"):
         attempt()
 
@@ -264,7 +264,7 @@ def test_what_is_not_told_in_full_and_in_order_is_caught(
 def test_the_journal_may_show_one_attempt_more_and_nothing_else(
     wire: Wire, event: str, is_right: bool
 ) -> None:
-    from workers.testing.aftermath import story
+    from workers.testing.result import story
 
     process = submit("toy_line", subject="Toy 1", input={})
     wire.run_until_idle()
@@ -283,7 +283,7 @@ def test_the_journal_may_show_one_attempt_more_and_nothing_else(
 
 
 def test_steps_that_are_left_out_are_not_compared(wire: Wire) -> None:
-    from workers.testing.aftermath import story
+    from workers.testing.result import story
 
     process = submit("toy_line", subject="Toy 1", input={})
     wire.run_until_idle()
@@ -316,9 +316,9 @@ def test_a_database_in_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_fork_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    from workers.testing import forks
+    from workers.testing import subprocess_fork
 
-    monkeypatch.setattr(forks, "LONGEST_SECONDS", 1)
+    monkeypatch.setattr(subprocess_fork, "LONGEST_SECONDS", 1)
     ended = in_a_fork(lambda say: signal.pause())
     assert ended.error == "it did not end within 1 s"
 

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from workers import registry, schedule
-from workers.agent import Agent, Call
+from workers.definitions import registry
+from workers.definitions.agent import Agent, Call
+from workers.supervisor import beat_schedule
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "test-a-workflow.md"
 #: The agents that the page leaves to its reader.
@@ -32,7 +33,7 @@ def rental() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def flow_rows(db: None) -> None:
     """Give every agent its window, as `migrate` would."""
-    schedule.ensure_flow()
+    beat_schedule.ensure_flow()
 
 
 def _restore(before: tuple[dict, dict]) -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from workers import registry
-from workers.agent import Agent, Call
+from workers.definitions import registry
+from workers.definitions.agent import Agent, Call
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "test-crashes.md"
 

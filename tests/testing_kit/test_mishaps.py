@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from workers import dispatch, scheduler
+from workers import scheduler
+from workers.client.submission import submit
 from workers.exceptions import BrokerRefused
 from workers.models import Journal, Process
-from workers.submission import submit
 from workers.testing import (
     Clock,
     Wire,
@@ -24,6 +24,7 @@ from workers.testing import (
     takes_and_refuses,
     unreliable_wire,
 )
+from workers.wire import dispatch
 
 pytestmark = pytest.mark.django_db
 

@@ -8,10 +8,10 @@ from django.test import override_settings
 from tests.testing_kit.conftest import NOON
 from tests.toyflow import agents as toy
 from workers import scheduler, supervisor
+from workers.client.submission import submit
 from workers.exceptions import Permanent, Transient, Unavailable
 from workers.models import Flow, Journal, Process, Step
-from workers.store import steering
-from workers.submission import submit
+from workers.store.operate import commands
 from workers.testing import (
     Clock,
     Wire,
@@ -205,7 +205,7 @@ def test_a_process_in_error_is_an_end(wire: Wire, clock: Clock) -> None:
 
     assert Process.objects.get(pk=process.pk).state == "error"
     assert [call.attempt for call in calls] == [1, 2, 3]
-    steering.resubmit(process.pk, actor="operator:ann", reason="it is back")
+    commands.resubmit(process.pk, actor="operator:ann", reason="it is back")
     wire.run_until_settled(clock)
     assert_processed(process)
     assert_invariants()

@@ -7,11 +7,14 @@ import pytest
 from django.contrib.auth.models import Group
 
 from tests.toyflow import agents as toy
-from workers import callbacks, dispatch, registry, runtime, scheduler
-from workers.agent import Call, Deferred
+from workers import scheduler
+from workers.agent import runner
+from workers.client import callbacks
+from workers.client.submission import submit
+from workers.definitions import registry
+from workers.definitions.agent import Call, Deferred
 from workers.exceptions import Permanent, Refused, Transient, Unavailable, UnknownAgent
 from workers.models import Journal, Process, Step
-from workers.submission import submit
 from workers.testing import (
     Called,
     Clock,
@@ -26,6 +29,7 @@ from workers.testing import (
     runs_then_dies,
     scripted,
 )
+from workers.wire import dispatch
 
 pytestmark = pytest.mark.django_db
 
@@ -244,7 +248,7 @@ def test_a_deferral_leaves_the_step_to_an_answer(wire: Wire, clock: Clock) -> No
 
 
 def test_scripts_within_scripts_and_after_the_block_the_real_agents(wire: Wire) -> None:
-    real, threads = registry.agent("toy.alpha"), runtime._threads
+    real, threads = registry.agent("toy.alpha"), runner._threads
     with scripted({"toy.alpha": [{"from": "outer"}]}) as outer:
         with scripted({"toy.alpha": [runs]}) as inner:
             first = submitted("toy_fallback")
@@ -258,7 +262,7 @@ def test_scripts_within_scripts_and_after_the_block_the_real_agents(wire: Wire) 
     assert step(second, "ship").result == {"by": "toy.alpha"}
     assert (len(outer), len(inner)) == (2, 1)
     assert registry.agent("toy.alpha") is real
-    assert runtime._threads is threads
+    assert runner._threads is threads
 
 
 def test_an_agent_nobody_has_is_refused() -> None:

@@ -5,11 +5,11 @@ from datetime import timedelta
 import pytest
 
 from tests.testing_kit.conftest import NOON
-from workers.agent import Deferred
+from workers.client.submission import submit
+from workers.definitions.agent import Deferred
 from workers.exceptions import Unavailable
 from workers.models import Flow, Journal, Process
-from workers.store import steering
-from workers.submission import submit
+from workers.store.operate import commands
 from workers.testing import Clock, Wire, always, assert_processed, assert_undone, scripted
 
 pytestmark = pytest.mark.django_db
@@ -48,7 +48,7 @@ def test_an_answer_that_nobody_gives_is_escalated_and_then_overdue(
 def test_a_rate_is_waited_for_and_no_thread_looks_in_real_time(
     wire: Wire, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("workers.dispatch._appointment", None)
+    monkeypatch.setattr("workers.wire.dispatch._appointment", None)
     Flow.objects.filter(agent="toy.alpha").update(rate_per_second=1)
     for n in range(3):
         submit("toy_fallback", subject=f"Toy {n}", input={})
@@ -62,11 +62,11 @@ def test_a_paused_process_is_no_reason_to_let_time_pass(wire: Wire, clock: Clock
     process = submit("toy_line", subject="Toy 1", input={})
     with scripted({"toy.alpha": [Unavailable("http_503", "busy", retry_after=3600)]}):
         wire.run_until_idle()
-    steering.pause(process.pk, actor="operator:ann", reason="wait")
+    commands.pause(process.pk, actor="operator:ann", reason="wait")
 
     wire.run_until_settled(clock)
 
     assert clock.now == NOON + timedelta(seconds=5)
-    steering.resume(process.pk, actor="operator:ann", reason="go on")
+    commands.resume(process.pk, actor="operator:ann", reason="go on")
     wire.run_until_settled(clock)
     assert_processed(process)

@@ -8,9 +8,9 @@ from typing import Any
 from celery import shared_task
 from django.contrib.auth.models import Group
 
-from workers.agent import Agent, Call, Deferred, LocalAgent
-from workers.effects import Effect
-from workers.registry import register_agent, register_task
+from workers.definitions.agent import Agent, Call, Deferred, LocalAgent
+from workers.definitions.effects import Effect
+from workers.definitions.registry import register_agent, register_task
 
 #: Agent name -> what it does; a test puts a callable here and the fixture empties it.
 script: dict[str, Callable[[Any], dict[str, Any] | Deferred | None]] = {}

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from workers.registry import register_provider
-from workers.signatures import stripe
-from workers.webhook import Answer, Event, Provider
+from workers.definitions.registry import register_provider
+from workers.definitions.webhook_provider import Answer, Event, Provider
+from workers.protocol.webhook_verification import stripe
 
 #: What is answered; a test puts a callable here and its fixture empties it.
 script: dict[str, Callable[[Event], Answer | None]] = {}

@@ -6,8 +6,8 @@ from datetime import datetime
 from django.db import connection
 
 from tests.toyflow.agents import GREET
-from workers.registry import register_workflow
-from workers.workflow import Fallback, Json, OnDeadline, OnFailure, Undo, Workflow, step
+from workers.definitions.registry import register_workflow
+from workers.definitions.workflow import Fallback, Json, OnDeadline, OnFailure, Undo, Workflow, step
 
 LINE = register_workflow(
     Workflow(

@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
-from workers.locked import LockedProcess
-from workers.rows import ProcessRow, StepRow
+from workers.rules.rows import ProcessRow, StepRow
+from workers.rules.transitions import LockedProcess
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 

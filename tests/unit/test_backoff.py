@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from workers.backoff import Backoff, dispatch_allowance, is_exhausted
+from workers.rules.backoff import Backoff, dispatch_allowance, is_exhausted
 
 
 @pytest.mark.parametrize(

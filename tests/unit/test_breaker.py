@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from workers.breaker import Breaker
+from workers.rules.breaker import Breaker
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 

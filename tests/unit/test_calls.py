@@ -6,9 +6,9 @@ from uuid import uuid4
 
 import pytest
 
-from workers import calls
-from workers.calls import Calls
-from workers.messages import Reply, Request
+from workers.agent import call_pool
+from workers.agent.call_pool import Calls
+from workers.protocol.messages import Reply, Request
 
 
 class AtOnce:
@@ -40,7 +40,7 @@ def test_late_answers_are_waited_for_by_what_the_others_took(
 ) -> None:
     now = 1000.0
     waited: list[float] = []
-    monkeypatch.setattr(calls, "monotonic", lambda: now)
+    monkeypatch.setattr(call_pool, "monotonic", lambda: now)
     some: Any = Calls(AtOnce(), 2, answered, [a_request(1), a_request(2)])  # type: ignore[arg-type]
     monkeypatch.setattr(some, "wait_until_over", waited.append)
     some.begin()

@@ -8,8 +8,8 @@ from django.test import override_settings
 from tests.toyflow.agents import Asker
 from workers.checks import check_definitions, check_settings
 from workers.conf import sas
-from workers.registry import register_workflow
-from workers.workflow import Fallback, OnFailure, StepSpec, Undo, Workflow, step
+from workers.definitions.registry import register_workflow
+from workers.definitions.workflow import Fallback, OnFailure, StepSpec, Undo, Workflow, step
 
 
 def test_the_default_holds_until_it_is_overridden() -> None:
@@ -72,7 +72,7 @@ def test_the_settings_of_this_project_are_right() -> None:
 
 
 def test_a_workflow_of_an_unknown_agent_fails_the_check() -> None:
-    from workers import registry
+    from workers.definitions import registry
 
     register_workflow(Workflow("stray", 1, (step("a", "toy.nobody"),)))
     try:
@@ -104,7 +104,7 @@ def test_a_workflow_of_an_unknown_agent_fails_the_check() -> None:
 def test_what_would_repeat_a_call_of_unknown_outcome_fails_the_check(
     declared: StepSpec, found: str
 ) -> None:
-    from workers import registry
+    from workers.definitions import registry
 
     register_workflow(Workflow("stray", 1, (declared,)))
     try:

@@ -8,9 +8,9 @@ from uuid import uuid4
 import pytest
 
 from tests.unit.build import NOW, a_process, a_step
-from workers import decisions
-from workers.messages import Reply
-from workers.rows import StepRow
+from workers.protocol.messages import Reply
+from workers.rules import apply_reply
+from workers.rules.rows import StepRow
 
 
 def a_reply(step: StepRow, fault: dict[str, Any] | None = None, **other: Any) -> Reply:
@@ -33,7 +33,7 @@ def test_a_result_settles_its_step_and_ends_the_claim() -> None:
     step = a_step()
     locked = a_process(step)
 
-    assert decisions.apply_reply(locked, a_reply(step), "scheduler")
+    assert apply_reply.apply_reply(locked, a_reply(step), "scheduler")
 
     assert (step.state, step.result, step.finished_at) == ("processed", {"done": True}, NOW)
     assert (step.claim_id, step.locked_by, step.started_at, step.complete_by) == (None,) * 4
@@ -47,7 +47,7 @@ def test_a_reply_to_a_step_without_a_claim_changes_nothing(state: str) -> None:
     before = repr(step)
     locked = a_process(step)
 
-    assert not decisions.apply_reply(locked, a_reply(step, claim_id=uuid4()), "scheduler")
+    assert not apply_reply.apply_reply(locked, a_reply(step, claim_id=uuid4()), "scheduler")
 
     assert repr(step) == before
     assert (locked.entries, locked.alerts, locked.step_origins) == ([], [], {})
@@ -58,7 +58,7 @@ def test_a_reply_to_a_superseded_claim_changes_nothing() -> None:
     before = repr(step)
     locked = a_process(step)
 
-    assert not decisions.apply_reply(locked, a_reply(step, claim_id=uuid4()), "scheduler")
+    assert not apply_reply.apply_reply(locked, a_reply(step, claim_id=uuid4()), "scheduler")
 
     assert repr(step) == before
     assert locked.step_origins == {}
@@ -67,7 +67,7 @@ def test_a_reply_to_a_superseded_claim_changes_nothing() -> None:
 def test_a_reply_that_holds_is_accepted_however_late_it_is_read() -> None:
     step = a_step(complete_by=NOW - timedelta(hours=1), started_at=NOW - timedelta(hours=2))
 
-    assert decisions.apply_reply(a_process(step), a_reply(step), "scheduler")
+    assert apply_reply.apply_reply(a_process(step), a_reply(step), "scheduler")
 
     assert step.state == "processed"
 
@@ -76,7 +76,7 @@ def test_a_transient_fault_below_the_threshold_is_tried_again_after_a_backoff() 
     step = a_step(failure_count=1, failure_threshold=3)
     locked = a_process(step)
 
-    decisions.apply_reply(locked, a_reply(step, a_fault("transient")), "scheduler", Random(1))
+    apply_reply.apply_reply(locked, a_reply(step, a_fault("transient")), "scheduler", Random(1))
 
     assert (step.state, step.failure_count, step.is_in_doubt) == ("pending", 2, True)
     assert step.not_before is not None
@@ -89,7 +89,7 @@ def test_a_transient_fault_at_the_threshold_is_an_error_with_one_alert() -> None
     step = a_step(failure_count=2, failure_threshold=3)
     locked = a_process(step)
 
-    decisions.apply_reply(locked, a_reply(step, a_fault("transient")), "scheduler")
+    apply_reply.apply_reply(locked, a_reply(step, a_fault("transient")), "scheduler")
 
     assert (step.state, step.failure_count) == ("error", 3)
     assert locked.process.state == "error"
@@ -101,7 +101,7 @@ def test_unavailable_counts_no_failure_and_proves_no_effect() -> None:
     locked = a_process(step)
 
     fault = a_fault("unavailable", retry_after=120)
-    decisions.apply_reply(locked, a_reply(step, fault), "scheduler")
+    apply_reply.apply_reply(locked, a_reply(step, fault), "scheduler")
 
     assert (step.state, step.failure_count, step.unavailable_count) == ("pending", 2, 41)
     assert not step.may_have_effect
@@ -113,7 +113,7 @@ def test_unavailable_counts_no_failure_and_proves_no_effect() -> None:
 def test_unavailable_leaves_an_earlier_doubt_standing() -> None:
     step = a_step(is_in_doubt=True)
 
-    decisions.apply_reply(a_process(step), a_reply(step, a_fault("unavailable")), "scheduler")
+    apply_reply.apply_reply(a_process(step), a_reply(step, a_fault("unavailable")), "scheduler")
 
     assert step.may_have_effect
 
@@ -122,7 +122,7 @@ def test_a_permanent_fault_is_an_error_at_once() -> None:
     step = a_step(failure_count=0, failure_threshold=3)
     locked = a_process(step)
 
-    decisions.apply_reply(locked, a_reply(step, a_fault("permanent")), "scheduler")
+    apply_reply.apply_reply(locked, a_reply(step, a_fault("permanent")), "scheduler")
 
     assert (step.state, step.failure_count) == ("error", 0)
     assert not step.may_have_effect
@@ -138,7 +138,7 @@ def test_a_later_refusal_does_not_clear_an_earlier_doubt() -> None:
     step = a_step(is_in_doubt=True, fallbacks=[{"agent": "toy.beta"}])
     locked = a_process(step)
 
-    decisions.apply_reply(locked, a_reply(step, a_fault("permanent")), "scheduler")
+    apply_reply.apply_reply(locked, a_reply(step, a_fault("permanent")), "scheduler")
 
     assert step.may_have_effect
     assert (step.state, step.agent) == ("error", "toy.alpha")
@@ -148,7 +148,7 @@ def test_a_refused_step_goes_to_its_fallback_agent() -> None:
     step = a_step(fallbacks=[{"agent": "toy.beta"}, {"agent": "toy.gamma"}], failure_count=2)
     locked = a_process(step)
 
-    decisions.apply_reply(locked, a_reply(step, a_fault("permanent")), "scheduler")
+    apply_reply.apply_reply(locked, a_reply(step, a_fault("permanent")), "scheduler")
 
     assert (step.state, step.agent, step.fallbacks) == (
         "pending",
@@ -164,7 +164,7 @@ def test_a_step_that_may_have_had_its_effect_never_falls_back() -> None:
     step = a_step(fallbacks=[{"agent": "toy.beta"}], failure_count=2, failure_threshold=3)
     locked = a_process(step)
 
-    decisions.apply_reply(locked, a_reply(step, a_fault("transient")), "scheduler")
+    apply_reply.apply_reply(locked, a_reply(step, a_fault("transient")), "scheduler")
 
     assert (step.state, step.agent) == ("error", "toy.alpha")
     assert locked.process.state == "error"
@@ -174,8 +174,8 @@ def test_an_optional_step_is_skipped_with_an_alert() -> None:
     step = a_step(is_optional=True)
     locked = a_process(step)
 
-    decisions.apply_reply(locked, a_reply(step, a_fault("permanent")), "scheduler")
-    decisions.finish(locked, "scheduler")
+    apply_reply.apply_reply(locked, a_reply(step, a_fault("permanent")), "scheduler")
+    apply_reply.finish(locked, "scheduler")
 
     assert step.state == "skipped"
     assert locked.process.state == "processed"
@@ -187,22 +187,22 @@ def test_a_step_is_ready_once_all_before_it_are_settled() -> None:
     bottom = a_step("bottom", "waiting", after=["left", "right"])
     locked = a_process(left, right, bottom)
 
-    assert decisions.ready_steps(locked, "scheduler") == []
+    assert apply_reply.ready_steps(locked, "scheduler") == []
 
     right.state = "skipped"
-    assert decisions.ready_steps(locked, "scheduler") == [bottom]
+    assert apply_reply.ready_steps(locked, "scheduler") == [bottom]
 
 
 def test_nothing_new_begins_while_the_process_is_in_error() -> None:
     locked = a_process(a_step("a", "processed"), a_step("b", "waiting", after=["a"]), state="error")
 
-    assert decisions.ready_steps(locked, "scheduler") == []
+    assert apply_reply.ready_steps(locked, "scheduler") == []
 
 
 def test_a_process_with_an_open_step_is_not_finished() -> None:
     locked = a_process(a_step("a", "processed"), a_step("b"))
 
-    decisions.finish(locked, "scheduler")
+    apply_reply.finish(locked, "scheduler")
 
     assert locked.process.state == "processing"
     assert locked.entries == []
@@ -222,4 +222,4 @@ def test_only_what_is_settled_lets_the_next_step_begin(before: str, is_ready: bo
     if before == "waiting":
         locked.named("other").after = ["last"]
 
-    assert (last in decisions.ready_steps(locked, "scheduler")) == is_ready
+    assert (last in apply_reply.ready_steps(locked, "scheduler")) == is_ready

@@ -7,7 +7,7 @@ import pytest
 from celery.signals import worker_process_init
 
 import workers.tasks  # noqa: F401  (Celery imports it before it forks)
-from workers.garbage import collected_later
+from workers.runtime.gc_control import collected_later
 
 
 @pytest.fixture(autouse=True)

@@ -9,10 +9,10 @@ from django.core.checks import CheckMessage
 from django.db import connection
 from django.test import override_settings
 
-from workers import registry
 from workers.checks import celery, check_celery, check_databases, check_fitting, databases
-from workers.registry import register_workflow
-from workers.workflow import Workflow, step
+from workers.definitions import registry
+from workers.definitions.registry import register_workflow
+from workers.definitions.workflow import Workflow, step
 
 
 def ids(found: list[CheckMessage]) -> list[str | None]:

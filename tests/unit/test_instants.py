@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from workers.instants import text_of
+from workers.runtime.timestamps import text_of
 
 
 @pytest.mark.parametrize("zone", [UTC, ZoneInfo("UTC"), timezone(timedelta(hours=-9, minutes=-30))])

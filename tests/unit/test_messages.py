@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from workers.exceptions import MessageError, Permanent, Unavailable
-from workers.messages import (
+from workers.protocol.messages import (
     Bundle,
     Reply,
     Request,

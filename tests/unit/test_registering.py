@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from tests.toyflow.workflows import LOCAL
-from workers import registry
-from workers.agent import Agent, Call
 from workers.checks.definitions import check_definitions
+from workers.definitions import registry
+from workers.definitions.agent import Agent, Call
+from workers.definitions.workflow import OnDeadline, Undo, Workflow, step
 from workers.exceptions import WorkflowError
-from workers.workflow import OnDeadline, Undo, Workflow, step
 
 
 class Good(Agent):

@@ -4,8 +4,8 @@ import pytest
 
 from tests.unit.build import NOW, a_process, a_step
 from tests.unit.test_decisions import a_fault
-from workers import verbs
 from workers.exceptions import StateError
+from workers.rules import operator_commands
 
 
 def test_resubmitting_gives_the_failed_steps_their_attempts_back() -> None:
@@ -13,7 +13,7 @@ def test_resubmitting_gives_the_failed_steps_their_attempts_back() -> None:
     done = a_step("b", "processed")
     locked = a_process(failed, done, state="error")
 
-    names = verbs.resubmit(locked, "operator:ann", "service is back")
+    names = operator_commands.resubmit(locked, "operator:ann", "service is back")
 
     assert names == ["a"]
     assert (failed.state, failed.failure_count, failed.attempt) == ("pending", 0, 3)
@@ -29,6 +29,6 @@ def test_resubmitting_what_is_not_in_error_is_refused(state: str) -> None:
     locked = a_process(step, state=state)
 
     with pytest.raises(StateError, match="nothing to resubmit"):
-        verbs.resubmit(locked, "operator:ann", "why not")
+        operator_commands.resubmit(locked, "operator:ann", "why not")
 
     assert (locked.process.state, locked.entries) == (state, [])

@@ -4,7 +4,7 @@ import unicodedata
 
 import pytest
 
-from workers.visible import visible
+from workers.runtime.visible_text import visible
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from workers.definitions.registry import agent, register_workflow, workflow
+from workers.definitions.workflow import Fallback, OnFailure, StepSpec, Undo, Workflow, step
 from workers.exceptions import UnknownAgent, UnknownWorkflow, WorkflowError
-from workers.registry import agent, register_workflow, workflow
-from workers.workflow import Fallback, OnFailure, StepSpec, Undo, Workflow, step
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,11 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
-from workers.admin import acknowledging, marks, search, subjects
+from workers.admin import alert_views, badges, search, subjects
 from workers.admin.lists import BoundedChangeList, LiveListAdmin
 from workers.admin.readonly import ReadOnlyAdmin
 from workers.models import Alert
-from workers.store import sql
+from workers.store.db import dialect
 
 
 class AlertChangeList(BoundedChangeList):
@@ -24,13 +24,13 @@ class AlertChangeList(BoundedChangeList):
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
-        now = sql.read_clock()
+        now = dialect.read_clock()
         self.result_list = list(self.result_list)
         found = subjects.pages(row.process_id for row in self.result_list if row.process_id)
         for row in self.result_list:
             row.now = now
             row.subject_url = found.get(row.process_id) or process_url(row)
-            row.may_acknowledge = acknowledging.may(request) and row.acknowledged_at is None
+            row.may_acknowledge = alert_views.may(request) and row.acknowledged_at is None
 
 
 class OpenFilter(admin.SimpleListFilter):
@@ -84,19 +84,19 @@ class AlertAdmin(ReadOnlyAdmin, LiveListAdmin):
     search_fields = ("message", "code")
     search_help_text = lazy("Message, code, or beginning of what the process is about")
     ordering = (F("acknowledged_at").desc(nulls_first=True), "-last_raised_at")
-    actions = (acknowledging.acknowledge_selected,)
+    actions = (alert_views.acknowledge_selected,)
 
     def get_urls(self) -> list[URLPattern]:
         wrap = self.admin_site.admin_view
         return [
             path(
                 "<int:pk>/acknowledge/",
-                wrap(acknowledging.acknowledge_one),
+                wrap(alert_views.acknowledge_one),
                 name="workers_alert_acknowledge",
             ),
             path(
                 "acknowledge/",
-                wrap(acknowledging.acknowledge_many),
+                wrap(alert_views.acknowledge_many),
                 name="workers_alert_acknowledge_selected",
             ),
             *super().get_urls(),
@@ -115,7 +115,7 @@ class AlertAdmin(ReadOnlyAdmin, LiveListAdmin):
         return AlertChangeList
 
     def has_acknowledge_permission(self, request: HttpRequest) -> bool:
-        return acknowledging.may(request)
+        return alert_views.may(request)
 
     def change_view(
         self,
@@ -127,7 +127,7 @@ class AlertAdmin(ReadOnlyAdmin, LiveListAdmin):
         row = self.get_object(request, object_id)
         context = dict(extra_context or {})
         if isinstance(row, Alert):
-            now = sql.read_clock()
+            now = dialect.read_clock()
             context |= {
                 "title": _("Alert"),
                 "subtitle": None,
@@ -136,7 +136,7 @@ class AlertAdmin(ReadOnlyAdmin, LiveListAdmin):
                 "server_now": now.isoformat(),
                 "subject_url": subjects.pages([row.process_id or 0]).get(row.process_id or 0)
                 or process_url(row),
-                "may_acknowledge": acknowledging.may(request),
+                "may_acknowledge": alert_views.may(request),
             }
         return super().change_view(request, object_id, form_url, context)
 
@@ -148,7 +148,7 @@ class AlertAdmin(ReadOnlyAdmin, LiveListAdmin):
     def still_so(self, row: Any) -> SafeString | str:
         said: SafeString | str = _("yes")
         if row.resolved_at is not None:
-            said = format_html("{} {}", _("no, over since"), marks.instant(row.resolved_at))
+            said = format_html("{} {}", _("no, over since"), badges.instant(row.resolved_at))
         return format_html('<span class="sas-label">{}: </span>{}', _("still so"), said)
 
     @admin.display(description=lazy("message"))
@@ -158,12 +158,12 @@ class AlertAdmin(ReadOnlyAdmin, LiveListAdmin):
     @admin.display(description=lazy("about"))
     def about(self, row: Any) -> SafeString | str:
         if row.process is None:
-            return marks.NOTHING
+            return badges.NOTHING
         return format_html('<a href="{}">{}</a>', row.subject_url, row.process.subject)
 
     @admin.display(description=lazy("raised"), ordering="raised_at")
     def raised(self, row: Any) -> SafeString | str:
-        return marks.age(row.raised_at, row.now)
+        return badges.age(row.raised_at, row.now)
 
     @admin.display(description=lazy("times"), ordering="times")
     def repeated(self, row: Any) -> SafeString | str:
@@ -173,18 +173,18 @@ class AlertAdmin(ReadOnlyAdmin, LiveListAdmin):
             '{} <span class="sas-agent">{} {}</span>',
             _("%(n)d times") % {"n": row.times},
             _("last"),
-            marks.age(row.last_raised_at, row.now),
+            badges.age(row.last_raised_at, row.now),
         )
 
     @admin.display(description=lazy("acknowledge"))
     def acknowledge(self, row: Any) -> SafeString | str:
         if row.has_ended_by_itself:
-            return marks.NOTHING
+            return badges.NOTHING
         if row.acknowledged_at is not None:
             by = row.acknowledged_by or _("somebody")
-            return format_html("{} {}", by, marks.instant(row.acknowledged_at))
+            return format_html("{} {}", by, badges.instant(row.acknowledged_at))
         if not row.may_acknowledge:
-            return marks.NOTHING
+            return badges.NOTHING
         # A button of the list's own form: one click, and the form's token goes along.
         return format_html(
             '<button type="submit" class="sas-button" formaction="{}" aria-label="{}">{}</button>',
@@ -197,9 +197,9 @@ class AlertAdmin(ReadOnlyAdmin, LiveListAdmin):
 def standing_mark(row: Alert) -> SafeString:
     """Return whether an alert is open, and if not, how it was closed."""
     if row.acknowledged_at is None:
-        return marks.label(_("open"), "alert", "alert")
+        return badges.label(_("open"), "alert", "alert")
     said = _("ended by itself") if row.has_ended_by_itself else _("acknowledged")
-    return marks.label(said, "processed", "processed")
+    return badges.label(said, "processed", "processed")
 
 
 def process_url(row: Alert) -> str | None:

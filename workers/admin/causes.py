@@ -26,7 +26,7 @@ from workers.admin.filters import ProcessFilter, among, in_error, with_step
 from workers.admin.lists import LiveMedia, is_poll, stamp
 from workers.models import Process, Step
 from workers.states import StepState
-from workers.store import sql
+from workers.store.db import dialect
 
 #: Lines on the page.
 MOST = 200
@@ -179,7 +179,7 @@ def show(request: HttpRequest) -> HttpResponse:
     """Answer with the causes, or a poll with their table; refused to who may see no process."""
     if not request.user.has_perm("workers.view_process"):
         raise PermissionDenied
-    now = sql.read_clock()
+    now = dialect.read_clock()
     context: dict[str, Any] = {"causes": causes(), "now": now}
     if is_poll(request):
         response = TemplateResponse(request, "admin/workers/_causes.html", context)

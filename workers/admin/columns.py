@@ -9,8 +9,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 from django.utils.translation import ngettext
 
-from workers.admin import marks
-from workers.admin.standing import Standing
+from workers.admin import badges
+from workers.admin.snapshot import Standing
 from workers.states import StepState
 
 
@@ -21,21 +21,21 @@ class ProcessColumns:
     def current_step(self, row: Any) -> SafeString | str:
         current = _standing(row).current
         if current is None:
-            return marks.NOTHING
+            return badges.NOTHING
         # Where step and process are in the same state, saying it once is enough.
         is_same = current.state == _standing(row).process.state
         return format_html(
             '{} <span class="sas-agent">{}</span>{}',
             current.name,
             current.agent,
-            "" if is_same else marks.state(current.state),
+            "" if is_same else badges.state(current.state),
         )
 
     @admin.display(description=lazy("failures"))
     def failures(self, row: Any) -> SafeString | str:
         current = _standing(row).current
         if current is None:
-            return marks.NOTHING
+            return badges.NOTHING
         counted = _("%(n)d of %(max)d") % {
             "n": current.failure_count,
             "max": current.failure_threshold,
@@ -54,15 +54,15 @@ class ProcessColumns:
         standing = _standing(row)
         current = standing.current
         if current is None:
-            return marks.NOTHING
+            return badges.NOTHING
         if current.state == StepState.PENDING and current.retry_seconds is not None:
-            return marks.countdown(current.not_before, standing.now, _("again in %s"), _("due"))
-        until = marks.countdown(current.complete_by, standing.now, is_alarm=True)
+            return badges.countdown(current.not_before, standing.now, _("again in %s"), _("due"))
+        until = badges.countdown(current.complete_by, standing.now, is_alarm=True)
         if not current.locked_by:
             return until
         # Of what is sent and not started the time does not run yet.
         shown = until if current.complete_by else ""
-        worker = marks.worker(current.locked_by)
+        worker = badges.worker(current.locked_by)
         return format_html('{} <span class="sas-agent">{}</span>', shown, worker)
 
     @admin.display(description=lazy("why"))
@@ -73,9 +73,9 @@ class ProcessColumns:
         message = (standing.fault or {}).get("message")
         fault: SafeString | str = ""
         if standing.fault and not (message and message in said):
-            fault = marks.short_fault(standing.fault)
+            fault = badges.short_fault(standing.fault)
         if not said:
-            return fault or marks.NOTHING
+            return fault or badges.NOTHING
         return format_html('<span class="sas-why">{}</span> {}', said, fault)
 
 
@@ -83,18 +83,18 @@ def state_of(row: Any) -> SafeString:
     """Return a process's state, that it is paused, and its open alerts."""
     standing = _standing(row)
     count = len(standing.open_alerts)
-    said = [marks.state(standing.process.state)]
+    said = [badges.state(standing.process.state)]
     if standing.is_paused:
-        said.append(marks.label(_("paused"), "pending", "skipped"))
+        said.append(badges.label(_("paused"), "pending", "skipped"))
     if count:
         alerts = ngettext("%(n)d alert", "%(n)d alerts", count) % {"n": count}
-        said.append(marks.label(alerts, "alert", "alert"))
+        said.append(badges.label(alerts, "alert", "alert"))
     return format_html_join("", "{}", ((part,) for part in said))
 
 
 def age_of(row: Any) -> SafeString | str:
     standing = _standing(row)
-    return marks.age(standing.process.created_at, standing.now)
+    return badges.age(standing.process.created_at, standing.now)
 
 
 def _standing(row: Any) -> Standing:

@@ -26,8 +26,8 @@ from django.db.models.functions import Cast
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
-from workers import registry
 from workers.admin import lists, wording
+from workers.definitions import registry
 from workers.models import Alert, Journal, LiveStep, Process, Step
 from workers.states import (
     LIVE_STEP_STATES,
@@ -35,7 +35,7 @@ from workers.states import (
     ProcessState,
     StepState,
 )
-from workers.store import sql
+from workers.store.db import dialect
 
 #: Live steps that are looked at for the choices of a filter, the newest.
 SAMPLED = 1000
@@ -108,7 +108,7 @@ def among(rows: QuerySet[Any], path: str, found: QuerySet[Any]) -> QuerySet[Any]
     A list in the order of its processes then reads no more of them than it shows.  At most once
     for one list: PostgreSQL would try two such arrays pair by pair.
     """
-    if not sql.is_postgres():
+    if not dialect.is_postgres():
         return rows.filter(**{f"{path}pk__in": found})
     # Each is looked up then; a planner that sees thousands would read all rows instead.
     array = ArraySubquery(found, template="(ARRAY(%(subquery)s))")

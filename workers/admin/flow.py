@@ -14,12 +14,13 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from workers.admin import marks, regulating
+from workers.admin import badges, flow_views
 from workers.admin.lists import LiveListAdmin
 from workers.admin.readonly import ReadOnlyAdmin
 from workers.models import Flow, LiveStep
 from workers.states import LIVE_STEP_STATES, StepState
-from workers.store import holds, sql
+from workers.store.db import dialect
+from workers.store.flow import holds
 
 
 class _CountedChangeList(ChangeList):
@@ -31,13 +32,13 @@ class _CountedChangeList(ChangeList):
         steps = LiveStep.objects.filter(is_deferred=False).order_by()
         found = steps.values_list("agent", "state").annotate(n=Count("pk"))
         counts = {(agent, state): n for agent, state, n in found}
-        now, held = sql.read_clock(), holds.current()
+        now, held = dialect.read_clock(), holds.current()
         self.result_list = list(self.result_list)
         for row in self.result_list:
             row.counts = {state: counts.get((row.agent, state), 0) for state in LIVE_STEP_STATES}
             row.now = now
             row.is_held = bool({("everything", ""), ("agent", row.agent)} & held)
-            row.may_set = request.user.has_perm(regulating.PERMISSION)
+            row.may_set = request.user.has_perm(flow_views.PERMISSION)
             row.may_look = request.user.has_perm("workers.view_process")
 
 
@@ -62,7 +63,7 @@ class FlowAdmin(ReadOnlyAdmin, LiveListAdmin):
 
     def get_urls(self) -> list[URLPattern]:
         wrap = self.admin_site.admin_view
-        setting = path("<str:agent>/set/", wrap(regulating.set_one), name="workers_flow_set")
+        setting = path("<str:agent>/set/", wrap(flow_views.set_one), name="workers_flow_set")
         return [setting, *super().get_urls()]
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
@@ -80,13 +81,13 @@ class FlowAdmin(ReadOnlyAdmin, LiveListAdmin):
 
     @admin.display(description=_("breaker"))
     def breaker(self, row: Any) -> SafeString:
-        held = marks.label(_("held"), "pending", "skipped") if row.is_held else ""
+        held = badges.label(_("held"), "pending", "skipped") if row.is_held else ""
         return format_html("{} {}", breaker_mark(row, row.now), held)
 
     @admin.display(description=_("rate per second"), ordering="rate_per_second")
     def rate(self, row: Flow) -> SafeString | str:
         if row.rate_per_second is None:
-            return marks.NOTHING
+            return badges.NOTHING
         return _labelled(gettext("rate"), f"{row.rate_per_second:g}")
 
     @admin.display(description=_("window"), ordering="window")
@@ -96,7 +97,7 @@ class FlowAdmin(ReadOnlyAdmin, LiveListAdmin):
     @admin.display(description=_("set"))
     def set_(self, row: Any) -> SafeString | str:
         if not row.may_set:
-            return marks.NOTHING
+            return badges.NOTHING
         return format_html(
             '<a class="sas-button" href="{}">{}<span class="visually-hidden"> {}</span></a>',
             reverse("admin:workers_flow_set", args=[row.agent]),
@@ -142,15 +143,15 @@ def _number(row: Any, state: str, name: str) -> SafeString:
 def breaker_mark(flow: Flow, now: datetime) -> SafeString:
     """Return where a breaker stands, an operator's word before its own."""
     if flow.forced == "open":
-        return marks.label(_("forced open"), "error", "error")
+        return badges.label(_("forced open"), "error", "error")
     if flow.forced == "closed":
-        return marks.label(_("forced closed"), "cancelled", "cancelled")
+        return badges.label(_("forced closed"), "cancelled", "cancelled")
     if flow.open_until is None:
-        return marks.label(_("closed"), "processed", "processed")
+        return badges.label(_("closed"), "processed", "processed")
     if flow.open_until > now:
         return format_html(
             "{} {}",
-            marks.label(_("open"), "error", "error"),
-            marks.countdown(flow.open_until, now, gettext("tried again in %s"), gettext("due")),
+            badges.label(_("open"), "error", "error"),
+            badges.countdown(flow.open_until, now, gettext("tried again in %s"), gettext("due")),
         )
-    return marks.label(_("half open"), "processing", "skipped")
+    return badges.label(_("half open"), "processing", "skipped")

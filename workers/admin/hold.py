@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
-from workers.admin import holding, marks
+from workers.admin import badges, hold_views
 from workers.admin.lists import LiveListAdmin
 from workers.admin.readonly import ReadOnlyAdmin
 from workers.models import Hold
@@ -25,7 +25,7 @@ class _HoldChangeList(ChangeList):
         super().get_results(request)
         self.result_list = list(self.result_list)
         for row in self.result_list:
-            row.may_lift = row.ended_at is None and holding.may(request)
+            row.may_lift = row.ended_at is None and hold_views.may(request)
 
 
 @admin.register(Hold)
@@ -40,8 +40,8 @@ class HoldAdmin(ReadOnlyAdmin, LiveListAdmin):
     def get_urls(self) -> list[URLPattern]:
         wrap = self.admin_site.admin_view
         return [
-            path("hold/", wrap(holding.hold), name="workers_hold_hold"),
-            path("<int:pk>/lift/", wrap(holding.lift), name="workers_hold_lift"),
+            path("hold/", wrap(hold_views.hold), name="workers_hold_hold"),
+            path("<int:pk>/lift/", wrap(hold_views.lift), name="workers_hold_lift"),
             *super().get_urls(),
         ]
 
@@ -51,18 +51,18 @@ class HoldAdmin(ReadOnlyAdmin, LiveListAdmin):
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        context = {"may_hold": holding.may(request), **(extra_context or {})}
+        context = {"may_hold": hold_views.may(request), **(extra_context or {})}
         return super().changelist_view(request, context)
 
     @admin.display(description=lazy("held"))
     def what(self, row: Hold) -> str:
-        return marks.hold(row.kind, row.name)
+        return badges.hold(row.kind, row.name)
 
     @admin.display(description=lazy("state"), ordering=F("ended_at").desc(nulls_first=True))
     def standing(self, row: Hold) -> SafeString:
         if row.ended_at is None:
-            return marks.label(_("in force"), "pending", "skipped")
-        return marks.label(_("lifted"), "processed", "processed")
+            return badges.label(_("in force"), "pending", "skipped")
+        return badges.label(_("lifted"), "processed", "processed")
 
     @admin.display(description=lazy("began"), ordering="began_at")
     def began(self, row: Hold) -> SafeString:
@@ -70,12 +70,12 @@ class HoldAdmin(ReadOnlyAdmin, LiveListAdmin):
 
     @admin.display(description=lazy("lifted"), ordering="ended_at")
     def ended(self, row: Hold) -> SafeString | str:
-        return _by(row.ended_at, row.ended_by) if row.ended_at else marks.NOTHING
+        return _by(row.ended_at, row.ended_by) if row.ended_at else badges.NOTHING
 
     @admin.display(description=lazy("lift"))
     def lift(self, row: Any) -> SafeString | str:
         if not row.may_lift:
-            return marks.NOTHING
+            return badges.NOTHING
         return format_html(
             '<a class="sas-button" href="{}">{}<span class="visually-hidden"> {}</span></a>',
             reverse("admin:workers_hold_lift", args=[row.pk]),
@@ -85,4 +85,4 @@ class HoldAdmin(ReadOnlyAdmin, LiveListAdmin):
 
 
 def _by(at: Any, who: str) -> SafeString:
-    return format_html('{} <span class="sas-agent">{}</span>', marks.instant(at), who)
+    return format_html('{} <span class="sas-agent">{}</span>', badges.instant(at), who)

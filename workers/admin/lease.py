@@ -11,13 +11,14 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
-from workers.admin import marks
+from workers.admin import badges
 from workers.admin.lists import LiveListAdmin
 from workers.admin.readonly import ReadOnlyAdmin
 from workers.conf import sas
 from workers.models import Lease
-from workers.store import leases, sql
-from workers.wait_reasons import Duty
+from workers.rules.wait_reasons import Duty
+from workers.store import leases
+from workers.store.db import dialect
 
 #: How often each duty is performed that somebody waits for.
 INTERVALS: dict[str, Callable[[], float]] = {
@@ -31,7 +32,7 @@ class _ClockedChangeList(ChangeList):
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
-        now = sql.read_clock()
+        now = dialect.read_clock()
         self.result_list = list(self.result_list)
         for row in self.result_list:
             row.now = now
@@ -50,12 +51,12 @@ class LeaseAdmin(ReadOnlyAdmin, LiveListAdmin):
 
     @admin.display(description=lazy("last performed"), ordering="performed_at")
     def performed(self, row: Any) -> SafeString | str:
-        ago = marks.countdown(row.performed_at, row.now, _("%s in the future"), _("%s ago"))
+        ago = badges.countdown(row.performed_at, row.now, _("%s in the future"), _("%s ago"))
         interval = INTERVALS.get(row.name)
         duty = Duty(interval(), row.performed_at) if interval else None
         if duty is None or not duty.is_late(row.now):
             return ago
-        return format_html("{} {}", marks.label(_("overdue"), "error", "error"), ago)
+        return format_html("{} {}", badges.label(_("overdue"), "error", "error"), ago)
 
     @admin.display(description=lazy("held by"))
     def holder_now(self, row: Lease) -> str:
@@ -63,4 +64,4 @@ class LeaseAdmin(ReadOnlyAdmin, LiveListAdmin):
 
     @admin.display(description=lazy("lease ends"))
     def expires(self, row: Any) -> SafeString | str:
-        return marks.countdown(row.expires_at, row.now, _("in %s"), _("%s ago"))
+        return badges.countdown(row.expires_at, row.now, _("in %s"), _("%s ago"))

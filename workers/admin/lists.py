@@ -14,10 +14,11 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.text import capfirst
 
-from workers.admin import standing
+from workers.admin import snapshot
 from workers.admin.paging import BoundedPaginator
 from workers.models import Process
-from workers.store import sql, wait_facts
+from workers.store.db import dialect
+from workers.store.flow import wait_facts
 
 #: Read by ``live.js``: the database's clock, and the sign that an answer is one of ours.
 CLOCK_HEADER = "X-Server-Now"
@@ -44,7 +45,7 @@ def back_to(request: HttpRequest, name: str) -> HttpResponse:
 
 def stamp(response: HttpResponse) -> None:
     """Send the database's clock along, for the countdowns."""
-    response[CLOCK_HEADER] = sql.read_clock().isoformat()
+    response[CLOCK_HEADER] = dialect.read_clock().isoformat()
 
 
 class LiveMedia:
@@ -131,7 +132,7 @@ class LiveListAdmin(AskableListAdmin):
     ) -> HttpResponse:
         context = {
             "title": capfirst(self.opts.verbose_name_plural),
-            "server_now": sql.read_clock().isoformat(),
+            "server_now": dialect.read_clock().isoformat(),
             **(extra_context or {}),
         }
         response = super().changelist_view(request, context)
@@ -183,4 +184,4 @@ class StandingChangeList(BoundedChangeList):
         processes = [row if isinstance(row, Process) else row.process for row in self.result_list]
         situation = wait_facts.read(processes)
         for row, process in zip(self.result_list, processes, strict=True):
-            row.standing = standing.of(process, situation)
+            row.standing = snapshot.of(process, situation)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
-from workers.visible import escaped, unseen
+from workers.runtime.visible_text import escaped, unseen
 
 #: What ends a line of a page is no text of anybody.
 _UNSEEN = unseen(keep="\t\n\r")

@@ -10,7 +10,7 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 
 from workers.admin import lists, panel
-from workers.admin.verbs import offers
+from workers.admin.actions import available
 
 
 class ProcessPageAdmin(admin.ModelAdmin):
@@ -41,7 +41,7 @@ class ProcessPageAdmin(admin.ModelAdmin):
         return {
             "row": row,
             "panel": shown,
-            "offers": offers.of(
+            "offers": available.of(
                 request,
                 shown.standing,
                 [line.step.name for line in shown.steps],

@@ -8,11 +8,11 @@ from typing import Any
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from workers.admin import marks, standing, timeline
-from workers.admin.standing import Standing
+from workers.admin import badges, snapshot, timeline
+from workers.admin.snapshot import Standing
 from workers.admin.timeline import Timeline
+from workers.client.progress import ProcessProgress, StepProgress
 from workers.models import Alert, Process, Step
-from workers.progress import ProcessProgress, StepProgress
 from workers.states import StepState
 
 
@@ -113,8 +113,8 @@ def read(process_id: int, before: int | None = None, place: int | None = None) -
 
     ``before`` turns the timeline back, ``place`` is that of a step to show.
     """
-    process = standing.prefetched(Process.objects.all()).get(pk=process_id)
-    there = standing.at_once(process)
+    process = snapshot.prefetched(Process.objects.all()).get(pk=process_id)
+    there = snapshot.at_once(process)
     shown = StepRange.around(there.progress, place)
     steps = there.progress.steps[shown.first : shown.end]
     named = Step.objects.filter(process=process, name__in=[step.name for step in steps])
@@ -134,7 +134,7 @@ def _line(step: Step, progress: StepProgress, result: Any, there: Standing) -> S
         step=step,
         progress=progress,
         clock=_clock(step, progress, there),
-        fault=marks.fault_text(step.fault),
+        fault=badges.fault_text(step.fault),
         result="" if result is None else pretty(result),
     )
 
@@ -144,8 +144,8 @@ def _clock(step: Step, progress: StepProgress, there: Standing) -> SafeString | 
     if step.finished_at is not None:
         return ""
     if step.state == StepState.PENDING and progress.retry_seconds is not None:
-        return marks.countdown(step.not_before, there.now, _("again in %s"), _("due"))
-    return marks.countdown(step.complete_by, there.now, is_alarm=True)
+        return badges.countdown(step.not_before, there.now, _("again in %s"), _("due"))
+    return badges.countdown(step.complete_by, there.now, is_alarm=True)
 
 
 def pretty(value: Any) -> str:

@@ -16,18 +16,18 @@ from workers.admin import (
     columns,
     filters,
     search,
-    standing,
+    snapshot,
     subjects,
     wait_filters,
     waiting,
 )
+from workers.admin.actions import VERBS
+from workers.admin.actions.page import view_of
 from workers.admin.bulk.lists import BulkListAdmin
 from workers.admin.columns import ProcessColumns
 from workers.admin.lists import LiveListAdmin, StandingChangeList
 from workers.admin.page import ProcessPageAdmin
 from workers.admin.readonly import ReadOnlyAdmin
-from workers.admin.verbs import VERBS
-from workers.admin.verbs.page import view_of
 from workers.models import Process
 
 
@@ -80,7 +80,7 @@ class ProcessAdmin(ProcessColumns, ReadOnlyAdmin, ProcessPageAdmin, BulkListAdmi
         return [*verbs, listing, grouped, *super().get_urls()]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Process]:
-        return standing.prefetched(super().get_queryset(request))
+        return snapshot.prefetched(super().get_queryset(request))
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Process], search_term: str

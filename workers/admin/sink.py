@@ -15,13 +15,14 @@ from django.utils.translation import gettext_lazy as lazy
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
-from workers import dispatch
-from workers.admin import marks, search, subjects
+from workers.admin import badges, search, subjects
+from workers.admin.actions.page import write_log
 from workers.admin.lists import BoundedChangeList, LiveListAdmin, back_to
 from workers.admin.readonly import ReadOnlyAdmin
-from workers.admin.verbs.page import write_log
 from workers.models import Sink
-from workers.store import sinks, sql
+from workers.store import sinks
+from workers.store.db import dialect
+from workers.wire import dispatch
 
 #: Sinks that are told again in one go.
 LIMIT = 1000
@@ -33,7 +34,7 @@ class SinkChangeList(BoundedChangeList):
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
-        now = sql.read_clock()
+        now = dialect.read_clock()
         self.result_list = list(self.result_list)
         found = subjects.pages(row.process_id for row in self.result_list)
         for row in self.result_list:
@@ -158,12 +159,12 @@ class SinkAdmin(ReadOnlyAdmin, LiveListAdmin):
     @admin.display(description=lazy("state"), ordering="state")
     def standing(self, row: Sink) -> SafeString:
         if row.state == "undeliverable":
-            return marks.label(_("undeliverable"), "alert", "alert")
+            return badges.label(_("undeliverable"), "alert", "alert")
         if row.state == "ended":
-            return marks.label(_("told everything"), "processed", "processed")
+            return badges.label(_("told everything"), "processed", "processed")
         if row.tries:
-            return marks.label(_("failing"), "pending", "skipped")
-        return marks.label(_("open"), "processing", "processing")
+            return badges.label(_("failing"), "pending", "skipped")
+        return badges.label(_("open"), "processing", "processing")
 
     @admin.display(description=lazy("about"), ordering="process__subject")
     def about(self, row: Any) -> SafeString:
@@ -182,21 +183,21 @@ class SinkAdmin(ReadOnlyAdmin, LiveListAdmin):
     @admin.display(description=lazy("last failure"))
     def next_try(self, row: Any) -> SafeString | str:
         if not row.last_error:
-            return marks.NOTHING
+            return badges.NOTHING
         text = ngettext("%(n)d try", "%(n)d tries", row.tries) % {"n": row.tries}
         if row.state == "open":
-            when = marks.countdown(row.next_try_at, row.now, _("next in %s"), _("due %s ago"))
+            when = badges.countdown(row.next_try_at, row.now, _("next in %s"), _("due %s ago"))
             text = format_html("{} · {}", text, when)
         return format_html('{} <span class="sas-agent">{}</span>', row.last_error, text)
 
     @admin.display(description=lazy("next try at"))
     def due(self, row: Sink) -> SafeString | str:
-        return marks.instant(row.next_try_at)
+        return badges.instant(row.next_try_at)
 
     @admin.display(description=lazy("tell again"))
     def again(self, row: Any) -> SafeString | str:
         if not row.may_redeliver:
-            return marks.NOTHING
+            return badges.NOTHING
         return format_html(
             '<button type="submit" class="sas-button" formaction="{}" aria-label="{}">{}</button>',
             reverse("admin:workers_sink_redeliver", args=[row.pk]),

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from workers.admin import gists, marks, wording
+from workers.admin import badges, summaries, wording
 from workers.models import Journal, Process
 
 #: Journal rows on one page; older ones are a click away.
@@ -90,16 +90,16 @@ def offset(seconds: float) -> str:
     """Return a time since the submission: to the hundredth at first, then rounded."""
     if seconds < 60:
         return f"+{max(seconds, 0):.2f} s"
-    return f"+{marks.duration(seconds)}"
+    return f"+{badges.duration(seconds)}"
 
 
 def _gist(detail: Mapping[str, Any], at: datetime) -> str:
     said = [
         str(detail["reason"]) if detail.get("reason") else "",
-        marks.fault_text(detail.get("fault")),
+        badges.fault_text(detail.get("fault")),
         _counted(detail),
         _swapped(detail),
-        *gists.of(detail, at),
+        *summaries.of(detail, at),
         _took(detail.get("started_at"), at),
     ]
     return " · ".join(part for part in said if part)
@@ -130,7 +130,7 @@ def _took(started_at: Any, at: datetime) -> str:
         seconds = (at - datetime.fromisoformat(started_at)).total_seconds()
     except (TypeError, ValueError):
         return ""
-    taken = f"{seconds:.2f} s" if seconds < 10 else marks.duration(seconds)
+    taken = f"{seconds:.2f} s" if seconds < 10 else badges.duration(seconds)
     return _("took %(time)s") % {"time": taken}
 
 

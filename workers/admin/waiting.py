@@ -12,10 +12,10 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from workers.admin import subjects
+from workers.admin.actions.answering import PERMISSION
 from workers.admin.lists import LiveMedia
-from workers.admin.verbs.answering import PERMISSION
 from workers.models import Journal, Process, Step
-from workers.store import sql
+from workers.store.db import dialect
 
 PAGE = 50
 
@@ -50,7 +50,7 @@ def show(request: HttpRequest) -> HttpResponse:
     page = Paginator(found, PAGE).get_page(request.GET.get("page"))
     known = subjects.pages(step.process_id for step in page)
     lines = [(step, known.get(step.process_id)) for step in page]
-    now = sql.read_clock()
+    now = dialect.read_clock()
     context = {
         **admin.site.each_context(request),
         "title": _("Waiting for somebody"),

@@ -34,7 +34,7 @@ def drop_future_runs(sender: Any, **kwargs: object) -> None:
     """Have Beat not wait for a date that a clock which was set back since has given it."""
     from django_celery_beat.schedulers import DatabaseScheduler
 
-    from workers.schedule import drop_future_runs
+    from workers.supervisor.beat_schedule import drop_future_runs
 
     if isinstance(sender.scheduler, DatabaseScheduler):
         drop_future_runs(sender.scheduler.schedule.values())
@@ -42,7 +42,7 @@ def drop_future_runs(sender: Any, **kwargs: object) -> None:
 
 def name_run(instance: Any, **kwargs: object) -> None:
     """Give this run of a worker a name, and with it the worker, unless ``-n`` has."""
-    from workers.identity import begin_run, node_name
+    from workers.runtime.worker_identity import begin_run, node_name
 
     # Before its pool starts: the children inherit it.
     begin_run()
@@ -52,9 +52,9 @@ def name_run(instance: Any, **kwargs: object) -> None:
 
 def add_steps(instance: Any, **kwargs: object) -> None:
     """Have a worker notice a dead Beat and dead children, and end without using up attempts."""
-    from workers.dead_children import on_failure
-    from workers.overdue import OverdueTimer
-    from workers.shutdown import OrderlyEnd
+    from workers.agent.dead_children import on_failure
+    from workers.agent.graceful_shutdown import OrderlyEnd
+    from workers.supervisor.beat_watchdog import OverdueTimer
 
     instance.app.steps["worker"].update({OverdueTimer, OrderlyEnd})
     task_failure.connect(on_failure, weak=False)

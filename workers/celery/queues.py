@@ -15,9 +15,14 @@ from celery.app import amqp
 from django.apps import apps
 from kombu import Exchange, Queue
 
-from workers import registry
-from workers.agent import DEFAULT_QUEUE
-from workers.dispatch import REPLY_QUEUE, REPORTS_QUEUE, SCHEDULER_QUEUE, SUPERVISOR_QUEUE
+from workers.definitions import registry
+from workers.definitions.agent import DEFAULT_QUEUE
+from workers.wire.dispatch import (
+    REPLY_QUEUE,
+    REPORTS_QUEUE,
+    SCHEDULER_QUEUE,
+    SUPERVISOR_QUEUE,
+)
 
 ENGINE_QUEUES = (SCHEDULER_QUEUE, REPLY_QUEUE, SUPERVISOR_QUEUE, REPORTS_QUEUE)
 

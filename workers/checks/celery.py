@@ -10,12 +10,12 @@ from celery import current_app
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning
 
-from workers import registry
 from workers.celery.conf import AMQP, DATABASE_SCHEDULER, REDIS
 from workers.celery.marker import missing_in
 from workers.conf import BadSetting, sas
-from workers.dispatch import HARD_LIMIT_MARGIN_SECONDS
+from workers.definitions import registry
 from workers.exceptions import WorkflowError
+from workers.wire.dispatch import HARD_LIMIT_MARGIN_SECONDS
 
 #: By the beginning of the broker's URL.
 EMBEDDED = ("filesystem", "memory")

@@ -5,11 +5,11 @@ from typing import Any
 
 from django.core.checks import CheckMessage, Error, Warning
 
-from workers import registry
-from workers.agent import Agent
-from workers.effects import Effect
+from workers.definitions import registry
+from workers.definitions.agent import Agent
+from workers.definitions.effects import Effect
+from workers.definitions.workflow import OnDeadline, OnFailure, Workflow
 from workers.exceptions import WorkflowError
-from workers.workflow import OnDeadline, OnFailure, Workflow
 
 
 def check_definitions(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:

@@ -12,7 +12,7 @@ from django.db import Error as DatabaseError
 from django.db import transaction
 from django.db.models import Q
 
-from workers import registry
+from workers.definitions import registry
 from workers.exceptions import WorkflowError
 from workers.models import Step
 from workers.states import OPEN_PROCESS_STATES, ProcessState, StepState

@@ -5,9 +5,14 @@ from typing import Any
 
 from django.core.checks import CheckMessage, Error
 
-from workers import registry
-from workers.dispatch import REPLY_QUEUE, REPORTS_QUEUE, SCHEDULER_QUEUE, SUPERVISOR_QUEUE
+from workers.definitions import registry
 from workers.exceptions import WorkflowError
+from workers.wire.dispatch import (
+    REPLY_QUEUE,
+    REPORTS_QUEUE,
+    SCHEDULER_QUEUE,
+    SUPERVISOR_QUEUE,
+)
 
 #: The queues of the other roles: an agent's worker would take their messages, and they its.
 TAKEN = frozenset({SCHEDULER_QUEUE, REPLY_QUEUE, SUPERVISOR_QUEUE, REPORTS_QUEUE})

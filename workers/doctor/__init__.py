@@ -17,9 +17,9 @@ from workers.doctor import (
     tables,
     worker_pools,
 )
-from workers.doctor.examination import Told, examine, worst
 from workers.doctor.finding import Finding, Level, error, info, ok, warning
 from workers.doctor.registry import Need, Probe, probe, probes
+from workers.doctor.run import Told, examine, worst
 
 __all__ = [
     "Finding",

@@ -4,13 +4,13 @@ from collections.abc import Iterable
 
 from django.db.models import Q
 
-from workers import registry
 from workers.conf import sas
+from workers.definitions import registry
+from workers.definitions.effects import Effect
 from workers.doctor.finding import Finding, error, info, ok, warning
 from workers.doctor.registry import probe
-from workers.effects import Effect
 from workers.models import Flow, Hold
-from workers.store import sql
+from workers.store.db import dialect
 
 
 @probe("agents")
@@ -67,7 +67,7 @@ def _stopped(flow: Flow) -> Finding:
             f"`manage.py flow set {flow.agent} --window N --reason TEXT` when it may go on.",
         )
     assert flow.opened_at is not None
-    minutes = (sql.read_clock() - flow.opened_at).total_seconds() / 60
+    minutes = (dialect.read_clock() - flow.opened_at).total_seconds() / 60
     return warning(
         f"the breaker of {flow.agent} opened {minutes:.0f} min ago",
         "Its service does not answer. Steps wait, and none fails.",

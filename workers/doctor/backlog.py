@@ -8,8 +8,9 @@ from django.utils.translation import ngettext
 from workers.conf import sas
 from workers.doctor.finding import Finding, error, info, ok, warning
 from workers.doctor.registry import probe
-from workers.invariants import SLACK_SECONDS, TELLING_SECONDS
-from workers.store import due, sql
+from workers.operate.invariants import SLACK_SECONDS, TELLING_SECONDS
+from workers.store.db import dialect
+from workers.store.flow import due_steps
 
 #: A step that may be claimed and is not waits for room, a breaker or a hold.
 LONG_SECONDS = 300
@@ -18,13 +19,13 @@ LONG_SECONDS = 300
 @probe("backlog")
 def pending_steps_are_claimed() -> Iterable[Finding]:
     """Count the steps that may be claimed, by agent, with the oldest."""
-    moment, params = sql.clock(None)
-    found = sql.fetch(
+    moment, params = dialect.clock(None)
+    found = dialect.fetch(
         "SELECT agent, count(*), min(not_before) FROM workers_live WHERE state = 'pending'"
         f" AND not_before <= {moment} GROUP BY agent ORDER BY agent",
         params,
     )
-    now = sql.read_clock()
+    now = dialect.read_clock()
     waiting = [(agent, count, _age(oldest, now)) for agent, count, oldest in found]
     for agent, _total, seconds in waiting:
         if seconds > LONG_SECONDS:
@@ -53,9 +54,9 @@ def pending_steps_are_claimed() -> Iterable[Finding]:
 
 def _due(agent: str) -> tuple[int, object]:
     """Return how many steps of an agent may be claimed, and since when the oldest may."""
-    moment, params = sql.clock(None)
-    found = sql.fetch(
-        f"SELECT count(*), min(l.not_before) FROM {due.steps('%s', moment)}", [agent, *params]
+    moment, params = dialect.clock(None)
+    found = dialect.fetch(
+        f"SELECT count(*), min(l.not_before) FROM {due_steps.steps('%s', moment)}", [agent, *params]
     )
     return found[0][0], found[0][1]
 
@@ -63,9 +64,9 @@ def _due(agent: str) -> tuple[int, object]:
 @probe("backlog")
 def started_steps_end() -> Iterable[Finding]:
     """Count the claims that expired and that nobody has taken back."""
-    moment, params = sql.clock(None)
-    slack = sql.later("s.complete_by", str(sas.expiry_grace_seconds + SLACK_SECONDS))
-    count, oldest = sql.fetch(
+    moment, params = dialect.clock(None)
+    slack = dialect.later("s.complete_by", str(sas.expiry_grace_seconds + SLACK_SECONDS))
+    count, oldest = dialect.fetch(
         "SELECT count(*), min(s.complete_by) FROM workers_live l"
         " JOIN workers_step s ON s.id = l.step_id WHERE l.look_at IS NOT NULL"
         f" AND s.reply IS NULL AND {slack} < {moment}",
@@ -78,7 +79,7 @@ def started_steps_end() -> Iterable[Finding]:
                 "%(n)d started steps are past their deadlines, the oldest for %(s).0f s",
                 count,
             )
-            % {"n": count, "s": _age(oldest, sql.read_clock())},
+            % {"n": count, "s": _age(oldest, dialect.read_clock())},
             "No Supervisor takes them back: their orders stand still.",
             "Start Celery Beat and a worker with -Q sas.supervisor.",
         )
@@ -87,7 +88,7 @@ def started_steps_end() -> Iterable[Finding]:
 @probe("backlog")
 def claims_are_started() -> Iterable[Finding]:
     """Count the claims that are sent again because nobody starts them."""
-    found = sql.fetch(
+    found = dialect.fetch(
         "SELECT l.agent, count(*), max(s.lost_count) FROM workers_live l"
         " JOIN workers_step s ON s.id = l.step_id WHERE l.look_at IS NOT NULL"
         " AND s.complete_by IS NULL AND s.lost_count > 0 GROUP BY l.agent ORDER BY l.agent"
@@ -109,10 +110,10 @@ def claims_are_started() -> Iterable[Finding]:
 @probe("backlog")
 def filed_replies_are_settled() -> Iterable[Finding]:
     """Count the replies on rows that no Scheduler has taken."""
-    moment, params = sql.clock(None)
-    count = sql.fetch(
+    moment, params = dialect.clock(None)
+    count = dialect.fetch(
         "SELECT count(*) FROM workers_step WHERE reply IS NOT NULL AND state = 'processing'"
-        f" AND {sql.later('complete_by', str(SLACK_SECONDS))} < {moment}",
+        f" AND {dialect.later('complete_by', str(SLACK_SECONDS))} < {moment}",
         params,
     )[0][0]
     if count:
@@ -127,11 +128,11 @@ def filed_replies_are_settled() -> Iterable[Finding]:
 @probe("backlog")
 def processes_by_state() -> Iterable[Finding]:
     """Count the processes that are not over, and the paused ones."""
-    counts = sql.fetch(
+    counts = dialect.fetch(
         "SELECT state, count(*) FROM workers_process WHERE state IN"
         " ('pending', 'processing', 'compensating') GROUP BY state ORDER BY state"
     )
-    counts += sql.fetch(
+    counts += dialect.fetch(
         "SELECT state, count(*) FROM workers_process WHERE state = 'error' GROUP BY state"
     )
     by_state = {state: int(count) for state, count in counts}
@@ -144,7 +145,7 @@ def processes_by_state() -> Iterable[Finding]:
         )
     others = ", ".join(f"{count} {state}" for state, count in by_state.items() if state != "error")
     yield ok(f"processes under way: {others or 'none'}")
-    paused = sql.fetch(
+    paused = dialect.fetch(
         "SELECT count(*) FROM workers_process WHERE state IN"
         " ('pending', 'processing', 'compensating') AND paused_at IS NOT NULL"
     )[0][0]
@@ -160,11 +161,13 @@ def processes_by_state() -> Iterable[Finding]:
 @probe("submitters")
 def are_told() -> Iterable[Finding]:
     """Count the reply queues and webhooks that are not told."""
-    moment, params = sql.clock(None)
-    given_up = sql.fetch("SELECT count(*) FROM workers_sink WHERE state = 'undeliverable'")[0][0]
-    due = sql.fetch(
+    moment, params = dialect.clock(None)
+    given_up = dialect.fetch("SELECT count(*) FROM workers_sink WHERE state = 'undeliverable'")[0][
+        0
+    ]
+    due = dialect.fetch(
         "SELECT count(*) FROM workers_sink s WHERE s.state = 'open' AND s.last > s.cursor"
-        f" AND {sql.later('s.next_try_at', str(TELLING_SECONDS))} < {moment}",
+        f" AND {dialect.later('s.next_try_at', str(TELLING_SECONDS))} < {moment}",
         params,
     )[0][0]
     if given_up:
@@ -194,5 +197,5 @@ def are_told() -> Iterable[Finding]:
 
 
 def _age(since: object, now: datetime) -> float:
-    at = sql.instant(since)
+    at = dialect.instant(since)
     return 0.0 if at is None else (now - at).total_seconds()

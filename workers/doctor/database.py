@@ -9,12 +9,12 @@ from django.db import DatabaseError, connection
 from django.db.migrations.loader import MigrationLoader
 from django.utils.translation import ngettext
 
-from workers import connections
 from workers.checks.tables import UTF8, foreign_encoding, unapplied
 from workers.conf import sas
 from workers.doctor.finding import Finding, error, info, ok, warning
 from workers.doctor.registry import Need, probe
-from workers.store import sql
+from workers.runtime import db_connections
+from workers.store.db import dialect
 
 #: Django 5.2's own lower bound.
 OLDEST_POSTGRES = 140_000
@@ -50,7 +50,7 @@ def answers() -> Iterable[Finding]:
             cursor.execute("SELECT 1")
             seconds = time.monotonic() - began
     except Exception as failure:  # noqa: BLE001 (a driver may raise anything; all mean the same)
-        if connections.is_read_only(failure):
+        if db_connections.is_read_only(failure):
             yield READ_ONLY
             return
         yield error(
@@ -72,9 +72,9 @@ def answers() -> Iterable[Finding]:
 def takes_writes() -> Iterable[Finding]:
     """Say whether the database can be written to; a standby answers, too."""
     try:
-        connections.require_writable()
+        db_connections.require_writable()
     except DatabaseError as failure:
-        if not connections.is_read_only(failure):
+        if not db_connections.is_read_only(failure):
             raise
         yield READ_ONLY
         return
@@ -82,11 +82,11 @@ def takes_writes() -> Iterable[Finding]:
 
 
 def _version() -> Finding:
-    if not sql.is_postgres():
-        version = sql.fetch("SELECT sqlite_version()")[0][0]
+    if not dialect.is_postgres():
+        version = dialect.fetch("SELECT sqlite_version()")[0][0]
         return ok(f"SQLite {version} answers")
-    number = int(sql.fetch("SHOW server_version_num")[0][0])
-    name = sql.fetch("SHOW server_version")[0][0]
+    number = int(dialect.fetch("SHOW server_version_num")[0][0])
+    name = dialect.fetch("SHOW server_version")[0][0]
     if number < OLDEST_POSTGRES:
         return error(
             f"PostgreSQL is {name}",
@@ -110,7 +110,7 @@ def holds_every_name() -> Iterable[Finding]:
 @probe("database", needs=Need.DATABASE)
 def keeps_what_it_confirms() -> Iterable[Finding]:
     """Look at the settings of PostgreSQL by which a committed order could be lost."""
-    if not sql.is_postgres():
+    if not dialect.is_postgres():
         return
     bad = [
         error(f"{name} is {value}", f"Switched off, {why}.", f"Set {name} = {wanted}.")
@@ -132,7 +132,7 @@ def keeps_what_it_confirms() -> Iterable[Finding]:
 @probe("database", needs=Need.DATABASE)
 def isolates_as_the_store_expects() -> Iterable[Finding]:
     """Look at the isolation level that this connection really has."""
-    if sql.is_postgres() and (level := _shown("transaction_isolation")) != "read committed":
+    if dialect.is_postgres() and (level := _shown("transaction_isolation")) != "read committed":
         yield error(
             f"transactions are {level}",
             "The store locks rows and reads them in a later statement, which must see what was "
@@ -144,7 +144,7 @@ def isolates_as_the_store_expects() -> Iterable[Finding]:
 @probe("database", needs=Need.DATABASE)
 def limits_what_hangs() -> Iterable[Finding]:
     """Look at the time limits that this connection really has."""
-    if not sql.is_postgres():
+    if not dialect.is_postgres():
         return
     missing = [
         warning(
@@ -162,13 +162,13 @@ def limits_what_hangs() -> Iterable[Finding]:
 @probe("database", needs=Need.DATABASE)
 def has_room_for_connections() -> Iterable[Finding]:
     """Compare the connections in use, and those the workers may need, with what there is."""
-    if not sql.is_postgres():
+    if not dialect.is_postgres():
         return
     most = int(_shown("max_connections")) - int(_shown("superuser_reserved_connections"))
     used = int(
-        sql.fetch("SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'")[0][
-            0
-        ]
+        dialect.fetch(
+            "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'"
+        )[0][0]
     )
     needed = int(sas.agent_slots) + OTHER_CONNECTIONS
     why = "A process that gets no connection does nothing, and its messages wait."
@@ -190,7 +190,7 @@ def has_room_for_connections() -> Iterable[Finding]:
 def clocks_agree() -> Iterable[Finding]:
     """Compare this machine's clock with the database's, which decides about deadlines."""
     began = time.monotonic()
-    theirs = sql.read_clock()
+    theirs = dialect.read_clock()
     ours = datetime.now(UTC)
     # The answer was on its way for a part of that time.
     on_its_way = timedelta(seconds=time.monotonic() - began)
@@ -209,16 +209,16 @@ def clocks_agree() -> Iterable[Finding]:
 @probe("database", needs=Need.DATABASE)
 def sqlite_is_set_up() -> Iterable[Finding]:
     """Look at the pragmas SQLite really has, and at what it is used for."""
-    if sql.is_postgres():
+    if dialect.is_postgres():
         return
-    mode = str(sql.fetch("PRAGMA journal_mode")[0][0]).lower()
+    mode = str(dialect.fetch("PRAGMA journal_mode")[0][0]).lower()
     if mode not in ("wal", "memory"):
         yield warning(
             f"SQLite's journal mode is {mode}",
             "Readers hold up writers.",
             'Set OPTIONS["init_command"] to "PRAGMA journal_mode=WAL;", on a local disk.',
         )
-    waits = int(sql.fetch("PRAGMA busy_timeout")[0][0])
+    waits = int(dialect.fetch("PRAGMA busy_timeout")[0][0])
     if waits < 5000:
         yield warning(
             f"SQLite waits {waits / 1000:g} s for its lock",
@@ -269,4 +269,4 @@ def migrations_are_applied() -> Iterable[Finding]:
 
 
 def _shown(name: str) -> str:
-    return str(sql.fetch(f"SHOW {name}")[0][0])
+    return str(dialect.fetch(f"SHOW {name}")[0][0])

@@ -4,17 +4,20 @@ from collections.abc import Iterable
 
 from django.utils.translation import ngettext
 
-from workers import retention, schedule
 from workers.conf import sas
 from workers.doctor.finding import Finding, error, info, ok, warning
 from workers.doctor.registry import probe
-from workers.store import leases, pruning, sql
+from workers.operate import retention
+from workers.rules import lateness
+from workers.store import leases, prune_rows
+from workers.store.db import dialect
+from workers.supervisor import beat_schedule
 
 DAY_SECONDS = 86_400
 _NAMES = {
-    schedule.SWEEP_NAME: "Expired steps stay where they are until a worker notices.",
-    schedule.POLL_NAME: "Steps whose message was lost wait until a worker notices.",
-    schedule.PRUNE_NAME: "The tables grow for ever.",
+    beat_schedule.SWEEP_NAME: "Expired steps stay where they are until a worker notices.",
+    beat_schedule.POLL_NAME: "Steps whose message was lost wait until a worker notices.",
+    beat_schedule.PRUNE_NAME: "The tables grow for ever.",
 }
 
 
@@ -46,10 +49,10 @@ def sweep_and_poll_are_performed() -> Iterable[Finding]:
     """Look when the Supervisor last swept and the Scheduler last polled."""
     for name, interval in ((leases.SWEEP, sas.sweep_seconds), (leases.POLL, sas.poll_seconds)):
         seconds = leases.seconds_since(name)
-        if not leases.is_overdue(seconds, interval):
+        if not lateness.is_overdue(seconds, interval):
             yield ok(f"the last {name} was {max(seconds or 0, 0):.0f} s ago")
             continue
-        if seconds is not None and leases.is_ahead(seconds):
+        if seconds is not None and lateness.is_ahead(seconds):
             yield _ahead(f"the last {name} is dated", -seconds)
             continue
         since = "was never performed" if seconds is None else f"is {seconds:.0f} s ago"
@@ -74,16 +77,16 @@ def _ahead(what: str, seconds: float) -> Finding:
 @probe("duties")
 def claims_are_not_dated_in_the_future() -> Iterable[Finding]:
     """Look for claims made before the database's clock was set back."""
-    moment, params = sql.clock(None)
-    count, seconds = sql.fetch(
+    moment, params = dialect.clock(None)
+    count, seconds = dialect.fetch(
         "SELECT count(*), max(s.claimed_at) FROM workers_live l JOIN workers_step s"
         " ON s.id = l.step_id WHERE l.state = 'processing'"
-        f" AND s.claimed_at > {sql.later(moment, str(leases.AHEAD_SECONDS))}",
+        f" AND s.claimed_at > {dialect.later(moment, str(lateness.AHEAD_SECONDS))}",
         params,
     )[0]
-    latest = sql.instant(seconds)
+    latest = dialect.instant(seconds)
     if latest is not None:
-        ahead = (latest - sql.read_clock()).total_seconds()
+        ahead = (latest - dialect.read_clock()).total_seconds()
         said = ngettext("%(n)d claim is dated", "%(n)d claims are dated up to", count)
         yield _ahead(said % {"n": count}, ahead)
 
@@ -91,7 +94,7 @@ def claims_are_not_dated_in_the_future() -> Iterable[Finding]:
 @probe("duties")
 def beat_does_not_wait_for_its_clock() -> Iterable[Finding]:
     """Look for runs that Celery Beat noted by a clock that was set back since."""
-    for name, seconds in schedule.future_runs():
+    for name, seconds in beat_schedule.future_runs():
         yield error(
             f"Celery Beat noted its last run of {name!r} {seconds:.0f} s in the future",
             "Its machine's clock was set back, and it asks for nothing until it is there again; "
@@ -103,14 +106,14 @@ def beat_does_not_wait_for_its_clock() -> Iterable[Finding]:
 @probe("duties")
 def pruning_is_performed() -> Iterable[Finding]:
     """Look when what is over was last pruned."""
-    seconds = leases.seconds_since(pruning.JOURNALS)
+    seconds = leases.seconds_since(prune_rows.JOURNALS)
     if seconds is None:
         yield info(
             "nothing was ever pruned",
             "A new installation has nothing to prune yet.",
             f"Nothing; Celery Beat asks for it every {retention.INTERVAL_SECONDS} s.",
         )
-    elif leases.is_ahead(seconds):
+    elif lateness.is_ahead(seconds):
         yield _ahead("the last pruning is dated", -seconds)
     elif seconds > DAY_SECONDS:
         yield warning(

@@ -6,13 +6,18 @@ from typing import Any
 
 from celery import current_app
 
-from workers.agent import DEFAULT_QUEUE
 from workers.celery.queues import ENGINE_QUEUES, agent_queues, declared_otherwise, remedy_of
-from workers.dispatch import REPLY_QUEUE, REPORTS_QUEUE, SCHEDULER_QUEUE, SUPERVISOR_QUEUE
+from workers.definitions.agent import DEFAULT_QUEUE
 from workers.doctor.connecting import AMQP, kind, while_connected
 from workers.doctor.finding import Finding, error, info, ok, warning
 from workers.doctor.own_queues import own_queues
 from workers.doctor.registry import Need, probe
+from workers.wire.dispatch import (
+    REPLY_QUEUE,
+    REPORTS_QUEUE,
+    SCHEDULER_QUEUE,
+    SUPERVISOR_QUEUE,
+)
 
 MANY_MESSAGES = 10_000
 _WITHOUT = {

@@ -7,7 +7,8 @@ from django.utils.translation import ngettext
 from workers.conf import sas
 from workers.doctor.finding import Finding, info, warning
 from workers.doctor.registry import probe
-from workers.store import pruning, sql
+from workers.store import prune_rows
+from workers.store.db import dialect
 
 #: Rows from which on a journal that is kept for good deserves a decision.
 MANY_ROWS = 10_000_000
@@ -21,11 +22,13 @@ SHOWN = 5
 @probe("tables")
 def sizes() -> Iterable[Finding]:
     """Say which tables are the largest."""
-    if not sql.is_postgres():
-        pages, size = (sql.fetch(f"PRAGMA {name}")[0][0] for name in ("page_count", "page_size"))
+    if not dialect.is_postgres():
+        pages, size = (
+            dialect.fetch(f"PRAGMA {name}")[0][0] for name in ("page_count", "page_size")
+        )
         yield info(f"the database has {_bytes(pages * size)}")
         return
-    found = sql.fetch(
+    found = dialect.fetch(
         "SELECT s.relname, pg_total_relation_size(s.relid), greatest(c.reltuples, 0)::bigint,"
         " s.n_dead_tup FROM pg_stat_user_tables s JOIN pg_class c ON c.oid = s.relid"
         " WHERE s.schemaname = current_schema() ORDER BY 2 DESC"
@@ -55,7 +58,7 @@ def _journal(rows: int) -> Iterable[Finding]:
 @probe("tables")
 def nothing_holds_pruning_back() -> Iterable[Finding]:
     """Count the old processes that stay whole for an alert or a submitter."""
-    count = pruning.held_back()
+    count = prune_rows.held_back()
     if count >= MANY_HELD_BACK:
         yield warning(
             ngettext(

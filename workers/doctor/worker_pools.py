@@ -7,11 +7,11 @@ from celery import current_app
 from django.utils.translation import ngettext
 
 from workers.conf import sas
-from workers.dispatch import SCHEDULER_QUEUE
 from workers.doctor.connecting import while_connected
 from workers.doctor.finding import Finding, info, ok, warning
 from workers.doctor.queues import state_of
 from workers.doctor.registry import Need, probe
+from workers.wire.dispatch import SCHEDULER_QUEUE
 
 ANSWER_SECONDS = 2.0
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import httpx2
 
-from workers.backoff import retry_after
 from workers.exceptions import Fault, Permanent, Refused, Transient, Unavailable
+from workers.http.retry_after import retry_after
 
 LONGEST_MESSAGE = 200
 CODE = re.compile(r"[A-Za-z0-9_.-]{1,50}")

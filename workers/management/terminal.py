@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, OutputWrapper
 
-from workers.visible import visible
+from workers.runtime.visible_text import visible
 
 
 class Terminal(OutputWrapper):

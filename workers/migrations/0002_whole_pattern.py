@@ -13,7 +13,7 @@ def declare_effects(apps, schema_editor):
     if not open_steps.exists():
         return
     # Imported here: a new database needs no agent.
-    from workers import registry
+    from workers.definitions import registry
 
     for agent in registry.agents():
         if agent.effect != "idempotent":

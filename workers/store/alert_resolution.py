@@ -7,8 +7,9 @@ replies cost nothing more.  What is looked at here are the few alerts that are n
 from datetime import datetime, timedelta
 
 from workers.conf import sas
-from workers.failpoints import around
-from workers.store import leases, sql, updating
+from workers.runtime.failpoints import around
+from workers.store import leases
+from workers.store.db import bulk_update, dialect
 
 #: Name of the lease row whose cursor says how far the last round came.
 ALERTS = "alerts"
@@ -51,9 +52,9 @@ def resolve_ended(now: datetime | None = None) -> int:
     Each call looks at the next ``PORTION``, so that it costs the same however many there are.  One
     that is raised again meanwhile stays open.
     """
-    at = sql.read_clock(now)
+    at = dialect.read_clock(now)
     after = leases.cursor(ALERTS)
-    found = sql.fetch(_statement(), [*_bounds(at), after, PORTION])
+    found = dialect.fetch(_statement(), [*_bounds(at), after, PORTION])
     ended = [{"id": row[0], "seen": row[1], "at": at} for row in found if row[2]]
     if ended:
         _close(ended)
@@ -63,7 +64,7 @@ def resolve_ended(now: datetime | None = None) -> int:
 
 def _statement() -> str:
     cases = " ".join(f"WHEN '{code}' THEN ({sql_text})" for code, sql_text in _ENDED.items())
-    quiet = "%s::timestamptz" if sql.is_postgres() else "%s"
+    quiet = "%s::timestamptz" if dialect.is_postgres() else "%s"
     return (
         f"SELECT a.id, a.last_raised_at, CASE a.code {cases} ELSE {_BY_HAND} END"
         f" FROM (SELECT {quiet} AS quiet, %s AS lost) c CROSS JOIN workers_alert a"
@@ -76,15 +77,15 @@ def _statement() -> str:
 def _bounds(at: datetime) -> list[object]:
     # Both are raised by looks that may be an interval or more apart.
     quiet = max(QUIET_SECONDS, 10 * max(sas.sweep_seconds, sas.poll_seconds))
-    return [sql.instant_text(at - timedelta(seconds=quiet)), int(sas.lost_alert_count)]
+    return [dialect.instant_text(at - timedelta(seconds=quiet)), int(sas.lost_alert_count)]
 
 
 @around("alert_resolution.close")
 def _close(ended: list[dict[str, object]]) -> None:
-    updating.update(
+    bulk_update.update(
         "workers_alert",
         {"id": "id", "seen": "instant", "at": "instant"},
-        [{**row, "seen": sql.instant(row["seen"])} for row in ended],
+        [{**row, "seen": dialect.instant(row["seen"])} for row in ended],
         "resolved_at = v.at, acknowledged_at = COALESCE(t.acknowledged_at, v.at)",
         "t.resolved_at IS NULL AND t.last_raised_at = v.seen",
     )

@@ -1,17 +1,27 @@
 """Raising and acknowledging alerts: one open alert per cause."""
 
+import logging
 from collections.abc import Sequence
 from datetime import datetime
 
-from workers.failpoints import around
-from workers.rows import AlertCall
-from workers.store import sql
+from workers.rules.rows import AlertCall
+from workers.runtime.failpoints import around
+from workers.store.db import dialect
+
+log = logging.getLogger(__name__)
+
+
+@around("alerts.raise_alert")
+def raise_alert(code: str, message: str, *, subject: str = "", now: datetime | None = None) -> None:
+    """Raise an alert, once per code and subject until an operator acknowledges it."""
+    log.warning("alert_raised", extra={"code": code, "reason": message})
+    write([AlertCall(f"{code}:{subject}", code, message)], dialect.read_clock(now))
 
 
 def write(calls: Sequence[AlertCall], at: datetime) -> None:
     """Raise alerts; one whose cause is open already is counted on the open one."""
     for call in calls:
-        sql.execute(
+        dialect.execute(
             "INSERT INTO workers_alert (cause, code, message, process_id, step_id, raised_at,"
             " last_raised_at, times, comment) VALUES (%s, %s, %s, %s, %s, %s, %s, 1, '')"
             " ON CONFLICT (cause) WHERE acknowledged_at IS NULL DO UPDATE SET"
@@ -23,8 +33,8 @@ def write(calls: Sequence[AlertCall], at: datetime) -> None:
                 call.message,
                 call.process_id,
                 call.step_id,
-                sql.instant_text(at),
-                sql.instant_text(at),
+                dialect.instant_text(at),
+                dialect.instant_text(at),
                 int(call.is_counted),
             ],
         )
@@ -35,12 +45,12 @@ def acknowledge(
     alert_id: int, user_id: int, comment: str = "", now: datetime | None = None
 ) -> bool:
     """Take note of an alert.  False: somebody else already has; nothing was changed."""
-    at = sql.read_clock(now)
+    at = dialect.read_clock(now)
     return (
-        sql.execute(
+        dialect.execute(
             "UPDATE workers_alert SET acknowledged_at = %s, acknowledged_by_id = %s, comment = %s"
             " WHERE id = %s AND acknowledged_at IS NULL",
-            [sql.instant_text(at), user_id, comment, alert_id],
+            [dialect.instant_text(at), user_id, comment, alert_id],
         )
         == 1
     )
@@ -48,8 +58,8 @@ def acknowledge(
 
 def resolve(cause: str, at: datetime) -> None:
     """Note that a cause has ended, in the transaction of the caller that ended it."""
-    text = sql.instant_text(at)
-    sql.execute(
+    text = dialect.instant_text(at)
+    dialect.execute(
         "UPDATE workers_alert SET resolved_at = %s, acknowledged_at = COALESCE(acknowledged_at, %s)"
         " WHERE cause = %s AND resolved_at IS NULL",
         [text, text, cause],

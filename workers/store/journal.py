@@ -5,8 +5,8 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any
 
-from workers.rows import Entry
-from workers.store import sql
+from workers.rules.rows import Entry
+from workers.store.db import dialect
 
 _COLUMNS = {
     "process_id": "id",
@@ -27,13 +27,13 @@ def write(entries: Sequence[Entry], at: datetime) -> None:
     change happens twice to one attempt.
     """
     for actor, told in _by_actor(entries):
-        sql.execute(*_insert(actor, told, at, ""))
+        dialect.execute(*_insert(actor, told, at, ""))
 
 
 def write_once(entries: Sequence[Entry], at: datetime) -> int:
     """Append the entries whose (step, attempt, event) is not there yet; return how many."""
     return sum(
-        sql.execute(*_insert(actor, told, at, " ON CONFLICT DO NOTHING"))
+        dialect.execute(*_insert(actor, told, at, " ON CONFLICT DO NOTHING"))
         for actor, told in _by_actor(entries)
     )
 
@@ -49,14 +49,14 @@ def _insert(
 ) -> tuple[str, list[Any]]:
     """Return the statement and its parameters; what all rows share is said once."""
     names = ", ".join(f'"{name}"' for name in _COLUMNS)
-    by, by_params = sql.typed("text", actor[:200])
-    when, when_params = sql.typed("instant", at)
+    by, by_params = dialect.typed("text", actor[:200])
+    when, when_params = dialect.typed("instant", at)
     statement = (
         f"INSERT INTO workers_journal ({names}, actor, at)"
         # WHERE true: SQLite would else read ON as the beginning of a join.
-        f" SELECT {names}, {by}, {when} FROM {sql.rows_as('v', _COLUMNS)} WHERE true{conflict}"
+        f" SELECT {names}, {by}, {when} FROM {dialect.rows_as('v', _COLUMNS)} WHERE true{conflict}"
     )
-    return statement, [*by_params, *when_params, sql.encode([_row(entry) for entry in entries])]
+    return statement, [*by_params, *when_params, dialect.encode([_row(entry) for entry in entries])]
 
 
 def _row(entry: Entry) -> dict[str, Any]:

@@ -5,33 +5,28 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 
-from workers.failpoints import around
-from workers.store import sql
+from workers.rules.lateness import AHEAD_SECONDS, LATE_SECONDS
+from workers.runtime.failpoints import around
+from workers.store.db import dialect
 
 SWEEP = "sweep"
 POLL = "poll"
-
-#: A duty is late after so many of its intervals, and some time for a slow one.
-LATE_INTERVALS, LATE_SECONDS = 3, 2.0
-#: An instant further in the future than this was written by a clock that was set back since.
-#: Less is the difference between two servers, of which one has taken over from the other.
-AHEAD_SECONDS = 2.0
 
 
 @around("leases.acquire")
 def acquire(name: str, holder: str, seconds: float, now: datetime | None = None) -> bool:
     """Take a lease that is free, over, or one's own.  False: somebody else has it."""
-    moment, params = sql.clock(now)
+    moment, params = dialect.clock(now)
     return (
-        sql.execute(
+        dialect.execute(
             "INSERT INTO workers_lease (name, holder, expires_at, cursor)"
-            f" VALUES (%s, %s, {sql.later(moment, '%s')}, 0)"
+            f" VALUES (%s, %s, {dialect.later(moment, '%s')}, 0)"
             " ON CONFLICT (name) DO UPDATE SET holder = excluded.holder,"
             " expires_at = excluded.expires_at"
             " WHERE workers_lease.holder IS NULL OR workers_lease.holder = excluded.holder"
             f" OR workers_lease.expires_at < {moment}"
             # Longer than any lease lasts: its end was written by a clock that was set back since.
-            f" OR workers_lease.expires_at > {sql.later(moment, '%s')}",
+            f" OR workers_lease.expires_at > {dialect.later(moment, '%s')}",
             [name, holder, *params, seconds, *params, *params, seconds + AHEAD_SECONDS],
         )
         == 1
@@ -42,7 +37,7 @@ def acquire(name: str, holder: str, seconds: float, now: datetime | None = None)
 def abandon(name: str, holder: str) -> bool:
     """Give a lease back whose duty could not be performed.  False: it was lost."""
     return (
-        sql.execute(
+        dialect.execute(
             "UPDATE workers_lease SET holder = NULL, expires_at = NULL"
             " WHERE name = %s AND holder = %s",
             [name, holder],
@@ -54,9 +49,9 @@ def abandon(name: str, holder: str) -> bool:
 @around("leases.release")
 def release(name: str, holder: str, now: datetime | None = None) -> bool:
     """Give a lease back and note that its duty was performed.  False: it was lost."""
-    moment, params = sql.clock(now)
+    moment, params = dialect.clock(now)
     return (
-        sql.execute(
+        dialect.execute(
             f"UPDATE workers_lease SET holder = NULL, expires_at = NULL, performed_at = {moment}"
             " WHERE name = %s AND holder = %s",
             [*params, name, holder],
@@ -71,9 +66,9 @@ def is_due(name: str, seconds: float, now: datetime | None = None) -> bool:
 
     Of several that ask at once, one is told True.
     """
-    moment, params = sql.clock(now)
+    moment, params = dialect.clock(now)
     return (
-        sql.execute(
+        dialect.execute(
             "INSERT INTO workers_lease (name, performed_at, cursor)"
             f" VALUES (%s, {moment}, 0) ON CONFLICT (name) DO UPDATE SET performed_at = {moment}"
             f" WHERE {due('workers_lease.performed_at', moment)}",
@@ -89,31 +84,16 @@ def due(performed_at: str, moment: str) -> str:
     Its parameters: the seconds that it rests, behind each of them those of ``moment``.
     """
     return (
-        f"({performed_at} IS NULL OR {sql.later(performed_at, '%s')} <= {moment}"
-        f" OR {performed_at} > {sql.later(moment, str(AHEAD_SECONDS))})"
+        f"({performed_at} IS NULL OR {dialect.later(performed_at, '%s')} <= {moment}"
+        f" OR {performed_at} > {dialect.later(moment, str(AHEAD_SECONDS))})"
     )
-
-
-def is_overdue(seconds: float | None, interval: float) -> bool:
-    """Say whether a duty last performed ``seconds`` ago is late; None: it never was.
-
-    One performed in the future is: until the clock is there again nobody would perform it.
-    """
-    if seconds is None or is_ahead(seconds):
-        return True
-    return seconds > LATE_INTERVALS * interval + LATE_SECONDS
-
-
-def is_ahead(seconds: float) -> bool:
-    """Say whether an age is that of an instant in the future, from before the clock's setting."""
-    return seconds < -AHEAD_SECONDS
 
 
 def seconds_since(name: str, now: datetime | None = None) -> float | None:
     """Return how long ago a duty was last performed, below 0 in the future; None: never."""
-    found = sql.fetch("SELECT performed_at FROM workers_lease WHERE name = %s", [name])
-    at = sql.instant(found[0][0]) if found else None
-    return None if at is None else (sql.read_clock(now) - at).total_seconds()
+    found = dialect.fetch("SELECT performed_at FROM workers_lease WHERE name = %s", [name])
+    at = dialect.instant(found[0][0]) if found else None
+    return None if at is None else (dialect.read_clock(now) - at).total_seconds()
 
 
 def is_stuck(name: str, seconds: float, now: datetime | None = None) -> bool:
@@ -121,11 +101,11 @@ def is_stuck(name: str, seconds: float, now: datetime | None = None) -> bool:
 
     One that has just begun says nothing of why it is late: it may have been asked for a moment ago.
     """
-    moment, params = sql.clock(now)
+    moment, params = dialect.clock(now)
     return bool(
-        sql.fetch(
+        dialect.fetch(
             "SELECT 1 FROM workers_lease WHERE name = %s AND holder IS NOT NULL"
-            f" AND expires_at > {moment} AND expires_at <= {sql.later(moment, '%s')}",
+            f" AND expires_at > {moment} AND expires_at <= {dialect.later(moment, '%s')}",
             [name, *params, *params, seconds - LATE_SECONDS],
         )
     )
@@ -169,10 +149,10 @@ def held(name: str, holder: str, seconds: float) -> Iterator[Held]:
 
 def cursor(name: str) -> int:
     """Return where the last round of a duty stopped."""
-    found = sql.fetch("SELECT cursor FROM workers_lease WHERE name = %s", [name])
+    found = dialect.fetch("SELECT cursor FROM workers_lease WHERE name = %s", [name])
     return int(found[0][0]) if found else 0
 
 
 @around("leases.set_cursor")
 def set_cursor(name: str, position: int) -> None:
-    sql.execute("UPDATE workers_lease SET cursor = %s WHERE name = %s", [position, name])
+    dialect.execute("UPDATE workers_lease SET cursor = %s WHERE name = %s", [position, name])

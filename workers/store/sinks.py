@@ -11,11 +11,12 @@ from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from typing import Any
 
-from workers.failpoints import around, durable
-from workers.locked import LockedProcess
 from workers.models import Sink
-from workers.rows import NewSink
-from workers.store import alerts, sql, updating
+from workers.rules.rows import NewSink
+from workers.rules.transitions import LockedProcess
+from workers.runtime.failpoints import around, durable
+from workers.store import alerts
+from workers.store.db import bulk_update, dialect
 
 #: SQL that says of the process row ``t`` whether anybody wants to be told of it.  With EXISTS
 #: PostgreSQL would read all sinks there are into a hash; a LIMIT has it look into the index.
@@ -98,11 +99,11 @@ def announce(lockeds: Sequence[LockedProcess]) -> None:
     if not lockeds:
         return
     rows = [{"id": locked.process.id, "last": locked.process.sequence} for locked in lockeds]
-    sql.execute(
+    dialect.execute(
         "UPDATE workers_sink AS s SET last = v.last"
-        f" FROM {sql.rows_as('v', {'id': 'id', 'last': 'int'})}"
-        f" WHERE {sql.looked_up('s.process_id', 'v.id')}",
-        [sql.encode(rows)],
+        f" FROM {dialect.rows_as('v', {'id': 'id', 'last': 'int'})}"
+        f" WHERE {dialect.looked_up('s.process_id', 'v.id')}",
+        [dialect.encode(rows)],
     )
 
 
@@ -120,25 +121,25 @@ def claim(
     Sinks of the owners in ``not_of`` and at the places in ``not_at`` are left, and so is what
     another relay holds.
     """
-    at = sql.read_clock(now)
+    at = dialect.read_clock(now)
     until = at + timedelta(seconds=seconds)
     with durable("sinks.claim"):
-        found = sql.fetch(
+        found = dialect.fetch(
             f"SELECT {_SELECT} FROM workers_sink s WHERE {_DUE.format(now='%s')} AND s.kind = %s"
-            f" AND NOT ({sql.among('s.owner')}) AND NOT ({sql.among(_PLACE)})"
-            f" ORDER BY s.next_try_at, s.id LIMIT %s {sql.lock_rows('s', skip_locked=True)}",
+            f" AND NOT ({dialect.among('s.owner')}) AND NOT ({dialect.among(_PLACE)})"
+            f" ORDER BY s.next_try_at, s.id LIMIT %s {dialect.lock_rows('s', skip_locked=True)}",
             [
-                sql.instant_text(at),
+                dialect.instant_text(at),
                 kind,
-                sql.id_list(sorted(not_of)),
-                sql.id_list(sorted(" ".join(place) for place in not_at)),
+                dialect.id_list(sorted(not_of)),
+                dialect.id_list(sorted(" ".join(place) for place in not_at)),
                 limit,
             ],
         )
         claimed = [ClaimedSink(**dict(zip(_READ, row, strict=True)), until=until) for row in found]
-        sql.execute(
-            f"UPDATE workers_sink SET next_try_at = %s WHERE {sql.among('id')}",
-            [sql.instant_text(until), sql.id_list([sink.id for sink in claimed])],
+        dialect.execute(
+            f"UPDATE workers_sink SET next_try_at = %s WHERE {dialect.among('id')}",
+            [dialect.instant_text(until), dialect.id_list([sink.id for sink in claimed])],
         )
     return claimed
 
@@ -152,7 +153,7 @@ def told(found: Sequence[Told], now: datetime | None = None) -> set[int]:
     """
     if not found:
         return set()
-    at = sql.read_clock(now)
+    at = dialect.read_clock(now)
     rows = [
         {
             "id": one.sink.id,
@@ -166,7 +167,7 @@ def told(found: Sequence[Told], now: datetime | None = None) -> set[int]:
         for one in found
     ]
     columns = {"id": "id", "was": "int", "cursor": "int", "until": "instant"}
-    return updating.update(
+    return bulk_update.update(
         "workers_sink",
         columns | {"is_final": "bool", "is_over": "bool", "at": "instant"},
         rows,
@@ -200,16 +201,16 @@ def give_up(sink: ClaimedSink, error: str) -> bool:
 
 
 def _in(seconds: float, now: datetime | None) -> str:
-    return sql.instant_text(sql.read_clock(now) + timedelta(seconds=seconds))
+    return dialect.instant_text(dialect.read_clock(now) + timedelta(seconds=seconds))
 
 
 @around("sinks.end_claim")
 def _end_claim(sink: ClaimedSink, assign: str, params: list[Any]) -> bool:
     return (
-        sql.execute(
+        dialect.execute(
             f"UPDATE workers_sink SET {assign} WHERE id = %s AND state = 'open' AND cursor = %s"
             " AND next_try_at = %s",
-            [*params, sink.id, sink.cursor, sql.instant_text(sink.until)],
+            [*params, sink.id, sink.cursor, dialect.instant_text(sink.until)],
         )
         == 1
     )
@@ -221,15 +222,15 @@ def redeliver(sink_id: int, *, after: int | None = None, now: datetime | None = 
     A claim that somebody holds on it counts no more, and the alert about its address is closed:
     where it still cannot be told, there is a new one.  False: there is nothing to tell it.
     """
-    at = sql.read_clock(now)
+    at = dialect.read_clock(now)
     begin = "cursor" if after is None else "CASE WHEN %s < last THEN %s ELSE last END"
     params = [] if after is None else [after, after]
     with durable("sinks.redeliver"):
-        found = sql.fetch(
+        found = dialect.fetch(
             f"UPDATE workers_sink SET state = 'open', tries = 0, last_error = '',"
             f" next_try_at = %s, cursor = {begin} WHERE id = %s AND last > {begin}"
             " RETURNING kind, owner, address",
-            [sql.instant_text(at), *params, sink_id, *params],
+            [dialect.instant_text(at), *params, sink_id, *params],
         )
         for kind, owner, address in found:
             alerts.resolve(f"sink_undeliverable:{mark(kind, owner, address)}", at)

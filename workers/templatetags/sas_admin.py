@@ -1,4 +1,4 @@
-"""Template filters of the admin's pages: the markup of ``workers.admin.marks``."""
+"""Template filters of the admin's pages: the markup of ``workers.admin.badges``."""
 
 from datetime import datetime
 from typing import Any
@@ -6,8 +6,8 @@ from typing import Any
 from django import template
 from django.utils.safestring import SafeString
 
-from workers import explaining
-from workers.admin import alert, flow, icons, marks, wording
+from workers.admin import alert, badges, flow, icons, wording
+from workers.client import explain
 from workers.models import Alert, Flow, Hold
 
 register = template.Library()
@@ -15,7 +15,7 @@ register = template.Library()
 
 @register.filter
 def state_mark(name: str) -> SafeString:
-    return marks.state(name)
+    return badges.state(name)
 
 
 @register.filter
@@ -30,22 +30,22 @@ def fault_kind(name: str) -> str:
 
 @register.filter
 def instant(at: datetime | None) -> SafeString | str:
-    return marks.instant(at)
+    return badges.instant(at)
 
 
 @register.filter
 def worker(name: str | None) -> SafeString | str:
-    return marks.worker(name)
+    return badges.worker(name)
 
 
 @register.filter
 def age_at(at: datetime | None, now: datetime) -> SafeString | str:
-    return marks.age(at, now)
+    return badges.age(at, now)
 
 
 @register.filter
 def time_left(at: datetime | None, now: datetime) -> SafeString | str:
-    return marks.countdown(at, now, is_alarm=True)
+    return badges.countdown(at, now, is_alarm=True)
 
 
 @register.filter
@@ -55,7 +55,7 @@ def breaker_mark(row: Flow, now: datetime) -> SafeString:
 
 @register.filter
 def pause_mark(said: str) -> SafeString:
-    return marks.label(said, "pending", "skipped")
+    return badges.label(said, "pending", "skipped")
 
 
 @register.filter
@@ -65,7 +65,7 @@ def alert_mark(row: Alert) -> SafeString:
 
 @register.filter
 def report(progress: dict[str, Any]) -> str:
-    return explaining.report(progress)
+    return explain.report(progress)
 
 
 @register.filter
@@ -76,7 +76,7 @@ def entry(mapping: dict[str, Any], key: str) -> Any:
 
 @register.filter
 def hold_name(hold: Hold) -> str:
-    return marks.hold(hold.kind, hold.name)
+    return badges.hold(hold.kind, hold.name)
 
 
 @register.simple_tag

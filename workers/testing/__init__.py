@@ -18,7 +18,6 @@ Needs no test runner in particular.
 kills a process at every point of the workflow, and has another heal what it left.
 """
 
-from workers.testing.aftermath import OF_AN_ATTEMPT, Aftermath, Crash, Told
 from workers.testing.assertions import (
     assert_invariants,
     assert_journal,
@@ -29,9 +28,7 @@ from workers.testing.assertions import (
 )
 from workers.testing.clock import Clock, forget_duties, frozen_clock, pass_time
 from workers.testing.crashes import Rehearsal, Survey, crash_everywhere, rehearse
-from workers.testing.emptying import flush
-from workers.testing.ledger import Ledger
-from workers.testing.mishaps import (
+from workers.testing.faults import (
     broken_wire,
     delays,
     doubles,
@@ -41,7 +38,10 @@ from workers.testing.mishaps import (
     takes_and_refuses,
     unreliable_wire,
 )
-from workers.testing.scripts import (
+from workers.testing.ledger import Ledger
+from workers.testing.reset_db import flush
+from workers.testing.result import OF_AN_ATTEMPT, Aftermath, Crash, Told
+from workers.testing.scripted_agents import (
     Called,
     WorkerDied,
     always,

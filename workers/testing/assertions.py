@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-from workers import invariants, progress
+from workers.client import progress
 from workers.models import Journal, Process, Step
+from workers.operate import invariants
 from workers.states import ProcessState
 
 

@@ -8,7 +8,7 @@ from django.db.models import F
 
 from workers import scheduler
 from workers.models import Process, Step
-from workers.store import sql
+from workers.store.db import dialect
 
 
 class Clock:
@@ -38,7 +38,7 @@ class Clock:
             raise ValueError(f"It is {self._now} already: time does not go back to {instant}.")
         if self._is_over:
             raise ValueError("The block of this frozen clock is over.")
-        sql.frozen_at = self._now = instant.astimezone(UTC)
+        dialect.frozen_at = self._now = instant.astimezone(UTC)
         return self._now
 
     def seconds(self) -> float:
@@ -56,8 +56,8 @@ def frozen_clock(at: datetime | None = None) -> Iterator[Clock]:
     # Whole and not over yet: what was made before the block is due, and SQLite adds durations
     # in milliseconds.
     clock = Clock(at or datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=1))
-    before = sql.frozen_at, scheduler.monotonic, scheduler._pause  # type: ignore[attr-defined]
-    sql.frozen_at = clock.now
+    before = dialect.frozen_at, scheduler.monotonic, scheduler._pause  # type: ignore[attr-defined]
+    dialect.frozen_at = clock.now
     # The Scheduler's pause after a broker refused is monotonic, and no deadline of anybody's: it
     # must be able to end while no real time passes.  Neither time knows the other's instants.
     scheduler.monotonic = clock.seconds  # type: ignore[attr-defined]
@@ -66,7 +66,7 @@ def frozen_clock(at: datetime | None = None) -> Iterator[Clock]:
         yield clock
     finally:
         clock.stop()
-        sql.frozen_at, scheduler.monotonic, scheduler._pause = before  # type: ignore[attr-defined]
+        dialect.frozen_at, scheduler.monotonic, scheduler._pause = before  # type: ignore[attr-defined]
 
 
 def pass_time(seconds: float, process: Process | None = None) -> None:
@@ -93,7 +93,7 @@ def pass_time(seconds: float, process: Process | None = None) -> None:
 
 def forget_duties() -> None:
     """Make every periodic duty due again."""
-    sql.execute("DELETE FROM workers_lease")
+    dialect.execute("DELETE FROM workers_lease")
 
 
 def _checked(instant: datetime) -> datetime:

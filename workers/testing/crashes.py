@@ -4,7 +4,7 @@
         ledger = Ledger(tmp_path / "ledger")
         survey = crash_everywhere(lambda: place("key-1"), check=lambda after: ...)
 
-The workflow runs once to its end to see which points it reaches (``workers.failpoints``).
+The workflow runs once to its end to see which points it reaches (``workers.runtime.failpoints``).
 Then, for each of them, everything begins anew in a process that ends there by SIGKILL, and
 another process heals what it left: once with every message lost, once with those delivered
 again that nobody had acknowledged.
@@ -26,13 +26,13 @@ from typing import Any
 
 from django.db import connection
 
-from workers import failpoints
-from workers.store import sql
-from workers.testing.aftermath import Aftermath, Crash, Story, Told, story
+from workers.runtime import failpoints
+from workers.store.db import dialect
 from workers.testing.assertions import assert_invariants
 from workers.testing.clock import Clock, frozen_clock
-from workers.testing.emptying import flush
-from workers.testing.forks import Say, in_a_fork
+from workers.testing.reset_db import flush
+from workers.testing.result import Aftermath, Crash, Story, Told, story
+from workers.testing.subprocess_fork import Say, in_a_fork
 from workers.testing.wire import Sent, Wire, wired
 
 #: Failures that are told in full; the others are counted.
@@ -244,7 +244,7 @@ def _left(wire: Wire) -> dict[str, Any]:
     """Return what outlives a process: the time, and what it had not acknowledged or had sent."""
     messages = [*wire.unacknowledged, *wire.messages, *(sent for _, sent in wire.delayed)]
     return {
-        "now": sql.read_clock().isoformat(),
+        "now": dialect.read_clock().isoformat(),
         "messages": [asdict(message) for message in messages],
         "told": [asdict(Told.of(letter)) for letter in wire.told],
     }

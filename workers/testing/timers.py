@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 from workers import scheduler
 from workers.conf import sas
 from workers.states import OPEN_PROCESS_STATES, ProcessState, StepState
-from workers.store import sql
-from workers.store.flow import seconds_to_next
+from workers.store.db import dialect
+from workers.store.flow.flow_control import seconds_to_next
 
 #: The store asks for timers that are *past*; SQLite's instants are exact to this much.
 JUST_AFTER = timedelta(milliseconds=1)
@@ -35,7 +35,7 @@ def timers(now: datetime) -> list[Timer]:
 
 # Asked between any two messages, hence the plain statements.
 def _of_processes() -> Iterator[Timer]:
-    dated = sql.fetch(
+    dated = dialect.fetch(
         "SELECT deadline_at, subject FROM workers_process WHERE deadline_at IS NOT NULL"
         " AND outcome IS NULL AND state IN ('pending', 'processing', 'error', 'compensating')"
     )
@@ -44,7 +44,7 @@ def _of_processes() -> Iterator[Timer]:
 
 
 def _of_steps() -> Iterator[Timer]:
-    found = sql.fetch(
+    found = dialect.fetch(
         "SELECT p.subject, p.state, p.paused_at, s.name, s.state, s.reply IS NOT NULL,"
         " s.not_before, s.dispatch_by, s.complete_by, s.escalate_at"
         " FROM workers_step s JOIN workers_process p ON p.id = s.process_id"
@@ -68,7 +68,7 @@ def _of_steps() -> Iterator[Timer]:
 
 
 def _of_sinks() -> Iterator[Timer]:
-    found = sql.fetch(
+    found = dialect.fetch(
         "SELECT next_try_at, kind, address FROM workers_sink WHERE state = 'open' AND last > cursor"
     )
     for at, kind, address in found:
@@ -77,20 +77,20 @@ def _of_sinks() -> Iterator[Timer]:
 
 def _of_leases() -> Iterator[Timer]:
     # Held between two messages by the dead alone: what they had begun waits for its end.
-    held = sql.fetch("SELECT expires_at, name FROM workers_lease WHERE expires_at IS NOT NULL")
+    held = dialect.fetch("SELECT expires_at, name FROM workers_lease WHERE expires_at IS NOT NULL")
     for at, name in held:
         yield _timer(at, f"the lease {name} is over", JUST_AFTER)
 
 
 def _timer(at: object, what: str, later: timedelta = timedelta()) -> Timer:
-    instant = sql.instant(at)
+    instant = dialect.instant(at)
     assert instant is not None
     return Timer(instant + later, what)
 
 
 def _of_agents(now: datetime) -> Iterator[Timer]:
     states = ", ".join(f"'{state}'" for state in sorted(OPEN_PROCESS_STATES))
-    open_breakers = sql.fetch(
+    open_breakers = dialect.fetch(
         "SELECT open_until, agent FROM workers_flow f WHERE open_until IS NOT NULL AND EXISTS"
         " (SELECT 1 FROM workers_step s JOIN workers_process p ON p.id = s.process_id"
         f" WHERE s.agent = f.agent AND s.state = 'pending' AND p.state IN ({states}))"

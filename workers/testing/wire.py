@@ -7,15 +7,17 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from workers import dispatch, reporting, scheduler, supervisor, tasks
+from workers import scheduler, supervisor, tasks
 from workers.conf import sas
 from workers.exceptions import BrokerRefused
 from workers.models import Process, Step
-from workers.senders import Letter
-from workers.store import sql
+from workers.notify import relay
+from workers.notify.senders import Letter
+from workers.store.db import dialect
 from workers.testing.clock import Clock
-from workers.testing.scripts import WorkerDied
+from workers.testing.scripted_agents import WorkerDied
 from workers.testing.timers import JUST_AFTER, Timer, timers
+from workers.wire import dispatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +146,7 @@ class Wire:
     def _arrive(self) -> None:
         if not self.delayed:
             return
-        now = sql.read_clock()
+        now = dialect.read_clock()
         self.messages += [message for at, message in self.delayed if at <= now]
         self.delayed = [(at, message) for at, message in self.delayed if at > now]
 
@@ -176,7 +178,7 @@ _TASKS: dict[str, Callable[..., object]] = {
     dispatch.SETTLE: tasks.settle_now,
     dispatch.ADVANCE: scheduler.advance,
     dispatch.SWEEP: supervisor.sweep,
-    dispatch.REPORT: reporting.report,
+    dispatch.REPORT: relay.report,
 }
 
 
@@ -198,12 +200,12 @@ def wired() -> Iterator[Wire]:
     wire = Wire()
     nudges = dispatch.nudge_later, dispatch.nudge_after, dispatch.report_later
     before = dispatch._send, scheduler._pause
-    senders = dict(reporting.senders)
+    senders = dict(relay.senders)
     dispatch._send = wire.take
     # From the caller's own thread: what a test looks at must not arrive after it has looked.
     dispatch.nudge_later, dispatch.report_later = _nudge_now, _report_now
     dispatch.nudge_after = _nudge_never
-    reporting.senders.update(dict.fromkeys(senders, wire.told.append))
+    relay.senders.update(dict.fromkeys(senders, wire.told.append))
     # A wire that was down before is no reason for a pause on this one.
     scheduler._pause = scheduler._Pause()
     try:
@@ -211,4 +213,4 @@ def wired() -> Iterator[Wire]:
     finally:
         dispatch._send, scheduler._pause = before
         dispatch.nudge_later, dispatch.nudge_after, dispatch.report_later = nudges
-        reporting.senders.update(senders)
+        relay.senders.update(senders)

@@ -7,8 +7,8 @@ import httpx2
 from django.conf import settings
 
 from orders import invariants
-from workers.invariant_check import Progress, Result
 from workers.management.commands import check_invariants as engine
+from workers.operate.invariant_check import Progress, Result
 
 
 class Command(engine.Command):

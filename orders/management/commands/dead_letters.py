@@ -10,10 +10,11 @@ from orders import dead_letters
 from orders.dead_letters import NotNow
 from orders.models import DeadLetter, DroppedLetters
 from orders.reasons import Refused
-from workers import dispatch, instants
+from workers.management.process_actions import actor
 from workers.management.terminal import TerminalCommand
-from workers.management.verbs import actor
-from workers.visible import visible
+from workers.runtime import timestamps
+from workers.runtime.visible_text import visible
+from workers.wire import dispatch
 
 DONE = {"replay": "replayed", "discard": "discarded", "restore": "restored"}
 
@@ -88,12 +89,12 @@ class Command(TerminalCommand):
             self.stdout.write(f"No dead letters{whose} are {options['state']}.")
         for one in found.iterator():
             why = "; ".join(f"{reason['field']} {reason['problem']}" for reason in one.reasons)
-            at = instants.full(one.received_at)
+            at = timestamps.full(one.received_at)
             self.stdout.write(f"{one.pk}  {at}  {one.said_by}  {one.message_id or '-'}  {why}")
         for dropped in DroppedLetters.objects.order_by("sender"):
             self.stderr.write(
                 f"Not kept, as too many were open: {dropped}, {dropped.bytes} bytes,"
-                f" {instants.full(dropped.first_at)} to {instants.full(dropped.last_at)}."
+                f" {timestamps.full(dropped.first_at)} to {timestamps.full(dropped.last_at)}."
             )
 
     def _show(self, ids: list[int], *, as_json: bool) -> None:

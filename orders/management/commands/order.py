@@ -10,7 +10,7 @@ from orders.facts import facts
 from orders.models import Order
 from orders.returning import ReturnRefused, accept_return
 from workers.admin import panel
-from workers.management import shown, verbs
+from workers.management import process_actions, process_report
 from workers.management.terminal import TerminalCommand
 
 
@@ -22,12 +22,12 @@ class Command(TerminalCommand):
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("action", choices=["show", "return", *verbs.VERBS])
+        parser.add_argument("action", choices=["show", "return", *process_actions.VERBS])
         parser.add_argument("number", type=int)
         parser.add_argument(
             "--json", dest="as_json", action="store_true", help="print one JSON object instead"
         )
-        verbs.add_arguments(parser)
+        process_actions.add_arguments(parser)
 
     def handle(self, *, action: str, number: int, as_json: bool = False, **options: Any) -> None:
         order = Order.objects.filter(number=number).first()
@@ -42,7 +42,7 @@ class Command(TerminalCommand):
         if action == "return":
             told = _return(order, options["reason"].strip())
         else:
-            told = verbs.perform(action, order.process_id, f"Order {number}", options)
+            told = process_actions.perform(action, order.process_id, f"Order {number}", options)
         if as_json:
             self._print({"number": number, **told.facts})
         else:
@@ -57,19 +57,19 @@ class Command(TerminalCommand):
         )
         self.stdout.write(process.headline)
         self.stdout.write("")
-        for line in shown.lines(process):
+        for line in process_report.lines(process):
             self.stdout.write(line)
 
     def _print(self, value: dict[str, Any]) -> None:
         self.stdout.write(json.dumps(value, default=str, ensure_ascii=False))
 
 
-def _return(order: Order, reason: str) -> verbs.Told:
+def _return(order: Order, reason: str) -> process_actions.Told:
     if not reason:
         raise CommandError("Say why, with --reason: it is kept with the return.")
     try:
-        process = accept_return(order, actor=verbs.actor(), reason=reason)
+        process = accept_return(order, actor=process_actions.actor(), reason=reason)
     except ReturnRefused as refusal:
         raise CommandError(str(refusal)) from None
     said = f"{process.subject} has begun: process {process.pk}."
-    return verbs.Told([said], {"return": process.pk})
+    return process_actions.Told([said], {"return": process.pk})

@@ -21,7 +21,7 @@ class Command(TerminalCommand):
         )
 
     def handle(self, *args: Any, no_users: bool = False, **options: Any) -> None:
-        from workers import schedule
+        from workers.supervisor import beat_schedule
 
         if not (settings.DEMO_LOGINS or no_users):
             raise CommandError(
@@ -30,5 +30,5 @@ class Command(TerminalCommand):
                 "createsuperuser for people."
             )
         seeded = demo_data.seed(with_users=not no_users)
-        schedule.ensure()
+        beat_schedule.ensure()
         self.stdout.write(f"Added {seeded.products} products and {seeded.users} users.")

@@ -9,8 +9,8 @@ from typing import Any
 
 from django.conf import settings
 
-from workers.agent import Agent, Call, Effect, LocalAgent
-from workers.registry import register_agent
+from workers.definitions.agent import Agent, Call, Effect, LocalAgent
+from workers.definitions.registry import register_agent
 
 ROOM_BYTES = 100 * 1024 * 1024
 #: With it a child is larger than ``CELERY_WORKER_MAX_MEMORY_PER_CHILD`` allows.

@@ -8,7 +8,7 @@ from tests.acceptance.system import System
 
 SUBMIT = """
 import json
-from workers.submission import submit
+from workers.client.submission import submit
 print(json.dumps([submit({workflow!r}, subject=f"{prefix} {{n}}", input={given!r}).pk
                   for n in range({count})]))
 """

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from workers.registry import register_workflow
-from workers.workflow import Workflow, step
+from workers.definitions.registry import register_workflow
+from workers.definitions.workflow import Workflow, step
 
 
 def _one(name: str, agent: str, **options: Any) -> Workflow:

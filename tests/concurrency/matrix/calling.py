@@ -8,34 +8,23 @@ from uuid import uuid4
 
 from tests.concurrency.matrix import scenes
 from tests.concurrency.matrix.scenes import AGENTS, DEFERRAL, FAULT, NOW, OPERATOR, Scene
-from workers import submission
-from workers.decisions import carry_out_policies
-from workers.rows import NewProcess
+from workers.client import submission
+from workers.rules.apply_reply import carry_out_policies
+from workers.rules.rows import NewProcess
 from workers.store import (
     alert_resolution,
     alerts,
-    answering,
-    claims,
-    deaths,
-    editing,
-    expiry,
-    flow,
-    holds,
     leases,
-    live,
-    plain,
-    pruning,
-    regulating,
-    replies,
-    restoring,
-    settling,
+    prune,
+    received_webhooks,
     sinks,
-    steering,
-    surrender,
-    taking,
-    unstarted,
-    webhooks,
 )
+from workers.store.claims import claim_fast, claim_steps, dead_workers, release, unstarted
+from workers.store.expire import expire_claims
+from workers.store.flow import flow_control, flow_settings, holds
+from workers.store.locked import step_index
+from workers.store.operate import after_restore, commands, edit_input, record_answers
+from workers.store.settle import filed_replies, settle_fast, settle_replies
 
 
 @dataclass(frozen=True)
@@ -65,12 +54,12 @@ def _sink(scene: Scene) -> sinks.ClaimedSink:
 def _start(scene: Scene) -> Any:
     claim = scene.claim()
     wanted = [(claim.step_id, claim.claim_id)]
-    return claims.start(wanted, timeout_seconds=30, worker="agent@run-2", delivery=uuid4())
+    return claim_steps.start(wanted, timeout_seconds=30, worker="agent@run-2", delivery=uuid4())
 
 
 def _note_death(scene: Scene) -> Any:
     claim = scene.claim()
-    return deaths.note({claim.step_id: claim.claim_id}, "signal 9 (SIGKILL)")
+    return dead_workers.note({claim.step_id: claim.claim_id}, "signal 9 (SIGKILL)")
 
 
 def _submit(scene: Scene) -> None:
@@ -83,16 +72,18 @@ def _submit_many(scene: Scene) -> None:
 
 
 def _answer(scene: Scene) -> Any:
-    return answering.answer(scene.process_id, scene.step, {"result": {"n": 2}}, actor="callback")
+    return record_answers.answer(
+        scene.process_id, scene.step, {"result": {"n": 2}}, actor="callback"
+    )
 
 
 def _report(scene: Scene) -> Any:
     progress = {"percent": 40}
-    return answering.report_progress(scene.process_id, scene.step, progress, key=scene.key)
+    return record_answers.report_progress(scene.process_id, scene.step, progress, key=scene.key)
 
 
 def _edit(scene: Scene) -> Any:
-    return editing.edit_input(scene.process_id, {"gift": True}, **OPERATOR)
+    return edit_input.edit_input(scene.process_id, {"gift": True}, **OPERATOR)
 
 
 def _steer(verb: Callable[..., Any], *words: Any, about_step: bool = True, **more: Any) -> Any:
@@ -104,7 +95,7 @@ def _steer(verb: Callable[..., Any], *words: Any, about_step: bool = True, **mor
 
 
 def _settle(
-    *names: str, by: Callable[..., Any] = settling.settle, **kind: Any
+    *names: str, by: Callable[..., Any] = settle_replies.settle, **kind: Any
 ) -> Callable[[Scene], Any]:
     def run(scene: Scene) -> Any:
         found = [scene.reply(name, **kind) for name in (names or ("",))]
@@ -114,7 +105,7 @@ def _settle(
 
 
 def _settle_filed(scene: Scene) -> Any:
-    return settling.settle(replies.filed(10), "scheduler", filed=True)
+    return settle_replies.settle(filed_replies.filed(10), "scheduler", filed=True)
 
 
 REFUSAL = {"kind": "refused", "code": "declined", "message": "no"}
@@ -131,24 +122,28 @@ CALLS: tuple[Call, ...] = (
     Call("holds.lift", lambda s: holds.lift("agent", "toy.alpha", **OPERATOR), (scenes.held,)),
     Call(
         "regulating.set_flow",
-        lambda s: regulating.set_flow("toy.alpha", {"rate_per_second": 2, "window": 1}, **OPERATOR),
+        lambda s: flow_settings.set_flow(
+            "toy.alpha", {"rate_per_second": 2, "window": 1}, **OPERATOR
+        ),
         (scenes.submitted, scenes.rated),
     ),
     Call(
         "flow.ensure",
-        lambda s: flow.ensure({"toy.alpha": (7, None), "toy.new": (7, 2.0)}),
+        lambda s: flow_control.ensure({"toy.alpha": (7, None), "toy.new": (7, 2.0)}),
         (scenes.submitted,),
     ),
-    Call("flow.alert_long_open", lambda s: flow.alert_long_open(NOW), (scenes.submitted,)),
+    Call("flow.alert_long_open", lambda s: flow_control.alert_long_open(NOW), (scenes.submitted,)),
     # Scheduler
     Call("submission.submit", _submit, (scenes.submitted,)),
     Call("submission.submit_many", _submit_many, (scenes.submitted,)),
     Call(
         "claims.claim_due",
-        lambda s: claims.claim_due(AGENTS, "scheduler"),
+        lambda s: claim_steps.claim_due(AGENTS, "scheduler"),
         (scenes.submitted, scenes.rated),
     ),
-    Call("taking.claim_due", lambda s: taking.claim_due(AGENTS, "scheduler"), (scenes.submitted,)),
+    Call(
+        "taking.claim_due", lambda s: claim_fast.claim_due(AGENTS, "scheduler"), (scenes.submitted,)
+    ),
     Call(
         "unstarted.hand_back",
         lambda s: unstarted.hand_back([s.claim()], "scheduler", "refused"),
@@ -162,14 +157,19 @@ CALLS: tuple[Call, ...] = (
     ),
     Call("settling.settle", _settle("left", "right"), (scenes.at_work,), "both branches"),
     Call("settling.settle", _settle("right"), (scenes.at_work,), "the other branch"),
-    Call("plain.settle", _settle(by=plain.settle), (scenes.at_work, scenes.last)),
+    Call("plain.settle", _settle(by=settle_fast.settle), (scenes.at_work, scenes.last)),
     Call(
         "plain.settle",
-        _settle("left", "right", by=plain.settle),
+        _settle("left", "right", by=settle_fast.settle),
         (scenes.at_work,),
         "both branches",
     ),
-    Call("plain.settle", _settle("right", by=plain.settle), (scenes.at_work,), "the other branch"),
+    Call(
+        "plain.settle",
+        _settle("right", by=settle_fast.settle),
+        (scenes.at_work,),
+        "the other branch",
+    ),
     Call("settling.settle", _settle(fault=FAULT), (scenes.at_work,), "a fault"),
     Call("settling.settle", _settle(fault=AWAY), (scenes.at_work,), "unavailable"),
     Call("settling.settle", _settle(fault=REFUSAL), (scenes.at_work,), "a refusal"),
@@ -177,17 +177,17 @@ CALLS: tuple[Call, ...] = (
     Call("settling.settle", _settle_filed, (scenes.filed,), "filed"),
     Call(
         "settling.advance",
-        lambda s: settling.advance(
+        lambda s: settle_replies.advance(
             [s.process_id], "scheduler", None, lambda p: carry_out_policies(p, "scheduler")
         ),
         (scenes.left_to_decide, scenes.past_deadline),
     ),
     # Agents and the worker's end
     Call("claims.start", _start, (scenes.claimed,)),
-    Call("replies.file", lambda s: replies.file(s.reply(), "agent"), (scenes.at_work,)),
+    Call("replies.file", lambda s: filed_replies.file(s.reply(), "agent"), (scenes.at_work,)),
     Call(
         "surrender.surrender",
-        lambda s: surrender.surrender("run-1", "worker"),
+        lambda s: release.surrender("run-1", "worker"),
         (scenes.at_work, scenes.turned_round),
     ),
     Call("deaths.note", _note_death, (scenes.at_work,)),
@@ -199,14 +199,18 @@ CALLS: tuple[Call, ...] = (
     ),
     Call(
         "expiry.expire",
-        lambda s: expiry.expire("supervisor"),
+        lambda s: expire_claims.expire("supervisor"),
         (scenes.expired, scenes.unanswered, scenes.tired),
     ),
-    Call("expiry.extend_gap", lambda s: expiry.extend_gap(120, 10), (scenes.expired,)),
-    Call("live.put_off", lambda s: live.put_off(), (scenes.going_on,)),
-    Call("expiry.flag_overdue", lambda s: expiry.flag_overdue(), (scenes.past_deadline,)),
-    Call("expiry.escalate", lambda s: expiry.escalate("supervisor"), (scenes.overdue,)),
-    Call("live.mend", lambda s: live.mend([s.process_id]), (scenes.not_found, scenes.found_wrong)),
+    Call("expiry.extend_gap", lambda s: expire_claims.extend_gap(120, 10), (scenes.expired,)),
+    Call("live.put_off", lambda s: step_index.put_off(), (scenes.going_on,)),
+    Call("expiry.flag_overdue", lambda s: expire_claims.flag_overdue(), (scenes.past_deadline,)),
+    Call("expiry.escalate", lambda s: expire_claims.escalate("supervisor"), (scenes.overdue,)),
+    Call(
+        "live.mend",
+        lambda s: step_index.mend([s.process_id]),
+        (scenes.not_found, scenes.found_wrong),
+    ),
     Call("leases.acquire", lambda s: leases.acquire(leases.SWEEP, "two", 15), (scenes.submitted,)),
     Call("leases.abandon", lambda s: leases.abandon(leases.SWEEP, "one"), (scenes.leased,)),
     Call("leases.release", lambda s: leases.release(leases.SWEEP, "one"), (scenes.leased,)),
@@ -214,16 +218,16 @@ CALLS: tuple[Call, ...] = (
     Call("leases.set_cursor", lambda s: leases.set_cursor(leases.SWEEP, 7), (scenes.leased,)),
     Call(
         "restoring.mark",
-        lambda s: restoring.mark([s.process_id], NOW - timedelta(seconds=30), actor="restore"),
+        lambda s: after_restore.mark([s.process_id], NOW - timedelta(seconds=30), actor="restore"),
         (scenes.at_work,),
     ),
-    Call("webhooks.forget", lambda s: list(webhooks.forget(10)), (scenes.long_over,)),
-    Call("pruning.prune_journals", lambda s: list(pruning.prune_journals(10)), (scenes.long_over,)),
-    Call("pruning.prune_alerts", lambda s: list(pruning.prune_alerts(10)), (scenes.long_over,)),
-    Call("pruning.prune_orphans", lambda s: list(pruning.prune_orphans(10)), (scenes.long_over,)),
+    Call("webhooks.forget", lambda s: list(received_webhooks.forget(10)), (scenes.long_over,)),
+    Call("pruning.prune_journals", lambda s: list(prune.prune_journals(10)), (scenes.long_over,)),
+    Call("pruning.prune_alerts", lambda s: list(prune.prune_alerts(10)), (scenes.long_over,)),
+    Call("pruning.prune_orphans", lambda s: list(prune.prune_orphans(10)), (scenes.long_over,)),
     Call(
         "pruning.prune_flow_journal",
-        lambda s: list(pruning.prune_flow_journal(10)),
+        lambda s: list(prune.prune_flow_journal(10)),
         (scenes.long_over,),
     ),
     # Relays
@@ -240,21 +244,21 @@ CALLS: tuple[Call, ...] = (
     Call("editing.edit_input", _edit, (scenes.submitted,)),
     Call(
         "steering.resubmit",
-        _steer(steering.resubmit, about_step=False, nothing_happened=True),
+        _steer(commands.resubmit, about_step=False, nothing_happened=True),
         (scenes.in_error,),
     ),
     Call(
         "steering.undo",
-        _steer(steering.undo, about_step=False, outcome="cancelled"),
+        _steer(commands.undo, about_step=False, outcome="cancelled"),
         (scenes.at_work, scenes.claimed),
     ),
-    Call("steering.begin_again", _steer(steering.begin_again), (scenes.at_work, scenes.deferred)),
-    Call("steering.pause", _steer(steering.pause, about_step=False), (scenes.submitted,)),
-    Call("steering.resume", _steer(steering.resume, about_step=False), (scenes.paused,)),
-    Call("steering.retry_now", _steer(steering.retry_now), (scenes.parked,)),
-    Call("steering.retime", _steer(steering.retime, 10), (scenes.claimed, scenes.expired)),
+    Call("steering.begin_again", _steer(commands.begin_again), (scenes.at_work, scenes.deferred)),
+    Call("steering.pause", _steer(commands.pause, about_step=False), (scenes.submitted,)),
+    Call("steering.resume", _steer(commands.resume, about_step=False), (scenes.paused,)),
+    Call("steering.retry_now", _steer(commands.retry_now), (scenes.parked,)),
+    Call("steering.retime", _steer(commands.retime, 10), (scenes.claimed, scenes.expired)),
     Call(
-        "steering.complete", _steer(steering.complete, {"n": 3}), (scenes.claimed, scenes.in_error)
+        "steering.complete", _steer(commands.complete, {"n": 3}), (scenes.claimed, scenes.in_error)
     ),
-    Call("steering.skip", _steer(steering.skip), (scenes.in_error, scenes.parked)),
+    Call("steering.skip", _steer(commands.skip), (scenes.in_error, scenes.parked)),
 )

@@ -1,7 +1,7 @@
 """The verbs of the state store, read from its code: who makes a write durable, and is called.
 
-A write stands in a named block (``workers.failpoints``).  A public function that has one, or
-that calls a private function of its file which has one, is a verb.
+A write stands in a named block (``workers.runtime.failpoints``).  A public function that has
+one, or that calls a private function of its file which has one, is a verb.
 """
 
 import ast
@@ -10,7 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 #: Where verbs live: the store, and what makes a process and an alert by its means.
-PLACES = [*sorted((ROOT / "workers/store").glob("*.py")), ROOT / "workers/submission.py"]
+PLACES = [*sorted((ROOT / "workers/store").glob("*.py")), ROOT / "workers/client/submission.py"]
 BLOCKS = {"around", "durable"}
 
 Functions = dict[str, ast.FunctionDef]
@@ -22,8 +22,8 @@ def verbs() -> set[str]:
 
 
 def moves() -> set[str]:
-    """Return the decisions that operators' verbs carry out: functions of ``workers.verbs``."""
-    found = _functions(ROOT / "workers/verbs.py")
+    """Return the operators' verbs: functions of ``workers.rules.operator_commands``."""
+    found = _functions(ROOT / "workers/rules/operator_commands.py")
     return {
         name
         for name, function in found.items()
@@ -32,8 +32,8 @@ def moves() -> set[str]:
 
 
 def moves_of_steering() -> set[str]:
-    """Return the functions of ``workers.verbs`` that ``workers.store.steering`` calls."""
-    tree = ast.parse((ROOT / "workers/store/steering.py").read_text())
+    """Return the operators' verbs that ``workers.store.operate.commands`` calls."""
+    tree = ast.parse((ROOT / "workers/store/operate/commands.py").read_text())
     return {
         node.attr
         for node in ast.walk(tree)

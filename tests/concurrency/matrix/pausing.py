@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db import connection, connections
 
-from workers.store import sql
+from workers.store.db import dialect
 
 #: A verb that has not ended by then never will.
 LONGEST_SECONDS = 20
@@ -82,15 +82,15 @@ class Session:
 
     def _work(self) -> None:
         # What is written here need not survive a crash of the server.
-        sql.fetch("SELECT set_config('synchronous_commit', 'off', false)")
-        self.pid = sql.fetch("SELECT pg_backend_pid()")[0][0]
+        dialect.fetch("SELECT set_config('synchronous_commit', 'off', false)")
+        self.pid = dialect.fetch("SELECT pg_backend_pid()")[0][0]
         self._ready.set()
         while (turn := self._turns.get()) is not None:
             turn.run()
         connections.close_all()
 
     def waits_for_a_lock(self) -> bool:
-        return bool(sql.fetch("SELECT pg_blocking_pids(%s) <> '{}'", [self.pid])[0][0])
+        return bool(dialect.fetch("SELECT pg_blocking_pids(%s) <> '{}'", [self.pid])[0][0])
 
 
 @contextmanager

@@ -14,26 +14,20 @@ from uuid import UUID, uuid4
 from django.contrib.auth.models import User
 from msgspec import structs
 
-from workers.alerts import raise_alert
-from workers.messages import Reply
+from workers.client.submission import submit
+from workers.definitions.registry import register_workflow
+from workers.definitions.workflow import OnFailure, Undo, Workflow, step
 from workers.models import Alert, LiveStep, Sink, Step
-from workers.registry import register_workflow
-from workers.rows import NewSink
-from workers.store import (
-    alerts,
-    claims,
-    expiry,
-    holds,
-    leases,
-    regulating,
-    replies,
-    settling,
-    sinks,
-    sql,
-)
-from workers.store import steering as steer
-from workers.submission import submit
-from workers.workflow import OnFailure, Undo, Workflow, step
+from workers.protocol.messages import Reply
+from workers.rules.rows import NewSink
+from workers.store import alerts, leases, sinks
+from workers.store.alerts import raise_alert
+from workers.store.claims import claim_steps
+from workers.store.db import dialect
+from workers.store.expire import expire_claims
+from workers.store.flow import flow_settings, holds
+from workers.store.operate import commands as steer
+from workers.store.settle import filed_replies, settle_replies
 
 #: The instant at which all verbs act.
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -72,7 +66,7 @@ class Scene:
     process_id: int
     #: The step that verbs are about.
     step: str = "top"
-    taken: dict[str, claims.Claim] = field(default_factory=dict)
+    taken: dict[str, claim_steps.Claim] = field(default_factory=dict)
     sink: sinks.ClaimedSink | None = None
     steps: dict[str, Step] = field(default_factory=dict)
     user_id: int = 0
@@ -90,13 +84,13 @@ class Scene:
     def key(self) -> str:
         return self.steps[self.step].idempotency_key
 
-    def claim(self, name: str = "") -> claims.Claim:
+    def claim(self, name: str = "") -> claim_steps.Claim:
         """Return the claim of a step; one that never was, where it has none."""
         name = name or self.step
         if name in self.taken:
             return self.taken[name]
         row = self.steps[name]
-        return claims.Claim(
+        return claim_steps.Claim(
             row.pk, self.process_id, uuid4(), 9, name, row.agent, 30, row.idempotency_key
         )
 
@@ -119,15 +113,15 @@ def _ann() -> User:
 @contextmanager
 def at(seconds: float) -> Iterator[None]:
     """Have a block happen so many seconds before the verbs do."""
-    before, sql.frozen_at = sql.frozen_at, NOW - timedelta(seconds=seconds)
+    before, dialect.frozen_at = dialect.frozen_at, NOW - timedelta(seconds=seconds)
     try:
         yield
     finally:
-        sql.frozen_at = before
+        dialect.frozen_at = before
 
 
 def submitted() -> Scene:
-    with at(100) if sql.frozen_at == NOW else nullcontext():
+    with at(100) if dialect.frozen_at == NOW else nullcontext():
         process = submit(
             "race",
             subject="Order 1",
@@ -150,15 +144,15 @@ def long_over() -> Scene:
         sinks.told([sinks.Told(sink, sink.last, is_final=True)])
         gone = submit("race", subject="Order 0", input={}).pk
     # By hand, as none of ours would: its journal stays.
-    sql.execute("DELETE FROM workers_step WHERE process_id = %s", [gone])
-    sql.execute("DELETE FROM workers_process WHERE id = %s", [gone])
+    dialect.execute("DELETE FROM workers_step WHERE process_id = %s", [gone])
+    dialect.execute("DELETE FROM workers_process WHERE id = %s", [gone])
     return scene
 
 
 def rated() -> Scene:
     scene = submitted()
     with at(50):
-        regulating.set_flow("toy.alpha", {"rate_per_second": 1}, **OPERATOR)
+        flow_settings.set_flow("toy.alpha", {"rate_per_second": 1}, **OPERATOR)
     return scene
 
 
@@ -187,7 +181,7 @@ def told() -> Scene:
 def claimed(seconds: float = 5) -> Scene:
     scene = submitted()
     with at(seconds):
-        _note(scene, claims.claim_due(AGENTS, "scheduler"))
+        _note(scene, claim_steps.claim_due(AGENTS, "scheduler"))
     return scene
 
 
@@ -201,7 +195,7 @@ def at_work(seconds: float = 5) -> Scene:
     with at(80):
         _start(scene, "top")
     with at(seconds):
-        _note(scene, settling.settle([scene.reply("top")], "scheduler").claims)
+        _note(scene, settle_replies.settle([scene.reply("top")], "scheduler").claims)
         _start(scene, "left", "right")
     scene.step = "left"
     return scene
@@ -240,14 +234,14 @@ def found_wrong() -> Scene:
 def filed() -> Scene:
     scene = at_work()
     with at(3):
-        replies.file(scene.reply(), "agent")
+        filed_replies.file(scene.reply(), "agent")
     return scene
 
 
 def deferred(seconds: float = 3) -> Scene:
     scene = at_work(seconds + 2)
     with at(seconds):
-        settling.settle([scene.reply(deferral=DEFERRAL)], "scheduler")
+        settle_replies.settle([scene.reply(deferral=DEFERRAL)], "scheduler")
     return scene
 
 
@@ -265,7 +259,7 @@ def parked() -> Scene:
     """The step is to be tried again, but not yet; the other branch is at work."""
     scene = at_work(4)
     with at(3):
-        settling.settle([scene.reply(fault=FAULT | {"retry_after": 600})], "scheduler")
+        settle_replies.settle([scene.reply(fault=FAULT | {"retry_after": 600})], "scheduler")
     del scene.taken["left"]
     return scene
 
@@ -274,7 +268,7 @@ def in_error() -> Scene:
     """One branch has failed for good, the other is at work."""
     scene = at_work()
     with at(3):
-        settling.settle([scene.reply("right", fault=FAULT)], "scheduler")
+        settle_replies.settle([scene.reply("right", fault=FAULT)], "scheduler")
     scene.step = "right"
     return scene
 
@@ -291,9 +285,9 @@ def left_to_decide() -> Scene:
     """A supervisor has left a policy to the Scheduler; the other branch is done."""
     scene = at_work(60)
     with at(50):
-        settling.settle([scene.reply("left")], "scheduler")
+        settle_replies.settle([scene.reply("left")], "scheduler")
     with at(3):
-        expiry.expire("supervisor")
+        expire_claims.expire("supervisor")
     scene.step = "right"
     return scene
 
@@ -301,9 +295,9 @@ def left_to_decide() -> Scene:
 def past_deadline() -> Scene:
     scene = at_work()
     with at(3):
-        sql.execute(
+        dialect.execute(
             "UPDATE workers_process SET deadline_at = %s",
-            [sql.instant_text(NOW - timedelta(seconds=1))],
+            [dialect.instant_text(NOW - timedelta(seconds=1))],
         )
     return scene
 
@@ -327,7 +321,9 @@ def undoing() -> Scene:
     """An undo step is at work."""
     scene = turned_round()
     with at(2):
-        found = settling.settle([scene.reply("left"), scene.reply("right")], "scheduler").claims
+        found = settle_replies.settle(
+            [scene.reply("left"), scene.reply("right")], "scheduler"
+        ).claims
         _note(scene, found)
         _start(scene, "undo_left")
     scene.step = "undo_left"
@@ -338,14 +334,16 @@ def last() -> Scene:
     """The last step is at work."""
     scene = at_work()
     with at(3):
-        found = settling.settle([scene.reply("left"), scene.reply("right")], "scheduler").claims
+        found = settle_replies.settle(
+            [scene.reply("left"), scene.reply("right")], "scheduler"
+        ).claims
         _note(scene, found)
         _start(scene, "bottom")
     scene.step = "bottom"
     return scene
 
 
-def _note(scene: Scene, found: list[claims.Claim]) -> None:
+def _note(scene: Scene, found: list[claim_steps.Claim]) -> None:
     scene.taken |= {claim.step: claim for claim in found}
 
 
@@ -353,7 +351,7 @@ def _start(scene: Scene, *names: str) -> None:
     wanted: list[tuple[int, UUID]] = [
         (scene.taken[name].step_id, scene.taken[name].claim_id) for name in names
     ]
-    started = claims.start(wanted, timeout_seconds=30, worker="agent@run-1", delivery=uuid4())
+    started = claim_steps.start(wanted, timeout_seconds=30, worker="agent@run-1", delivery=uuid4())
     assert len(started) == len(names)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from django.apps import apps
 from django.db import transaction
 
-from workers.store import sql
+from workers.store.db import dialect
 
 #: What differs from run to run and decides nothing.  Turns are reckoned without a lock: of two
 #: submissions at once neither counts the other.
@@ -31,17 +31,17 @@ def kept() -> Rows:
     columns = ", ".join(
         f"(SELECT coalesce(jsonb_agg(t ORDER BY t), '[]')::text FROM {table} t)" for table in tables
     )
-    return dict(zip(tables, sql.fetch(f"SELECT {columns}")[0], strict=True))
+    return dict(zip(tables, dialect.fetch(f"SELECT {columns}")[0], strict=True))
 
 
 def put_back(rows: Rows) -> None:
     """Make the tables what they were."""
-    with transaction.atomic(), sql.pipelined():
+    with transaction.atomic(), dialect.pipelined():
         for table, found in rows.items():
-            sql.execute(f"DELETE FROM {table}")
+            dialect.execute(f"DELETE FROM {table}")
             if found != "[]":
                 made = f"jsonb_populate_recordset(NULL::{table}, %s)"
-                sql.execute(f"INSERT INTO {table} SELECT * FROM {made}", [found])
+                dialect.execute(f"INSERT INTO {table} SELECT * FROM {made}", [found])
 
 
 def picture(rows: Rows) -> Picture:

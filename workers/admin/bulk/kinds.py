@@ -8,17 +8,17 @@ from typing import Any
 from django.db.models import QuerySet
 from django.utils.translation import gettext_lazy as _
 
-from workers import compensation
+from workers.admin.actions.action import Target, Verb
+from workers.admin.actions.dry_run import NOBODY
+from workers.admin.actions.pausing import Pause, Resume
+from workers.admin.actions.resubmitting import Resubmit
+from workers.admin.actions.retrying import RetryAll, resting
+from workers.admin.actions.undoing import Cancel
 from workers.admin.filters import not_over, with_step
-from workers.admin.verbs.pausing import Pause, Resume
-from workers.admin.verbs.rehearsal import NOBODY
-from workers.admin.verbs.resubmitting import Resubmit
-from workers.admin.verbs.retrying import RetryAll, resting
-from workers.admin.verbs.undoing import Cancel
-from workers.admin.verbs.verb import Target, Verb
 from workers.admin.wait_filters import is_paused
 from workers.admin.wording import Text
 from workers.models import Step
+from workers.rules import compensation
 from workers.states import StepState
 
 

@@ -13,9 +13,9 @@ from django.urls import URLPattern, path, reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from workers.admin.bulk import landing, selection
+from workers.admin.bulk import apply, selection
+from workers.admin.bulk.apply import SeenForm
 from workers.admin.bulk.kinds import KINDS, BulkVerb
-from workers.admin.bulk.landing import SeenForm
 from workers.admin.bulk.selection import Selection
 from workers.admin.lists import LiveMedia, back_to
 
@@ -74,8 +74,8 @@ class BulkListAdmin(admin.ModelAdmin):
             found = selection.select(rows, self.process_path, bulk)
             return self.bulk_page(request, form, found)
         targets = selection.targets(rows, self.process_path)
-        landed = landing.carry_out(bulk.verb, seen, targets, request, form.cleaned_data["reason"])
-        landing.report(bulk.verb, landed, request)
+        landed = apply.carry_out(bulk.verb, seen, targets, request, form.cleaned_data["reason"])
+        apply.report(bulk.verb, landed, request)
         return back_to(request, self._list_name)
 
     @property

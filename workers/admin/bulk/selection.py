@@ -8,12 +8,12 @@ from django.db.models import Model, QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from workers.admin import standing
+from workers.admin import snapshot
+from workers.admin.actions.action import Target
 from workers.admin.bulk.kinds import BulkVerb
 from workers.admin.paging import COUNTED, counted
-from workers.admin.verbs.verb import Target
 from workers.models import Process
-from workers.store import sql
+from workers.store.db import dialect
 
 #: Processes changed in one go: each is a transaction of its own.
 LIMIT = 500
@@ -64,7 +64,7 @@ def select(queryset: QuerySet[Any], path: str, bulk: BulkVerb) -> Selection:
 
     ``path`` leads from a row to its process.
     """
-    now = sql.read_clock()
+    now = dialect.read_clock()
     plain = queryset.prefetch_related(None).order_by(f"{path}pk")
     found = list(_read(bulk.candidates(plain, path, now), path)[: LIMIT + 1])
     selected = plain.order_by()[: COUNTED + 1].count()
@@ -80,7 +80,7 @@ def select(queryset: QuerySet[Any], path: str, bulk: BulkVerb) -> Selection:
 
 def _read(queryset: QuerySet[Any], path: str) -> QuerySet[Any]:
     joined = queryset.select_related("process") if path else queryset
-    return standing.with_steps(joined, path)
+    return snapshot.with_steps(joined, path)
 
 
 def _look_at(selection: Selection, row: Any, now: datetime) -> None:
@@ -103,6 +103,6 @@ def process_of(row: Model) -> Process:
 
 def targets(queryset: QuerySet[Any], path: str) -> dict[int, Target]:
     """Return the processes of rows, read anew, by their ids."""
-    now = sql.read_clock()
+    now = dialect.read_clock()
     found = (process_of(row) for row in _read(queryset.prefetch_related(None), path))
     return {process.pk: Target.of(process, now) for process in found}

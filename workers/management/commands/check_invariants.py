@@ -10,10 +10,10 @@ from typing import Any
 from django.core.management.base import CommandError
 from django.db import Error as DatabaseError
 
-from workers import invariant_check as engine
-from workers.invariant_check import Progress, Result
-from workers.invariants import Violation
 from workers.management.terminal import TerminalCommand
+from workers.operate import invariant_check as engine
+from workers.operate.invariant_check import Progress, Result
+from workers.operate.invariants import Violation
 
 #: Told that it takes long no more often than this.
 TELL_SECONDS = 5.0

@@ -7,12 +7,13 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from workers import dispatch, registry
+from workers.definitions import registry
 from workers.exceptions import StateError
+from workers.management.process_actions import Word, actor
 from workers.management.terminal import TerminalCommand
-from workers.management.verbs import Word, actor
 from workers.models import Flow, Hold
-from workers.store import holds, regulating
+from workers.store.flow import flow_settings, holds
+from workers.wire import dispatch
 
 
 class Command(TerminalCommand):
@@ -53,7 +54,7 @@ class Command(TerminalCommand):
     def _act(self, action: str, reason: str, options: dict[str, Any]) -> None:
         word: Word = {"actor": actor(), "reason": reason}
         if action == "set":
-            changed = regulating.set_flow(options["agent"], _changes(options), **word)
+            changed = flow_settings.set_flow(options["agent"], _changes(options), **word)
             for name, (before, after) in changed.items():
                 self.stdout.write(f"{options['agent']} {name}: {before} -> {after}")
             if not changed:

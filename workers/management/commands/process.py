@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from workers.admin import panel
-from workers.management import shown, verbs
+from workers.management import process_actions, process_report
 from workers.management.terminal import TerminalCommand
 from workers.models import Process
 
@@ -16,12 +16,12 @@ class Command(TerminalCommand):
     help = "Shows a process, or does to it what an operator can do in the admin."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("action", choices=["show", *verbs.VERBS])
+        parser.add_argument("action", choices=["show", *process_actions.VERBS])
         parser.add_argument("process", type=int, help="the id of the process")
         parser.add_argument(
             "--json", dest="as_json", action="store_true", help="print one JSON object instead"
         )
-        verbs.add_arguments(parser)
+        process_actions.add_arguments(parser)
 
     def handle(self, *, action: str, process: int, as_json: bool, **options: Any) -> None:
         found = Process.objects.filter(pk=process).first()
@@ -30,7 +30,7 @@ class Command(TerminalCommand):
         if action == "show":
             told = _shown(found)
         else:
-            told = verbs.perform(action, found.pk, found.subject, options)
+            told = process_actions.perform(action, found.pk, found.subject, options)
         if as_json:
             facts = {"process": found.pk, "subject": found.subject, **told.facts}
             self.stdout.write(json.dumps(facts, default=str, ensure_ascii=False))
@@ -39,12 +39,12 @@ class Command(TerminalCommand):
                 self.stdout.write(line)
 
 
-def _shown(process: Process) -> verbs.Told:
+def _shown(process: Process) -> process_actions.Told:
     read = panel.read(process.pk)
     lines = [
         f"{process.subject}  {process.workflow} version {process.version}  {process.state}",
         read.headline,
         "",
-        *shown.lines(read),
+        *process_report.lines(read),
     ]
-    return verbs.Told(lines, {"version": process.version, **shown.facts(read)})
+    return process_actions.Told(lines, {"version": process.version, **process_report.facts(read)})

@@ -6,8 +6,8 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from workers import retention
 from workers.management.terminal import TerminalCommand
+from workers.operate import retention
 
 #: One round; between two of them another process may take over.
 ROUND_SECONDS = 30.0

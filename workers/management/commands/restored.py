@@ -8,11 +8,11 @@ from django.core.management.base import CommandError
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
-from workers.alerts import raise_alert
 from workers.exceptions import StateError
+from workers.management.process_actions import actor
 from workers.management.terminal import TerminalCommand
-from workers.management.verbs import actor
-from workers.store import restoring
+from workers.store.alerts import raise_alert
+from workers.store.operate import after_restore
 
 PORTION = 200
 
@@ -32,12 +32,12 @@ class Command(TerminalCommand):
     def handle(self, *, since: str, **options: Any) -> None:
         at = _instant(since)
         try:
-            restoring.check_since(at)
+            after_restore.check_since(at)
         except StateError as refusal:
             raise CommandError(str(refusal)) from None
         after = processes = steps = 0
-        while portion := restoring.open_processes(at, after, PORTION):
-            steps += restoring.mark(portion, at, actor=actor())
+        while portion := after_restore.open_processes(at, after, PORTION):
+            steps += after_restore.mark(portion, at, actor=actor())
             processes += len(portion)
             after = portion[-1]
             self.stdout.write(f"{processes} processes looked at, {steps} steps in doubt")

@@ -7,11 +7,11 @@ from typing import Any
 from django.core.management.base import CommandError
 from django.db.models import QuerySet
 
-from workers import dispatch
 from workers.management.terminal import TerminalCommand
 from workers.management.wording import counted
 from workers.models import Sink
 from workers.store import sinks
+from workers.wire import dispatch
 
 STATES = ("open", "ended", "undeliverable")
 COLUMNS = (

@@ -15,7 +15,7 @@
     skew = Date.parse(stamp.dataset.serverNow) - at;
   };
 
-  // As workers.admin.marks.duration() writes it.
+  // As workers.admin.badges.duration() writes it.
   const duration = (seconds) => {
     const two = (number) => String(number).padStart(2, "0");
     const whole = Math.round(seconds);
@@ -27,7 +27,7 @@
     return `${Math.floor(hours / 24)} d ${two(hours % 24)} h`;
   };
 
-  // As workers.admin.marks.span() writes it.
+  // As workers.admin.badges.span() writes it.
   const span = (seconds) => {
     const whole = Math.max(Math.round(seconds), 0);
     for (const [unit, size] of [["d", 86400], ["h", 3600], ["min", 60]]) {

@@ -1,0 +1,42 @@
+"""Beginning again from an earlier step."""
+
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as lazy
+
+from workers.admin.actions import undoing
+from workers.admin.actions.action import Preview, Section, Target, Verb, said_of
+from workers.admin.actions.dry_run import NOBODY
+from workers.rules import restart
+from workers.store.operate import commands
+
+
+class BeginAgain(Verb):
+    name = "begin_again"
+    label = lazy("Begin again from here")
+    button = lazy("Begin again")
+    permission = "renew_process"
+    address = "begin-again/<str:step>/"
+    is_grave = True
+
+    def check(self, target: Target) -> None:
+        restart.chosen(target.rehearsal.stage(), target.step_name)
+
+    def preview(self, target: Target) -> Preview:
+        locked = target.rehearsal.stage()
+        found = restart.begin(locked, target.step_name, NOBODY, "")
+        sentence = _(
+            "%(step)s and what came after it are undone and then done again, each with a new "
+            "idempotency key; %(subject)s goes on from there by itself."
+        ) % {"step": target.step_name, "subject": target.process.subject}
+        return Preview.saying(
+            sentence,
+            *undoing.sections(locked, found.undo),
+            Section(_("Begin again"), found.steps, is_ordered=True),
+        )
+
+    def perform(self, target: Target, actor: str, given: dict[str, Any]) -> str:
+        found = commands.begin_again(target.process.pk, target.step_name, actor=actor, **given)
+        steps = ", ".join(found.steps)
+        return said_of(target, _("begins again: %(steps)s.") % {"steps": steps})

@@ -1,0 +1,100 @@
+"""Answers to deferred steps, from outside: by token, or by the step's name.
+
+A token is made from the step's idempotency key, so it can be handed to a remote service
+before the call, is valid whatever the step's present claim, and is void once the step
+began again with a new key.
+"""
+
+from datetime import datetime
+from typing import Any
+
+from workers.exceptions import BadToken, Fault
+from workers.protocol import callback_tokens
+from workers.protocol.messages import fault_body, storable
+from workers.rules.external_answers import Outcome
+from workers.store.operate import record_answers
+from workers.wire import dispatch
+
+
+def step_of(token: str) -> tuple[str, int, str]:
+    """Return (key, process id, step name) for a token; raise ``BadToken``."""
+    key = callback_tokens.read(token)
+    found = record_answers.by_key(key)
+    if found is None:
+        raise BadToken(record_answers.OVER)
+    return key, *found
+
+
+def complete(
+    token: str, result: dict[str, Any] | None = None, now: datetime | None = None
+) -> Outcome:
+    """Answer a deferred step with its result.
+
+    Repeating an answer is harmless: the second has no effect and is told ``repeated``.
+    Raises ``BadToken``, and ``MessageError`` for a result that cannot be stored.
+    """
+    key, process_id, step = step_of(token)
+    storable(result or {})
+    body = {"result": result or {}}
+    return _nudged(
+        record_answers.answer(process_id, step, body, actor="callback", key=key, now=now)
+    )
+
+
+def fail(token: str, fault: Fault, now: datetime | None = None) -> Outcome:
+    """Answer a deferred step with a fault, as its agent would have raised it."""
+    key, process_id, step = step_of(token)
+    body = {"fault": fault_body(fault)}
+    return _nudged(
+        record_answers.answer(process_id, step, body, actor="callback", key=key, now=now)
+    )
+
+
+def progress(token: str, progress: dict[str, Any], now: datetime | None = None) -> bool:
+    """Report how far deferred work has come, for people.  False: it is not waited for."""
+    key, process_id, step = step_of(token)
+    storable(progress)
+    return record_answers.report_progress(process_id, step, progress, key=key, now=now)
+
+
+def complete_step(
+    process_id: int,
+    step: str,
+    result: dict[str, Any] | None = None,
+    *,
+    actor: str,
+    sequence: int | None = None,
+    now: datetime | None = None,
+) -> Outcome:
+    """Answer a step by its name: an event of the application, or a person.
+
+    One that comes before the step has asked is kept, and taken when it does.
+    Raises ``StateError`` when there is no such process or step.
+    """
+    storable(result or {})
+    body = {"result": result or {}}
+    return _nudged(
+        record_answers.answer(process_id, step, body, actor=actor, sequence=sequence, now=now)
+    )
+
+
+def fail_step(
+    process_id: int,
+    step: str,
+    fault: Fault,
+    *,
+    actor: str,
+    sequence: int | None = None,
+    now: datetime | None = None,
+) -> Outcome:
+    """Answer a step by its name with a fault."""
+    body = {"fault": fault_body(fault)}
+    return _nudged(
+        record_answers.answer(process_id, step, body, actor=actor, sequence=sequence, now=now)
+    )
+
+
+def _nudged(outcome: Outcome) -> Outcome:
+    if outcome == Outcome.ACCEPTED:
+        dispatch.nudge_later()
+    return outcome

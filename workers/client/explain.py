@@ -1,0 +1,141 @@
+"""Why a process stands where it stands, in sentences for people.  Pure."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from django.utils.text import capfirst
+from django.utils.translation import gettext as _
+
+from workers.models import Process, Step
+from workers.rules import wait_reasons
+from workers.rules.wait_reasons import Facts
+from workers.runtime.timestamps import moment
+from workers.states import FINAL_PROCESS_STATES, FORWARD_PROCESS_STATES, ProcessState, StepState
+
+
+def step(row: Step, process: Process, now: datetime, facts: Facts) -> str:
+    """Return what a step waits for, since when, and what comes next; empty where it is over."""
+    reason = (row.fault or {}).get("message", "")
+    match row.state:
+        case StepState.WAITING:
+            return _("waits for %(steps)s") % {"steps": ", ".join(row.after)}
+        case StepState.PENDING:
+            return wait_reasons.pending(row, process, now, facts)
+        case StepState.PROCESSING if row.deferral is not None:
+            return _deferred(row, row.deferral, now, facts)
+        case StepState.PROCESSING:
+            return _processing(row, now, facts)
+        case StepState.ERROR:
+            return _("failed for good: %(reason)s") % {"reason": reason}
+        case StepState.SKIPPED if not reason:
+            # Its condition was false, or somebody said so: the journal tells which.
+            return _("not needed")
+        case StepState.SKIPPED:
+            return _("skipped: %(reason)s") % {"reason": reason}
+    return ""
+
+
+def _deferred(row: Step, deferral: dict[str, Any], now: datetime, facts: Facts) -> str:
+    if row.complete_by is not None and row.complete_by <= now:
+        return _("got no answer in time: %(next)s") % {"next": _reset(now, facts)}
+    said = _("waits for an answer since %(since)s") % {
+        "since": _written(deferral.get("since"), now)
+    }
+    if deferral.get("question"):
+        said += _(": “%(question)s”") % {"question": deferral["question"]}
+    if row.complete_by is not None:
+        said += _(", until %(at)s") % {"at": moment(row.complete_by, now)}
+    if deferral.get("progress"):
+        said += _(", last report at %(at)s: %(report)s") % {
+            "at": _written(deferral.get("reported_at"), now),
+            "report": report(deferral["progress"]),
+        }
+    return said
+
+
+def _processing(row: Step, now: datetime, facts: Facts) -> str:
+    if row.complete_by is None:
+        return wait_reasons.sent(row, now)
+    left = (row.complete_by - now).total_seconds()
+    if left <= 0:
+        return _("its time is over: %(next)s") % {"next": _reset(now, facts)}
+    return _("%(worker)s works on it, %(seconds)d s left") % {
+        "worker": row.locked_by,
+        "seconds": round(left),
+    }
+
+
+def _reset(now: datetime, facts: Facts) -> str:
+    silence = wait_reasons.sweep_silence(facts.sweep, now)
+    return silence or _("the Supervisor resets it at its next sweep")
+
+
+def headline(
+    process: Process, steps: Sequence[tuple[Step, str]], now: datetime, facts: Facts
+) -> str:
+    """Return what a process waits for, and what happens next; ``steps`` say what ``step`` said."""
+    said = [_state(process, steps, now, facts)]
+    if process.state in FINAL_PROCESS_STATES:
+        return said[0]
+    if process.paused_at is not None:
+        at = moment(process.paused_at, now)
+        who = facts.pauses.get(process.pk)
+        since = f"{at} ({who})" if who else at
+        said.insert(0, _("Paused since %(at)s: nothing new is begun.") % {"at": since})
+    if process.deadline_at is not None and process.state in FORWARD_PROCESS_STATES:
+        is_undone = process.on_deadline == "compensate"
+        then = _("or it is undone") if is_undone else _("or an operator is told")
+        at = moment(process.deadline_at, now)
+        said.append(_("It must have ended by %(at)s, %(then)s.") % {"at": at, "then": then})
+    return " ".join(said)
+
+
+def _state(process: Process, steps: Sequence[tuple[Step, str]], now: datetime, facts: Facts) -> str:
+    match process.state:
+        case ProcessState.PROCESSED:
+            return _("Everything is done.")
+        case ProcessState.COMPENSATED:
+            return _("It could not be finished. Everything that was done has been undone.")
+        case ProcessState.CANCELLED:
+            return _("It was cancelled. Everything that was done has been undone.")
+    in_error = [(row, why) for row, why in steps if row.state == StepState.ERROR]
+    if process.state == ProcessState.ERROR:
+        # Of a process that was turned round it is the undo that needs somebody: the last.
+        row, why = in_error[-1 if process.outcome else 0] if in_error else (None, "")
+        return _("Needs an operator: %(step)s %(why)s.") % {
+            "step": row.name if row else "",
+            "why": why,
+        }
+    said = [
+        _("Somebody must decide: %(step)s %(why)s.") % {"step": row.name, "why": why}
+        for row, why in in_error
+        if row.on_failure == "ask" and process.state == ProcessState.PROCESSING
+    ]
+    busy = [
+        f"{row.name} {why}"
+        for state in (StepState.PROCESSING, StepState.PENDING)
+        for row, why in steps
+        if row.state == state
+    ]
+    if busy:
+        return " ".join([*said, "; ".join(busy) + "."])
+    return " ".join(said) or _left(process, now, facts)
+
+
+def _left(process: Process, now: datetime, facts: Facts) -> str:
+    """Return why nothing is at work or ready in a process that is not over."""
+    silence = wait_reasons.silence(facts.poll, now) or wait_reasons.unknown_code("", process, facts)
+    return f"{capfirst(silence)}." if silence else _("Waits for the Scheduler to look at it.")
+
+
+def report(progress: dict[str, Any]) -> str:
+    """Return a progress report of deferred work in one line."""
+    return ", ".join(f"{key}: {value}" for key, value in progress.items())
+
+
+def _written(text: Any, now: datetime) -> str:
+    try:
+        return moment(datetime.fromisoformat(text), now)
+    except (TypeError, ValueError):
+        return "?"

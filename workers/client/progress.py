@@ -1,0 +1,131 @@
+"""Reading a process: a snapshot for pages, programs and operators.  Changes nothing."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from workers.client import explain
+from workers.models import Process, Step
+from workers.rules.wait_reasons import Facts
+from workers.states import FINAL_PROCESS_STATES, StepState
+from workers.store.flow import wait_facts
+
+
+@dataclass(frozen=True, slots=True)
+class StepProgress:
+    name: str
+    state: str
+    agent: str
+    attempt: int
+    failure_count: int
+    failure_threshold: int
+    timeout_seconds: int
+    started_at: datetime | None
+    complete_by: datetime | None
+    #: Seconds until complete-by; negative once it has passed; None while not started.
+    remaining_seconds: float | None
+    not_before: datetime | None
+    #: Seconds until the step may be tried again; None unless it waits for that.
+    retry_seconds: float | None
+    locked_by: str | None
+    #: Whether an answer from outside is waited for, and no worker is busy.
+    is_deferred: bool
+    #: Whether it undoes another step.
+    is_undo: bool
+    fault: dict[str, Any] | None
+    finished_at: datetime | None
+    explanation: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessProgress:
+    id: int
+    workflow: str
+    version: int
+    state: str
+    is_final: bool
+    sequence: int
+    created_at: datetime
+    finished_at: datetime | None
+    #: What the process waits for, and what happens next.
+    headline: str
+    steps: tuple[StepProgress, ...]
+    #: It is undone, or was: a step that failed before that needs nobody any more.
+    is_turned_round: bool
+
+    @property
+    def current(self) -> StepProgress | None:
+        """Return the step that decides how the process goes on, if one does."""
+        for state in (StepState.ERROR, StepState.PROCESSING, StepState.PENDING):
+            for step in self.steps:
+                is_past = state == StepState.ERROR and self.is_turned_round and not step.is_undo
+                if step.state == state and not is_past:
+                    return step
+        return None
+
+
+def snapshot(
+    process_id: int, now: datetime | None = None, *, with_names: bool = True
+) -> ProcessProgress:
+    """Return where a process stands; raise ``Process.DoesNotExist`` where there is none.
+
+    Without ``with_names`` the sentences say nothing of who holds or paused something, and why:
+    submitters may read them.
+    """
+    process = Process.objects.prefetch_related("steps").get(pk=process_id)
+    situation = wait_facts.read([process], now)
+    facts = situation.facts if with_names else situation.facts.without_names()
+    return of(process, situation.now, facts)
+
+
+def of(process: Process, now: datetime, facts: Facts | None = None) -> ProcessProgress:
+    """Return where a process stands that was read with its steps.
+
+    ``facts`` are what ``wait_facts.read`` has found: without them nothing is known of why a ready
+    step is not claimed.
+    """
+    facts = facts or Facts()
+    ordered = sorted(process.steps.all(), key=lambda step: step.position)
+    said = [(step, explain.step(step, process, now, facts)) for step in ordered]
+    steps = tuple(_step(step, why, now) for step, why in said)
+    return ProcessProgress(
+        id=process.pk,
+        workflow=process.workflow,
+        version=process.version,
+        state=process.state,
+        is_final=process.state in FINAL_PROCESS_STATES,
+        sequence=process.sequence,
+        created_at=process.created_at,
+        finished_at=process.finished_at,
+        headline=explain.headline(process, said, now, facts),
+        steps=steps,
+        is_turned_round=process.outcome is not None,
+    )
+
+
+def _step(step: Step, explanation: str, now: datetime) -> StepProgress:
+    remaining = (step.complete_by - now).total_seconds() if step.complete_by else None
+    is_parked = step.state == StepState.PENDING and step.not_before is not None
+    retry = (step.not_before - now).total_seconds() if is_parked and step.not_before else None
+    retry = retry if retry is not None and retry > 0 else None
+    return StepProgress(
+        name=step.name,
+        state=step.state,
+        agent=step.agent,
+        attempt=step.attempt,
+        failure_count=step.failure_count,
+        failure_threshold=step.failure_threshold,
+        timeout_seconds=step.timeout_seconds,
+        started_at=step.started_at,
+        complete_by=step.complete_by,
+        remaining_seconds=remaining,
+        not_before=step.not_before,
+        retry_seconds=retry,
+        # While an answer is waited for nobody holds it: the claim is kept for who answers.
+        locked_by=None if step.deferral is not None else step.locked_by,
+        is_deferred=step.deferral is not None,
+        is_undo=step.undoes_id is not None,
+        fault=step.fault,
+        finished_at=step.finished_at,
+        explanation=explanation,
+    )

@@ -1,0 +1,130 @@
+"""Accepting a process: rows in the caller's transaction, a nudge after it."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+
+from django.db import transaction
+
+from workers.conf import sas
+from workers.definitions import registry
+from workers.definitions.agent import Agent
+from workers.definitions.effects import Effect
+from workers.definitions.workflow import Fallback, StepSpec, Workflow
+from workers.models import Process
+from workers.rules.rows import NewProcess, NewSink
+from workers.store.db import dialect, prepared_plans
+from workers.store.db.transactions import durable
+from workers.store.submit import create_processes
+from workers.wire import dispatch
+
+
+def submit(
+    workflow: str,
+    *,
+    subject: str,
+    input: dict[str, Any],
+    actor: str = "submitter",
+    version: int | None = None,
+    lane: str = "",
+    priority: int = 0,
+    deadline_at: datetime | None = None,
+    sinks: Sequence[NewSink] = (),
+    now: datetime | None = None,
+) -> Process:
+    """Accept one run of a workflow: the newest version, unless one is named.
+
+    Call it inside the transaction that makes what the process is about (``atomic``): then
+    both exist or neither, for whatever fails once rows are written rolls that transaction back.
+    The process is durable once that transaction commits, whatever state the broker is in.
+    ``input`` is JSON and becomes the snapshot that agents work from.  Raises
+    ``UnknownWorkflow``, ``UnknownAgent``, ``ValueError`` for a priority below 0, and
+    ``ValueError`` or ``TypeError`` for an input that is no JSON, all before anything is written.
+
+    ``lane`` names whose process it is: many of one lane do not hold up a few of another.
+    Each level of ``priority`` is worth a head start of ``SAS_PRIORITY_SECONDS``.
+    ``deadline_at`` overrides the workflow's own deadline.  ``sinks`` are told of whatever
+    happens to it; their addresses are taken as they are, so check whose they are.
+    """
+    one = NewProcess(subject, input, lane, priority, deadline_at, sinks)
+    return submit_many(workflow, [one], actor=actor, version=version, now=now)[0]
+
+
+def submit_many(
+    workflow: str,
+    wanted: Sequence[NewProcess],
+    *,
+    actor: str = "submitter",
+    version: int | None = None,
+    now: datetime | None = None,
+) -> list[Process]:
+    """Accept many runs of a workflow at once: all of them or none; return them in their order.
+
+    As ``submit``, with a handful of statements for all: some hundreds at a time are many
+    times as fast.
+    """
+    for one in wanted:
+        if one.priority < 0:
+            raise ValueError(
+                f"priority is {one.priority}. Give 0 or more: the others come after it."
+            )
+        # What is no JSON is refused before anything is written: the transaction is as it was.
+        dialect.encode_document(one.input)
+    definition = _completed(registry.workflow(workflow, version))
+    with prepared_plans.kept(), durable("submission.submit", savepoint=False):
+        made = create_processes.submit(definition, wanted, actor=actor, now=now)
+        transaction.on_commit(dispatch.nudge_later, robust=True)
+    return made
+
+
+def _completed(workflow: Workflow) -> Workflow:
+    """Return the workflow with what its agents' declarations add to the steps."""
+    agents = tuple(map(registry.agent, workflow.agents))
+    return _complete(workflow, agents, int(sas.failure_threshold))
+
+
+@lru_cache
+def _complete(workflow: Workflow, agents: tuple[Agent, ...], threshold: int) -> Workflow:
+    """Complete a definition once, instead of with every submission."""
+    known = dict(zip(workflow.agents, agents, strict=True))
+    steps = tuple(_with_effect(spec, known, threshold) for spec in workflow.steps)
+    return replace(workflow, steps=steps)
+
+
+def _with_effect(spec: StepSpec, known: dict[str, Agent], threshold: int) -> StepSpec:
+    usual = spec.failure_threshold or threshold
+    agent, undo = known[spec.agent], spec.undo
+    if undo is not None:
+        undoer = known[undo.agent]
+        undo = replace(
+            undo, effect=undoer.effect, key_retention_seconds=undoer.key_retention_seconds
+        )
+    return replace(
+        spec,
+        failure_threshold=_threshold(agent, usual),
+        effect=agent.effect,
+        key_retention_seconds=agent.key_retention_seconds,
+        undo=undo,
+        fallbacks=tuple(_fallback(fallback, known, usual) for fallback in spec.fallbacks),
+    )
+
+
+def _fallback(fallback: Fallback, known: dict[str, Agent], usual: int) -> Fallback:
+    agent = known[fallback.agent]
+    undoer = known[fallback.undo_agent] if fallback.undo_agent else None
+    return replace(
+        fallback,
+        failure_threshold=_threshold(agent, fallback.failure_threshold or usual),
+        effect=agent.effect,
+        key_retention_seconds=agent.key_retention_seconds,
+        undo_effect=undoer.effect if undoer else None,
+        undo_key_retention_seconds=undoer.key_retention_seconds if undoer else None,
+    )
+
+
+def _threshold(agent: Agent, usual: int) -> int:
+    # A call of unknown outcome must not be repeated, so an unsafe agent's first failure is
+    # its last.
+    return 1 if agent.effect == Effect.UNSAFE else usual

@@ -1,0 +1,1 @@
+"""What an application declares: agents, workflows, effects, webhook providers."""

@@ -1,0 +1,169 @@
+"""Names to workflows and agents: the engine's only way into the apps that use it."""
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any, TypeVar
+
+from django.utils.module_loading import autodiscover_modules
+
+from workers.definitions import checked_values
+from workers.definitions.agent import DEFAULT_QUEUE, Agent, TaskAgent
+from workers.definitions.effects import Effect
+from workers.definitions.webhook_provider import Provider
+from workers.definitions.workflow import Workflow
+from workers.exceptions import UnknownAgent, UnknownWorkflow, WorkflowError
+
+A = TypeVar("A", bound=Agent)
+
+_workflows: dict[tuple[str, int], Workflow] = {}
+_agents: dict[str, Agent] = {}
+#: Says of an owner of webhooks which secrets they are signed with, the newest first.
+Secrets = Callable[[str], Sequence[str]]
+_secrets: list[Secrets] = []
+_providers: dict[str, Provider] = {}
+
+
+@cache
+def discover() -> None:
+    """Import ``agents``, ``workflows`` and ``webhooks`` of every installed app, once per process.
+
+    Every look-up does it first, so a name is known wherever it is asked for.
+    """
+    autodiscover_modules("agents", "workflows", "webhooks")
+
+
+def register_workflow(workflow: Workflow) -> Workflow:
+    """Make a workflow known; refuse another one of the same name and version."""
+    key = (workflow.name, workflow.version)
+    if _workflows.setdefault(key, workflow) is not workflow:
+        raise WorkflowError(
+            f"Workflow {workflow.name} version {workflow.version} is registered twice. "
+            "Give the newer one the next version."
+        )
+    return workflow
+
+
+def register_agent(cls: type[A]) -> type[A]:
+    """Make an agent known under its ``name``; a class decorator.
+
+    Raises ``WorkflowError`` for an attribute that cannot work, and for a second agent of a name.
+    """
+    _check_agent(cls)
+    agent = cls()
+    known = _agents.setdefault(agent.name, agent)
+    if type(known) is not cls:
+        raise WorkflowError(f"Two agents are called {agent.name!r}. Rename one of them.")
+    return cls
+
+
+def _check_agent(cls: type[Agent]) -> None:
+    checked_values.name(f"Agent {cls.__name__}", "name", getattr(cls, "name", None))
+    where = f"Agent {cls.name}"
+    checked_values.choice(where, "effect", cls.effect, Effect)
+    checked_values.name(where, "queue", cls.queue)
+    checked_values.flag(where, "is_local", cls.is_local)
+    checked_values.flag(where, "is_serial", cls.is_serial)
+    checked_values.whole(where, "window", cls.window, least=1)
+    checked_values.above_zero(where, "rate", cls.rate)
+    checked_values.whole(where, "bundle_limit", cls.bundle_limit, least=1)
+    checked_values.whole(where, "key_retention_seconds", cls.key_retention_seconds, least=1)
+    if cls.run is Agent.run:
+        raise WorkflowError(f"{where} has no run(call). Define what it does.")
+
+
+def register_secrets(secrets: Secrets) -> Secrets:
+    """Make known who knows the secrets of webhooks; a decorator, for a module ``webhooks``.
+
+    It returns none for an owner it does not know: the next one is asked then.
+    """
+    if secrets not in _secrets:
+        _secrets.append(secrets)
+    return secrets
+
+
+def webhook_secrets(owner: str) -> tuple[str, ...]:
+    """Return the secrets of an owner of webhooks; none where no app knows any."""
+    discover()
+    for secrets in _secrets:
+        if found := tuple(secrets(owner)):
+            return found
+    return ()
+
+
+def register_provider(provider: Provider) -> Provider:
+    """Make a provider of webhooks known; refuse another one of the same name."""
+    if _providers.setdefault(provider.name, provider) is not provider:
+        raise WorkflowError(
+            f"Two providers of webhooks are called {provider.name!r}. Rename one of them."
+        )
+    return provider
+
+
+def provider(name: str) -> Provider | None:
+    """Return the provider of webhooks of that name, or None."""
+    discover()
+    return _providers.get(name)
+
+
+def register_task(
+    task: Any,
+    *,
+    name: str | None = None,
+    effect: Effect = Effect.UNSAFE,
+    key_argument: str | None = None,
+    queue: str = DEFAULT_QUEUE,
+) -> str:
+    """Make a Celery task an agent, unchanged; return the agent's name for ``step``.
+
+    The task is called as a plain function, one call at a time, with the payload as keyword
+    arguments.  Nothing is known of what it does outside, so its effect is unsafe (an unknown
+    outcome goes to an operator) unless you say that it may be called again; then have it use
+    the idempotency key, given under ``key_argument``.
+    """
+    known_as = name or str(task.name)
+    attributes = {
+        "name": known_as,
+        "effect": effect,
+        "key_argument": key_argument,
+        "queue": queue,
+        "task": staticmethod(task),
+        "__doc__": task.__doc__,
+    }
+    register_agent(type("TaskAgent", (TaskAgent,), attributes))
+    return known_as
+
+
+def workflow(name: str, version: int | None = None) -> Workflow:
+    """Return the workflow of that version, the newest when None; raise ``UnknownWorkflow``."""
+    discover()
+    if version is None:
+        version = max((v for n, v in _workflows if n == name), default=None)
+    found = None if version is None else _workflows.get((name, version))
+    if found is None:
+        raise UnknownWorkflow(name, version)
+    return found
+
+
+def agent(name: str) -> Agent:
+    """Return the agent of that name; raise ``UnknownAgent``."""
+    discover()
+    try:
+        return _agents[name]
+    except KeyError:
+        raise UnknownAgent(name) from None
+
+
+def workflows() -> list[Workflow]:
+    discover()
+    return list(_workflows.values())
+
+
+def agents() -> list[Agent]:
+    discover()
+    return list(_agents.values())
+
+
+def step_names() -> set[str]:
+    """Return the names of every step and undo step of every workflow."""
+    specs = [spec for workflow in workflows() for spec in workflow.steps]
+    return {spec.name for spec in specs} | {spec.undo.name for spec in specs if spec.undo}

@@ -1,0 +1,337 @@
+"""What a workflow is: named steps, each for one agent, and what comes after what."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from workers.definitions import checked_values
+from workers.exceptions import WorkflowError
+
+Json = dict[str, Any]
+#: Says of the process input and the results of settled steps whether a step is to be done.
+Condition = Callable[[Json, Mapping[str, Json]], bool]
+#: Says from when on a step may be done: an instant with a time zone, or None for at once.
+Date = Callable[[Json, Mapping[str, Json]], datetime | None]
+#: Takes over {path: [before, after]} for a subject; raises ``StateError`` to refuse.
+EditHook = Callable[[Json, Mapping[str, list[Any]]], None]
+#: Says of the process input what a status message calls it: numbers and ids, nothing secret.
+Describe = Callable[[Json], Json]
+#: Builds an agent's payload from the process input and the results of settled steps.
+RequestBuilder = Callable[[Json, Mapping[str, Json]], Json]
+
+
+def whole_input(process_input: Json, results: Mapping[str, Json]) -> Json:
+    """Return the process input unchanged: the payload of a step that says nothing else."""
+    return process_input
+
+
+class OnFailure(StrEnum):
+    """What follows when a step has failed for good and is not optional."""
+
+    #: The process stops in error and an operator is told.
+    ERROR = "error"
+    #: What was done is undone, and an operator is told.
+    COMPENSATE = "compensate"
+    #: The step rests for ``wait_seconds`` and has all its attempts again.
+    WAIT = "wait"
+    #: An operator is asked; the other branches go on until they need the step.
+    ASK = "ask"
+
+
+class OnDeadline(StrEnum):
+    """What follows when a process has not ended by its deadline."""
+
+    #: What was done is undone, and an operator is told.
+    COMPENSATE = "compensate"
+    #: An operator is told, and it goes on.
+    ALERT = "alert"
+
+
+@dataclass(frozen=True, slots=True)
+class Undo:
+    """How a step's effect is undone: the undo step's name and the agent that does it.
+
+    That agent gets the step's own payload with ``undoes``, the idempotency key of the call
+    to be undone, and ``result``, what that call answered (None when nobody knows).
+    """
+
+    name: str
+    agent: str
+    #: Filled in from the agent's declaration.
+    effect: str | None = None
+    key_retention_seconds: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fallback:
+    """An agent to try next, and the agent that undoes what it did."""
+
+    agent: str
+    undo_agent: str | None = None
+    failure_threshold: int | None = None
+    #: Filled in from the agents' declarations.
+    effect: str | None = None
+    undo_effect: str | None = None
+    undo_key_retention_seconds: int | None = None
+    key_retention_seconds: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepSpec:
+    """One step as declared.  None means the engine's setting of that name."""
+
+    name: str
+    agent: str
+    after: tuple[str, ...] = ()
+    undo: Undo | None = None
+    #: Tried in turn, once the agent before refused for good and had no effect.
+    fallbacks: tuple[Fallback, ...] = ()
+    on_failure: OnFailure = OnFailure.ERROR
+    wait_seconds: int = 3600
+    #: Skipped with an alert, instead of ending the process in error, when it fails for good.
+    optional: bool = False
+    #: Skipped without a word when this says so, once everything before it is settled.
+    when: Condition | None = None
+    #: Begins this long after everything before it is settled, ...
+    delay_seconds: int = 0
+    #: ... or not before an instant that the data decide.
+    until: Date | None = None
+    #: Time for all attempts together; a failure after it is the last.
+    total_seconds: int | None = None
+    timeout_seconds: int | None = None
+    failure_threshold: int | None = None
+    backoff_base_seconds: float | None = None
+    backoff_cap_seconds: float | None = None
+    request: RequestBuilder = whole_input
+    #: Filled in from the agent's declaration.
+    effect: str | None = None
+    key_retention_seconds: int | None = None
+
+    @property
+    def agents(self) -> list[str]:
+        """Return the names of all agents it may need: its own, its undo's, those of fall-backs."""
+        undo = [self.undo.agent] if self.undo else []
+        others = [name for one in self.fallbacks for name in (one.agent, one.undo_agent) if name]
+        return [self.agent, *undo, *others]
+
+    @property
+    def is_judged(self) -> bool:
+        """Say whether the definition is asked when the step is ready."""
+        return self.when is not None or self.until is not None
+
+
+def step(
+    name: str,
+    agent: str,
+    *,
+    after: Sequence[str] | str = (),
+    request: RequestBuilder = whole_input,
+    when: Condition | None = None,
+    delay_seconds: int = 0,
+    until: Date | None = None,
+    timeout_seconds: int | None = None,
+    failure_threshold: int | None = None,
+    total_seconds: int | None = None,
+    backoff_base_seconds: float | None = None,
+    backoff_cap_seconds: float | None = None,
+    fallbacks: Sequence[Fallback | str] = (),
+    undo: Undo | None = None,
+    on_failure: OnFailure | str = OnFailure.ERROR,
+    wait_seconds: int = 3600,
+    optional: bool = False,
+) -> StepSpec:
+    """Declare a step; ``after`` names the steps that must be settled before it.
+
+    Times are in seconds; None means the engine's setting of that name.  Raises
+    ``WorkflowError`` for a value that cannot work, with the value and what it must be.
+    """
+    checked_values.name("A step", "name", name)
+    where = f"Step {name}"
+    checked_values.name(where, "agent", agent)
+    for what, chosen in (("request", request), ("when", when), ("until", until)):
+        checked_values.function(where, what, chosen)
+    checked_values.whole(
+        *(where, "timeout_seconds", timeout_seconds),
+        least=1,
+        most=checked_values.TIMEOUT_SECONDS,
+        remedy="Longer work defers its reply.",
+    )
+    checked_values.whole(
+        where, "failure_threshold", failure_threshold, least=1, most=checked_values.MOST_ATTEMPTS
+    )
+    checked_values.whole(where, "delay_seconds", delay_seconds, least=0)
+    checked_values.whole(where, "total_seconds", total_seconds, least=1)
+    checked_values.whole(where, "wait_seconds", wait_seconds, least=1)
+    checked_values.seconds(where, "backoff_base_seconds", backoff_base_seconds)
+    checked_values.seconds(where, "backoff_cap_seconds", backoff_cap_seconds)
+    checked_values.flag(where, "optional", optional)
+    checked_values.instance(where, "undo", undo, Undo)
+    if undo is not None:
+        checked_values.name(where, "undo.name", undo.name)
+        checked_values.name(where, "undo.agent", undo.agent)
+    return StepSpec(
+        name=name,
+        agent=agent,
+        after=checked_values.names(where, "after", after),
+        request=request,
+        when=when,
+        delay_seconds=delay_seconds,
+        until=until,
+        timeout_seconds=timeout_seconds,
+        failure_threshold=failure_threshold,
+        total_seconds=total_seconds,
+        backoff_base_seconds=backoff_base_seconds,
+        backoff_cap_seconds=backoff_cap_seconds,
+        fallbacks=tuple(_fallback(where, fallback) for fallback in fallbacks),
+        undo=undo,
+        on_failure=checked_values.choice(where, "on_failure", on_failure, OnFailure),
+        wait_seconds=wait_seconds,
+        optional=optional,
+    )
+
+
+def _fallback(where: str, fallback: Fallback | str) -> Fallback:
+    if isinstance(fallback, str):
+        fallback = Fallback(fallback)
+    checked_values.instance(where, "fallbacks", fallback, Fallback)
+    checked_values.name(where, "fallbacks: agent", fallback.agent)
+    if fallback.undo_agent is not None:
+        checked_values.name(where, "fallbacks: undo_agent", fallback.undo_agent)
+    checked_values.whole(
+        *(where, "fallbacks: failure_threshold", fallback.failure_threshold),
+        least=1,
+        most=checked_values.MOST_ATTEMPTS,
+    )
+    return fallback
+
+
+@dataclass(frozen=True, slots=True)
+class Workflow:
+    """A named, versioned graph of steps.
+
+    A process keeps the version it began with, so a released version is never edited: a
+    change is a new version beside it.
+    """
+
+    name: str
+    version: int
+    steps: tuple[StepSpec, ...]
+    #: Once all of these are processed, nothing is undone any more.
+    no_return: tuple[str, ...] = ()
+    #: Time that a process has from its submission on; never applies to undoing.
+    deadline_seconds: int | None = None
+    on_deadline: OnDeadline = OnDeadline.COMPENSATE
+    #: Dotted paths of the input that an operator may change.
+    editable: tuple[str, ...] = ()
+    #: Told of such changes in their transaction, to bring the app's own tables along.
+    on_edit: EditHook | None = None
+    #: What submitters are told it is: the first word of a message's type, ...
+    told_as: str = "process"
+    #: ... and which one.
+    describe: Describe | None = None
+    by_name: dict[str, StepSpec] = field(init=False, repr=False, compare=False)
+    #: The names of all agents that its steps may need.
+    agents: tuple[str, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        self._check_values()
+        object.__setattr__(self, "by_name", {spec.name: spec for spec in self.steps})
+        names = dict.fromkeys(name for spec in self.steps for name in spec.agents)
+        object.__setattr__(self, "agents", tuple(names))
+        problem = _problem(self)
+        if problem:
+            raise WorkflowError(f"Workflow {self.name} version {self.version}: {problem}")
+
+    def _check_values(self) -> None:
+        checked_values.name("A workflow", "name", self.name)
+        where = f"Workflow {self.name}"
+        checked_values.whole(where, "version", self.version, least=1)
+        where = f"{where} version {self.version}"
+        if not isinstance(self.steps, tuple) or not all(
+            isinstance(spec, StepSpec) for spec in self.steps
+        ):
+            raise WorkflowError(
+                f"{where}: steps must be a tuple of what step() returns, got {self.steps!r}."
+            )
+        checked_values.whole(where, "deadline_seconds", self.deadline_seconds, least=1)
+        for what in ("on_edit", "describe"):
+            checked_values.function(where, what, getattr(self, what))
+        for what in ("no_return", "editable"):
+            object.__setattr__(self, what, checked_values.names(where, what, getattr(self, what)))
+        chosen = checked_values.choice(where, "on_deadline", self.on_deadline, OnDeadline)
+        object.__setattr__(self, "on_deadline", chosen)
+
+
+def _problem(workflow: Workflow) -> str | None:
+    if not workflow.steps:
+        return "it has no steps. Declare at least one."
+    if len(workflow.by_name) != len(workflow.steps):
+        return "two steps have the same name. Give each its own."
+    names = [spec.name for spec in workflow.steps] + [
+        spec.undo.name for spec in workflow.steps if spec.undo
+    ]
+    if len(set(names)) != len(names):
+        return "an undo step has the name of another step. Give each its own."
+    for name in workflow.no_return:
+        if name not in workflow.by_name:
+            return f"its point of no return names {name}, which is no step of it."
+    for spec in workflow.steps:
+        problem = _problem_of_step(workflow, spec)
+        if problem:
+            return f"step {spec.name} {problem}"
+    ring = _cycle(workflow)
+    if ring:
+        return f"steps form a dependency cycle: {' -> '.join(ring)}. Break it."
+    return None
+
+
+def _problem_of_step(workflow: Workflow, spec: StepSpec) -> str | None:
+    if spec.on_failure == OnFailure.COMPENSATE and spec.optional:
+        return "is optional, so its failure undoes nothing. Drop one of them."
+    if spec.undo is None and any(fallback.undo_agent for fallback in spec.fallbacks):
+        return "has fall-backs with an undo and none itself. Name its undo."
+    for name in spec.after:
+        if name not in workflow.by_name:
+            return f"comes after {name}, which is no step of it."
+    return _problem_of_times(workflow, spec)
+
+
+def _problem_of_times(workflow: Workflow, spec: StepSpec) -> str | None:
+    if spec.delay_seconds and spec.until:
+        return "has both a delay and a date. Keep one of them."
+    timeout = spec.timeout_seconds or 0
+    if spec.total_seconds is not None and spec.total_seconds < max(1, timeout):
+        return "has less time for all attempts together than for one. Raise total_seconds."
+    if workflow.deadline_seconds is not None:
+        wanted = max(timeout, spec.total_seconds or 0) + spec.delay_seconds
+        if wanted > workflow.deadline_seconds:
+            return (
+                f"may take {wanted} s, and the process has {workflow.deadline_seconds} s in all. "
+                "Shorten the step or give the process more time."
+            )
+    return None
+
+
+def _cycle(workflow: Workflow) -> list[str] | None:
+    """Return the names of a ring of steps, or None."""
+    done: set[str] = set()
+
+    def visit(name: str, path: list[str]) -> list[str] | None:
+        if name in done:
+            return None
+        if name in path:
+            return [*path[path.index(name) :], name]
+        for before in workflow.by_name[name].after:
+            ring = visit(before, [*path, name])
+            if ring:
+                return ring
+        done.add(name)
+        return None
+
+    for spec in workflow.steps:
+        ring = visit(spec.name, [])
+        if ring:
+            return ring
+    return None

@@ -1,0 +1,252 @@
+"""What an operator can do to a process from a terminal: one function per verb.
+
+Used by ``manage.py process`` and by the commands of apps that know their processes by a
+name of their own.
+"""
+
+import argparse
+import getpass
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypedDict
+
+from django.core.management.base import CommandError
+
+from workers.client import callbacks
+from workers.exceptions import MessageError, Refused, StateError, UnknownWorkflow
+from workers.rules import compensation
+from workers.states import ProcessState
+from workers.store.operate import commands, edit_input
+from workers.wire import dispatch
+
+
+class Word(TypedDict):
+    """Who, and why."""
+
+    actor: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the operator asked for."""
+
+    process_id: int
+    subject: str
+    reason: str
+    step: str = ""
+    seconds: int = 0
+    result: dict[str, Any] = field(default_factory=dict)
+    changes: dict[str, Any] = field(default_factory=dict)
+    nothing_happened: bool = False
+    decline: bool = False
+    dry_run: bool = False
+
+    @property
+    def word(self) -> Word:
+        return {"actor": actor(), "reason": self.reason}
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What was done: for people, and for programs."""
+
+    lines: list[str]
+    facts: dict[str, Any]
+
+
+def _resubmit(asked: Asked) -> Told:
+    steps = commands.resubmit(
+        asked.process_id, nothing_happened=asked.nothing_happened, **asked.word
+    )
+    return Told([f"{asked.subject} was resubmitted: {', '.join(steps)}."], {"resubmitted": steps})
+
+
+def _undo(asked: Asked, action: str, outcome: str) -> Told:
+    if asked.dry_run:
+        plan = commands.preview(asked.process_id)
+    else:
+        plan = commands.undo(asked.process_id, outcome=outcome, **asked.word)
+    verb = "would be undone" if asked.dry_run else "is being undone"
+    facts = {"action": action, "done": not asked.dry_run, **_facts(plan)}
+    return Told([f"{asked.subject} {verb}: {_listed(plan)}.", *_lasting(plan)], facts)
+
+
+def _begin_again(asked: Asked) -> Told:
+    if asked.dry_run:
+        found = commands.preview_again(asked.process_id, asked.step)
+    else:
+        found = commands.begin_again(asked.process_id, asked.step, **asked.word)
+    would = "would begin" if asked.dry_run else "begins"
+    lines = [
+        f"{asked.subject} {would} again from {asked.step}: {', '.join(found.steps)}.",
+        f"Undone first: {_listed(found.undo)}.",
+    ]
+    facts = {"action": "begin-again", "done": not asked.dry_run, "steps": list(found.steps)}
+    return Told(lines, facts | _facts(found.undo))
+
+
+def _listed(plan: compensation.Plan) -> str:
+    undo = [f"{planned.name} ({planned.agent})" for planned in plan.undo]
+    return ", ".join(undo) or "nothing to undo"
+
+
+def _lasting(plan: compensation.Plan) -> list[str]:
+    return [f"Nothing undoes {name}: its effect stays." for name in plan.lasting]
+
+
+def _facts(plan: compensation.Plan) -> dict[str, Any]:
+    return {"undo": [planned.name for planned in plan.undo], "lasting": list(plan.lasting)}
+
+
+def _pause(asked: Asked) -> Told:
+    commands.pause(asked.process_id, **asked.word)
+    return Told([f"{asked.subject} is paused."], {"paused": True})
+
+
+def _resume(asked: Asked) -> Told:
+    commands.resume(asked.process_id, **asked.word)
+    return Told([f"{asked.subject} goes on."], {"paused": False})
+
+
+def _retry(asked: Asked) -> Told:
+    commands.retry_now(asked.process_id, asked.step, **asked.word)
+    return Told([f"{asked.step} of {asked.subject} is tried again now."], {"retried": asked.step})
+
+
+def _retime(asked: Asked) -> Told:
+    commands.retime(asked.process_id, asked.step, asked.seconds, **asked.word)
+    said = f"{asked.step} of {asked.subject} has {asked.seconds} s from now on."
+    return Told([said], {"retimed": asked.step, "seconds": asked.seconds})
+
+
+def _complete(asked: Asked) -> Told:
+    commands.complete(asked.process_id, asked.step, asked.result, **asked.word)
+    return Told([f"{asked.step} of {asked.subject} counts as done."], {"completed": asked.step})
+
+
+def _skip(asked: Asked) -> Told:
+    commands.skip(asked.process_id, asked.step, **asked.word)
+    return Told([f"{asked.step} of {asked.subject} is skipped."], {"skipped": asked.step})
+
+
+def _edit(asked: Asked) -> Told:
+    changed = edit_input.edit_input(asked.process_id, asked.changes, **asked.word)
+    lines = [f"{path}: {before!r} -> {after!r}" for path, (before, after) in changed.items()]
+    return Told(lines, {"changed": changed})
+
+
+def _answer(asked: Asked) -> Told:
+    if asked.decline:
+        fault = Refused("declined", asked.reason)
+        outcome = callbacks.fail_step(asked.process_id, asked.step, fault, actor=actor())
+    else:
+        # As the admin answers.
+        result = {"approved": True, "by": actor(), "comment": asked.reason, **asked.result}
+        outcome = callbacks.complete_step(asked.process_id, asked.step, result, actor=actor())
+    said = f"The answer to {asked.step} of {asked.subject} was {outcome}."
+    return Told([said], {"answered": asked.step, "outcome": str(outcome)})
+
+
+VERBS: dict[str, Callable[[Asked], Told]] = {
+    "resubmit": _resubmit,
+    "cancel": lambda asked: _undo(asked, "cancel", ProcessState.CANCELLED),
+    "compensate": lambda asked: _undo(asked, "compensate", ProcessState.COMPENSATED),
+    "begin-again": _begin_again,
+    "pause": _pause,
+    "resume": _resume,
+    "retry": _retry,
+    "retime": _retime,
+    "complete": _complete,
+    "skip": _skip,
+    "edit": _edit,
+    "answer": _answer,
+}
+WITH_A_STEP = frozenset({"begin-again", "retry", "retime", "complete", "skip", "answer"})
+WITH_A_PREVIEW = frozenset({"cancel", "compensate", "begin-again"})
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of every verb."""
+    parser.add_argument("--reason", default="", help="kept in the journal; needed to act")
+    parser.add_argument("--step", default="", help=f"for {', '.join(sorted(WITH_A_STEP))}")
+    parser.add_argument("--seconds", type=int, default=0, help="retime: the time the step has")
+    parser.add_argument("--result", default="{}", help="complete, answer: a JSON object")
+    parser.add_argument(
+        "--set",
+        dest="changes",
+        action="append",
+        default=[],
+        metavar="PATH=VALUE",
+        help="edit: a value of the input; VALUE is JSON, or else text",
+    )
+    parser.add_argument(
+        "--nothing-happened",
+        action="store_true",
+        help="resubmit: you found out that a step in doubt had no effect",
+    )
+    parser.add_argument("--decline", action="store_true", help="answer: say no")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="cancel, compensate, begin-again: only say what"
+    )
+
+
+def perform(action: str, process_id: int, subject: str, options: dict[str, Any]) -> Told:
+    """Do what was asked; raise ``CommandError`` with the reason where it is refused."""
+    dry_run = bool(options["dry_run"])
+    if dry_run and action not in WITH_A_PREVIEW:
+        raise CommandError(f"--dry-run goes with {', '.join(sorted(WITH_A_PREVIEW))}.")
+    if action in WITH_A_STEP and not options["step"]:
+        raise CommandError(f"Say which step to {action}, with --step.")
+    reason = options["reason"].strip()
+    if not reason and not dry_run:
+        raise CommandError("Say why, with --reason: it is kept in the journal.")
+    asked = Asked(
+        process_id=process_id,
+        subject=subject,
+        reason=reason,
+        step=options["step"],
+        seconds=options["seconds"],
+        result=_json_object(options["result"]),
+        changes=dict(_change(text) for text in options["changes"]),
+        nothing_happened=options["nothing_happened"],
+        decline=options["decline"],
+        dry_run=dry_run,
+    )
+    try:
+        told = VERBS[action](asked)
+    except (StateError, MessageError, UnknownWorkflow) as refusal:
+        raise CommandError(str(refusal)) from None
+    if not dry_run:
+        # From this thread: the process ends before a background thread would have sent it.
+        dispatch.nudge()
+    return told
+
+
+def actor() -> str:
+    """Return who runs the command, for the journal."""
+    try:
+        return f"operator:{getpass.getuser()}"
+    except (KeyError, OSError):  # a user id without a name, as in some containers
+        return "operator:unknown"
+
+
+def _json_object(text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise CommandError(f"--result is no JSON: {error}.") from None
+    if not isinstance(found, dict):
+        raise CommandError('--result must be a JSON object, such as {"id": 7}.')
+    return found
+
+
+def _change(text: str) -> tuple[str, Any]:
+    path, equals, value = text.partition("=")
+    if not equals:
+        raise CommandError(f"--set {text!r} says no value. Write PATH=VALUE.")
+    try:
+        return path, json.loads(value)
+    except ValueError:
+        return path, value

@@ -1,0 +1,1 @@
+"""Telling submitters what became of their processes, at least once and in order."""

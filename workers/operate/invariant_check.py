@@ -1,0 +1,117 @@
+"""Checking invariants on tables of any size: in slices, each with a time limit of its own.
+
+A slice is a range of keys and one statement, so one snapshot of whole processes: what holds at
+every instant holds in it, too.  An invariant that takes too long is not known, and the others are.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+
+from django.db import OperationalError, connection, transaction
+
+from workers.operate.invariants import INVARIANTS, Invariant, Violation, queries
+from workers.store.db import dialect
+
+#: Processes, or orders, of one statement.
+SLICE = 20_000
+#: Time for one statement, whatever the connection's own limit.
+STATEMENT_SECONDS = 120.0
+_LAST = 2**63 - 1
+
+#: Told of each slice: the invariant, how many slices are done, and of how many.
+Progress = Callable[[str, int, int], None]
+
+
+def _silently(name: str, done: int, of: int) -> None: ...
+
+
+#: The first and the last key of a slice.
+Range = tuple[int, int]
+#: Finds what breaks an invariant among the rows of a range of keys.
+Look = Callable[[int, int], list[Violation]]
+
+
+@dataclass(slots=True)
+class Result:
+    """What came of one invariant."""
+
+    invariant: str
+    violations: list[Violation] = field(default_factory=list)
+    #: Why nobody knows whether it holds; empty: it was looked at whole.
+    unknown: str = ""
+
+
+def check(
+    progress: Progress = _silently, *, seconds: float = STATEMENT_SECONDS
+) -> Iterator[Result]:
+    """Check the engine's invariants, slice by slice: what one has read is at hand for the next."""
+    ranges = slices("workers_process", "id")
+    results = {one.name: Result(one.name) for one in INVARIANTS}
+    for done, (first, last) in enumerate(ranges):
+        progress("engine", done, len(ranges))
+        for invariant in INVARIANTS:
+            look = partial(_look, invariant)
+            if not results[invariant.name].unknown:
+                _add(results[invariant.name], look, first, last, seconds)
+    yield from results.values()
+
+
+def _look(one: Invariant, first: int, last: int) -> list[Violation]:
+    some = f"{{id}} BETWEEN {first} AND {last}"
+    return [
+        Violation(one.name, one.says, str(subject), str(wrong))
+        for query in queries(one, some, with_strays=last == _LAST)
+        for subject, wrong in dialect.fetch(query)
+    ]
+
+
+def check_one(
+    name: str,
+    look: Look,
+    ranges: list[Range],
+    progress: Progress = _silently,
+    seconds: float = STATEMENT_SECONDS,
+) -> Result:
+    """Have one invariant looked at, range by range."""
+    result = Result(name)
+    for done, (first, last) in enumerate(ranges):
+        progress(name, done, len(ranges))
+        if not result.unknown:
+            _add(result, look, first, last, seconds)
+    return result
+
+
+def _add(result: Result, look: Look, first: int, last: int, seconds: float) -> None:
+    """Look at one range, and note what breaks the invariant or that it took too long."""
+    try:
+        with _limited(seconds):
+            result.violations += look(first, last)
+    except OperationalError as error:
+        if not _is_timeout(error):
+            raise
+        result.unknown = f"took longer than {seconds:g} s"
+
+
+def slices(table: str, key: str, size: int | None = None) -> list[Range]:
+    """Cut the keys of a table into ranges that leave out none, now or later."""
+    size = size or SLICE
+    low, high = dialect.fetch(f"SELECT min({key}), max({key}) FROM {table}")[0]
+    begins = [0, *range((low or 0) + size, (high or 0) + 1, size)]
+    return list(zip(begins, [begin - 1 for begin in begins[1:]] + [_LAST], strict=True))
+
+
+@contextmanager
+def _limited(seconds: float) -> Iterator[None]:
+    """Give the statements of a block a time limit of their own (PostgreSQL)."""
+    with transaction.atomic():
+        if connection.vendor == "postgresql":
+            dialect.execute(f"SET LOCAL statement_timeout = {round(seconds * 1000)}")
+            # A planner left alone reads all steps for each slice.
+            dialect.execute("SET LOCAL enable_seqscan = off")
+        yield
+
+
+def _is_timeout(error: OperationalError) -> bool:
+    return getattr(error.__cause__, "sqlstate", None) == "57014"

@@ -1,0 +1,130 @@
+"""What is kept for how long: the periodic pruning of what is over.
+
+An app names what it prunes in a module ``retention`` (``register``); the engine's own is
+here.  Everything is pruned in small transactions, and a round ends when its time is up: the
+next one goes on.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from uuid import uuid4
+
+from django.utils.module_loading import autodiscover_modules
+
+from workers.runtime.worker_identity import me
+from workers.store import leases, prune_rows, received_webhooks
+
+log = logging.getLogger(__name__)
+
+#: How often Celery Beat asks for a round, how long one may take, and for how long after a
+#: transaction nobody else may.
+INTERVAL_SECONDS = 600
+ROUND_SECONDS = 5.0
+LEASE_SECONDS = 20.0
+#: Rows, or processes, in one transaction.
+BATCH = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Pruner:
+    """Something that is pruned: its name, a word on it, how many may go, and how they go.
+
+    ``prune`` yields after each transaction how many that one pruned.
+    """
+
+    name: str
+    says: str
+    count: Callable[[datetime | None], int] | None
+    prune: Callable[[int, datetime | None], Iterator[int]]
+
+
+class Pruned(dict[str, int]):
+    """How many went in a round, by name."""
+
+    #: The time was up before everything had been looked at.
+    is_cut_off = False
+
+
+_pruners: dict[str, Pruner] = {}
+
+
+def register(pruner: Pruner) -> None:
+    """Make something known that is pruned with the rest; the same name replaces it."""
+    _pruners[pruner.name] = pruner
+
+
+@cache
+def _discover() -> None:
+    autodiscover_modules("retention")
+
+
+def pruners() -> list[Pruner]:
+    """Return everything that is pruned, of every installed app."""
+    _discover()
+    return list(_pruners.values())
+
+
+def prune(
+    names: Collection[str] | None = None,
+    *,
+    seconds: float | None = ROUND_SECONDS,
+    batch: int = BATCH,
+    progress: Callable[[str, int], None] = lambda name, done: None,
+    now: datetime | None = None,
+) -> Pruned | None:
+    """Prune until nothing is left or the time is up; return how many went, by name.
+
+    None: somebody else is at it, and nothing was done.  Two at once would do no harm, and no
+    good either.  ``progress`` is told of every transaction.
+    """
+    end = None if seconds is None else time.monotonic() + seconds
+    with leases.held(
+        prune_rows.JOURNALS, f"{me('prune')}:{uuid4().hex[:8]}", LEASE_SECONDS
+    ) as lease:
+        if not lease:
+            return None
+        done = Pruned()
+        for pruner in pruners():
+            if names is not None and pruner.name not in names:
+                continue
+            done[pruner.name] = 0
+            for count in pruner.prune(batch, now):
+                done[pruner.name] += count
+                progress(pruner.name, done[pruner.name])
+                if not lease.renew() or (end is not None and time.monotonic() >= end):
+                    done.is_cut_off = True
+                    break
+    if any(done.values()):
+        log.info("pruned", extra={"reason": ", ".join(f"{n} {k}" for k, n in done.items() if n)})
+    return done
+
+
+for _pruner in (
+    Pruner(
+        "journals",
+        "processes that ended long ago lose their journal and who was told",
+        prune_rows.prunable,
+        prune_rows.prune_journals,
+    ),
+    Pruner(
+        "flow journal",
+        "journal rows of holds, windows, rates and breakers",
+        None,
+        prune_rows.prune_flow_journal,
+    ),
+    Pruner(
+        "alerts", "alerts acknowledged long ago", prune_rows.old_alerts, prune_rows.prune_alerts
+    ),
+    Pruner(
+        "webhooks",
+        "ids of webhooks taken long ago, which are not sent again any more",
+        received_webhooks.forgettable,
+        received_webhooks.forget,
+    ),
+    Pruner("orphans", "journal rows whose process is gone", None, prune_rows.prune_orphans),
+):
+    register(_pruner)

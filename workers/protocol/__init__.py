@@ -1,0 +1,1 @@
+"""What travels: formats of messages, signatures and tokens.  Nothing here sends."""

@@ -1,0 +1,1 @@
+"""The rules of the engine: pure decisions on rows in memory, without a database."""

@@ -1,0 +1,207 @@
+"""What a reply or a settled step leads to: pure decisions on a locked process."""
+
+from datetime import timedelta
+from random import Random
+from typing import Any
+
+from workers.definitions.effects import Effect, is_doubtful
+from workers.protocol.messages import Reply
+from workers.rules import compensation, on_failure
+from workers.rules.backoff import Backoff
+from workers.rules.rows import StepRow
+from workers.rules.transitions import LockedProcess
+from workers.states import SETTLED_STEP_STATES, ProcessState, StepState
+
+
+def holds(step: StepRow | None, reply: Reply) -> bool:
+    """Say whether the claim of a reply is still the step's claim."""
+    return (
+        step is not None and step.state == StepState.PROCESSING and step.claim_id == reply.claim_id
+    )
+
+
+def apply_reply(locked: LockedProcess, reply: Reply, actor: str, rng: Random | None = None) -> bool:
+    """Apply one reply.  False: its claim no longer holds and nothing was changed."""
+    step = locked.step(reply.step_id)
+    if step is None or not holds(step, reply) or (reply.deferral and step.is_deferred):
+        return False
+    if reply.deferral is not None:
+        _defer(locked, step, reply.deferral, actor)
+    elif reply.fault is not None:
+        apply_fault(locked, step, reply.fault, actor, rng)
+    else:
+        apply_result(locked, step, reply.result or {}, actor)
+    return True
+
+
+def apply_result(
+    locked: LockedProcess, step: StepRow, result: dict[str, Any], actor: str, **detail: Any
+) -> None:
+    """Mark a step as processed, and the step that it undid."""
+    locked.touch(step)
+    step.result, step.fault = result, None
+    locked.move(step, StepState.PROCESSED, "processed", actor, public=True, **detail)
+    if step.undoes_id is not None:
+        compensation.undone(locked, step, actor)
+
+
+def _defer(locked: LockedProcess, step: StepRow, deferral: dict[str, Any], actor: str) -> None:
+    """Have a step wait for a callback; one that came too early is taken now."""
+    locked.touch(step)
+    early, step.early = step.early, None
+    if early is not None:
+        if early.get("fault") is None:
+            apply_result(locked, step, early.get("result") or {}, actor, answered="early")
+        else:
+            apply_fault(locked, step, early["fault"], actor, None)
+        return
+    if locked.is_given_up(step):
+        # Nobody's answer is waited for on the way back; the undo finds out what happened.
+        locked.move(step, StepState.CANCELLED, "cancelled", actor)
+        return
+    step.complete_by = locked.now + timedelta(seconds=deferral["seconds"])
+    after = deferral.get("escalate_seconds")
+    step.escalate_at = locked.now + timedelta(seconds=after) if after else None
+    step.deferral = {
+        "since": locked.now.isoformat(),
+        "question": deferral.get("question") or "",
+        "permission": deferral.get("permission") or "",
+        "is_asked_once": bool(deferral.get("is_asked_once")),
+    }
+    step.is_filed = False
+    locked.note(
+        "deferred",
+        actor,
+        step=step,
+        attempt=step.attempt,
+        public=True,
+        detail={
+            "step": step.name,
+            "complete_by": step.complete_by.isoformat(),
+            "question": step.deferral["question"] or None,
+        },
+    )
+
+
+def apply_fault(
+    locked: LockedProcess, step: StepRow, fault: dict[str, Any], actor: str, rng: Random | None
+) -> None:
+    """Apply a fault: park the step, count a failure, or end it in error."""
+    locked.touch(step)
+    if fault["kind"] == "transient":
+        if locked.fail(step, "failed", actor, fault, rng):
+            on_failure.carry_out(locked, step, actor)
+        return
+    # Neither of the other kinds had an effect; what an earlier claim left in doubt remains so:
+    # a gateway that refuses need not have asked who knows.
+    step.fault = {**fault, "at": locked.now.isoformat()}
+    step.may_have_effect = step.is_in_doubt
+    if not step.is_in_doubt:
+        # Nothing happened under this key: its retention has not begun.
+        step.key_used_at = None
+    if fault["kind"] == "unavailable":
+        step.unavailable_count += 1
+        delay = max(
+            Backoff(step.backoff_base_seconds, step.backoff_cap_seconds).seconds(
+                step.unavailable_count, rng
+            ),
+            float(fault.get("retry_after") or 0),
+        )
+        step.not_before = locked.now + timedelta(seconds=delay)
+        # A service that is away takes nothing of the step's own time.
+        step.leave_out(step.not_before - (step.claimed_at or locked.now))
+        locked.release(
+            step,
+            "parked",
+            actor,
+            fault={"code": fault.get("code"), "message": fault.get("message")},
+            not_before=step.not_before.isoformat(),
+        )
+        return
+    locked.move(
+        step,
+        StepState.ERROR,
+        "refused",
+        actor,
+        public=True,
+        fault={"code": fault.get("code"), "message": fault.get("message")},
+    )
+    if fault["kind"] == "refused":
+        on_failure.carry_out_refusal(locked, step, actor)
+    else:
+        on_failure.carry_out(locked, step, actor)
+
+
+def carry_out_policies(locked: LockedProcess, actor: str) -> None:
+    """Decide on every step in error whose process has not been told yet, and on its deadline."""
+    locked.touch_process()
+    locked.process.needs_decision = False
+    if locked.process.deadline_at is not None and locked.process.deadline_at <= locked.now:
+        on_failure.carry_out_deadline(locked, actor)
+    for step in locked.steps:
+        if step.state == StepState.ERROR:
+            on_failure.carry_out(locked, step, actor, is_counted=False)
+
+
+def ready_steps(locked: LockedProcess, actor: str) -> list[StepRow]:
+    """Return the waiting steps that may begin now; none while the process is in error."""
+    if locked.is_forward:
+        return locked.ready_forward_steps()
+    if locked.process.state == ProcessState.COMPENSATING:
+        return compensation.ready_undo_steps(locked, actor)
+    return []
+
+
+def finish(locked: LockedProcess, actor: str) -> None:
+    """End the process once every step is settled, or its way back is over."""
+    if locked.process.state == ProcessState.COMPENSATING:
+        compensation.finish(locked, actor)
+    elif locked.is_forward:
+        states = {step.state for step in locked.steps}
+        if states <= SETTLED_STEP_STATES:
+            _begin(locked, actor)
+            locked.move_process(ProcessState.PROCESSED, "processed", actor)
+        elif (
+            StepState.ERROR in states
+            and not states & {StepState.PENDING, StepState.PROCESSING}
+            and not locked.process.needs_decision
+            and not locked.ready_forward_steps()
+        ):
+            # All that could go on beside it has.
+            failed = [step.name for step in locked.steps if step.state == StepState.ERROR]
+            _begin(locked, actor)
+            locked.move_process(ProcessState.ERROR, "error", actor, steps=failed)
+
+
+def _begin(locked: LockedProcess, actor: str) -> None:
+    if locked.process.state == ProcessState.PENDING:
+        # Nothing of it was ever claimed: skipped, or done by hand.
+        locked.move_process(ProcessState.PROCESSING, "started", actor)
+
+
+def make_pending(locked: LockedProcess, step: StepRow, actor: str) -> None:
+    """Queue a ready step: for its delay, or where its agent has no room just now."""
+    step.not_before = locked.now + timedelta(seconds=step.delay_seconds)
+    locked.move(step, StepState.PENDING, "ready", actor)
+
+
+def give_up_doubtful(locked: LockedProcess, step: StepRow, actor: str) -> bool:
+    """End a step in error if calling it again is not safe and the service cannot be asked.
+
+    Returns whether it was ended; what follows is left to be decided, as after an expiry.
+    """
+    if not is_doubtful(step, locked.now):
+        return False
+    locked.touch(step)
+    is_unsafe = step.effect == Effect.UNSAFE
+    step.fault = {
+        "kind": "transient",
+        "code": "outcome_unknown" if is_unsafe else "key_expired",
+        "message": "an earlier call may have had its effect, and "
+        + ("it must not be repeated" if is_unsafe else "the service has forgotten its key by now"),
+        "at": locked.now.isoformat(),
+    }
+    locked.move(step, StepState.ERROR, step.fault["code"], actor, public=True)
+    locked.touch_process()
+    locked.process.needs_decision = True
+    return True

@@ -1,0 +1,243 @@
+"""Undoing a process: which undo steps, in which order, from when on.  Pure.
+
+Undo steps are steps like any other: claimed, timed, retried and supervised on the same
+road.  They are planned when a process begins to compensate, one for every step that may have
+had an effect or is still in flight, in the reverse order of the graph.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from workers.definitions.effects import Effect
+from workers.exceptions import StateError
+from workers.rules.rows import PlannedUndo, StepRow
+from workers.rules.transitions import LockedProcess
+from workers.states import FINAL_PROCESS_STATES, SETTLED_STEP_STATES, ProcessState, StepState
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What undoing would do: undo steps in order, and effects that nothing undoes."""
+
+    undo: tuple[PlannedUndo, ...]
+    #: Steps that may have had an effect and declare no undo.
+    lasting: tuple[str, ...]
+
+
+def is_past_no_return(locked: LockedProcess) -> bool:
+    """Say whether the steps that make undoing impossible are all processed."""
+    names = locked.process.no_return
+    return bool(names) and all(locked.named(name).state == StepState.PROCESSED for name in names)
+
+
+def plan(locked: LockedProcess, among: Collection[StepRow] | None = None) -> Plan:
+    """Return what undoing would do just now, of all steps or of some; changes nothing.
+
+    Raises ``StateError`` when the process is final, on its way back already, or past its
+    point of no return.
+    """
+    refuse_if_too_late(locked)
+    acting = [
+        step
+        for step in (locked.forward_steps if among is None else among)
+        if step.may_have_effect or step.is_at_work
+    ]
+    undoable = {
+        step.name: {**step.undo, "name": _undo_name(locked, step)}
+        for step in acting
+        if step.undo is not None and step.undo["agent"]
+    }
+    depths = _depths(locked)
+    forward, next_to = locked.forward_steps, _next_to(locked)
+    ordered = sorted(
+        (step for step in acting if step.name in undoable),
+        key=lambda step: -depths[step.name],
+    )
+    return Plan(
+        undo=tuple(
+            PlannedUndo(
+                forward=step,
+                name=undoable[step.name]["name"],
+                agent=undoable[step.name]["agent"],
+                effect=undoable[step.name].get("effect") or Effect.IDEMPOTENT,
+                key_retention_seconds=undoable[step.name].get("key_retention_seconds"),
+                after=[
+                    undoable[later.name]["name"]
+                    for later in _after(forward, next_to, step)
+                    if later.name in undoable
+                ],
+            )
+            for step in ordered
+        ),
+        lasting=tuple(
+            step.name for step in acting if step.name not in undoable and step.may_have_effect
+        ),
+    )
+
+
+def begin(locked: LockedProcess, outcome: str, actor: str, reason: str) -> Plan:
+    """Turn a process round: nothing forward is claimed any more, and undo steps are planned.
+
+    Claims that nobody has started are voided; started ones run to their reply or deadline,
+    and their undo waits for that.  ``outcome`` is what the process becomes: compensated or
+    cancelled.  Raises ``StateError`` when the process is final, on its way back already, or
+    past its point of no return.
+    """
+    process = locked.process
+    refuse_if_too_late(locked)
+    void(locked, locked.forward_steps, actor)
+    found = plan(locked)
+    process.outcome = outcome
+    process.needs_decision = False
+    locked.move_process(
+        ProcessState.COMPENSATING,
+        "compensating",
+        actor,
+        reason=reason,
+        undo=[planned.name for planned in found.undo],
+        lasting=list(found.lasting),
+    )
+    locked.planned += found.undo
+    return found
+
+
+def void(locked: LockedProcess, steps: Collection[StepRow], actor: str) -> None:
+    """Cancel what nobody is at work on: waiting, queued, unstarted, or waiting for a callback."""
+    for step in steps:
+        if step.state in (StepState.WAITING, StepState.PENDING) or (
+            step.state == StepState.PROCESSING and not step.is_at_work
+        ):
+            locked.move(step, StepState.CANCELLED, "cancelled", actor)
+
+
+def refuse_if_too_late(locked: LockedProcess) -> None:
+    process = locked.process
+    if process.state in FINAL_PROCESS_STATES:
+        raise StateError(f"{process.subject} is {process.state}: there is nothing to undo.")
+    if locked.is_on_its_way_back:
+        raise StateError(f"{process.subject} is being undone already.")
+    if is_past_no_return(locked):
+        raise StateError(
+            f"{process.subject} is past its point of no return "
+            f"({', '.join(process.no_return)} are processed): it cannot be undone."
+        )
+
+
+def ready_undo_steps(locked: LockedProcess, actor: str) -> list[StepRow]:
+    """Return the undo steps that may begin now; skip those that turn out to be needless.
+
+    An undo waits for the step it undoes and for everything after that step: what is in
+    flight has ended, and what was done later is undone first.
+    """
+    while True:
+        ready = [step for step in locked.undo_steps if _may_begin(locked, step)]
+        needless = [step for step in ready if not _forward(locked, step).may_have_effect]
+        if not needless:
+            return ready
+        for step in needless:
+            locked.move(step, StepState.SKIPPED, "nothing_to_undo", actor)
+
+
+def undone(locked: LockedProcess, step: StepRow, actor: str) -> None:
+    """Mark the step whose effect a processed undo step has undone."""
+    forward = _forward(locked, step)
+    locked.touch(forward)
+    forward.may_have_effect = forward.is_in_doubt = False
+    locked.move(forward, StepState.COMPENSATED, "compensated", actor, public=True, by=step.name)
+
+
+def finish(locked: LockedProcess, actor: str) -> None:
+    """End a compensating process once its way back is over, or show that it is stuck."""
+    stuck = [step.name for step in locked.undo_steps if step.state == StepState.ERROR]
+    if is_under_way(locked) or (has_more(locked) and not stuck):
+        return
+    if stuck:
+        # It holds back what still waits for it.
+        locked.move_process(ProcessState.ERROR, "error", actor, undo_stuck=stuck)
+        return
+    outcome = locked.process.outcome
+    assert outcome is not None
+    if outcome != ProcessState.PROCESSING:
+        locked.move_process(outcome, outcome, actor)
+
+
+def is_under_way(locked: LockedProcess) -> bool:
+    """Say whether something of the way back is queued or in flight."""
+    return any(
+        step.state in (StepState.PENDING, StepState.PROCESSING)
+        for step in locked.steps
+        if step.undoes_id is not None or locked.is_given_up(step)
+    )
+
+
+def has_more(locked: LockedProcess) -> bool:
+    """Say whether an undo step has not begun."""
+    return any(step.state == StepState.WAITING for step in locked.undo_steps)
+
+
+def _may_begin(locked: LockedProcess, step: StepRow) -> bool:
+    forward = _forward(locked, step)
+    return (
+        step.state == StepState.WAITING
+        and all(locked.named(name).state in SETTLED_STEP_STATES for name in step.after)
+        and all(
+            one.state != StepState.PROCESSING for one in [forward, *successors(locked, forward)]
+        )
+    )
+
+
+def _forward(locked: LockedProcess, step: StepRow) -> StepRow:
+    forward = locked.step(step.undoes_id or 0)
+    assert forward is not None
+    return forward
+
+
+def _undo_name(locked: LockedProcess, step: StepRow) -> str:
+    """Return what the undo of this use of a step is called: names are unique per process."""
+    assert step.undo is not None
+    name: str = step.undo["name"]
+    is_taken = any(one.name == name for one in locked.undo_steps)
+    return f"{name}_{step.generation}" if is_taken else name
+
+
+def successors(locked: LockedProcess, step: StepRow) -> list[StepRow]:
+    """Return every step that comes after ``step``, near and far, the near ones first."""
+    return _after(locked.forward_steps, _next_to(locked), step)
+
+
+def _next_to(locked: LockedProcess) -> dict[str, list[int]]:
+    """Return the places of the forward steps that come right after each step, by its name."""
+    found: dict[str, list[int]] = {}
+    for place, one in enumerate(locked.forward_steps):
+        for name in one.after:
+            found.setdefault(name, []).append(place)
+    return found
+
+
+def _after(forward: list[StepRow], next_to: dict[str, list[int]], step: StepRow) -> list[StepRow]:
+    found: dict[int, StepRow] = {}
+    level = [step.name]
+    while level:
+        places = {place for name in level for place in next_to.get(name, ()) if place not in found}
+        # Each level in the order of the steps.
+        nearer = {place: forward[place] for place in sorted(places)}
+        found.update(nearer)
+        level = [one.name for one in nearer.values()]
+    return list(found.values())
+
+
+def _depths(locked: LockedProcess) -> dict[str, int]:
+    """Return how many steps lie before each step at most."""
+    by_name = {step.name: step for step in locked.steps}
+    depths: dict[str, int] = {}
+    waiting = list(by_name)
+    # Without recursion: a process may have thousands of steps, one after another.
+    while waiting:
+        name = waiting[-1]
+        before = [one for one in by_name[name].after if one not in depths]
+        if before:
+            waiting += before
+            continue
+        waiting.pop()
+        depths[name] = max((1 + depths[one] for one in by_name[name].after), default=0)
+    return depths

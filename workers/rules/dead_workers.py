@@ -1,0 +1,42 @@
+"""What is known of claims whose worker died over them: pure words on a step's row.
+
+A pool's parent sees that a child of its has died over a message, and how.  The step keeps that as
+its fault until complete-by, when it expires as ever: nobody is hurried, and nobody is accused of
+slowness.  Of a whole worker that is killed nothing is known, and nothing is said.
+"""
+
+from typing import Any
+
+from workers.rules.rows import StepRow
+
+CODE = "worker_died"
+
+
+def fault_of(step: StepRow, how: str) -> dict[str, Any]:
+    """Return the fault of a step over whose present claim a worker has just died."""
+    before = step.fault or {}
+    return {
+        "kind": "expired",
+        "code": CODE,
+        "message": f"its worker died: {how}",
+        "claim": step.claim_id.hex if step.claim_id else None,
+        # One behind the other: any other fault between them ends the row.
+        "deaths": before.get("deaths", 0) + 1 if before.get("code") == CODE else 1,
+    }
+
+
+def of_claim(step: StepRow) -> dict[str, Any] | None:
+    """Return what is to be said of a claim that expires because its worker died; None: nothing."""
+    fault = step.fault or {}
+    if fault.get("code") != CODE or step.claim_id is None:
+        return None
+    if fault.get("claim") != step.claim_id.hex:
+        # An earlier claim's; of this one nothing is known.
+        return None
+    deaths = int(fault.get("deaths", 1))
+    if deaths == 1:
+        return fault
+    attempts = step.failure_count + 1
+    each = f"each of {deaths} attempts" if deaths == attempts else f"the last {deaths} attempts"
+    how = str(fault.get("message", "")).partition(": ")[2]
+    return {**fault, "message": f"its worker died in {each}: {how}"}

@@ -1,0 +1,118 @@
+"""Answers that come from outside: callbacks, events, and people.  Pure.
+
+An answer is valid whatever the step's present claim, once.  One that comes before the step
+has asked is kept until it does.
+"""
+
+from enum import StrEnum
+from random import Random
+from typing import Any
+
+from workers.definitions.effects import Effect
+from workers.rules import apply_reply
+from workers.rules.rows import StepRow
+from workers.rules.transitions import LockedProcess
+from workers.states import ProcessState, StepState
+
+
+class Outcome(StrEnum):
+    """What became of an answer."""
+
+    #: It ended the step.
+    ACCEPTED = "accepted"
+    #: It came early and waits for the step.
+    KEPT = "kept"
+    #: The step has had its answer: nothing was changed.
+    REPEATED = "repeated"
+    #: The step does not want it any more, or it says nothing final: nothing was changed.
+    IGNORED = "ignored"
+
+
+def answer(
+    locked: LockedProcess,
+    step: StepRow,
+    body: dict[str, Any],
+    actor: str,
+    rng: Random | None = None,
+) -> Outcome:
+    """Apply an answer, ``{"result"}`` or ``{"fault"}``, to a step."""
+    if step.state in (StepState.PROCESSED, StepState.SKIPPED, StepState.COMPENSATED):
+        return Outcome.REPEATED
+    is_wanted = step.state == StepState.PROCESSING or not locked.is_given_up(step)
+    if step.state == StepState.CANCELLED or not is_wanted:
+        return Outcome.IGNORED
+    if not _has_asked(step):
+        return _keep(locked, step, body, actor)
+    fault = body.get("fault")
+    is_final = fault is None or fault["kind"] not in ("unavailable", "transient")
+    is_told = fault is not None and step.state == StepState.ERROR
+    if step.state != StepState.PROCESSING and (is_told or not is_final):
+        # An operator has it already, or it is to be tried again anyhow.
+        return Outcome.IGNORED
+    was_in_error = step.state == StepState.ERROR
+    if fault is None:
+        # Whatever was said of it before: it happened.
+        locked.touch(step)
+        step.may_have_effect, step.is_in_doubt = step.effect != Effect.NONE, False
+        apply_reply.apply_result(locked, step, body.get("result") or {}, actor, answered="callback")
+    else:
+        apply_reply.apply_fault(locked, step, fault, actor, rng)
+    if was_in_error:
+        resume(locked, actor)
+    return Outcome.ACCEPTED
+
+
+def resume(locked: LockedProcess, actor: str) -> None:
+    """Let a process go on whose last step in error has been dealt with."""
+    if locked.process.state != ProcessState.ERROR:
+        return
+    among = locked.undo_steps if locked.is_on_its_way_back else locked.forward_steps
+    # A step that asks holds up what needs it, and nothing else.
+    if any(step.state == StepState.ERROR and step.on_failure != "ask" for step in among):
+        return
+    back = locked.is_on_its_way_back
+    locked.move_process(
+        ProcessState.COMPENSATING if back else ProcessState.PROCESSING, "resumed", actor
+    )
+
+
+def report_progress(locked: LockedProcess, step: StepRow, progress: dict[str, Any]) -> bool:
+    """Note how far deferred work has come.  False: the step does not wait for it."""
+    if step.deferral is None:
+        return False
+    locked.touch(step)
+    step.deferral = {**step.deferral, "progress": progress, "reported_at": locked.now.isoformat()}
+    return True
+
+
+def escalate(locked: LockedProcess, step: StepRow, actor: str) -> None:
+    """Tell an operator that an answer is overdue, once."""
+    locked.touch(step)
+    step.escalate_at = None
+    question = (step.deferral or {}).get("question") or "an answer"
+    locked.note("escalated", actor, step=step, attempt=step.attempt, detail={"step": step.name})
+    locked.alert(
+        "answer_overdue",
+        f"{locked.process.subject}: step {step.name} still waits for {question}",
+        step,
+    )
+
+
+def _has_asked(step: StepRow) -> bool:
+    """Say whether somebody outside may know of this step."""
+    if step.state == StepState.WAITING:
+        return False
+    is_asking = step.is_deferred or step.is_at_work
+    return is_asking or step.may_have_effect or step.state == StepState.ERROR
+
+
+def _keep(locked: LockedProcess, step: StepRow, body: dict[str, Any], actor: str) -> Outcome:
+    if step.early is not None:
+        return Outcome.REPEATED
+    if body.get("fault") is not None and step.attempt > 0:
+        # Of an attempt that is over, and has been dealt with.
+        return Outcome.IGNORED
+    locked.touch(step)
+    step.early = body
+    locked.note("answer_kept", actor, step=step, detail={"step": step.name})
+    return Outcome.KEPT

@@ -1,0 +1,174 @@
+"""What follows when a step has failed for good: pure decisions on a locked process.
+
+In this order: the next fall-back agent, where no effect is possible; skip, where the step
+is optional; otherwise what the step declares: error, compensate, wait, or ask, which lets
+the other branches go on meanwhile.  Nothing is undone past the point of no return: there a
+failure goes to an operator.
+"""
+
+from datetime import timedelta
+
+from workers.definitions.effects import is_doubtful
+from workers.rules import compensation
+from workers.rules.rows import StepRow
+from workers.rules.transitions import LockedProcess
+from workers.states import FINAL_PROCESS_STATES, ProcessState, StepState
+
+#: Code of the fault of a step whose condition could not be asked.
+CONDITION_FAILED = "condition_failed"
+
+
+def carry_out(locked: LockedProcess, step: StepRow, actor: str, *, is_counted: bool = True) -> None:
+    """Carry out the policy of a step in error.
+
+    Without ``is_counted``, for callers that look at every step in error again, an alert that
+    is open already does not count one more time.
+    """
+    reason = (step.fault or {}).get("message") or "no reason was given"
+    if step.undoes_id is not None:
+        locked.alert(
+            "undo_stuck",
+            f"{locked.process.subject}: undo step {step.name} failed for good: {reason}",
+            step,
+            is_counted=is_counted,
+        )
+    elif locked.is_on_its_way_back:
+        return
+    elif step.fallbacks and not step.may_have_effect and not _is_unjudged(step):
+        _fall_back(locked, step, actor)
+    elif step.is_optional:
+        locked.move(step, StepState.SKIPPED, "skipped", actor, public=True, reason=reason)
+        locked.alert(
+            "step_skipped",
+            f"{locked.process.subject}: optional step {step.name} was skipped: {reason}",
+            step,
+        )
+    elif not locked.is_forward:
+        # In error already, because of another step: an operator sees both.
+        _tell(locked, step, reason, is_counted=is_counted)
+    elif step.on_failure == "wait" and not _is_waited_for_in_vain(locked, step):
+        _wait(locked, step, actor)
+    elif step.on_failure == "ask":
+        locked.alert(
+            "decision_needed",
+            f"{locked.process.subject}: step {step.name} failed, and somebody must decide: "
+            f"{reason}",
+            step,
+            is_counted=is_counted,
+        )
+    elif step.on_failure == "compensate" and not compensation.is_past_no_return(locked):
+        compensation.begin(locked, ProcessState.COMPENSATED, actor, f"{step.name}: {reason}")
+        locked.alert(
+            "process_compensating",
+            f"{locked.process.subject} is being undone: step {step.name} failed: {reason}",
+            step,
+        )
+    else:
+        _stop(locked, step, actor, reason)
+
+
+def _is_unjudged(step: StepRow) -> bool:
+    """Say whether nobody could tell if the step is wanted at all."""
+    return (step.fault or {}).get("code") == CONDITION_FAILED
+
+
+def _is_waited_for_in_vain(locked: LockedProcess, step: StepRow) -> bool:
+    """Say whether the step could not be called after the wait either."""
+    return _is_unjudged(step) or is_doubtful(step, locked.now)
+
+
+def carry_out_deadline(locked: LockedProcess, actor: str) -> None:
+    """Deal with the date by which the process should have ended, once.
+
+    Undone, unless the workflow only wants to be told or the point of no return is passed.
+    A process on its way back has no such date any more.
+    """
+    process = locked.process
+    if process.outcome == ProcessState.PROCESSING:
+        # It begins again, and then the date counts.
+        return
+    deadline, process.deadline_at = process.deadline_at, None
+    locked.touch_process()
+    if deadline is None or process.state in FINAL_PROCESS_STATES or locked.is_on_its_way_back:
+        return
+    locked.note("deadline_passed", actor, public=True, detail={"deadline_at": deadline.isoformat()})
+    is_undone = process.on_deadline == "compensate" and not compensation.is_past_no_return(locked)
+    locked.alert(
+        "deadline_passed",
+        f"{process.subject} was to end by {deadline:%Y-%m-%d %H:%M} UTC"
+        + (" and is being undone." if is_undone else " and goes on."),
+    )
+    if is_undone:
+        compensation.begin(locked, ProcessState.COMPENSATED, actor, "its deadline has passed")
+
+
+def carry_out_refusal(locked: LockedProcess, step: StepRow, actor: str) -> None:
+    """Undo what was done, because the business said no; nobody is woken."""
+    reason = (step.fault or {}).get("message") or "no reason was given"
+    if step.undoes_id is not None or not locked.is_forward or step.is_optional:
+        carry_out(locked, step, actor)
+    elif compensation.is_past_no_return(locked):
+        _stop(locked, step, actor, reason)
+    else:
+        compensation.begin(locked, ProcessState.COMPENSATED, actor, f"{step.name}: {reason}")
+
+
+def _stop(locked: LockedProcess, step: StepRow, actor: str, reason: str) -> None:
+    if locked.process.state == ProcessState.PENDING:
+        # It failed before anything was claimed.
+        locked.move_process(ProcessState.PROCESSING, "started", actor)
+    locked.move_process(ProcessState.ERROR, "error", actor, step=step.name, reason=reason)
+    _tell(locked, step, reason, is_counted=True)
+
+
+def _tell(locked: LockedProcess, step: StepRow, reason: str, *, is_counted: bool) -> None:
+    locked.alert(
+        "process_error",
+        f"{locked.process.subject}: step {step.name} failed for good: {reason}",
+        step,
+        is_counted=is_counted,
+    )
+
+
+def _fall_back(locked: LockedProcess, step: StepRow, actor: str) -> None:
+    locked.touch(step)
+    before, following = step.agent, step.fallbacks[0]
+    step.agent, step.fallbacks = following["agent"], step.fallbacks[1:]
+    if step.undo is not None:
+        # Undone by whoever can undo what the new agent does, or by nobody (null).
+        step.undo = {
+            **step.undo,
+            "agent": following.get("undo_agent"),
+            "effect": following.get("undo_effect"),
+            "key_retention_seconds": following.get("undo_key_retention_seconds"),
+        }
+    step.failure_threshold = following.get("failure_threshold") or step.failure_threshold
+    step.effect = following.get("effect") or step.effect
+    step.key_retention_seconds = following.get("key_retention_seconds")
+    # Another service, another key: what the one before says of its own is none of its business.
+    step.begin_generation()
+    step.give_attempts_back()
+    step.not_before = locked.now
+    locked.move(
+        step,
+        StepState.PENDING,
+        "fell_back",
+        actor,
+        public=True,
+        from_agent=before,
+        to_agent=step.agent,
+    )
+
+
+def _wait(locked: LockedProcess, step: StepRow, actor: str) -> None:
+    locked.touch(step)
+    step.give_attempts_back()
+    step.not_before = locked.now + timedelta(seconds=step.wait_seconds)
+    locked.move(
+        step,
+        StepState.PENDING,
+        "waits_long",
+        actor,
+        public=True,
+        not_before=step.not_before.isoformat(),
+    )

@@ -1,0 +1,224 @@
+"""What operators do to a process and its steps: pure decisions on a locked process.
+
+Each is journalled with who and why, and raises ``StateError``, changing nothing, where the
+state forbids it.
+"""
+
+from datetime import timedelta
+from typing import Any
+
+from workers.definitions.effects import Effect, is_doubtful
+from workers.exceptions import MessageError, StateError
+from workers.protocol.messages import storable
+from workers.rules import external_answers
+from workers.rules.apply_reply import apply_result
+from workers.rules.on_failure import CONDITION_FAILED
+from workers.rules.rows import StepRow
+from workers.rules.transitions import LockedProcess
+from workers.states import FINAL_PROCESS_STATES, ProcessState, StepState
+
+#: Bounds of a step's timeout in seconds; longer work defers.
+SHORTEST, LONGEST = 1, 600
+_DONE = frozenset(
+    {StepState.PROCESSED, StepState.SKIPPED, StepState.COMPENSATED, StepState.CANCELLED}
+)
+
+
+def named(locked: LockedProcess, name: str) -> StepRow:
+    """Return the step of that name; raise ``StateError`` where there is none."""
+    for step in locked.steps:
+        if step.name == name:
+            return step
+    known = ", ".join(step.name for step in locked.steps)
+    raise StateError(f"{locked.process.subject} has no step {name!r}. Its steps: {known}.")
+
+
+def resubmit(
+    locked: LockedProcess, actor: str, reason: str, *, nothing_happened: bool = False
+) -> list[str]:
+    """Return every step in error to pending with its attempts given back; return their names.
+
+    A step whose outcome only a person can find out is refused, unless the operator says
+    that ``nothing_happened``: then it may be called again.
+    """
+    process = locked.process
+    among = locked.undo_steps if locked.is_on_its_way_back else locked.forward_steps
+    failed = [step for step in among if step.state == StepState.ERROR]
+    is_asked = process.state == ProcessState.PROCESSING and not process.needs_decision
+    if not failed or not (process.state == ProcessState.ERROR or is_asked):
+        raise StateError(
+            f"{process.subject} is {process.state}, and no step of it is in error: "
+            "there is nothing to resubmit."
+        )
+    doubtful = [step.name for step in failed if is_doubtful(step, locked.now)]
+    if doubtful and not nothing_happened:
+        raise StateError(
+            f"Nobody knows whether {', '.join(doubtful)} happened. Find out: complete the step "
+            "by hand if it did, or say that nothing happened to have it called again."
+        )
+    names = [step.name for step in failed]
+    if process.state == ProcessState.ERROR:
+        back = locked.is_on_its_way_back
+        locked.move_process(
+            ProcessState.COMPENSATING if back else ProcessState.PROCESSING,
+            "resubmitted",
+            actor,
+            reason=reason,
+            steps=names,
+        )
+    process.needs_decision = False
+    for step in failed:
+        counted = step.failure_count
+        _give_back(locked, step)
+        if step.name in doubtful:
+            step.may_have_effect = step.is_in_doubt = False
+            step.key_used_at = None
+        is_unjudged = (step.fault or {}).get("code") == CONDITION_FAILED
+        locked.move(
+            step,
+            # Its condition is asked again.
+            StepState.WAITING if is_unjudged else StepState.PENDING,
+            "resubmitted",
+            actor,
+            reason=reason,
+            failure_count=counted,
+            nothing_happened=(step.name in doubtful) or None,
+        )
+    return names
+
+
+def _give_back(locked: LockedProcess, step: StepRow) -> None:
+    locked.touch(step)
+    step.give_attempts_back()
+    step.not_before = locked.now
+
+
+def pause(locked: LockedProcess, actor: str, reason: str) -> None:
+    """Have nothing of the process claimed; what is in flight goes on to its end."""
+    if locked.process.state in FINAL_PROCESS_STATES:
+        raise StateError(f"{locked.process.subject} is {locked.process.state}: nothing to pause.")
+    if locked.is_paused:
+        raise StateError(f"{locked.process.subject} is paused already.")
+    locked.touch_process()
+    locked.process.paused_at = locked.now
+    locked.note("paused", actor, public=True, detail={"reason": reason})
+
+
+def resume(locked: LockedProcess, actor: str, reason: str) -> None:
+    """Let a paused process go on."""
+    if not locked.is_paused:
+        raise StateError(f"{locked.process.subject} is not paused.")
+    locked.touch_process()
+    locked.process.paused_at = None
+    locked.note("unpaused", actor, public=True, detail={"reason": reason})
+
+
+def retry_now(locked: LockedProcess, name: str, actor: str, reason: str) -> None:
+    """Skip what is left of a step's backoff, delay or rest; its counts stay."""
+    step = named(locked, name)
+    if step.state != StepState.PENDING or step.not_before is None:
+        raise StateError(f"Step {name} is {step.state}, not waiting to be tried again.")
+    if step.not_before <= locked.now:
+        raise StateError(f"Step {name} is due already; it waits for room at its agent.")
+    locked.touch(step)
+    before, step.not_before = step.not_before, locked.now
+    _note(locked, step, "hurried", actor, reason, not_before=[before.isoformat(), None])
+
+
+def retime(locked: LockedProcess, name: str, seconds: int, actor: str, reason: str) -> None:
+    """Set the time a step has.
+
+    A shorter one acts at once.  A longer one acts at the next claim: at once where nobody
+    has started (the claim is made anew) or a callback is waited for, and else once the
+    present attempt has ended, for its worker keeps the limit it was given.
+    """
+    step = named(locked, name)
+    is_over = locked.process.state in FINAL_PROCESS_STATES or locked.is_given_up(step)
+    if is_over or step.state in _DONE:
+        raise StateError(f"Step {name} is {step.state}: its time does not matter any more.")
+    longest = 366 * 86_400 if step.is_deferred else LONGEST
+    if not SHORTEST <= seconds <= longest:
+        raise StateError(
+            f"The time of step {name} must be {SHORTEST} to {longest} seconds, got {seconds}."
+        )
+    if seconds == step.timeout_seconds and not step.is_deferred:
+        raise StateError(f"Step {name} has {seconds} s already.")
+    locked.touch(step)
+    before = step.complete_by
+    if step.is_deferred:
+        step.complete_by = locked.now + timedelta(seconds=seconds)
+    else:
+        facts = {"timeout_seconds": [step.timeout_seconds, seconds]}
+        step.timeout_seconds = seconds
+        if step.is_at_work and step.started_at is not None and step.complete_by is not None:
+            # Over at once where its time is up by now, and not since long ago.
+            end = max(step.started_at + timedelta(seconds=seconds), locked.now)
+            step.complete_by = min(step.complete_by, end)
+        _note(locked, step, "retimed", actor, reason, **facts)
+        if step.state == StepState.PROCESSING and step.started_at is None:
+            step.not_before = locked.now
+            locked.move(
+                step, StepState.PENDING, "handed_back", actor, reason="an operator set its time"
+            )
+        return
+    _note(
+        locked,
+        step,
+        "retimed",
+        actor,
+        reason,
+        complete_by=[before.isoformat() if before else None, step.complete_by.isoformat()],
+    )
+
+
+def complete(
+    locked: LockedProcess, name: str, result: dict[str, Any], actor: str, reason: str
+) -> None:
+    """Mark a step as done, because somebody did it by hand or knows that it happened.
+
+    Its effect counts as real: should the process be undone, this is undone too.
+    """
+    step = named(locked, name)
+    _refuse_unless_idle(locked, step, "completed")
+    try:
+        storable(result)
+    except MessageError as error:
+        raise StateError(str(error)) from None
+    locked.touch(step)
+    step.may_have_effect = step.effect != Effect.NONE
+    step.is_in_doubt = False
+    apply_result(locked, step, result, actor, by_hand=True, reason=reason)
+    external_answers.resume(locked, actor)
+
+
+def skip(locked: LockedProcess, name: str, actor: str, reason: str) -> None:
+    """Go on without a step.  What it may have done is still undone, should it come to that."""
+    step = named(locked, name)
+    if step.undoes_id is not None:
+        raise StateError(
+            f"{name} undoes something and cannot be skipped. Undo it by hand, then complete it."
+        )
+    _refuse_unless_idle(locked, step, "skipped")
+    locked.move(step, StepState.SKIPPED, "skipped", actor, public=True, by_hand=True, reason=reason)
+    external_answers.resume(locked, actor)
+
+
+def _refuse_unless_idle(locked: LockedProcess, step: StepRow, done: str) -> None:
+    is_idle = step.state in (StepState.PENDING, StepState.ERROR) or (
+        step.state == StepState.PROCESSING and not step.is_at_work
+    )
+    if step.is_at_work:
+        raise StateError(
+            f"An agent is at work on step {step.name} until {step.complete_by:%H:%M:%S} UTC. "
+            "Wait for its answer or its deadline."
+        )
+    if not is_idle or locked.is_given_up(step):
+        raise StateError(f"Step {step.name} is {step.state} and cannot be {done}.")
+
+
+def _note(
+    locked: LockedProcess, step: StepRow, event: str, actor: str, reason: str, **detail: Any
+) -> None:
+    locked.note(
+        event, actor, step=step, detail={"step": step.name, "reason": reason or None, **detail}
+    )

@@ -1,0 +1,115 @@
+"""Beginning again from an earlier step: it and what came after it is undone first.  Pure.
+
+The way back is the one of compensation, for these steps only; once it is over they are
+waiting again, each with a new generation of its idempotency key, and the process goes on.
+"""
+
+from dataclasses import dataclass
+
+from workers.exceptions import StateError
+from workers.rules import compensation
+from workers.rules.rows import StepRow
+from workers.rules.transitions import LockedProcess
+from workers.states import CLOSED_STEP_STATES, ProcessState, StepState
+
+
+@dataclass(frozen=True, slots=True)
+class Renewal:
+    """What beginning again would do: steps that begin again, and the undo steps before."""
+
+    steps: tuple[str, ...]
+    undo: compensation.Plan
+
+
+def plan(locked: LockedProcess, name: str) -> Renewal:
+    """Return what beginning again from step ``name`` would do just now; changes nothing.
+
+    Raises ``StateError`` as ``chosen`` does.
+    """
+    steps = chosen(locked, name)
+    return Renewal(tuple(one.name for one in steps), compensation.plan(locked, steps))
+
+
+def chosen(locked: LockedProcess, name: str) -> list[StepRow]:
+    """Return the steps that would begin again from step ``name``; changes nothing.
+
+    Raises ``StateError`` when there is no such step, when it has not begun, when something
+    that would have to be undone cannot be, and whenever undoing is refused.
+    """
+    compensation.refuse_if_too_late(locked)
+    steps = _chosen(locked, name)
+    if steps[0].state in (StepState.WAITING, StepState.PENDING):
+        raise StateError(f"Step {name} has not been done: it cannot begin again.")
+    lasting = [
+        one.name
+        for one in steps
+        if one.may_have_effect and not (one.undo is not None and one.undo["agent"])
+    ]
+    if lasting:
+        raise StateError(
+            f"{locked.process.subject} cannot begin again from {name}: nothing undoes "
+            f"{', '.join(lasting)}, and it would happen twice."
+        )
+    return steps
+
+
+def begin(locked: LockedProcess, name: str, actor: str, reason: str) -> Renewal:
+    """Turn a process round as far as step ``name``; it goes on by itself from there."""
+    steps = chosen(locked, name)
+    compensation.void(locked, steps, actor)
+    # After that: what is void now may be in doubt from an earlier claim.
+    undo = compensation.plan(locked, steps)
+    names = tuple(one.name for one in steps)
+    process = locked.process
+    process.outcome = ProcessState.PROCESSING
+    process.renews = list(names)
+    process.needs_decision = False
+    if process.state == ProcessState.PENDING:
+        locked.move_process(ProcessState.PROCESSING, "started", actor)
+    locked.move_process(
+        ProcessState.COMPENSATING,
+        "compensating",
+        actor,
+        reason=reason,
+        undo=[planned.name for planned in undo.undo],
+        begins_again=list(names),
+    )
+    locked.planned += undo.undo
+    return Renewal(names, undo)
+
+
+def finish(locked: LockedProcess, actor: str) -> None:
+    """Set the process going forward again once its partial way back is over."""
+    process = locked.process
+    if process.state != ProcessState.COMPENSATING or process.outcome != ProcessState.PROCESSING:
+        return
+    compensation.ready_undo_steps(locked, actor)
+    if compensation.is_under_way(locked) or compensation.has_more(locked):
+        return
+    if any(step.state == StepState.ERROR for step in locked.undo_steps):
+        return
+    for step in locked.forward_steps:
+        if step.name in process.renews:
+            _renew(locked, step, actor)
+    process.outcome, process.renews = None, []
+    # What failed beside it meanwhile was left alone, and is to be decided on now.
+    process.needs_decision = any(step.state == StepState.ERROR for step in locked.forward_steps)
+    locked.move_process(ProcessState.PROCESSING, "begins_again", actor)
+
+
+def _renew(locked: LockedProcess, step: StepRow, actor: str) -> None:
+    locked.touch(step)
+    step.begin_generation()
+    step.give_attempts_back()
+    step.may_have_effect = step.is_in_doubt = False
+    step.not_before = step.fault = step.result = None
+    if step.state in CLOSED_STEP_STATES:
+        locked.move(step, StepState.WAITING, "begins_again", actor)
+
+
+def _chosen(locked: LockedProcess, name: str) -> list[StepRow]:
+    first = next((step for step in locked.forward_steps if step.name == name), None)
+    if first is None:
+        known = ", ".join(step.name for step in locked.forward_steps)
+        raise StateError(f"{locked.process.subject} has no step {name!r}. Its steps: {known}.")
+    return [first, *compensation.successors(locked, first)]

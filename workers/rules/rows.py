@@ -1,0 +1,197 @@
+"""Rows of the state store in memory, and what is to be written beside them.  Pure values."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from workers.definitions.effects import Effect
+from workers.states import StepState
+
+
+@dataclass(slots=True)
+class ProcessRow:
+    id: int
+    state: str
+    subject: str
+    outcome: str | None = None
+    workflow: str = ""
+    version: int = 1
+    no_return: Sequence[str] = ()
+    sequence: int = 0
+    needs_decision: bool = False
+    turn: datetime | None = None
+    paused_at: datetime | None = None
+    deadline_at: datetime | None = None
+    on_deadline: str = "compensate"
+    #: Steps that begin again once they are undone.
+    renews: list[str] = field(default_factory=list)
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    #: Whether a submitter wants to be told of it.
+    is_told: bool = False
+
+
+@dataclass(slots=True)
+class StepRow:
+    id: int
+    process_id: int
+    name: str
+    state: str
+    agent: str
+    after: Sequence[str] = ()
+    fallbacks: list[dict[str, Any]] = field(default_factory=list)
+    undo: dict[str, Any] | None = None
+    undoes_id: int | None = None
+    is_optional: bool = False
+    on_failure: str = "error"
+    wait_seconds: int = 0
+    delay_seconds: int = 0
+    is_judged: bool = False
+    effect: str = Effect.IDEMPOTENT
+    key_retention_seconds: int | None = None
+    total_seconds: int | None = None
+    timeout_seconds: int = 30
+    failure_threshold: int = 3
+    backoff_base_seconds: float = 2.0
+    backoff_cap_seconds: float = 300.0
+    claim_id: UUID | None = None
+    locked_by: str | None = None
+    claimed_at: datetime | None = None
+    dispatch_by: datetime | None = None
+    started_at: datetime | None = None
+    complete_by: datetime | None = None
+    delivery: UUID | None = None
+    #: Whether a reply is filed on the row; the reply itself is not read.
+    is_filed: bool = False
+    deferral: dict[str, Any] | None = None
+    escalate_at: datetime | None = None
+    early: dict[str, Any] | None = None
+    attempt: int = 0
+    failure_count: int = 0
+    unavailable_count: int = 0
+    lost_count: int = 0
+    not_before: datetime | None = None
+    began_at: datetime | None = None
+    key_used_at: datetime | None = None
+    idempotency_key: str = ""
+    may_have_effect: bool = False
+    is_in_doubt: bool = False
+    result: dict[str, Any] | None = None
+    fault: dict[str, Any] | None = None
+    finished_at: datetime | None = None
+
+    @property
+    def is_deferred(self) -> bool:
+        """Say whether an answer by callback is waited for, and no worker is busy."""
+        return self.deferral is not None
+
+    @property
+    def is_at_work(self) -> bool:
+        """Say whether an agent may be at work on it just now."""
+        return (
+            self.state == StepState.PROCESSING
+            and self.started_at is not None
+            and not self.is_deferred
+        )
+
+    @property
+    def generation(self) -> int:
+        """Return which use of the step this is: undoing its effect begins a new one."""
+        last = self.idempotency_key.rpartition(":")[2]
+        return int(last) if last.isdecimal() else 1
+
+    def begin_generation(self) -> None:
+        """Give the step a new idempotency key; nothing is known of it yet."""
+        stem = self.idempotency_key.rpartition(":")[0] or self.idempotency_key
+        self.idempotency_key = f"{stem}:{self.generation + 1}"
+        self.key_used_at = self.early = None
+
+    def give_attempts_back(self) -> None:
+        self.failure_count = self.unavailable_count = 0
+        self.began_at = None
+
+    def leave_out(self, time: timedelta) -> None:
+        """Have time that was no attempt and no backoff not count as the step's own."""
+        if self.began_at is not None:
+            self.began_at += max(time, timedelta(0))
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What a step row was when it was read: the condition of its write."""
+
+    state: str
+    claim_id: UUID | None
+    is_started: bool
+    is_filed: bool
+    is_deferred: bool
+    agent: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedUndo:
+    """An undo step to be made: for which step, and after which undo steps."""
+
+    forward: StepRow
+    name: str
+    agent: str
+    effect: str
+    key_retention_seconds: int | None
+    after: list[str]
+
+
+@dataclass(slots=True)
+class Entry:
+    """A journal row to be written."""
+
+    #: None: of an agent, or of everything at once.
+    process_id: int | None
+    event: str
+    actor: str
+    step_id: int | None = None
+    before: str | None = None
+    after: str | None = None
+    attempt: int | None = None
+    sequence: int | None = None
+    detail: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class NewSink:
+    """Where a submitter wants to be told: a reply queue's name, or a webhook's URL."""
+
+    #: queue or webhook
+    kind: str
+    address: str
+    #: Whose it is: names the secret that webhooks are signed with.
+    owner: str = ""
+    correlation_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NewProcess:
+    """One run of a workflow that is asked for."""
+
+    #: What it is about, in the words of the app that submits it.
+    subject: str
+    #: JSON: the snapshot that agents work from.
+    input: dict[str, Any]
+    lane: str = ""
+    priority: int = 0
+    deadline_at: datetime | None = None
+    told: Sequence[NewSink] = ()
+
+
+@dataclass(slots=True)
+class AlertCall:
+    """An alert to be raised: one per ``cause`` until an operator acknowledges it."""
+
+    cause: str
+    code: str
+    message: str
+    process_id: int | None = None
+    step_id: int | None = None
+    #: Whether raising it again counts as one more time.
+    is_counted: bool = True

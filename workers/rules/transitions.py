@@ -1,0 +1,315 @@
+"""A process and its steps as read under the process's lock, and the moves made on them.
+
+Pure values: nothing here touches the database.  The state store reads a ``LockedProcess``,
+decisions move its rows, and the store writes the rows that moved with the journal entries
+and alerts that the moves left behind, in one transaction.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from random import Random
+from typing import Any
+from uuid import uuid4
+
+from workers.exceptions import StateError
+from workers.rules.backoff import Backoff, is_exhausted, is_out_of_time
+from workers.rules.rows import AlertCall, Entry, Origin, PlannedUndo, ProcessRow, StepRow
+from workers.runtime.timestamps import text_of
+from workers.states import (
+    CLOSED_STEP_STATES,
+    FINAL_PROCESS_STATES,
+    FORWARD_PROCESS_STATES,
+    OPEN_PROCESS_STATES,
+    SETTLED_STEP_STATES,
+    ProcessState,
+    StepState,
+    may_move_process,
+    may_move_step,
+)
+
+
+class LockedProcess:
+    """One process, its steps, and what has been decided about them at the instant ``now``."""
+
+    def __init__(self, process: ProcessRow, steps: list[StepRow], now: datetime) -> None:
+        self.process = process
+        self.steps = steps
+        self.now = now
+        self.entries: list[Entry] = []
+        self.alerts: list[AlertCall] = []
+        #: What every row was before its first move: the store's WHERE.
+        self.step_origins: dict[int, Origin] = {}
+        #: Undo steps that the store is to make before anything goes on.
+        self.planned: list[PlannedUndo] = []
+        self.process_origin: str | None = None
+        #: The values of what may be written, as they were read: the store writes what differs.
+        self.process_as_read: Sequence[Any] = ()
+        self.steps_as_read: dict[int, Sequence[Any]] = {}
+        #: The input, and by step the results, as JSON texts of the database; None: not read.
+        self.input_as_read: str | None = None
+        self.results_as_read: dict[int, str] = {}
+
+    def step(self, step_id: int) -> StepRow | None:
+        return next((step for step in self.steps if step.id == step_id), None)
+
+    def named(self, name: str) -> StepRow:
+        return next(step for step in self.steps if step.name == name)
+
+    @property
+    def is_open(self) -> bool:
+        """Say whether steps may be claimed."""
+        return self.process.state in OPEN_PROCESS_STATES
+
+    @property
+    def is_forward(self) -> bool:
+        """Say whether the process is on its way and not on its way back."""
+        return self.process.state in FORWARD_PROCESS_STATES
+
+    @property
+    def is_on_its_way_back(self) -> bool:
+        """Say whether the process was turned round, even if an undo is stuck just now."""
+        return self.process.outcome is not None
+
+    @property
+    def is_paused(self) -> bool:
+        """Say whether an operator wants nothing claimed."""
+        return self.process.paused_at is not None
+
+    def is_given_up(self, step: StepRow) -> bool:
+        """Say whether a step is on its way back: whatever it does is to be undone."""
+        return (
+            self.is_on_its_way_back
+            and step.undoes_id is None
+            and (not self.process.renews or step.name in self.process.renews)
+        )
+
+    @property
+    def has_news(self) -> bool:
+        """Say whether there is something new to tell a submitter who wants to be told."""
+        return self.process.is_told and any(entry.sequence for entry in self.entries)
+
+    @property
+    def forward_steps(self) -> list[StepRow]:
+        return [step for step in self.steps if step.undoes_id is None]
+
+    @property
+    def undo_steps(self) -> list[StepRow]:
+        return [step for step in self.steps if step.undoes_id is not None]
+
+    def ready_forward_steps(self) -> list[StepRow]:
+        """Return the waiting forward steps before which everything is settled."""
+        unsettled = {step.name for step in self.steps if step.state not in SETTLED_STEP_STATES}
+        return [
+            step
+            for step in self.forward_steps
+            if step.state == StepState.WAITING and unsettled.isdisjoint(step.after)
+        ]
+
+    def note(
+        self,
+        event: str,
+        actor: str,
+        *,
+        step: StepRow | None = None,
+        before: str | None = None,
+        after: str | None = None,
+        attempt: int | None = None,
+        public: bool = False,
+        detail: dict[str, Any] | None = None,
+    ) -> None:
+        """Leave a journal entry; a public one takes the process's next sequence number."""
+        sequence = None
+        if public:
+            self.touch_process()
+            self.process.sequence += 1
+            sequence = self.process.sequence
+        self.entries.append(
+            Entry(
+                process_id=self.process.id,
+                step_id=step.id if step else None,
+                event=event,
+                actor=actor,
+                before=before,
+                after=after,
+                attempt=attempt,
+                sequence=sequence,
+                detail={key: value for key, value in (detail or {}).items() if value is not None},
+            )
+        )
+
+    def touch_process(self) -> None:
+        """Have the process row written, with its state before now as the condition."""
+        if self.process_origin is None:
+            self.process_origin = self.process.state
+
+    def touch(self, step: StepRow) -> None:
+        """Have a step row written, with its state and claim before now as the condition."""
+        if step.id not in self.step_origins:
+            self.step_origins[step.id] = Origin(
+                step.state,
+                step.claim_id,
+                step.started_at is not None,
+                step.is_filed,
+                step.is_deferred,
+                step.agent,
+            )
+
+    def move_process(self, after: str, event: str, actor: str, **detail: Any) -> None:
+        before = self.process.state
+        if not may_move_process(before, after):
+            raise StateError(f"Process {self.process.id} is {before} and cannot become {after}.")
+        self.touch_process()
+        self.process.state = after
+        if after == ProcessState.PROCESSING and self.process.started_at is None:
+            self.process.started_at = self.now
+        if after in FINAL_PROCESS_STATES:
+            self.process.finished_at = self.now
+        self.note(event, actor, before=before, after=after, public=True, detail=detail)
+
+    def move(
+        self,
+        step: StepRow,
+        after: str,
+        event: str,
+        actor: str,
+        *,
+        public: bool = False,
+        **detail: Any,
+    ) -> None:
+        """Move a step and journal it; leaving ``processing`` ends its claim."""
+        before = step.state
+        if not may_move_step(before, after):
+            raise StateError(f"Step {step.name} is {before} and cannot become {after}.")
+        self.touch(step)
+        attempt = step.attempt if StepState.PROCESSING in (before, after) else None
+        if before == StepState.PROCESSING:
+            detail = {"step": step.name, **_claim_facts(step), **detail}
+            _end_claim(step)
+        else:
+            detail = {"step": step.name, **detail}
+        step.state = after
+        step.finished_at = self.now if after in CLOSED_STEP_STATES else None
+        self.note(
+            event,
+            actor,
+            step=step,
+            before=before,
+            after=after,
+            attempt=attempt,
+            public=public,
+            detail=detail,
+        )
+
+    def claim(self, step: StepRow, worker: str, allowance_seconds: float) -> None:
+        """Take a step for one attempt; its clock starts only when an agent does."""
+        before = step.state
+        if not may_move_step(before, StepState.PROCESSING):
+            raise StateError(f"Step {step.name} is {before} and cannot be claimed.")
+        self.touch(step)
+        if step.not_before is not None:
+            # Waiting for room, for a breaker or for a pause to end takes nothing of its time.
+            step.leave_out(self.now - step.not_before)
+        step.state = StepState.PROCESSING
+        step.attempt += 1
+        step.claim_id = uuid4()
+        step.locked_by = worker
+        step.claimed_at = self.now
+        step.dispatch_by = self.now + timedelta(seconds=allowance_seconds)
+        step.lost_count = 0
+        if self.process.state == ProcessState.PENDING:
+            self.move_process(ProcessState.PROCESSING, "started", worker)
+        self.note(
+            "claimed",
+            worker,
+            step=step,
+            before=before,
+            after=StepState.PROCESSING,
+            attempt=step.attempt,
+            detail={"step": step.name, "agent": step.agent},
+        )
+
+    def release(self, step: StepRow, event: str, actor: str, **facts: Any) -> bool:
+        """Give a claim up: pending again.  False: cancelled, because its process compensates.
+
+        There nothing forward is tried again; the step's undo finds out what it did.
+        """
+        is_tried_again = not self.is_given_up(step)
+        after = StepState.PENDING if is_tried_again else StepState.CANCELLED
+        self.move(step, after, event, actor, **facts)
+        return is_tried_again
+
+    def fail(
+        self,
+        step: StepRow,
+        event: str,
+        actor: str,
+        fault: dict[str, Any],
+        rng: Random | None = None,
+        *,
+        is_last: bool = False,
+    ) -> bool:
+        """Count a failure: pending again after a backoff, or error at the threshold.
+
+        ``is_last``: error whatever the threshold.
+        Returns whether the step ended in error; what follows then is the Scheduler's to
+        carry out.  The outcome of the call is unknown: the step stays in doubt.
+        """
+        self.touch(step)
+        if step.claimed_at is not None and step.started_at is not None and step.attempt > 1:
+            step.leave_out(step.started_at - step.claimed_at)
+        step.failure_count += 1
+        step.is_in_doubt = step.may_have_effect
+        step.fault = {**fault, "at": text_of(self.now)}
+        facts: dict[str, Any] = {
+            "fault": _brief(fault),
+            "failure_count": step.failure_count,
+            "failure_threshold": step.failure_threshold,
+        }
+        if self.is_given_up(step):
+            self.release(step, event, actor, **facts)
+            return False
+        backoff = Backoff(step.backoff_base_seconds, step.backoff_cap_seconds)
+        delay = backoff.seconds(step.failure_count, rng)
+        if fault.get("retry_after"):
+            delay = max(delay, float(fault["retry_after"]))
+        if is_last or is_exhausted(step.failure_count, step.failure_threshold):
+            self.move(step, StepState.ERROR, event, actor, public=True, **facts)
+            return True
+        if is_out_of_time(step.began_at, step.total_seconds, self.now, delay):
+            facts["reason"] = "total_exhausted"
+            self.move(step, StepState.ERROR, event, actor, public=True, **facts)
+            return True
+        step.not_before = self.now + timedelta(seconds=delay)
+        self.release(step, event, actor, **facts, not_before=text_of(step.not_before))
+        return False
+
+    def alert(
+        self, code: str, message: str, step: StepRow | None = None, *, is_counted: bool = True
+    ) -> None:
+        """Tell an operator, once per process, step and code until acknowledged."""
+        cause = f"{code}:process:{self.process.id}" + (f":{step.name}" if step else "")
+        self.alerts.append(
+            AlertCall(cause, code, message, self.process.id, step.id if step else None, is_counted)
+        )
+
+
+def _brief(fault: dict[str, Any]) -> dict[str, Any]:
+    return {key: fault[key] for key in ("kind", "code", "message", "tries") if fault.get(key)}
+
+
+def _claim_facts(step: StepRow) -> dict[str, Any]:
+    """Return what the journal keeps of a claim once its row forgets it."""
+    return {
+        "agent": step.agent,
+        "locked_by": step.locked_by,
+        "claimed_at": text_of(step.claimed_at) if step.claimed_at else None,
+        "started_at": text_of(step.started_at) if step.started_at else None,
+        "complete_by": text_of(step.complete_by) if step.complete_by else None,
+    }
+
+
+def _end_claim(step: StepRow) -> None:
+    step.claim_id = step.locked_by = step.claimed_at = step.dispatch_by = None
+    step.started_at = step.complete_by = step.delivery = None
+    step.deferral = step.escalate_at = None
+    step.is_filed = False

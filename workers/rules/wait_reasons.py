@@ -1,0 +1,260 @@
+"""Why a step that is ready is not at work: one sentence for every page, command and API.  Pure.
+
+Several things may hold a step up at once.  The first of this order is said, because what comes
+after it changes nothing while it lasts: a pause, the process's own state, a hold, no Scheduler,
+code that nobody has, the step's own time, the breaker, a full window, the rate.
+"""
+
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from django.utils.translation import gettext as _
+
+from workers.models import Process, Step
+from workers.rules.breaker import Breaker
+from workers.rules.lateness import is_overdue
+from workers.rules.rate_limit import Bucket
+from workers.runtime.timestamps import moment
+from workers.states import ProcessState
+
+#: A free agent process has started what was sent to it by then.
+QUICK_SECONDS = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Who holds or pauses something, and why."""
+
+    by: str
+    reason: str
+
+    def __str__(self) -> str:
+        return _("by %(who)s: %(reason)s") % {
+            "who": self.by,
+            "reason": self.reason or _("no reason was given"),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class AgentFlow:
+    """What one agent may have in flight, and has."""
+
+    window: int
+    in_flight: int = 0
+    breaker: Breaker = field(default_factory=Breaker)
+    #: None: no rate is set.
+    bucket: Bucket | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Duty:
+    """A periodic duty: when it was last performed, and how often it should be."""
+
+    interval: float
+    #: None: never.
+    performed_at: datetime | None
+
+    def is_late(self, now: datetime) -> bool:
+        if self.performed_at is None:
+            return True
+        seconds = (now - self.performed_at).total_seconds()
+        return is_overdue(seconds, self.interval)
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What holds for every process just now; read by ``store.wait_facts``."""
+
+    #: What operators hold, by (kind, name); None: who and why is not for the reader to know.
+    holds: Mapping[tuple[str, str], Note | None] = field(default_factory=dict)
+    #: By agent; None: nobody has looked.
+    flows: Mapping[str, AgentFlow] | None = None
+    #: None: nobody has looked.
+    poll: Duty | None = None
+    sweep: Duty | None = None
+    #: What workers were asked for and did not know: ``agent:NAME``, ``workflow:NAME:VERSION``.
+    unknown: Set[str] = frozenset()
+    #: The agents of this process's own code; None: nobody has looked.
+    agents: Set[str] | None = None
+    #: Who paused a process, by its id.
+    pauses: Mapping[int, Note] = field(default_factory=dict)
+
+    def without_names(self) -> "Facts":
+        """Return the facts for submitters: which operator did something, and why, is left out."""
+        return replace(self, holds=dict.fromkeys(self.holds), pauses={})
+
+
+def pending(row: Step, process: Process, now: datetime, facts: Facts) -> str:
+    """Return why a pending step is not claimed, since when, and what comes next."""
+    return (
+        _stopped(row, process)
+        or held(row, facts)
+        or _because(silence(facts.poll, now))
+        or unknown_code(row.agent, process, facts)
+        or _not_before(row, now, facts)
+        or _no_room(row, now, facts)
+        or _("waits for the Scheduler to claim it")
+    )
+
+
+def _because(reason: str) -> str:
+    return _("waits: %(reason)s") % {"reason": reason} if reason else ""
+
+
+def sent(row: Step, now: datetime) -> str:
+    """Return what a claim waits for that no agent process has started."""
+    seconds = (now - row.claimed_at).total_seconds() if row.claimed_at else 0.0
+    if row.lost_count:
+        return _(
+            "was sent to agent %(agent)s %(times)d times in %(seconds)d s, and no agent process has"
+            " started it: start a worker for its queue, or more of them"
+        ) % {"agent": row.agent, "times": row.lost_count + 1, "seconds": round(seconds)}
+    said = _("was sent to agent %(agent)s %(seconds)d s ago") % {
+        "agent": row.agent,
+        "seconds": round(seconds),
+    }
+    if seconds < QUICK_SECONDS:
+        return said
+    busy = _("no agent process has started it yet: all are busy, or none serves its queue")
+    return f"{said}; {busy}"
+
+
+def held(row: Step, facts: Facts) -> str:
+    """Return which hold of an operator's keeps a step from being claimed; empty: none."""
+    for key, text in (
+        (("everything", ""), _("waits until operators lift the hold on everything")),
+        (("agent", row.agent), _("waits until operators lift the hold on agent %(name)s")),
+        (("step", row.name), _("waits until operators lift the hold on steps called %(name)s")),
+    ):
+        if key in facts.holds:
+            note = facts.holds[key]
+            said = text % {"name": key[1]}
+            return f"{said} ({note})" if note else said
+    return ""
+
+
+def silence(poll: Duty | None, now: datetime) -> str:
+    """Return that no Scheduler is at work, and what to do; empty: one is, or nobody looked."""
+    if poll is None or not poll.is_late(now):
+        return ""
+    remedy = _("start a worker with -Q sas.scheduler,sas.replies,sas.supervisor, and Celery Beat")
+    if poll.performed_at is None:
+        return _("no Scheduler has ever looked for work: %(remedy)s") % {"remedy": remedy}
+    return _("no Scheduler has looked for work for %(seconds)d s: %(remedy)s") % {
+        "seconds": round((now - poll.performed_at).total_seconds()),
+        "remedy": remedy,
+    }
+
+
+def sweep_silence(sweep: Duty | None, now: datetime) -> str:
+    """As ``silence``, of the Supervisor."""
+    if sweep is None or not sweep.is_late(now):
+        return ""
+    remedy = _("start a worker with -Q sas.supervisor, and Celery Beat")
+    if sweep.performed_at is None:
+        return _("no Supervisor has ever swept: %(remedy)s") % {"remedy": remedy}
+    return _("no Supervisor has swept for %(seconds)d s: %(remedy)s") % {
+        "seconds": round((now - sweep.performed_at).total_seconds()),
+        "remedy": remedy,
+    }
+
+
+def unknown_code(agent: str, process: Process, facts: Facts) -> str:
+    """Return which definition workers were asked for and did not know; empty: none."""
+    remedy = _("bring the code that has it to every worker")
+    if f"workflow:{process.workflow}:{process.version}" in facts.unknown:
+        return _(
+            "waits for a worker that knows workflow %(name)s version %(version)d: %(remedy)s"
+        ) % {"name": process.workflow, "version": process.version, "remedy": remedy}
+    if f"agent:{agent}" in facts.unknown:
+        return _("waits for a worker that knows agent %(name)s: %(remedy)s") % {
+            "name": agent,
+            "remedy": remedy,
+        }
+    return ""
+
+
+def _stopped(row: Step, process: Process) -> str:
+    if process.paused_at is not None:
+        return _("waits until the process is resumed")
+    if process.state == ProcessState.ERROR:
+        return _("waits until the step in error is dealt with")
+    if process.state == ProcessState.COMPENSATING and row.undoes_id is None:
+        return _("is not begun any more: what was done is being undone")
+    return ""
+
+
+def _not_before(row: Step, now: datetime, facts: Facts) -> str:
+    """Return the step's own time, where nothing else would hold it up longer."""
+    if row.not_before is None or row.not_before <= now:
+        return ""
+    flow = (facts.flows or {}).get(row.agent)
+    reopens = flow.breaker.open_until if flow and flow.breaker.forced is None else None
+    if reopens is not None and reopens >= row.not_before:
+        return ""
+    if not row.fault:
+        return _("begins on %(at)s, not before") % {"at": moment(row.not_before, now)}
+    said = _("tried again in %(seconds)d s: %(reason)s") % {
+        "seconds": round((row.not_before - now).total_seconds()),
+        "reason": row.fault.get("message") or _("no reason was given"),
+    }
+    away = _breaker(row, flow, now) if flow and reopens is not None else ""
+    return f"{said}; {away}" if away else said
+
+
+def _no_room(row: Step, now: datetime, facts: Facts) -> str:
+    if facts.flows is None:
+        return ""
+    flow = facts.flows.get(row.agent)
+    if flow is None:
+        return _(
+            "waits: agent %(agent)s has no flow row, so nothing is claimed for it: run"
+            " manage.py migrate with the code that declares it"
+        ) % {"agent": row.agent}
+    return _because(_breaker(row, flow, now)) or _window(row, flow, now) or _not_here(row, facts)
+
+
+def _breaker(row: Step, flow: AgentFlow, now: datetime) -> str:
+    breaker = flow.breaker
+    if breaker.forced == "open":
+        return _("operators keep the breaker of agent %(agent)s open") % {"agent": row.agent}
+    if breaker.forced == "closed" or breaker.open_until is None or breaker.opened_at is None:
+        return ""
+    said = _(
+        "the service of agent %(agent)s has not been reached since %(since)s and its breaker is"
+        " open"
+    ) % {"agent": row.agent, "since": moment(breaker.opened_at, now)}
+    if breaker.open_until > now:
+        comes = _("next probe at %(at)s") % {"at": moment(breaker.open_until, now)}
+    elif flow.in_flight:
+        comes = _("a probe is under way")
+    else:
+        comes = _("next probe: now")
+    return f"{said}; {comes}"
+
+
+def _window(row: Step, flow: AgentFlow, now: datetime) -> str:
+    names = {"agent": row.agent, "window": flow.window, "n": flow.in_flight}
+    if flow.window == 0:
+        return _("waits until operators set the window of agent %(agent)s, which is 0") % names
+    if flow.in_flight >= flow.window:
+        return (
+            _("waits for room at agent %(agent)s: %(n)d of %(window)d requests are in flight")
+            % names
+        )
+    if flow.bucket is not None and flow.bucket.refilled(now).tokens < 1:
+        rate = f"{flow.bucket.per_second:g}"
+        return _("waits for its turn: agent %(agent)s takes %(rate)s a second at most") % {
+            "agent": row.agent,
+            "rate": rate,
+        }
+    return ""
+
+
+def _not_here(row: Step, facts: Facts) -> str:
+    if facts.agents is None or row.agent in facts.agents:
+        return ""
+    return _(
+        "waits for a worker that knows agent %(name)s, which is not in the code of this process"
+    ) % {"name": row.agent}

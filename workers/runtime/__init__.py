@@ -1,0 +1,1 @@
+"""Plumbing of a process: connections, identity, limits, failpoints."""

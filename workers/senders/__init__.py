@@ -1,9 +1,0 @@
-"""What carries status messages: one file for each kind of sink.
-
-A sender returns once the message has arrived.  It touches no table, so that it may run in
-any thread.
-"""
-
-from workers.senders.letter import Letter, NotSent, Undelivered
-
-__all__ = ["Letter", "NotSent", "Undelivered"]

@@ -1,0 +1,1 @@
+"""Claims: finding work, claiming it, starting it, giving it back."""

@@ -1,0 +1,80 @@
+"""Claims of a worker that was stopped in the middle of its calls, given back by its parent."""
+
+from collections.abc import Collection
+from datetime import datetime
+
+from workers.conf import sas
+from workers.definitions.effects import Effect
+from workers.rules.rows import StepRow
+from workers.rules.transitions import LockedProcess
+from workers.runtime.failpoints import durable
+from workers.store.db import dialect
+from workers.store.locked import load
+
+REASON = "the worker was stopped"
+
+
+@load.again_when_lost
+def surrender(
+    mark: str, worker: str, *, local: Collection[str] = (), now: datetime | None = None
+) -> int:
+    """Return one batch of a stopped worker's unfinished claims to pending; count nothing.
+
+    The worker's claims are those whose ``locked_by`` ends with ``mark``; its processes must
+    have ended.  A call that was cut off stays in doubt.  The transaction of an agent in
+    ``local`` cannot commit any more, so that call had no effect.  Left alone are unsafe
+    calls, replies on their rows, steps that wait for a callback, claims past their deadline,
+    which had all their time, and claims nobody has started, whose message somebody else
+    gets.  Returns how many it handed back, at most ``SAS_SWEEP_BATCH``.
+    """
+    with durable("surrender.surrender"):
+        at = dialect.read_clock(now)
+        found = dialect.fetch(
+            "SELECT s.id, s.process_id FROM workers_live l JOIN workers_step s ON s.id = l.step_id"
+            " WHERE l.state = 'processing' AND NOT l.is_deferred AND s.state = 'processing'"
+            " AND s.complete_by > %s AND s.reply IS NULL AND s.deferral IS NULL"
+            f" AND s.locked_by LIKE %s AND (s.effect <> %s OR {dialect.among('s.agent')})"
+            " ORDER BY s.process_id, s.id LIMIT %s",
+            [
+                dialect.instant_text(at),
+                f"%{mark}",
+                Effect.UNSAFE.value,
+                dialect.id_list(sorted(local)),
+                int(sas.sweep_batch),
+            ],
+        )
+        lockeds = load.lock((process_id for _, process_id in found), now)
+        wanted = {step_id for step_id, _ in found}
+        unfinished = [
+            (locked, step)
+            for locked in lockeds
+            for step in locked.steps
+            if step.id in wanted and _is_unfinished(step, mark, at)
+        ]
+        for locked, step in unfinished:
+            _hand_back(locked, step, worker, is_local=step.agent in local)
+        # A local agent that files after all saves its step: the write then finds it changed.
+        load.write(lockeds)
+    return len(unfinished)
+
+
+def _is_unfinished(step: StepRow, mark: str, at: datetime) -> bool:
+    return (
+        step.is_at_work
+        and step.complete_by is not None
+        and step.complete_by > at
+        and not step.is_filed
+        and (step.locked_by or "").endswith(mark)
+    )
+
+
+def _hand_back(locked: LockedProcess, step: StepRow, worker: str, *, is_local: bool) -> None:
+    locked.touch(step)
+    if is_local:
+        step.may_have_effect = step.is_in_doubt
+    else:
+        step.is_in_doubt = step.may_have_effect
+    step.not_before = locked.now
+    if not locked.release(step, "handed_back", worker, reason=REASON):
+        locked.touch_process()
+        locked.process.needs_decision = True

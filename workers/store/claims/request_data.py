@@ -1,0 +1,55 @@
+"""Reading what requests are built from: inputs, and the results so far."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from workers.store.claims.claim_steps import Claim
+from workers.store.db import dialect, prepared_plans
+from workers.store.locked import contexts
+from workers.store.locked.contexts import Context
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """The step that an undo step undoes."""
+
+    name: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """What the requests of some claims are built from."""
+
+    #: By process.
+    contexts: dict[int, Context]
+    #: By the step that is undone.
+    undone: dict[int, Undone]
+
+
+@prepared_plans.kept()
+def material(claims: Sequence[Claim]) -> Material:
+    """Return what the requests of claims are built from; without a lock, like ``contexts``.
+
+    What claims have brought along is not read again.
+    """
+    known = {claim.process_id: claim.context for claim in claims if claim.context is not None}
+    brought = {claim.process_id: claim.owner for claim in claims if claim.owner is not None}
+    missing = {claim.process_id for claim in claims} - set(brought) - set(known)
+    return Material(
+        known | contexts.of_all(brought.values()) | contexts.read(missing),
+        _undone([claim.undoes_id for claim in claims if claim.undoes_id is not None]),
+    )
+
+
+def _undone(step_ids: Sequence[int]) -> dict[int, Undone]:
+    # Neither name nor key changes while the undo step is claimed.
+    if not step_ids:
+        return {}
+    return {
+        step_id: Undone(name, key)
+        for step_id, name, key in dialect.fetch(
+            f"SELECT id, name, idempotency_key FROM workers_step WHERE {dialect.among('id')}",
+            [dialect.id_list(sorted(set(step_ids)))],
+        )
+    }

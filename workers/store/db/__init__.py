@@ -1,0 +1,1 @@
+"""The database itself: dialects, kept plans, transactions, writes of many rows."""

@@ -1,0 +1,1 @@
+"""Claims whose complete-by has passed: reset, or in error."""

@@ -1,0 +1,178 @@
+"""Expired steps: started, past their deadline, and without a reply."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from workers.conf import sas
+from workers.rules import dead_workers, external_answers
+from workers.rules.rows import StepRow
+from workers.rules.transitions import LockedProcess
+from workers.runtime.failpoints import around
+from workers.runtime.gc_control import collected_later
+from workers.states import StepState
+from workers.store.db import dialect, prepared_plans
+from workers.store.db.transactions import durable
+from workers.store.expire import expire_fast
+from workers.store.locked import load
+
+#: What the journal and the row say of a step nobody answered for.
+EXPIRED = {"kind": "expired", "code": "expired", "message": "no reply by complete-by"}
+#: The same of a step that waited for an answer from outside.
+UNANSWERED = {"kind": "expired", "code": "unanswered", "message": "no answer by its deadline"}
+
+
+@dataclass(frozen=True, slots=True)
+class Expired:
+    reset: int = 0
+    errors: int = 0
+
+
+@collected_later
+@load.again_when_lost
+@prepared_plans.kept()
+def expire(worker: str, now: datetime | None = None) -> Expired:
+    """Take one batch of expired steps: pending again below the threshold, else error.
+
+    What a step's error means for its process is left to the Scheduler: the process is
+    flagged for a decision.  A step that was settled, filed or expired by somebody else in
+    the meantime is left alone, so any number of supervisors may do this at once.
+    """
+    with durable("expiry.expire"):
+        if not prepared_plans.decides_in_database():
+            return _decide(_find(now), worker, now)
+        at_once = expire_fast.reset(worker, EXPIRED, now)
+        # Under its locks, and nothing else: to wait for a step now, while others are held, would
+        # be out of order.
+        rest = _decide(at_once.left, worker, now)
+    return Expired(reset=at_once.reset + rest.reset, errors=rest.errors)
+
+
+def _find(now: datetime | None) -> list[int]:
+    """Return a batch of expired steps, the longest expired first."""
+    due = dialect.read_clock(now) - _grace()
+    found = dialect.fetch(
+        "SELECT s.id FROM workers_live l JOIN workers_step s"
+        f" ON {dialect.looked_up('s.id', 'l.step_id')} WHERE l.look_at < %s"
+        " AND s.state = 'processing' AND s.complete_by < %s AND s.reply IS NULL"
+        " ORDER BY l.look_at LIMIT %s",
+        [*[dialect.instant_text(due)] * 2, int(sas.sweep_batch)],
+    )
+    return [step_id for (step_id,) in found]
+
+
+def _grace() -> timedelta:
+    """Return for how long a deadline must have passed to have passed for good."""
+    return timedelta(seconds=sas.expiry_grace_seconds)
+
+
+def _decide(step_ids: Sequence[int], worker: str, now: datetime | None) -> Expired:
+    """Reset expired steps, or end them in error, one by one."""
+    if not step_ids:
+        return Expired()
+    # Whatever its siblings are, it expires: what that means for them is decided elsewhere.  What
+    # another session holds is left for the next sweep.
+    lockeds = load.lock_only(step_ids, now, skip_locked=True)
+    grace = _grace()
+    ends: Counter[bool] = Counter()
+
+    def decide(locked: LockedProcess) -> None:
+        for step in locked.steps:
+            if is_expired(step, locked.now - grace):
+                ends[_expire(locked, step, worker)] += 1
+
+    # A reply filed after the steps were read saves its step: filing takes no process lock.
+    load.decide_and_write(lockeds, decide)
+    return Expired(reset=ends[False], errors=ends[True])
+
+
+def _expire(locked: LockedProcess, step: StepRow, worker: str) -> bool:
+    """Take an expired step; say whether it ended in error."""
+    is_error = _fail(locked, step, worker)
+    if step.state != StepState.PENDING:
+        locked.touch_process()
+        locked.process.needs_decision = True
+    return is_error
+
+
+def _fail(locked: LockedProcess, step: StepRow, worker: str) -> bool:
+    if step.deferral is None:
+        return locked.fail(step, "expired", worker, dead_workers.of_claim(step) or EXPIRED)
+    is_last = bool(step.deferral.get("is_asked_once"))
+    return locked.fail(step, "expired", worker, UNANSWERED, is_last=is_last)
+
+
+@around("expiry.extend_gap")
+def extend_gap(gap_seconds: float, extension_seconds: float, now: datetime | None = None) -> int:
+    """Extend the deadlines that passed while no sweep could run; return how many.
+
+    After an outage of the database the replies to these claims may lie in the broker's
+    queue: they get the time to be settled before anything counts as a failure.  A deadline
+    is extended once and never again, however late the next sweeps are.
+    """
+    at = dialect.read_clock(now)
+    as_it_was_set = dialect.later("s.started_at", "(s.timeout_seconds + 1)")
+    wanted = (
+        "SELECT s.id FROM workers_live l JOIN workers_step s ON s.id = l.step_id"
+        " WHERE l.look_at < %s"
+        " AND s.state = 'processing' AND s.complete_by < %s"
+        f" AND s.complete_by > %s AND s.complete_by < {as_it_was_set} AND s.reply IS NULL"
+        " AND s.deferral IS NULL ORDER BY s.id " + dialect.lock_rows("s")
+    )
+    return dialect.execute(
+        f"UPDATE workers_step SET complete_by = %s WHERE id IN ({wanted})",
+        [
+            dialect.instant_text(at + timedelta(seconds=extension_seconds)),
+            *[dialect.instant_text(at)] * 2,
+            dialect.instant_text(at - timedelta(seconds=gap_seconds)),
+        ],
+    )
+
+
+@around("expiry.flag_overdue")
+def flag_overdue(now: datetime | None = None) -> int:
+    """Leave processes whose deadline has passed to the Scheduler's decision; return how many."""
+    at = dialect.instant_text(dialect.read_clock(now))
+    wanted = (
+        "SELECT id FROM workers_process WHERE deadline_at <= %s AND NOT needs_decision"
+        " AND state IN ('error', 'pending', 'processing') AND outcome IS NULL"
+        " ORDER BY id LIMIT %s " + dialect.lock_rows("workers_process", skip_locked=True)
+    )
+    return dialect.execute(
+        f"UPDATE workers_process SET needs_decision = %s WHERE id IN ({wanted})",
+        [True, at, int(sas.sweep_batch)],
+    )
+
+
+@load.again_when_lost
+def escalate(worker: str, now: datetime | None = None) -> int:
+    """Tell operators of steps that have waited long for an answer; return how many."""
+    with durable("expiry.escalate"):
+        at = dialect.read_clock(now)
+        found = dialect.fetch(
+            "SELECT s.id FROM workers_step s"
+            " JOIN workers_process p ON p.id = s.process_id WHERE s.escalate_at <= %s"
+            " ORDER BY s.escalate_at LIMIT %s " + dialect.lock_rows("p", skip_locked=True),
+            [dialect.instant_text(at), int(sas.sweep_batch)],
+        )
+        lockeds = load.lock_only([step_id for (step_id,) in found], now, skip_locked=True)
+        overdue = [
+            (locked, step)
+            for locked in lockeds
+            for step in locked.steps
+            if step.escalate_at is not None and step.escalate_at <= at
+        ]
+        for locked, step in overdue:
+            external_answers.escalate(locked, step, worker)
+        load.write(lockeds)
+    return len(overdue)
+
+
+def is_expired(step: StepRow, due: datetime) -> bool:
+    return (
+        step.state == StepState.PROCESSING
+        and step.complete_by is not None
+        and step.complete_by < due
+        and not step.is_filed
+    )

@@ -1,0 +1,1 @@
+"""What holds work back: windows, rates, breakers, holds; which steps are due."""

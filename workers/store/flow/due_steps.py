@@ -1,0 +1,35 @@
+"""Which steps are due: those that a claim takes in their turn, and behind which others queue."""
+
+from workers.store.db import dialect
+
+#: The order of the index, to its last column: any other has the database read and sort all that
+#: wait, however few are taken.
+IN_TURN = "ORDER BY l.turn, l.not_before, l.step_id"
+
+
+def steps(agent: str, at: str) -> str:
+    """Return the FROM clause for the due steps s of an agent, with narrow rows l, of processes p.
+
+    A pending step of a process that stands still (paused, in error), or of a name that is held, is
+    none: nobody may claim it.  Whether somebody holds the process just now the lock tells.
+    """
+    return (
+        f"workers_live l JOIN workers_step s ON {dialect.looked_up('s.id', 'l.step_id')}"
+        f" JOIN workers_process p ON {dialect.looked_up('p.id', 's.process_id')}"
+        f" WHERE l.state = 'pending' AND l.agent = {agent} AND l.not_before <= {at}"
+        # By the narrow row it is found; what it is the step says.
+        " AND s.state = 'pending'"
+        " AND p.paused_at IS NULL AND (p.state IN ('pending', 'processing')"
+        " OR p.state = 'compensating' AND s.undoes_id IS NOT NULL)"
+        " AND NOT EXISTS (SELECT 1 FROM workers_hold h WHERE h.ended_at IS NULL"
+        " AND h.kind = 'step' AND h.name = s.name)"
+    )
+
+
+def is_one(agent: str, at: str) -> str:
+    """Return SQL that says whether a step of an agent is due.
+
+    In the order of its index: where the planner takes pending steps for many, EXISTS alone has it
+    read the table from its beginning, in the hope to meet one soon.
+    """
+    return f"((SELECT s.id FROM {steps(agent, at)} {IN_TURN} LIMIT 1) IS NOT NULL)"

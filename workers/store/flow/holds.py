@@ -1,0 +1,89 @@
+"""Operators' holds: nothing of an agent, of a step's name, or nothing at all is claimed."""
+
+from datetime import datetime
+from typing import Any
+
+from workers.exceptions import StateError
+from workers.rules.rows import Entry
+from workers.runtime.failpoints import durable
+from workers.store import journal
+from workers.store.db import dialect
+
+KINDS = ("everything", "agent", "step")
+
+
+Held = frozenset[tuple[str, str]]
+
+#: SQL that says whether nothing at all is held.
+NOTHING_HELD = "NOT EXISTS (SELECT 1 FROM workers_hold h WHERE h.ended_at IS NULL)"
+
+
+def current() -> Held:
+    """Return what is held now, as (kind, name)."""
+    return read(dialect.fetch(f"SELECT {document()}")[0][0])
+
+
+def document() -> str:
+    """Return SQL for what is held now as one value, to be asked along with something else."""
+    pairs = dialect.list_of("h.kind", "h.name")
+    return f"(SELECT {pairs} FROM workers_hold h WHERE h.ended_at IS NULL)"
+
+
+def read(found: Any) -> Held:
+    """Return what such a value says."""
+    return frozenset((kind, name) for kind, name in dialect.document(found) or ())
+
+
+def hold(
+    kind: str, name: str = "", *, actor: str, reason: str, now: datetime | None = None
+) -> None:
+    """Have nothing of this kind and name claimed any more; what is in flight goes on.
+
+    Submissions are accepted all the same.  Raises ``StateError`` when it is held already.
+    """
+    name = _checked(kind, name)
+    if kind == "agent" and not dialect.fetch("SELECT 1 FROM workers_flow WHERE agent = %s", [name]):
+        raise StateError(f"There is no agent {name!r}.")
+    with durable("holds.hold"):
+        at = dialect.read_clock(now)
+        landed = dialect.execute(
+            "INSERT INTO workers_hold (kind, name, reason, began_at, began_by, ended_by)"
+            " VALUES (%s, %s, %s, %s, %s, '') ON CONFLICT DO NOTHING",
+            [kind, name, reason, dialect.instant_text(at), actor[:200]],
+        )
+        if not landed:
+            raise StateError(f"{_what(kind, name)} is held already.")
+        detail = {"kind": kind, "name": name, "reason": reason}
+        journal.write([Entry(process_id=None, event="held", actor=actor, detail=detail)], at)
+
+
+def lift(
+    kind: str, name: str = "", *, actor: str, reason: str, now: datetime | None = None
+) -> None:
+    """End a hold; raise ``StateError`` when there is none."""
+    name = _checked(kind, name)
+    with durable("holds.lift"):
+        at = dialect.read_clock(now)
+        landed = dialect.execute(
+            "UPDATE workers_hold SET ended_at = %s, ended_by = %s"
+            " WHERE kind = %s AND name = %s AND ended_at IS NULL",
+            [dialect.instant_text(at), actor[:200], kind, name],
+        )
+        if not landed:
+            raise StateError(f"{_what(kind, name)} is not held.")
+        detail = {"kind": kind, "name": name, "reason": reason}
+        journal.write([Entry(process_id=None, event="lifted", actor=actor, detail=detail)], at)
+
+
+def _checked(kind: str, name: str) -> str:
+    if kind not in KINDS:
+        raise StateError(f"Nothing is called {kind!r}. Hold {', '.join(KINDS)}.")
+    if kind == "everything":
+        return ""
+    if not name:
+        raise StateError(f"Say which {kind} to hold.")
+    return name
+
+
+def _what(kind: str, name: str) -> str:
+    return "Everything" if kind == "everything" else f"{kind.capitalize()} {name}"

@@ -1,0 +1,1 @@
+"""Rows of whole processes: locked, loaded, saved."""

@@ -1,0 +1,71 @@
+"""What definitions are asked with: inputs, and the results so far."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from workers.rules.transitions import LockedProcess
+from workers.store.db import dialect
+
+
+@dataclass(slots=True)
+class Context:
+    """One process as its definitions see it."""
+
+    workflow: str
+    version: int
+    subject: str
+    input: dict[str, Any]
+    #: Step name -> what it came to, of those that have a result, in the order of the steps.
+    results: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+
+def of(locked: LockedProcess) -> Context | None:
+    """Return a process's context from what was read and written of it under its lock.
+
+    None where something of it was too large to be read along: ``read`` it then.  Always as the
+    database has it, never a result as it came: an attempt that is repeated must send the same,
+    and the database keeps no order of names and writes some numbers otherwise.
+    """
+    given = locked.input_as_read
+    texts = [(step.name, locked.results_as_read.get(step.id)) for step in locked.steps]
+    if not given or any(text == dialect.LARGE for _, text in texts):
+        return None
+    results = {name: dialect.document(text) for name, text in texts if text is not None}
+    process = locked.process
+    return Context(
+        process.workflow, process.version, process.subject, dialect.document(given), results
+    )
+
+
+def of_all(lockeds: Iterable[LockedProcess]) -> dict[int, Context]:
+    """Return the contexts of locked processes by id, those that are large read for it."""
+    known = {locked.process.id: of(locked) for locked in lockeds}
+    whole = {process_id: context for process_id, context in known.items() if context is not None}
+    return whole | read(set(known) - set(whole))
+
+
+def read(process_ids: Iterable[int]) -> dict[int, Context]:
+    """Return the contexts of processes by id; without a lock, for what they hold only grows."""
+    ids = sorted(set(process_ids))
+    if not ids:
+        return {}
+    with dialect.pipelined():
+        processes = dialect.send(
+            "SELECT p.id, p.workflow, p.version, p.subject, p.input FROM workers_process p"
+            f" WHERE {dialect.among('p.id')}",
+            [dialect.id_list(ids)],
+        )
+        steps = dialect.of_each("workers_step", "process_id")
+        results = dialect.send(
+            f"SELECT t.process_id, t.name, t.result FROM {steps}"
+            " WHERE t.result IS NOT NULL ORDER BY t.process_id, t.position",
+            [dialect.id_list(ids)],
+        )
+    found = {
+        process_id: Context(workflow, version, subject, dialect.document(given))
+        for process_id, workflow, version, subject, given in processes()
+    }
+    for process_id, name, result in results():
+        found[process_id].results[name] = dialect.document(result)
+    return found

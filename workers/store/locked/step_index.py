@@ -1,0 +1,112 @@
+"""The narrow rows by which steps are looked for; the database keeps them (``models.live``)."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from workers.conf import sas
+from workers.runtime.failpoints import around
+from workers.states import LIVE_STEP_STATES
+from workers.store.db import dialect, transactions
+from workers.store.db.transactions import durable
+from workers.store.locked import save
+
+#: As whoever inserts narrow rows fills them.
+COLUMNS = "step_id, agent, state, turn, not_before, look_at, is_deferred"
+_STATES = ", ".join(f"'{state}'" for state in LIVE_STEP_STATES)
+#: SQL for a statement that updates steps and writes their narrow rows itself, for all at once: the
+#: triggers leave those to it, until ``written`` (PostgreSQL).  Steps come first, as with triggers:
+#: who waits for a narrow row would else hold the step that its holder waits for.
+WRITTEN_HERE = "set_config('workers.live', 'written', true)"
+
+
+def written() -> None:
+    """Send, behind statements with ``WRITTEN_HERE``, that narrow rows are the triggers' again.
+
+    Where the transaction ends with them it needs not be said: the setting ends with it, too.
+    """
+    if not transactions.is_ending():
+        dialect.send("SELECT set_config('workers.live', '', true)")
+
+
+def first_look(at: str, allowance: str, timeout_seconds: str) -> str:
+    """Return SQL for when a claim made ``at`` is to be looked at (PostgreSQL).
+
+    Nobody may have started it within its ``allowance`` (an interval), or it may have expired.
+    """
+    return f"{at} + LEAST({allowance}, {timeout_seconds} * interval '1 second')"
+
+
+def is_wrong(step: str = "s", live: str = "l") -> str:
+    """Return SQL that says whether a step and its narrow row, if there is one, do not agree.
+
+    A started claim may be looked at before its end, never after.
+    """
+    end = f"COALESCE({step}.complete_by, {step}.dispatch_by)"
+    return (
+        f"(({step}.state IN ({_STATES})) <> ({live}.step_id IS NOT NULL)"
+        f" OR {live}.step_id IS NOT NULL AND ({live}.state <> {step}.state"
+        f" OR {live}.agent <> {step}.agent OR {live}.turn <> {step}.turn"
+        f" OR COALESCE({live}.not_before <> {step}.not_before,"
+        f" ({live}.not_before IS NULL) <> ({step}.not_before IS NULL))"
+        f" OR {live}.is_deferred <> ({step}.deferral IS NOT NULL)"
+        f" OR COALESCE({live}.look_at > {end}, ({live}.look_at IS NULL) <> ({end} IS NULL))))"
+    )
+
+
+@around("live.put_off")
+def put_off(now: datetime | None = None) -> int:
+    """Look at started claims no sooner than they end; return of how many that was put off.
+
+    Each is looked at once before: when nobody might have started it.
+    """
+    at = dialect.instant_text(dialect.read_clock(now))
+    found = dialect.fetch(
+        "WITH started AS (SELECT l.step_id AS id, s.complete_by FROM workers_live l"
+        " JOIN workers_step s ON s.id = l.step_id"
+        " WHERE l.look_at < %s AND s.complete_by > %s"
+        # Both, or its end may be another by now; nobody is waited for.
+        " ORDER BY l.look_at LIMIT %s " + dialect.lock_rows("l, s", skip_locked=True) + ")"
+        " UPDATE workers_live AS l SET look_at = v.complete_by FROM started AS v"
+        " WHERE l.step_id = v.id RETURNING step_id",
+        [at, at, int(sas.sweep_batch)],
+    )
+    return len(found)
+
+
+def mend(process_ids: Sequence[int]) -> int:
+    """Write the narrow rows of processes anew where they are wrong; return how many.
+
+    Only who has switched the triggers off can have made them so.  A step whose row is missing
+    would stand still.
+    """
+    if not process_ids or not _wrong(process_ids):
+        return 0
+    with durable("live.mend"):
+        dialect.fetch(
+            f"SELECT p.id FROM workers_process p WHERE {dialect.among('p.id')} ORDER BY p.id "
+            + dialect.lock_rows("p"),
+            [dialect.id_list(process_ids)],
+        )
+        wrong = _wrong(process_ids)
+        save.lock_steps(wrong)
+        given = [dialect.id_list(wrong)]
+        dialect.execute(f"DELETE FROM workers_live WHERE {dialect.among('step_id')}", given)
+        dialect.execute(
+            f"INSERT INTO workers_live ({COLUMNS})"
+            " SELECT s.id, s.agent, s.state, s.turn, s.not_before, CASE WHEN s.state = 'processing'"
+            # Early enough for one that nobody has started; see ``put_off``.
+            " THEN COALESCE(s.complete_by, s.claimed_at) END, s.deferral IS NOT NULL"
+            f" FROM workers_step s WHERE s.state IN ({_STATES}) AND {dialect.among('s.id')}",
+            given,
+        )
+    return len(wrong)
+
+
+def _wrong(process_ids: Sequence[int]) -> list[int]:
+    steps = dialect.of_each("workers_step", "process_id")
+    found = dialect.fetch(
+        f"SELECT t.id FROM {steps} LEFT JOIN workers_live l ON l.step_id = t.id"
+        f" WHERE {is_wrong('t')} ORDER BY t.id",
+        [dialect.id_list(process_ids)],
+    )
+    return [row[0] for row in found]

@@ -1,0 +1,1 @@
+"""What operators and outside services do to processes."""

@@ -1,0 +1,238 @@
+"""What operators and outside answers do to a process: each one transaction with its journal row.
+
+``sequence`` is the process's as the operator saw it.  Every verb raises ``StateError``, and
+changes nothing, when the process has moved since, when its state forbids the verb, or when
+there is no such process; so of two clicks one does something.
+"""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, TypeVar
+
+from django.db import transaction
+
+from workers.exceptions import StateError
+from workers.rules import compensation, operator_commands, restart
+from workers.rules.transitions import LockedProcess
+from workers.runtime.failpoints import durable
+from workers.store.locked import load
+from workers.store.settle import settle_replies
+
+T = TypeVar("T")
+
+
+def resubmit(
+    process_id: int,
+    *,
+    actor: str,
+    reason: str,
+    nothing_happened: bool = False,
+    sequence: int | None = None,
+    now: datetime | None = None,
+) -> list[str]:
+    """Give the steps in error their attempts back; return the steps' names.
+
+    ``nothing_happened`` says of calls of unknown outcome that somebody has looked, and that they
+    had no effect; without it such a process is refused.
+    """
+    return _steer(
+        process_id,
+        sequence,
+        now,
+        actor,
+        lambda locked: operator_commands.resubmit(
+            locked, actor, reason, nothing_happened=nothing_happened
+        ),
+    )
+
+
+def undo(
+    process_id: int,
+    *,
+    outcome: str,
+    actor: str,
+    reason: str,
+    sequence: int | None = None,
+    now: datetime | None = None,
+) -> compensation.Plan:
+    """Turn a process round: ``outcome`` is cancelled or compensated.  Returns the plan."""
+    return _steer(
+        process_id,
+        sequence,
+        now,
+        actor,
+        lambda locked: compensation.begin(locked, outcome, actor, reason),
+    )
+
+
+def begin_again(
+    process_id: int,
+    step: str,
+    *,
+    actor: str,
+    reason: str,
+    sequence: int | None = None,
+    now: datetime | None = None,
+) -> restart.Renewal:
+    """Undo a step and what came after it, and go on from there.  Returns what that means."""
+    return _steer(
+        process_id,
+        sequence,
+        now,
+        actor,
+        lambda locked: restart.begin(locked, step, actor, reason),
+    )
+
+
+def pause(
+    process_id: int,
+    *,
+    actor: str,
+    reason: str,
+    sequence: int | None = None,
+    now: datetime | None = None,
+) -> None:
+    """Have nothing of a process claimed; what is in flight goes on to its end."""
+    _steer(
+        process_id,
+        sequence,
+        now,
+        actor,
+        lambda locked: operator_commands.pause(locked, actor, reason),
+    )
+
+
+def resume(
+    process_id: int,
+    *,
+    actor: str,
+    reason: str,
+    sequence: int | None = None,
+    now: datetime | None = None,
+) -> None:
+    """Let a paused process go on."""
+    _steer(
+        process_id,
+        sequence,
+        now,
+        actor,
+        lambda locked: operator_commands.resume(locked, actor, reason),
+    )
+
+
+def retry_now(
+    process_id: int,
+    step: str,
+    *,
+    actor: str,
+    reason: str,
+    sequence: int | None = None,
+    now: datetime | None = None,
+) -> None:
+    """Skip what is left of a step's backoff, delay or rest."""
+    _steer(
+        process_id,
+        sequence,
+        now,
+        actor,
+        lambda locked: operator_commands.retry_now(locked, step, actor, reason),
+    )
+
+
+def retime(
+    process_id: int,
+    step: str,
+    seconds: int,
+    *,
+    actor: str,
+    reason: str,
+    sequence: int | None = None,
+    now: datetime | None = None,
+) -> None:
+    """Set the time a step has: a shorter one at once, a longer one from its next claim on."""
+    _steer(
+        process_id,
+        sequence,
+        now,
+        actor,
+        lambda locked: operator_commands.retime(locked, step, seconds, actor, reason),
+    )
+
+
+def complete(
+    process_id: int,
+    step: str,
+    result: dict[str, Any],
+    *,
+    actor: str,
+    reason: str,
+    sequence: int | None = None,
+    now: datetime | None = None,
+) -> None:
+    """Mark a step as done by hand."""
+    _steer(
+        process_id,
+        sequence,
+        now,
+        actor,
+        lambda locked: operator_commands.complete(locked, step, result, actor, reason),
+    )
+
+
+def skip(
+    process_id: int,
+    step: str,
+    *,
+    actor: str,
+    reason: str,
+    sequence: int | None = None,
+    now: datetime | None = None,
+) -> None:
+    """Go on without a step."""
+    _steer(
+        process_id,
+        sequence,
+        now,
+        actor,
+        lambda locked: operator_commands.skip(locked, step, actor, reason),
+    )
+
+
+def preview(process_id: int) -> compensation.Plan:
+    """Return what undoing a process would do just now; changes nothing."""
+    with transaction.atomic():
+        return compensation.plan(lock(process_id, None, None))
+
+
+def preview_again(process_id: int, step: str) -> restart.Renewal:
+    """Return what beginning again from a step would do just now; changes nothing."""
+    with transaction.atomic():
+        return restart.plan(lock(process_id, None, None), step)
+
+
+@load.again_when_lost
+def _steer(
+    process_id: int,
+    sequence: int | None,
+    now: datetime | None,
+    actor: str,
+    verb: Callable[[LockedProcess], T],
+) -> T:
+    with durable("steering.steer"):
+        locked = lock(process_id, sequence, now)
+        found = verb(locked)
+        # Branches that became ready meanwhile go on, too; the poll claims them.
+        settle_replies.go_on([locked], actor, now, claim=False)
+    return found
+
+
+def lock(process_id: int, sequence: int | None, now: datetime | None) -> LockedProcess:
+    """Lock one process; raise ``StateError`` if it is missing or has moved since ``sequence``."""
+    found = load.lock([process_id], now)
+    if not found:
+        raise StateError(f"There is no process {process_id}.")
+    if sequence is not None and found[0].process.sequence != sequence:
+        raise StateError(
+            f"{found[0].process.subject} has moved since the page was opened. Look again."
+        )
+    return found[0]

@@ -1,0 +1,72 @@
+"""Answers from outside: callbacks by key, events and people by the step's name."""
+
+from datetime import datetime
+from typing import Any
+
+from workers.exceptions import BadToken, StateError
+from workers.rules import external_answers
+from workers.runtime.failpoints import durable
+from workers.store.db import dialect
+from workers.store.locked import load
+from workers.store.operate import commands
+from workers.store.settle import settle_replies
+
+#: What is said of a token whose key is no step's any more.
+OVER = "This callback token is over: what it was for has been undone, or begun again."
+
+
+@load.again_when_lost
+def answer(
+    process_id: int,
+    step_name: str,
+    body: dict[str, Any],
+    *,
+    actor: str,
+    key: str | None = None,
+    sequence: int | None = None,
+    now: datetime | None = None,
+) -> external_answers.Outcome:
+    """Answer a step, ``{"result"}`` or ``{"fault"}``, whatever its present claim.
+
+    Raises ``StateError`` when there is no such process or step, when the process has moved
+    since ``sequence``, and ``BadToken`` when ``key`` is not the step's key any more.
+    """
+    with durable("answering.answer"):
+        locked = commands.lock(process_id, sequence, now)
+        step = next((one for one in locked.steps if one.name == step_name), None)
+        if step is None:
+            raise StateError(f"{locked.process.subject} has no step {step_name!r}.")
+        if key is not None and step.idempotency_key != key:
+            raise BadToken(OVER)
+        outcome = external_answers.answer(locked, step, body, actor)
+        # Claimed by the poll or a nudge: whoever answers sends nothing.
+        settle_replies.go_on([locked], actor, now, claim=False)
+    return outcome
+
+
+@load.again_when_lost
+def report_progress(
+    process_id: int,
+    step_name: str,
+    progress: dict[str, Any],
+    *,
+    key: str,
+    now: datetime | None = None,
+) -> bool:
+    """Note how far deferred work has come.  False: the step does not wait for it."""
+    with durable("answering.report_progress"):
+        locked = commands.lock(process_id, None, now)
+        step = next((one for one in locked.steps if one.name == step_name), None)
+        if step is None or step.idempotency_key != key:
+            raise BadToken(OVER)
+        noted = external_answers.report_progress(locked, step, progress)
+        load.write([locked])
+    return noted
+
+
+def by_key(key: str) -> tuple[int, str] | None:
+    """Return (process, step name) of the step whose present idempotency key that is."""
+    found = dialect.fetch(
+        "SELECT process_id, name FROM workers_step WHERE idempotency_key = %s", [key]
+    )
+    return (found[0][0], found[0][1]) if found else None

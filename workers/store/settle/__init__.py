@@ -1,0 +1,1 @@
+"""Applying replies to their processes."""

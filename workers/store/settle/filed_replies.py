@@ -1,0 +1,73 @@
+"""Replies kept on the step row, where a message is not enough."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from workers.exceptions import MessageError
+from workers.protocol.messages import Reply
+from workers.rules.rows import Entry
+from workers.runtime.failpoints import durable
+from workers.store import journal
+from workers.store.db import dialect
+
+
+def file(reply: Reply, worker: str, now: datetime | None = None) -> bool:
+    """Keep a reply on its step row while its claim holds and its deadline has not passed.
+
+    False: too late, or the claim was superseded; the agent must be silent, and whatever
+    else its transaction wrote must be rolled back.  A filed reply never expires.
+    """
+    moment, moment_params = dialect.clock(now)
+    body: dict[str, Any] = reply.to_wire()
+    with durable("replies.file"):
+        landed = dialect.fetch(
+            "UPDATE workers_step SET reply = "
+            + ("%s::jsonb" if dialect.is_postgres() else "%s")
+            + " WHERE id = %s AND claim_id = %s AND state = 'processing' AND reply IS NULL"
+            " AND deferral IS NULL"
+            f" AND complete_by > {moment} RETURNING process_id, attempt",
+            [
+                dialect.encode_document(body),
+                reply.step_id,
+                reply.claim_id if dialect.is_postgres() else reply.claim_id.hex,
+                *moment_params,
+            ],
+        )
+        if not landed:
+            return False
+        process_id, attempt = landed[0]
+        journal.write(
+            [
+                Entry(
+                    process_id=process_id,
+                    step_id=reply.step_id,
+                    event="reply_filed",
+                    actor=worker,
+                    attempt=attempt,
+                    detail={"kind": reply.kind},
+                )
+            ],
+            dialect.read_clock(now),
+        )
+    return True
+
+
+def filed(limit: int) -> list[Reply]:
+    """Return filed replies that are yet to be settled, the oldest steps first."""
+    found = dialect.fetch(
+        "SELECT id, claim_id, attempt, reply FROM workers_step WHERE reply IS NOT NULL"
+        " ORDER BY id LIMIT %s",
+        [limit],
+    )
+    return [_read(*row) for row in found]
+
+
+def _read(step_id: int, claim_id: Any, attempt: int, body: Any) -> Reply:
+    try:
+        return Reply.from_wire(dialect.document(body))
+    except MessageError as error:
+        # Filed by code that speaks otherwise; left alone it would be met again for ever.  What
+        # the call did is unknown, so the step stays in doubt.
+        fault = {"kind": "transient", "code": "reply_unreadable", "message": str(error)}
+        return Reply(step_id, UUID(str(claim_id)), attempt, fault=fault)

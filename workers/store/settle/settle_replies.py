@@ -1,0 +1,219 @@
+"""Settling: replies in, whatever follows from them out, in one transaction."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from workers.protocol.messages import Reply
+from workers.rules import apply_reply, restart
+from workers.rules.rows import Entry
+from workers.rules.transitions import LockedProcess
+from workers.runtime.gc_control import collected_later
+from workers.states import StepState
+from workers.store import journal
+from workers.store.claims.claim_steps import Claim, claim_due_in_transaction, take_or_queue
+from workers.store.db import dialect, prepared_plans
+from workers.store.db.transactions import durable
+from workers.store.flow import flow_control
+from workers.store.locked import load
+from workers.store.settle import conditions
+
+
+class _Unforeseen(Exception):
+    """Agents are needed whose rows were not locked, and no others may be locked from here on."""
+
+
+@dataclass(slots=True)
+class Settled:
+    """What a batch came to: steps to be sent to their agents, and what was counted."""
+
+    claims: list[Claim] = field(default_factory=list)
+    applied: int = 0
+    stale: int = 0
+    #: Whether a submitter is to be told of it.
+    has_news: bool = False
+
+
+def settle(
+    replies: Sequence[Reply],
+    worker: str,
+    now: datetime | None = None,
+    *,
+    filed: bool = False,
+) -> Settled:
+    """Apply replies whose claims still hold, and claim what becomes ready.
+
+    A reply that holds is accepted however late it is read.  A stale one changes nothing:
+    the first of its claim is journalled, the rest are only counted.  ``filed`` replies were
+    read from their rows: another scheduler may have settled one since, and what it holds
+    just now is skipped.
+
+    A lone reply is at idle, and waits for the database once less where the agents it leads to
+    can be foreseen.  Of many the rows that all schedulers share would be held for longer.
+    """
+    if len(replies) == 1 and not filed:
+        with suppress(_Unforeseen):
+            return _settle(replies, worker, now, foresees=True)
+    return _settle(replies, worker, now, filed=filed)
+
+
+@collected_later
+@load.again_when_lost
+@prepared_plans.kept()
+def _settle(
+    replies: Sequence[Reply],
+    worker: str,
+    now: datetime | None,
+    *,
+    filed: bool = False,
+    foresees: bool = False,
+) -> Settled:
+    """As ``settle``; with ``foresees`` it raises ``_Unforeseen``, and nothing is done."""
+    ids = [reply.step_id for reply in replies]
+    asked: flow_control.Asked | None = None
+
+    def foresee() -> None:
+        nonlocal asked
+        asked = flow_control.foresee(ids, now)
+
+    with durable("settling.settle"):
+        along = foresee if foresees else None
+        lockeds = load.lock_of(ids, now, skip_locked=filed, along=along)
+        owners = {step.id: locked for locked in lockeds for step in locked.steps}
+        settled = Settled()
+        stale: list[Entry] = []
+        answers: dict[str, list[bool]] = {}
+        for reply in replies:
+            locked = owners.get(reply.step_id)
+            step = locked.step(reply.step_id) if locked else None
+            agent = step.agent if step else ""
+            if locked is not None and apply_reply.apply_reply(locked, reply, worker):
+                settled.applied += 1
+                was_reached = reply.kind != "unavailable"
+                answers.setdefault(agent, []).append(was_reached)
+            elif not filed:
+                settled.stale += 1
+                if locked is not None:
+                    stale.append(_stale(locked, reply, worker))
+        settled.claims = go_on(lockeds, worker, now, answers, asked=asked)
+        settled.has_news = any(locked.has_news for locked in lockeds)
+        if stale:
+            journal.write_once(stale, dialect.read_clock(now))
+    return settled
+
+
+def _stale(locked: LockedProcess, reply: Reply, worker: str) -> Entry:
+    return Entry(
+        process_id=locked.process.id,
+        step_id=reply.step_id,
+        event="stale_reply",
+        actor=worker,
+        attempt=reply.attempt,
+        detail={"claim": reply.claim_id.hex, "kind": reply.kind},
+    )
+
+
+@collected_later
+@load.again_when_lost
+@prepared_plans.kept()
+def advance(
+    process_ids: Sequence[int],
+    worker: str,
+    now: datetime | None = None,
+    decide: Callable[[LockedProcess], None] | None = None,
+) -> list[Claim]:
+    """Carry processes on from wherever their rows say they are; return new claims.
+
+    ``decide`` runs first on each, under its lock.  Processes that another session holds are
+    left to it.
+    """
+    with durable("settling.advance"):
+        lockeds = load.lock(process_ids, now, skip_locked=True)
+        for locked in lockeds:
+            if decide is not None:
+                decide(locked)
+        return go_on(lockeds, worker, now)
+
+
+def go_on(
+    lockeds: Sequence[LockedProcess],
+    worker: str,
+    now: datetime | None,
+    answers: Mapping[str, Sequence[bool]] | None = None,
+    *,
+    claim: bool = True,
+    asked: flow_control.Asked | None = None,
+) -> list[Claim]:
+    """Claim or queue what became ready, end what is settled, and write it all.
+
+    ``answers`` says of each agent's replies whether its service was reached.  Without
+    ``claim``, for callers that send nothing, what became ready is queued.  ``asked`` is the lock
+    of the flow rows, if that was sent before; raises ``_Unforeseen`` if it was not of all.
+    """
+    if not lockeds:
+        return []
+    load.make_planned(lockeds)
+    for locked in lockeds:
+        restart.finish(locked, worker)
+    unknown = conditions.judge(lockeds, worker)
+    # What a judgement led to may have turned a process round.
+    load.make_planned(lockeds)
+    ready = [
+        (locked, step)
+        for locked in lockeds
+        for step in apply_reply.ready_steps(locked, worker)
+        if step.id not in unknown and not apply_reply.give_up_doubtful(locked, step, worker)
+    ]
+    freed, answers = _freed(lockeds), answers or {}
+    queued = _queued(lockeds)
+    agents = {step.agent for _, step in ready} | set(freed) | queued | set(answers)
+    locked_flow = flow_control.LockedFlow(agents if claim else set(), lockeds[0].now, asked=asked)
+    if asked is not None and not agents <= locked_flow.agents:
+        raise _Unforeseen
+    locked_flow.note_answers(answers)
+    locked_flow.free(freed)
+    taken: list[Claim] = []
+
+    def decide() -> None:
+        taken.extend(take_or_queue(ready, locked_flow, worker))
+        for locked in lockeds:
+            apply_reply.finish(locked, worker)
+
+    # Room that came free goes to the steps that wait for it, and a step that decisions moved to
+    # pending to its agent's room, without waiting for a poll.  One that was ready and queued behind
+    # others has its turn when they have theirs.
+    waited_for = queued | (set(freed) & locked_flow.backlogged) if claim else set()
+    load.write(lockeds, decide, is_last=not waited_for)
+    if waited_for:
+        taken += claim_due_in_transaction(locked_flow, waited_for, worker, lockeds[0].now)
+    return taken
+
+
+def _queued(lockeds: Sequence[LockedProcess]) -> set[str]:
+    """Return the agents of steps that were moved to pending and are due at once."""
+    return {
+        step.agent
+        for locked in lockeds
+        for step in locked.steps
+        if step.id in locked.step_origins
+        and step.state == StepState.PENDING
+        and step.not_before is not None
+        and step.not_before <= locked.now
+    }
+
+
+def _freed(lockeds: Sequence[LockedProcess]) -> dict[str, int]:
+    """Count the claims that take up no room any more, by the agent that held them."""
+    return dict(
+        Counter(
+            origin.agent
+            for locked in lockeds
+            for step in locked.steps
+            if (origin := locked.step_origins.get(step.id)) is not None
+            and origin.state == StepState.PROCESSING
+            and not origin.is_deferred
+            and (step.state != StepState.PROCESSING or step.is_deferred)
+        )
+    )

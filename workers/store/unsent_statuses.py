@@ -1,0 +1,95 @@
+"""Reading what is to be told: numbered journal rows beyond a sink's cursor, in order."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from workers.store.db import dialect
+from workers.store.sinks import ClaimedSink
+
+#: Rows of one sink that are read at once.
+PORTION = 50
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """A numbered journal row, and what it is about."""
+
+    sequence: int
+    event: str
+    #: Of the process, once this had happened.
+    state: str
+    step: str | None
+    actor: str
+    detail: dict[str, Any]
+    at: datetime
+    #: Whether the process itself changed its state.
+    is_move: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What an app needs to know to say what a process is about."""
+
+    uid: UUID
+    workflow: str
+    version: int
+    input: dict[str, Any]
+
+
+def subjects(process_ids: Sequence[int]) -> dict[int, Subject]:
+    """Return what processes are about."""
+    found = dialect.fetch(
+        "SELECT id, uid, workflow, version, input FROM workers_process"
+        f" WHERE {dialect.among('id')}",
+        [dialect.id_list(sorted(set(process_ids)))],
+    )
+    subjects = {}
+    for process_id, uid, workflow, version, document in found:
+        known = dialect.uuid(uid)
+        assert known is not None
+        subjects[process_id] = Subject(known, workflow, version, dialect.document(document))
+    return subjects
+
+
+def news(claimed: Sequence[ClaimedSink]) -> dict[int, list[News]]:
+    """Return by sink the next rows it is to be told, in order."""
+    found = dialect.fetch(
+        "SELECT v.id, j.sequence, j.event,"
+        # A step's row, and one that moves nothing, leaves the process as the last move has.
+        " (SELECT m.after FROM workers_journal m WHERE m.process_id = j.process_id"
+        "  AND m.sequence <= j.sequence AND m.step_id IS NULL AND m.after IS NOT NULL"
+        "  ORDER BY m.sequence DESC LIMIT 1),"
+        " s.name, j.actor, j.detail, j.at, j.step_id IS NULL AND j.after IS NOT NULL"
+        f" FROM {dialect.rows_as('v', {'id': 'id', 'process_id': 'id', 'after': 'int'})}"
+        " JOIN workers_journal j ON j.process_id = v.process_id AND j.sequence > v.after"
+        f" AND j.sequence <= v.after + {PORTION}"
+        " LEFT JOIN workers_step s ON s.id = j.step_id ORDER BY v.id, j.sequence",
+        [
+            dialect.encode(
+                [
+                    {"id": sink.id, "process_id": sink.process_id, "after": sink.cursor}
+                    for sink in claimed
+                ]
+            )
+        ],
+    )
+    told: dict[int, list[News]] = {sink.id: [] for sink in claimed}
+    for sink_id, sequence, event, state, step, actor, detail, at, is_move in found:
+        moment = dialect.instant(at)
+        assert moment is not None
+        told[sink_id].append(
+            News(
+                sequence,
+                event,
+                state or "pending",
+                step,
+                actor,
+                dialect.document(detail),
+                moment,
+                bool(is_move),
+            )
+        )
+    return told

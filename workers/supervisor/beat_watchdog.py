@@ -1,0 +1,98 @@
+"""The timer beside Beat: every worker's parent process watches the periodic duties.
+
+When the sweep or the poll is overdue, because Beat is dead, cut off or switched off, or waits
+for a clock that was set back, the worker asks for it itself and an operator is told.  A dead Beat
+costs an alert, not an order.
+"""
+
+import logging
+import threading
+from typing import Any
+
+from celery import bootsteps
+from django.db import InterfaceError, OperationalError, connections
+
+from workers.conf import sas
+from workers.rules import lateness
+from workers.store import alerts, leases
+from workers.wire import dispatch, queue_drain
+
+log = logging.getLogger(__name__)
+
+#: How often the timer looks.
+LOOK_SECONDS = 2.0
+
+
+def look() -> list[str]:
+    """Trigger the duties that are overdue; return their names."""
+    triggered = []
+    for name, interval, queue, trigger in (
+        (leases.SWEEP, sas.sweep_seconds, dispatch.SUPERVISOR_QUEUE, dispatch.trigger_sweep),
+        (leases.POLL, sas.poll_seconds, dispatch.SCHEDULER_QUEUE, dispatch.nudge),
+    ):
+        seconds = leases.seconds_since(name)
+        if not lateness.is_overdue(seconds, interval):
+            continue
+        # Before this worker asks for it, too.
+        reason = None if seconds is None else _reason(name, seconds, queue)
+        trigger()
+        triggered.append(name)
+        if reason:
+            alerts.raise_alert("duty_overdue", f"{reason} A worker has triggered it.", subject=name)
+    return triggered
+
+
+def _reason(name: str, seconds: float, queue: str) -> str:
+    """Say how late a duty is, and what of: only what is known, so that the right thing is mended.
+
+    Who asks for it and nobody listens is not to blame, and neither is Beat then.
+    """
+    if lateness.is_ahead(seconds):
+        return (
+            f"The {name} is dated {-seconds:.0f} s in the future: the database's clock was set"
+            " back. Look at its time service."
+        )
+    late = f"The {name} is overdue: last done {seconds:.0f} s ago."
+    # The other workers look, too: what one of them has just asked for is no cause.
+    if leases.is_stuck(name, sas.lease_seconds):
+        return f"{late} A worker is at it and has not done: is the database slow?"
+    waiting = queue_drain.count(queue)
+    if waiting is None:
+        return f"{late} The broker does not answer."
+    if waiting:
+        return (
+            f"{late} It was asked for, and no worker takes the messages in {queue} ({waiting}):"
+            " are the workers that read it busy, or is there none?"
+        )
+    return f"{late} Nobody has asked for it: is Celery Beat running, and its periodic task enabled?"
+
+
+class OverdueTimer(bootsteps.StartStopStep):
+    """A thread in the worker's parent process that looks every few seconds."""
+
+    def __init__(self, parent: Any, **kwargs: Any) -> None:
+        self._stopped = threading.Event()
+        super().__init__(parent, **kwargs)
+
+    def start(self, parent: Any) -> None:
+        self._stopped.clear()
+        threading.Thread(target=self._watch, name="overdue-timer", daemon=True).start()
+
+    def stop(self, parent: Any) -> None:
+        self._stopped.set()
+
+    terminate = stop
+
+    def _watch(self) -> None:
+        while not self._stopped.wait(LOOK_SECONDS):
+            try:
+                look()
+            except (OperationalError, InterfaceError) as away:
+                log.warning("overdue_timer_failed", extra={"reason": str(away)[:200]})
+            except Exception:
+                # Whatever it was: this thread is the only guard against a dead Beat.
+                log.warning("overdue_timer_failed", exc_info=True)
+            finally:
+                # Not kept: the pool may fork a child at any time, and a child must not
+                # inherit a connection.
+                connections.close_all()

@@ -1,0 +1,97 @@
+"""A wire that loses, doubles, delays and reorders messages, as scripted or at random."""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from random import Random, SystemRandom
+
+from workers.exceptions import BrokerRefused
+from workers.store.db import dialect
+from workers.testing.wire import Sent, Wire, passes
+
+#: What becomes of one message on its way.
+Mishap = Callable[[Wire, Sent], None]
+
+
+def drops(wire: Wire, message: Sent) -> None:
+    """Lose a message that the broker had taken."""
+
+
+def doubles(wire: Wire, message: Sent) -> None:
+    """Let a message arrive twice."""
+    wire.messages += [message, message]
+
+
+def overtakes(wire: Wire, message: Sent) -> None:
+    """Let a message arrive before all those that wait."""
+    wire.messages.insert(0, message)
+
+
+def refuses(wire: Wire, message: Sent) -> None:
+    """Refuse a message, as a broker that is down."""
+    raise BrokerRefused("this message is refused")
+
+
+def takes_and_refuses(wire: Wire, message: Sent) -> None:
+    """Take a message, and have its sender believe that it was refused."""
+    passes(wire, message)
+    raise BrokerRefused("this message is refused, though it was taken")
+
+
+def delays(seconds: float) -> Mishap:
+    """Let a message arrive that much later, by the clock."""
+
+    def delay(wire: Wire, message: Sent) -> None:
+        wire.delayed.append((dialect.read_clock() + timedelta(seconds=seconds), message))
+
+    return delay
+
+
+@contextmanager
+def broken_wire(wire: Wire, mishaps: Iterable[Mishap]) -> Iterator[None]:
+    """Have one mishap after another happen to what is sent; once they are over, none."""
+    script = iter(mishaps)
+
+    def carry(wire: Wire, message: Sent) -> None:
+        next(script, passes)(wire, message)
+
+    before, wire.carry = wire.carry, carry
+    try:
+        yield
+    finally:
+        wire.carry = before
+
+
+@contextmanager
+def unreliable_wire(
+    wire: Wire,
+    seed: int | None = None,
+    *,
+    drop: float = 0.1,
+    double: float = 0.1,
+    overtake: float = 0.1,
+    delay: float = 0.1,
+    most_seconds: float = 120,
+) -> Iterator[int]:
+    """Have mishaps happen at random, each with its probability; yield the seed.
+
+    A test that fails says the seed; given again, it has the same mishaps happen.
+    """
+    seed = SystemRandom().randrange(2**32) if seed is None else seed
+    rng = Random(seed)  # noqa: S311 (mishaps, not secrets)
+    weights = [drop, double, overtake, delay]
+    if min(weights) < 0 or sum(weights) > 1:
+        raise ValueError(f"The probabilities {weights} do not add up to 1 at most.")
+
+    def at_random() -> Iterator[Mishap]:
+        while True:
+            late = delays(rng.uniform(0, most_seconds))
+            kinds = [drops, doubles, overtakes, late, passes]
+            yield rng.choices(kinds, [*weights, 1 - sum(weights)])[0]
+
+    try:
+        with broken_wire(wire, at_random()):
+            yield seed
+    except BaseException as error:
+        error.add_note(f"The wire was broken at random: unreliable_wire(wire, seed={seed}, ...)")
+        raise

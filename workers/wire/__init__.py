@@ -1,0 +1,1 @@
+"""Sending and receiving: requests, replies and wake-ups through the broker."""

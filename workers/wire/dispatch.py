@@ -1,0 +1,165 @@
+"""The only sender of messages: requests to agents, replies and nudges to the Scheduler.
+
+Every message is a hint: its loss costs time and nothing else.
+"""
+
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from workers.definitions import registry
+from workers.exceptions import BrokerRefused
+from workers.protocol.messages import Bundle, Reply, replies_to_wire
+from workers.runtime.failpoints import around
+from workers.runtime.per_process import per_process
+from workers.runtime.soft_limit import block_soft_limit
+from workers.wire import publisher
+
+RUN_BUNDLE = "workers.run_bundle"
+SETTLE = "workers.settle"
+ADVANCE = "workers.advance"
+SWEEP = "workers.sweep"
+REPORT = "workers.report"
+PRUNE = "workers.prune"
+
+SCHEDULER_QUEUE = "sas.scheduler"
+REPLY_QUEUE = "sas.replies"
+SUPERVISOR_QUEUE = "sas.supervisor"
+REPORTS_QUEUE = "sas.reports"
+
+#: Time between an agent's soft and hard limit.
+HARD_LIMIT_MARGIN_SECONDS = 10
+
+log = logging.getLogger(__name__)
+
+
+#: How messages leave; ``workers.testing`` puts its own wire here.
+_send: Callable[..., str | None] = publisher.publish
+
+
+def send_bundle(bundle: Bundle) -> str | None:
+    """Send claims to their agent; raise ``BrokerRefused`` when the broker did not take them.
+
+    In a ``publishing.batch`` it returns the id by which that says so at its end.
+
+    The soft limit is the timeout: Celery counts it from acceptance, which is before the
+    start, so it never ends later than complete-by.  Local agents run one after another and
+    each starts its own clock, hence the sum.
+    """
+    agent = registry.agent(bundle.agent)
+    limit = bundle.timeout_seconds * (len(bundle.requests) if agent.is_local else 1)
+    with around("dispatch.send_bundle"):
+        return _send(
+            RUN_BUNDLE,
+            [bundle.to_wire()],
+            agent.queue,
+            soft_time_limit=limit,
+            time_limit=limit + HARD_LIMIT_MARGIN_SECONDS,
+        )
+
+
+def send_replies(replies: Sequence[Reply]) -> None:
+    """Send replies to the Scheduler; raise ``BrokerRefused`` when the broker did not take them."""
+    with around("dispatch.send_replies"):
+        _send(SETTLE, [replies_to_wire(list(replies))], REPLY_QUEUE)
+
+
+def nudge() -> bool:
+    """Ask a scheduler to look now.  False: the broker refused; the poll will look instead."""
+    return _hint(ADVANCE, SCHEDULER_QUEUE)
+
+
+def trigger_sweep() -> bool:
+    """Ask a supervisor to sweep now.  False: the broker refused."""
+    return _hint(SWEEP, SUPERVISOR_QUEUE)
+
+
+def report() -> bool:
+    """Ask a relay to tell submitters now.  False: the broker refused; the poll asks again."""
+    return _hint(REPORT, REPORTS_QUEUE)
+
+
+def prune() -> bool:
+    """Ask for another round of pruning.  False: the broker refused; Beat asks again."""
+    return _hint(PRUNE, REPORTS_QUEUE)
+
+
+def _hint(name: str, to: str) -> bool:
+    try:
+        with around("dispatch.hint"):
+            _send(name, [], to)
+    except BrokerRefused as error:
+        log.warning("hint_refused", extra={"task": name, "reason": str(error)})
+        return False
+    return True
+
+
+class _Nudger:
+    """A thread that sends one kind of hint for those who must never wait for the broker."""
+
+    def __init__(self, send: Callable[[], bool], rest_seconds: float) -> None:
+        self._hint, self._rest_seconds = send, rest_seconds
+        self._wanted: queue.Queue[None] = queue.Queue(maxsize=1)
+        threading.Thread(target=self._send_wanted, name="nudger", daemon=True).start()
+
+    def want(self) -> None:
+        # Full means that a nudge is about to leave, and one says as much as many.
+        with suppress(queue.Full):
+            self._wanted.put_nowait(None)
+
+    def _send_wanted(self) -> None:
+        block_soft_limit()
+        while True:
+            self._wanted.get()
+            try:
+                self._hint()
+            except Exception:
+                # Whatever it was: without this thread the process would never nudge again.
+                log.exception("nudge_failed")
+            # The next one waits a moment, so that a burst of submissions is a few nudges.
+            time.sleep(self._rest_seconds)
+
+
+@per_process
+def _nudger() -> _Nudger:
+    return _Nudger(nudge, 0.02)
+
+
+@per_process
+def _reporter() -> _Nudger:
+    """Return the same for relays; a settled batch tells many, so one look serves several."""
+    return _Nudger(report, 0.05)
+
+
+def nudge_later() -> None:
+    """Ask a scheduler to look, from a thread of its own: never blocks, never raises."""
+    _nudger().want()
+
+
+def report_later() -> None:
+    """Ask a relay to tell submitters, from a thread of its own: never blocks, never raises."""
+    _reporter().want()
+
+
+class _Appointment:
+    """The next look of this process, made in advance; one serves every agent."""
+
+    def __init__(self) -> None:
+        self._timer: threading.Timer | None = None
+
+    def make(self, seconds: float) -> None:
+        if self._timer is None or not self._timer.is_alive():
+            self._timer = threading.Timer(max(0.01, seconds), nudge)
+            self._timer.daemon = True
+            self._timer.start()
+
+
+_appointment = _Appointment()
+
+
+def nudge_after(seconds: float) -> None:
+    """Ask a scheduler to look in a while; lost with this process, and then the poll looks."""
+    _appointment.make(seconds)

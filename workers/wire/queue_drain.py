@@ -1,0 +1,209 @@
+"""A task takes its waiting siblings from its own queue, so that batches grow under load.
+
+At idle there are none and nothing is waited for.  Works on every transport, because it is
+a plain get on the queue that the task itself came from.  A broker that speaks AMQP says with the
+first message how many there are behind it, and is asked for those all at once.
+
+A queue may hold messages of other tasks.  Those are returned to the broker unread, for Celery's
+own consumer, and so is one of the task's own that is to run later (``eta``).  ``expires`` and
+revocation are not looked at: a reply is good as long as its claim holds, and a wake-up that comes
+late asks for nothing but the look that its task takes in any case.
+"""
+
+import logging
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from amqp import Channel, spec
+from celery import current_app
+from kombu import Connection, Message
+
+from workers.runtime.failpoints import around
+
+log = logging.getLogger(__name__)
+
+
+class _Channel(threading.local):
+    """One channel per thread, kept open between tasks; a forked child opens its own.
+
+    One word acknowledges all that came over it, so no two tasks may share it at a time.
+    """
+
+    def __init__(self) -> None:
+        self._pid = 0
+        self._connection: Connection | None = None
+        self._channel: Any | None = None
+
+    def get(self) -> Any:
+        if self._channel is None or self._pid != os.getpid():
+            self._connection = current_app.connection_for_read()
+            self._channel = self._connection.channel()
+            self._pid = os.getpid()
+        return self._channel
+
+    def drop(self) -> None:
+        """Forget the channel; what it had not acknowledged is delivered again."""
+        connection, self._connection, self._channel = self._connection, None, None
+        if connection is not None and self._pid == os.getpid():
+            try:
+                connection.release()
+            except Exception:
+                log.debug("channel_release_failed", exc_info=True)
+
+
+_channel = _Channel()
+
+#: What a broker says with a message that was asked for.  Source: AMQP 0-9-1, basic.get-ok.
+_FACTS = ("delivery_tag", "redelivered", "exchange", "routing_key", "message_count")
+
+
+@contextmanager
+def waiting(queue: str, task: str, limit: int) -> Iterator[Callable[..., list[list[Any]]]]:
+    """Yield a function that takes messages of ``task`` from ``queue``, up to ``limit`` in all.
+
+    It takes all that wait, or as many of them as it is told, until it meets a message that is
+    not this task's to take: that one goes back to the broker, and nothing is taken behind it.
+    Asked again, the broker would hand out the same message.
+
+    They are acknowledged when the block ends well.  When it raises, or the process dies,
+    the broker delivers them again (the filesystem transport does not: what it had handed
+    out is lost).  The function raises nothing: what cannot be taken is left for later.
+    """
+    messages: list[Message] = []
+    is_over = False
+
+    def take(most: int = limit) -> list[list[Any]]:
+        nonlocal is_over
+        if is_over:
+            return []
+        try:
+            found = _get(_channel.get(), queue, task, min(most, limit - len(messages)))
+            is_over = _return_others(found, task)
+        except Exception:
+            log.warning("siblings_unreadable", extra={"queue": queue}, exc_info=True)
+            # With the channel goes what came over it before: that comes again, too.
+            messages.clear()
+            _channel.drop()
+            return []
+        except BaseException:
+            # What came so far nobody looks at, and the next word over it would acknowledge that.
+            _channel.drop()
+            raise
+        own = [message for message in found if _is_of(message, task)]
+        messages.extend(own)
+        return _readable(own, queue)
+
+    try:
+        yield take
+    except BaseException:
+        if messages:
+            _channel.drop()
+        raise
+    try:
+        _acknowledge(messages)
+    except Exception:
+        log.warning("siblings_unacknowledged", extra={"queue": queue}, exc_info=True)
+        _channel.drop()
+
+
+def count(queue: str) -> int | None:
+    """Return how many messages wait in a queue, taken by nobody yet; None: nobody can say.
+
+    Over a connection of its own, which is closed again: a parent process may fork at any time.
+    """
+    try:
+        with current_app.connection_for_read() as connection:
+            channel: Any = connection.channel()
+            try:
+                return int(channel.queue_declare(queue, passive=True).message_count)
+            except connection.channel_errors:
+                # There is none; elsewhere than in AMQP an empty one is none.
+                return 0
+    except Exception:
+        log.debug("queue_not_counted", extra={"queue": queue}, exc_info=True)
+        return None
+
+
+def _is_of(message: Message, task: str) -> bool:
+    """Say whether a message asks for this task, and now."""
+    headers = message.headers or {}
+    return headers.get("task") == task and headers.get("eta") is None
+
+
+@around("siblings.return")
+def _return_others(messages: list[Message], task: str) -> bool:
+    """Return to the broker what is not this task's to take; say whether there was any."""
+    others = [message for message in messages if not _is_of(message, task)]
+    for message in others:
+        message.requeue()
+    return bool(others)
+
+
+def _get(channel: Any, queue: str, task: str, limit: int) -> list[Message]:
+    """Get up to ``limit`` messages; none is asked for behind one that is not the task's."""
+    found: list[Message] = []
+    while len(found) < limit:
+        message = channel.basic_get(queue)
+        if message is None:
+            break
+        portion = [_as_message(channel, message)]
+        if isinstance(channel, Channel):
+            behind = min(message.delivery_info["message_count"], limit - len(found) - 1)
+            portion += [_as_message(channel, one) for one in _get_at_once(channel, queue, behind)]
+        found += portion
+        if not all(_is_of(one, task) for one in portion):
+            break
+    return found
+
+
+def _readable(messages: list[Message], queue: str) -> list[list[Any]]:
+    found = []
+    for message in messages:
+        try:
+            found.append(list(message.payload[0]))
+        except Exception:
+            # Acknowledged with the others: read again it would be no better.
+            log.exception("sibling_unreadable", extra={"queue": queue})
+    return found
+
+
+def _as_message(channel: Any, message: Any) -> Message:
+    to_message = getattr(channel, "message_to_python", None)
+    found: Message = to_message(message) if to_message else message
+    found.accept = {"application/json"}
+    return found
+
+
+def _get_at_once(channel: Channel, queue: str, count: int) -> list[Any]:
+    """Get up to ``count`` messages by as many requests, sent without waiting for each answer.
+
+    As ``Channel.basic_get`` does one by one: each of those waits for the broker.
+    """
+    for _ in range(count):
+        channel.send_method(spec.Basic.Get, "Bsb", (0, queue, False))
+    answers = [
+        channel.wait([spec.Basic.GetOk, spec.Basic.GetEmpty], returns_tuple=True)
+        for _ in range(count)
+    ]
+    found = []
+    for answer in answers:
+        # Of an empty queue it has one part, or none.
+        if answer and len(answer) > 1:
+            *facts, message = answer
+            message.channel = channel
+            message.delivery_info = dict(zip(_FACTS, facts, strict=True))
+            found.append(message)
+    return found
+
+
+@around("siblings.ack")
+def _acknowledge(messages: list[Message]) -> None:
+    if messages and isinstance(messages[-1].channel, Channel):
+        # One answer for all: this channel delivers to nobody else.
+        messages[-1].ack(multiple=True)
+        return
+    for message in messages:
+        message.ack()
