@@ -1,0 +1,59 @@
+"""Celery 5.7: how a task becomes a message, when a worker ends, when it drops its database."""
+
+from types import SimpleNamespace
+from unittest.mock import Mock
+
+import pytest
+from celery.app.amqp import task_message
+from celery.fixups.django import DjangoWorkerFixup
+from celery.worker import WorkController, state
+from celery.worker import worker as worker_module
+
+from sasproject.celery import app
+
+
+def test_a_message_is_a_tuple_whose_body_can_be_replaced() -> None:
+    """``publisher.send`` writes the body itself and hands the message over as Celery made it."""
+    assert task_message._fields == ("headers", "properties", "body", "sent_event")
+
+    message = app.amqp.create_task_message("id", "workers.sweep", [1], {}, ignore_result=True)
+
+    assert message.body[0] == [1]
+    assert message._replace(body=b"[]").body == b"[]"
+
+
+def test_the_django_fixup_drops_the_connection_whatever_its_age() -> None:
+    """Red when it heeds ``CONN_MAX_AGE``: then ``CELERY_DB_REUSE_MAX`` may go."""
+    fixup = DjangoWorkerFixup(app)
+    fixup._close_database = Mock()  # type: ignore[method-assign]
+
+    fixup.db_reuse_max = None
+    fixup.close_database()
+    assert fixup._close_database.call_count == 1
+
+    fixup.db_reuse_max = app.conf.get("CELERY_DB_REUSE_MAX")
+    assert fixup.db_reuse_max
+    fixup.close_database()
+    assert fixup._close_database.call_count == 1
+
+
+@pytest.mark.parametrize(("seconds", "waits"), [(7, [7]), (0, [])])
+def test_a_worker_reads_its_time_to_end_when_it_ends(
+    seconds: int, waits: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``graceful_shutdown`` sets it while the worker runs, and to 0 once the time is over."""
+    slept: list[int] = []
+    monkeypatch.setattr(worker_module, "sleep", slept.append)
+    monkeypatch.setattr(state, "active_requests", {object()})
+    conf = SimpleNamespace(
+        worker_soft_shutdown_timeout=seconds, worker_enable_soft_shutdown_on_idle=False
+    )
+
+    WorkController.wait_for_soft_shutdown(SimpleNamespace(app=SimpleNamespace(conf=conf)))
+
+    assert slept == waits
+
+
+def test_a_worker_says_that_it_ends_at_once() -> None:
+    """``graceful_shutdown`` reads it at the interpreter's exit."""
+    assert state.should_terminate is None

@@ -1,0 +1,68 @@
+"""psycopg 3.3: BEGIN in a pipeline, and what is prepared."""
+
+from collections.abc import Iterator
+
+import pytest
+from django.conf import settings
+from django.db import connection
+
+psycopg = pytest.importorskip("psycopg")
+
+
+@pytest.fixture
+def own() -> Iterator["psycopg.Connection[tuple[object, ...]]"]:
+    """Yield a connection of psycopg's own, beside Django's."""
+    if connection.vendor != "postgresql":
+        pytest.skip("PostgreSQL only")
+    with psycopg.connect(**_parameters()) as ours:
+        yield ours
+
+
+def _parameters() -> dict[str, object]:
+    named = settings.DATABASES["default"]
+    pairs = {"host": "HOST", "port": "PORT", "user": "USER", "password": "PASSWORD"}
+    return {"dbname": "postgres", **{ours: named[its] for ours, its in pairs.items() if named[its]}}
+
+
+def _waits(own: "psycopg.Connection[tuple[object, ...]]", monkeypatch: pytest.MonkeyPatch) -> int:
+    """Return how often a pipeline was waited for by the time its first statement had left."""
+    from psycopg._pipeline import BasePipeline
+
+    waits: list[object] = []
+    waited_for = BasePipeline._sync_gen
+    monkeypatch.setattr(
+        BasePipeline, "_sync_gen", lambda self: waits.append(self) or waited_for(self)
+    )
+    with own.pipeline():
+        own.execute("SELECT 1")
+        return len(waits)
+
+
+def test_it_waits_for_the_begin_of_its_own(
+    own: "psycopg.Connection[tuple[object, ...]]", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Red when it does not: then ``prepared_plans.takes_over_begin`` may go."""
+    assert _waits(own, monkeypatch) == 1
+
+
+def test_it_waits_for_none_where_it_sends_none(
+    own: "psycopg.Connection[tuple[object, ...]]", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``takes_over_begin`` switches ``autocommit`` on and sends BEGIN as a statement."""
+    own.autocommit = True
+
+    assert _waits(own, monkeypatch) == 0
+
+
+def test_what_is_prepared_is_said_by_the_connection_alone(
+    own: "psycopg.Connection[tuple[object, ...]]",
+) -> None:
+    """Red when a cursor can say it: then ``prepared_plans._preparing`` may go."""
+    assert not hasattr(own.cursor(), "prepare_threshold")
+    own.prepare_threshold = 0
+    own.prepared_max = 10
+
+    own.execute("SELECT 1 + %s", [1])
+
+    prepared = own.execute("SELECT count(*) FROM pg_prepared_statements", prepare=False).fetchone()
+    assert prepared == (1,)
