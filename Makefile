@@ -8,7 +8,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo stack test test-all test-fast bench chaos crashes mutants faults lint audit licences fmt pins clean
+.PHONY: help setup demo stack test test-all test-fast bench chaos crashes mutants faults matrix lint audit licences fmt pins clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -60,6 +60,9 @@ mutants: $(VENV)/ready-dev ## Take every guard away once; a test must go red (AR
 
 faults: $(VENV)/ready-dev ## Run the tests that prove a fault is survived, and write the fault matrix (ARGS="--runs 5")
 	@$(BIN)/python -m tests.fault_matrix $(ARGS)
+
+matrix: $(VENV)/ready-dev ## Try the wheel with each supported Python, Django and Celery (ARGS="--only 5.4")
+	@$(BIN)/python -m tests.matrix $(ARGS)
 
 lint: $(VENV)/ready-dev ## Check style, types, layers and migrations
 	@$(BIN)/ruff check .

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.matrix import PINS, PYTHON
 from tests.pages import checkout
 from tests.pages.test_tutorial import build_wheel
 from tests.services import own_postgres_database, own_rabbitmq_vhost
@@ -107,8 +108,11 @@ def company(origin: Path, tmp_path: Path) -> Iterator[Company]:
     shutil.copytree(Path(__file__).parent / "project", folder)
     (folder / "results").mkdir()
     for command in (
-        [sys.executable, "-m", "venv", str(tmp_path / "venv")],
-        [str(python), "-m", "pip", "install", "-q", str(build_wheel(origin, tmp_path))],
+        [os.environ.get(PYTHON, sys.executable), "-m", "venv", str(tmp_path / "venv")],
+        [
+            *(str(python), "-m", "pip", "install", "-q", str(build_wheel(origin, tmp_path))),
+            *os.environ.get(PINS, "").split(),
+        ],
     ):
         subprocess.run(command, check=True, capture_output=True, text=True)
     with own_postgres_database() as database, own_rabbitmq_vhost() as broker:
