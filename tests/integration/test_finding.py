@@ -110,7 +110,7 @@ def test_a_look_asks_no_more_than_that_where_there_is_nothing(
         (scheduler.find_work, "flagged"),
         (scheduler.find_work, "standing_still"),
         (scheduler.unstarted, "lost"),
-        (scheduler.flow, "seconds_to_next"),
+        (scheduler.flow_control, "seconds_to_next"),
     ):
         monkeypatch.setattr(owner, name, refuse)
 
