@@ -13,8 +13,7 @@ from orders.consumer.message import Message, storable
 from orders.models import ApiClient, DeadLetter, DroppedLetters, Order
 from orders.reasons import Refused, because
 from orders.schemas import FieldProblem
-from workers.runtime.failpoints import durable
-from workers.store.alerts import raise_alert
+from workers import durable, raise_alert
 
 #: Of a larger body only the beginning is kept.
 KEPT_BYTES = 1_048_576

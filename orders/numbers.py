@@ -2,7 +2,7 @@
 
 from django.db import connection
 
-from workers.runtime.failpoints import durable
+from workers import durable
 
 
 def next_order_number() -> int:

@@ -9,7 +9,7 @@ from django.utils import timezone
 from django.utils.crypto import salted_hmac
 
 from orders.models import RateCount
-from workers.runtime.failpoints import durable
+from workers import durable
 
 
 @dataclass(frozen=True, slots=True)

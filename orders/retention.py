@@ -8,9 +8,9 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from orders.models import DeadLetter, RateCount
+from workers import durable
 from workers.conf import sas
 from workers.operate.retention import Pruner, register
-from workers.runtime.failpoints import durable
 
 
 def resolved_letters(now: datetime | None = None) -> QuerySet[DeadLetter]:

@@ -2,9 +2,9 @@
 
 from orders.models import Order
 from orders.workflows.returns import RETURN
+from workers import durable
 from workers.client import submission
 from workers.models import Process
-from workers.runtime.failpoints import durable
 from workers.states import ProcessState
 
 

@@ -10,7 +10,7 @@ from django.core.validators import validate_email
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from orders.forms import CONTROL_CHARACTERS
-from workers.rules.external_answers import Outcome
+from workers import Outcome
 from workers.states import ProcessState, StepState
 
 

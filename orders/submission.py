@@ -14,9 +14,8 @@ from orders.models import Order, OrderLine, Product
 from orders.models.order import PRIVATE
 from orders.numbers import next_order_number
 from orders.workflows import FULFILMENT
-from workers import NewSink
+from workers import NewSink, durable
 from workers.client import submission
-from workers.runtime.failpoints import durable
 
 #: What the column of it holds.
 LARGEST_TOTAL = Decimal("9999999999.99")

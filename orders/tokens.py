@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from orders.models import ApiClient, ApiToken
 from orders.models.client import SECRETS
-from workers.runtime.failpoints import around, durable
+from workers import around, durable
 
 SUBMIT, READ, OPERATE = "submit", "read", "operate"
 SCOPES = (SUBMIT, READ, OPERATE)

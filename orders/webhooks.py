@@ -7,8 +7,7 @@ from django.utils import timezone
 from orders.models import ApiClient
 from orders.models.client import new_webhook_secret
 from orders.telling import CLIENT
-from workers.definitions.registry import register_secrets
-from workers.runtime.failpoints import durable
+from workers import durable, register_secrets
 
 
 class SecretPromised(Exception):

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
-from workers.runtime.db_connections import RETRY_SECONDS
+from workers.exceptions import RETRY_SECONDS
 
 
 class RetryAfter:

@@ -11,8 +11,8 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, InterfaceError, OperationalError
 from kombu.exceptions import OperationalError as BrokerError
 
+from workers.celery import broker_login
 from workers.exceptions import causes, first_line
-from workers.wire import broker_login
 
 #: PostgreSQL's code of a relation that does not exist, and SQLite's words.
 _NO_TABLE, _NO_SUCH_TABLE = "42P01", "no such table"

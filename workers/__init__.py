@@ -19,8 +19,23 @@ from typing import TYPE_CHECKING, Any
 
 from workers.definitions.agent import Agent, Call, Deferred, LocalAgent
 from workers.definitions.effects import Effect
-from workers.definitions.registry import register_agent, register_task, register_workflow
-from workers.definitions.workflow import Fallback, OnDeadline, OnFailure, Undo, Workflow, step
+from workers.definitions.registry import (
+    register_agent,
+    register_provider,
+    register_secrets,
+    register_task,
+    register_workflow,
+)
+from workers.definitions.webhook_provider import Provider
+from workers.definitions.workflow import (
+    End,
+    Fallback,
+    OnDeadline,
+    OnFailure,
+    Undo,
+    Workflow,
+    step,
+)
 from workers.exceptions import (
     Fault,
     Permanent,
@@ -32,13 +47,18 @@ from workers.exceptions import (
     UnknownWorkflow,
     WorkflowError,
 )
+from workers.runtime.failpoints import around, durable
 
 if TYPE_CHECKING:
     from workers.client.callbacks import complete_step, fail_step
     from workers.client.operations import cancel, pause, resubmit, resume, retry
     from workers.client.progress import snapshot as status
     from workers.client.submission import submit, submit_many
+    from workers.rules.external_answers import Outcome
     from workers.rules.rows import NewProcess, NewSink
+    from workers.store.alerts import raise_alert
+    from workers.store.db.dialect import read_clock as database_now
+    from workers.wire.dispatch import nudge as wake
 
 __version__ = "0.2.0"
 
@@ -47,6 +67,7 @@ __all__ = [
     "Call",
     "Deferred",
     "Effect",
+    "End",
     "Fallback",
     "Fault",
     "LocalAgent",
@@ -54,7 +75,9 @@ __all__ = [
     "NewSink",
     "OnDeadline",
     "OnFailure",
+    "Outcome",
     "Permanent",
+    "Provider",
     "Refused",
     "StateError",
     "Transient",
@@ -64,11 +87,17 @@ __all__ = [
     "UnknownWorkflow",
     "Workflow",
     "WorkflowError",
+    "around",
     "cancel",
     "complete_step",
+    "database_now",
+    "durable",
     "fail_step",
     "pause",
+    "raise_alert",
     "register_agent",
+    "register_provider",
+    "register_secrets",
     "register_task",
     "register_workflow",
     "resubmit",
@@ -78,6 +107,7 @@ __all__ = [
     "step",
     "submit",
     "submit_many",
+    "wake",
 ]
 
 #: Imported when they are first asked for: they need the models, which this package is loaded
@@ -85,16 +115,20 @@ __all__ = [
 _LATER = {
     "NewProcess": ("workers.rules.rows", "NewProcess"),
     "NewSink": ("workers.rules.rows", "NewSink"),
+    "Outcome": ("workers.rules.external_answers", "Outcome"),
     "cancel": ("workers.client.operations", "cancel"),
     "complete_step": ("workers.client.callbacks", "complete_step"),
+    "database_now": ("workers.store.db.dialect", "read_clock"),
     "fail_step": ("workers.client.callbacks", "fail_step"),
     "pause": ("workers.client.operations", "pause"),
+    "raise_alert": ("workers.store.alerts", "raise_alert"),
     "resubmit": ("workers.client.operations", "resubmit"),
     "resume": ("workers.client.operations", "resume"),
     "retry": ("workers.client.operations", "retry"),
     "status": ("workers.client.progress", "snapshot"),
     "submit": ("workers.client.submission", "submit"),
     "submit_many": ("workers.client.submission", "submit_many"),
+    "wake": ("workers.wire.dispatch", "nudge"),
 }
 
 

@@ -24,6 +24,8 @@ exceptions: they travel as fields of a reply.
 
 from collections.abc import Iterator
 
+from django.db import InterfaceError, OperationalError
+
 
 class SASError(Exception):
     """The root of the tree; never raised itself."""
@@ -125,6 +127,12 @@ class Refused(Fault):
     """
 
     kind = "refused"
+
+
+#: What is raised where the database is away or cannot be written to: nobody's fault, so try again.
+AWAY = (OperationalError, InterfaceError)
+#: When somebody who was turned away for that may come again.
+RETRY_SECONDS = 5
 
 
 def causes(error: BaseException | None) -> Iterator[BaseException]:

@@ -111,6 +111,8 @@ STEP_MOVES: frozenset[tuple[str, str]] = frozenset(
 FINAL_PROCESS_STATES = frozenset(
     {ProcessState.PROCESSED, ProcessState.COMPENSATED, ProcessState.CANCELLED}
 )
+#: A process that has ended does nothing more by itself; from error an operator may bring it back.
+ENDED_PROCESS_STATES = FINAL_PROCESS_STATES | {ProcessState.ERROR}
 #: A live step is one that somebody may have to look for: to claim it, to take it back, to help it.
 LIVE_STEP_STATES = (StepState.PENDING, StepState.PROCESSING, StepState.ERROR)
 #: A settled step lets its successors begin.

@@ -17,9 +17,9 @@ from django.views.decorators.http import require_http_methods
 from orders.admin.client_acts import Act, Done, NotNow, seen
 from orders.admin.client_forms import NAME_TAKEN, RegisterForm
 from orders.models import ApiClient
+from workers import durable
 from workers.admin.actions.page import write_log
 from workers.admin.lists import LiveMedia
-from workers.runtime.failpoints import durable
 
 REGISTER = "orders.register_client"
 

@@ -13,14 +13,14 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from orders import strict_json
 from orders.admin import acts, resolving
 from orders.consumer.message import PROPERTIES
 from orders.models import DeadLetter, DroppedLetters
+from workers import database_now
 from workers.admin import badges
 from workers.admin.lists import LiveListAdmin
 from workers.admin.readonly import ReadOnlyAdmin
-from workers.store.db import dialect
+from workers.http import strict_json
 
 #: How much of a body is shown.
 SHOWN_BYTES = 65_536
@@ -136,7 +136,7 @@ class DeadLetterAdmin(ReadOnlyAdmin, LiveListAdmin):
                 "is_cut": len(row.body) > SHOWN_BYTES,
                 "properties": _properties(row),
                 "headers": _pretty(row.properties.get("headers") or {}),
-                "now": dialect.read_clock(),
+                "now": database_now(),
                 "offers": acts.offers(request, row),
             }
         return super().change_view(request, object_id, form_url, context)

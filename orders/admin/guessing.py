@@ -10,7 +10,7 @@ from django.db.models import QuerySet, Sum
 from django.http import HttpRequest
 from django.utils import timezone
 
-from workers.store.alerts import raise_alert
+from workers import raise_alert
 
 #: Failures from one address, whatever the names, that count like one under one name. A name has
 #: its address's limit, so whoever tries many names is stopped, and one person's slips are not.

@@ -1,7 +1,7 @@
 """What needs an operator, in a few numbers: the top of the admin's index."""
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
@@ -11,14 +11,12 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
 from orders.models import DeadLetter, Order
-from workers.admin import filters, lists, standstill, waiting
+from workers import database_now
+from workers.admin import duties, filters, lists, standstill, waiting
 from workers.admin.actions import answering
+from workers.admin.duties import Duty
 from workers.admin.standstill import Outages, Paused
-from workers.conf import sas
 from workers.models import Alert
-from workers.rules import lateness
-from workers.store import leases
-from workers.store.db import dialect
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +26,6 @@ class Pile:
     count: int
     oldest: datetime | None
     amount: Decimal | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Duty:
-    """A periodic duty: when it was last performed, and whether that is too long ago."""
-
-    performed_at: datetime | None
-    is_late: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,15 +55,15 @@ class Needs:
 
 def read(request: HttpRequest) -> Needs:
     user = request.user
-    now = dialect.read_clock()
+    now = database_now()
     return Needs(
         now=now,
         alerts=_alerts() if user.has_perm("workers.view_alert") else None,
         orders=_orders() if user.has_perm("orders.view_order") else None,
         answers=_answers(user),
         dead_letters=_dead_letters() if user.has_perm("orders.view_deadletter") else None,
-        sweep=_duty(leases.SWEEP, sas.sweep_seconds, now),
-        poll=_duty(leases.POLL, sas.poll_seconds, now),
+        sweep=duties.sweep(now),
+        poll=duties.poll(now),
         outages=standstill.outages() if user.has_perm("workers.view_flow") else None,
         paused=standstill.paused() if user.has_perm("orders.view_order") else None,
     )
@@ -108,9 +98,3 @@ def _answers(user: Any) -> Pile | None:
     found = Pile(**waiting.pile(user))
     # A permission that only a deferral names is known by what it lets one answer.
     return found if found.count or user.has_perm(answering.PERMISSION) else None
-
-
-def _duty(name: str, interval: float, now: datetime) -> Duty:
-    seconds = leases.seconds_since(name, now)
-    at = None if seconds is None else now - timedelta(seconds=seconds)
-    return Duty(at, lateness.is_overdue(seconds, interval))

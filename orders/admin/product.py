@@ -10,8 +10,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
 from orders.models import OrderLine, Product, Reservation
+from workers import durable
 from workers.admin.lists import AskableListAdmin
-from workers.runtime.failpoints import durable
 
 #: Rows that keep a product are counted so far.
 COUNTED = 1000

@@ -12,6 +12,7 @@ from ninja.openapi.schema import OpenAPISchema
 
 from orders.api import callbacks, description, orders, problem_types, problems, webhooks
 from orders.api.body import StrictParser
+from orders.schemas import CallbackIn
 
 
 class _API(NinjaAPI):
@@ -39,7 +40,9 @@ class _API(NinjaAPI):
 
     def get_openapi_schema(self, *args: Any, **kwargs: Any) -> OpenAPISchema:
         """Return the description, with what the framework leaves out."""
-        return description.complete(super().get_openapi_schema(*args, **kwargs))
+        schema = description.complete(super().get_openapi_schema(*args, **kwargs))
+        description.add_models(schema, [CallbackIn])
+        return schema
 
 
 api = _API(

@@ -1,8 +1,10 @@
 """The published description of the API: what the framework does not say of it by itself."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from ninja.openapi.schema import OpenAPISchema
+from pydantic import BaseModel
 
 _TEXT = {"schema": {"type": "string"}}
 _SECONDS = {"schema": {"type": "integer", "minimum": 0}}
@@ -12,6 +14,20 @@ _HEADERS: dict[int, dict[str, Any]] = {
     503: {"Retry-After": {"description": "Seconds to wait.", **_SECONDS}},
 }
 _LOCATION = {"Location": {"description": "The order's own address.", "required": True, **_TEXT}}
+
+
+def body_of(model: str) -> dict[str, Any]:
+    """Return the description of a body that is read by the engine's own view."""
+    schema = {"$ref": f"#/components/schemas/{model}"}
+    return {"requestBody": {"content": {"application/json": {"schema": schema}}, "required": True}}
+
+
+def add_models(schema: OpenAPISchema, models: Iterable[type[BaseModel]]) -> None:
+    """Add the models of such bodies."""
+    for model in models:
+        described = model.model_json_schema(ref_template="#/components/schemas/{model}")
+        parts = described.pop("$defs", {})
+        schema["components"]["schemas"] |= {model.__name__: described, **parts}
 
 
 def complete(schema: OpenAPISchema) -> OpenAPISchema:

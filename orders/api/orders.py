@@ -12,7 +12,7 @@ from ninja.errors import HttpError
 from pydantic import AfterValidator, Field
 
 import workers
-from orders import strict_json, tokens
+from orders import tokens
 from orders.api import reading, waiting
 from orders.api.access import Token, client_of
 from orders.api.body import received
@@ -21,6 +21,7 @@ from orders.models import Order
 from orders.schemas import JournalOut, OrderIn, OrderOut, OrdersOut, Problem, Reference
 from orders.submission import Customer, Line, place_order
 from workers import StateError
+from workers.http import strict_json
 from workers.states import ProcessState
 
 

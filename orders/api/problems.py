@@ -14,12 +14,13 @@ from ninja import NinjaAPI
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 
 from orders import reasons
-from orders.api import body
 from orders.api.problem_types import OF_STATUS, TYPES
 from orders.api.throttling import TooMany
 from orders.schemas import FieldProblem, Problem
 from orders.submission import KeyReused, SubmissionRefused
-from workers.runtime.db_connections import AWAY
+from workers.exceptions import AWAY
+from workers.views import request_body
+from workers.views.problems import BEYOND_LIMITS, RequestRefused
 
 log = logging.getLogger(__name__)
 
@@ -65,6 +66,7 @@ def install(api: NinjaAPI) -> None:
         (SubmissionRefused, _refused),
         (KeyReused, _reused),
         (TooMany, _too_many),
+        (RequestRefused, _not_taken),
         (SuspiciousOperation, _suspicious),
         *((error, _away) for error in AWAY),
     ):
@@ -83,8 +85,10 @@ def told(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
             # Whatever can be got has a head; the framework knows only what is declared.
             request.method = "GET"
         try:
-            body.check(request)
+            request_body.check(request)
             response = view(request, *args, **kwargs)
+        except RequestRefused as refused:
+            response = _not_taken(request, refused)
         except HttpError as refusal:
             response = _http(request, refusal)
         except Http404:
@@ -144,6 +148,12 @@ def _missing(request: HttpRequest, error: Any) -> HttpResponse:
     return problem(404, "There is nothing of yours at this address.")
 
 
+def _not_taken(request: HttpRequest, refused: Any) -> HttpResponse:
+    """Answer for the engine's own views, and their reader of bodies."""
+    errors = [FieldProblem(field=refused.field, problem=refused.detail)] if refused.field else None
+    return problem(refused.status, refused.detail, errors)
+
+
 def _away(request: HttpRequest, error: Any) -> HttpResponse:
     # Whether it was committed is not known: the same key finds out.
     log.warning("database_away", extra={"reason": str(error)[:200]})
@@ -170,5 +180,5 @@ def _too_many(request: HttpRequest, error: Any) -> HttpResponse:
 def _suspicious(request: HttpRequest, error: Any) -> HttpResponse:
     # Django's own limits; what it says of them names its settings.
     if isinstance(error, RequestDataTooBig):
-        return problem(413, body.TOO_LARGE)
-    return problem(400, "The request goes beyond this server's limits. Send less at once.")
+        return problem(413, request_body.TOO_LARGE)
+    return problem(400, BEYOND_LIMITS)

@@ -13,7 +13,7 @@ from orders.consumer import inbox
 from orders.consumer.handling import Handled
 from orders.consumer.message import Message
 from orders.models import DeadLetter
-from workers.runtime.failpoints import around
+from workers import around
 
 log = logging.getLogger(__name__)
 

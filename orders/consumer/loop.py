@@ -13,8 +13,8 @@ from orders.consumer.handling import Handled
 from orders.consumer.inbox import QUEUE, Inbox
 from orders.consumer.message import Message
 from orders.reasons import because
-from workers.runtime.failpoints import around
-from workers.wire import broker_login
+from workers import around
+from workers.celery import broker_login
 
 log = logging.getLogger(__name__)
 

@@ -6,11 +6,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from orders import reasons, reply_queues, strict_json, telling
+from orders import reasons, reply_queues, telling
 from orders.consumer.message import TOKEN, Message
 from orders.models import ApiClient
 from orders.reasons import Refused, because
 from orders.schemas import FieldProblem, OrderIn
+from workers.http import strict_json
 
 #: As the API's Idempotency-Key.
 KEY = re.compile(r"[\x21-\x7e]{1,200}")

@@ -13,7 +13,7 @@ from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
 
 from orders.basket import Basket
-from workers.runtime.db_connections import AWAY
+from workers.exceptions import AWAY
 
 VISITOR_KEY = "visitor"
 

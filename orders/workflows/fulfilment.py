@@ -17,8 +17,13 @@ def _is_large(order: Json, results: Mapping[str, Json]) -> bool:
 
 
 def describe(order: Json) -> Json:
-    """Return what submitters know an order by."""
-    return {"order_id": order["id"], "number": order["number"]}
+    """Return what submitters know an order by: of processes they know nothing."""
+    return {
+        "process_id": None,
+        "subject": None,
+        "order_id": order["id"],
+        "number": order["number"],
+    }
 
 
 FULFILMENT = register_workflow(

@@ -3,10 +3,10 @@
 from orders.models import Order
 from sasproject.demo.cohort import Cohort
 from sasproject.demo.voice import Voice
+from workers import Outcome
 from workers.client import callbacks
 from workers.exceptions import Refused
 from workers.models import Step
-from workers.rules.external_answers import Outcome
 
 ACTOR = "operator:demo"
 #: Orders whose number divides by it are declined.

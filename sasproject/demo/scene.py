@@ -12,10 +12,10 @@ from sasproject.demo.cohort import TROUBLES
 from sasproject.demo.figures import Figures
 from sasproject.demo.run import Run
 from sasproject.demo.wording import Said
+from workers import database_now
 from workers.client import progress
 from workers.models import Journal, Process, Step
 from workers.states import OPEN_PROCESS_STATES, StepState
-from workers.store.db import dialect
 
 EVENTS = (*TROUBLES, "refused", "skipped", "error")
 
@@ -89,7 +89,7 @@ def _described(orders: Sequence[Order]) -> list[Row]:
     found = Journal.objects.filter(process_id__in=ids, event__in=TROUBLES)
     for process_id, event in found.values_list("process_id", "event"):
         troubles.setdefault(process_id, set()).add(event)
-    now = dialect.read_clock()
+    now = database_now()
     rows = []
     for order in orders:
         kept = processes[order.process_id]

@@ -7,7 +7,7 @@ from django.conf import settings
 from kombu import Connection
 
 from sasproject.stack.exceptions import StackError
-from workers.wire import broker_login
+from workers.celery import broker_login
 
 BROKER_PATIENCE = 5
 

@@ -15,7 +15,7 @@ from tests.integration.conftest import NOW, only
 from workers.client import callbacks
 from workers.client.submission import submit
 from workers.exceptions import StateError
-from workers.models import Flow, Hold, Journal, Process
+from workers.models import Hold, Journal, Process
 from workers.operate import invariants
 from workers.protocol.messages import Reply
 from workers.rules.external_answers import Outcome
@@ -181,5 +181,5 @@ def test_a_rate_is_spent_once_by_two_schedulers() -> None:
     results = race([lambda: claim_steps.claim_due({"toy.alpha"}, "a", NOW)] * 4)
 
     assert errors(results) == []
-    assert sum(len(taken) for taken in results) == 4
-    assert Flow.objects.get(agent="toy.alpha").tokens == 0
+    # Half a second's worth, together.
+    assert sum(len(taken) for taken in results) == 2

@@ -13,7 +13,7 @@ from tests.crashes.scenario import (
 )
 from tests.toyflow import agents as toy
 from workers.exceptions import Permanent, Transient
-from workers.models import Alert, Step
+from workers.models import Alert, Process, Step
 from workers.rules.rows import NewSink
 from workers.testing import Aftermath, Wire
 
@@ -43,6 +43,19 @@ def _mailed_once(after: Aftermath) -> None:
     assert mail == "processed" or after.crash is not None
 
 
+def _prepare_heard(wire: Wire) -> None:
+    toy.script["on_end"] = lambda end: Group.objects.create(name=f"{end.id} {end.state}")  # type: ignore[assignment, return-value]
+
+
+def _told_of_once(after: Aftermath) -> None:
+    process = Process.objects.get()
+    assert process.state == "processed"
+    # Written with the end, or not at all.
+    assert [group.name for group in Group.objects.all()] == [f"{process.pk} processed"]
+    assert not Alert.objects.exists()
+    after.assert_same_journal()
+
+
 def _prepare_undo(wire: Wire) -> None:
     toy.script["toy.delta"] = always(Permanent("no", "it is refused for good"))
     toy.script["toy.undoer"] = once(Transient("http_500", "not now"))
@@ -69,5 +82,12 @@ def _all_undone(after: Aftermath) -> None:
 SCENARIOS = [
     Scenario("forward", submit_once("toy_whole", sinks=TOLD), _all_done),
     Scenario("mail", submit_once("toy_mail"), _mailed_once, brief=("claims.start", "runtime.run")),
+    Scenario(
+        "heard",
+        submit_once("toy_heard_branches"),
+        _told_of_once,
+        prepare=_prepare_heard,
+        brief=("settling.settle",),
+    ),
     Scenario("undo", submit_once("toy_whole", sinks=TOLD), _all_undone, prepare=_prepare_undo),
 ]

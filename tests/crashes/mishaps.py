@@ -26,6 +26,7 @@ from workers.protocol import callback_tokens
 from workers.protocol.messages import Bundle
 from workers.store.db import dialect
 from workers.store.expire import expire_claims
+from workers.store.flow import flow_settings
 from workers.testing import Aftermath, Clock, Sent, Wire, delays, drops, passes, refuses
 from workers.testing import wire as delivery
 from workers.wire import dispatch
@@ -160,6 +161,11 @@ def _goes_on(wire: Wire, clock: Clock) -> None:
         wire.run_until_settled(clock)
 
 
+def _rated(wire: Wire) -> None:
+    for agent in ("toy.alpha", "toy.beta"):
+        flow_settings.set_flow(agent, {"rate_per_second": 2}, actor="operator:ann", reason="")
+
+
 SCENARIOS = [
     Scenario(
         "goes on alone",
@@ -167,6 +173,13 @@ SCENARIOS = [
         _line_done,
         run=_goes_on,
         brief=("continuing.keep", "claims.start", "plain.settle"),
+    ),
+    Scenario(
+        "rated",
+        submit_once("toy_line"),
+        _line_done,
+        prepare=_rated,
+        brief=("spend_rate.spend",),
     ),
     Scenario(
         "reply late",

@@ -32,6 +32,10 @@ from collections import Counter
 from workers.models import Process
 print(sorted(Counter(Process.objects.values_list("state", flat=True)).items()))
 """
+CLOSED = """
+from people.models import ClosedClaim
+print(sorted(ClosedClaim.objects.values_list("state", flat=True)))
+"""
 OWN_TASK = """
 from datetime import date
 from acme.tasks import day_after
@@ -149,10 +153,14 @@ def test_a_company_installs_the_engine_beside_what_it_has(company: Company) -> N
     # Killed in the middle, some calls were made twice, with the same key: that is what it is for.
     effects = Counter(line.split()[0] for line in set(company.ledger()))
     assert effects == {"assess": CLAIMS, "pay": CLAIMS}
+    # Told of once for each, in the transaction that ended it.
+    closed = company.manage("shell", "-v", "0", "-c", CLOSED).strip()
+    assert closed == str(["processed"] * CLAIMS)
     assert company.manage("shell", "-v", "0", "-c", OWN_TASK).strip() == "2026-03-01"
     looked = company.run("look.py")
     assert looked.returncode == 0, looked.stderr
     assert re.findall(r"^(\d+ \d+) ", looked.stdout, re.MULTILINE) == ["200 0"] * 8, looked.stdout
+    assert "callback 404 not-found\nwebhook 404 not-found" in looked.stdout
     assert "0 rows break one" in company.manage("check_invariants")
     queues = company.run("manage.py", "doctor", "--json")
     assert '"queues"' in queues.stdout

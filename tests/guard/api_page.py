@@ -11,7 +11,29 @@ HEAD = """# Public API
 What an application imports from `workers`, with what each says of itself.
 `python -m tests.guard.api_page` writes this page; a test compares it with the code.
 Beside it there are `workers.celery.install` ([install the engine](../how-to/install-into-your-project.md)), `workers.http.post` ([write an agent](../how-to/write-an-agent.md)) and `workers.testing` ([test a workflow](../how-to/test-a-workflow.md)).
-Everything else may change with any version.
+
+## Extension points
+
+For applications that show, steer or extend more than most: modules whose public functions and classes stay as long as the names above.
+Everything else may change with any version; a contract in `pyproject.toml` keeps the shop to these.
+
+| Module | For |
+|---|---|
+| `workers.urls`, `workers.views` | The addresses for [callbacks and webhooks](../how-to/wait-for-an-answer.md); what is behind them, for an API that shows errors its own way. |
+| `workers.client` | More of what an application calls: `callbacks`, `progress` and the sentences of `explain`. |
+| `workers.definitions` | Types of declarations: `workflow.Json`, `webhook_provider.Event` and `Answer`, and `registry`, which looks them up. |
+| `workers.exceptions` | Every error, and `AWAY`, what a database that is away raises. |
+| `workers.models`, `workers.states` | Reading rows, and the names of their states. Nothing but the engine writes them. |
+| `workers.conf` | `sas`, the [settings](settings.md) as they are; `variable`, one of the environment. |
+| `workers.http` | Besides `post`: `ssrf_guard` (addresses that others name) and `strict_json` (bodies that others send). |
+| `workers.celery` | Besides `install`: `queues`, `conf` and `broker_login`, for a wiring of one's own. |
+| `workers.admin` | Lists, columns, filters and actions for the admin of what processes are about: `subjects` says how they are called. |
+| `workers.management` | `terminal.TerminalCommand`, `wording`, `process_actions` and `process_report`, for commands of one's own. |
+| `workers.doctor` | `registry` and `finding`: probes of one's own in `manage.py doctor`. |
+| `workers.checks` | `tables`: what `migrate` has yet to do. |
+| `workers.operate` | `retention` (what is pruned) and `invariants`, `invariant_check` (what must hold): register one's own. |
+| `workers.supervisor.beat_schedule` | The periodic tasks and flow rows, as `migrate` makes them. |
+| `workers.runtime.db_connections` | For health checks and logs: whether the database can be written to, and whether an error is an outage. |
 """  # noqa: E501
 
 

@@ -20,6 +20,7 @@ EXCUSED = {
     ("workers/checks/in_flight.py", "atomic"): "reads only",
     ("workers/operate/invariant_check.py", "atomic"): "reads only",
     ("workers/store/settle/conditions.py", "atomic"): "a savepoint",
+    ("workers/store/settle/end_processes.py", "atomic"): "a savepoint",
     ("workers/store/operate/commands.py", "atomic"): "reads only",
     ("orders/consumer/handling.py", "atomic"): "is rolled back",
     (

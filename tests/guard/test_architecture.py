@@ -37,6 +37,7 @@ PURE = {
     "workers/rules/apply_reply.py",
     "workers/rules/on_failure.py",
     "workers/rules/restart.py",
+    "workers/rules/hold_endings.py",
     "workers/rules/external_answers.py",
     "workers/rules/operator_commands.py",
     "workers/testing/clock.py",

@@ -39,7 +39,14 @@ def listed(section: str) -> list[str]:
 
 
 def http() -> set[str]:
-    return raised("HttpError", 1, "orders/api") | raised("problem", 1, "orders/api")
+    views = "workers/views"
+    return (
+        raised("HttpError", 1, "orders/api")
+        | raised("problem", 1, "orders/api")
+        | raised("RequestRefused", 1, views)
+        | raised("_later", 0, views)
+        | raised("__init__", 1, f"{views}/throttling.py")
+    )
 
 
 def fields() -> set[str]:
@@ -113,7 +120,7 @@ def declarations() -> set[str]:
 #: Section -> what the code says there.
 CATALOGUE: dict[str, Callable[[], set[str]]] = {
     "What the HTTP API says": http,
-    "A body that is not read": lambda: raised("BadJson", 0, "orders/strict_json.py"),
+    "A body that is not read": lambda: raised("BadJson", 0, "workers/http/strict_json.py"),
     "A field of an order": fields,
     "A message of the submission queue": lambda: raised("because", 1, "orders"),
     "An answer by callback": answers,

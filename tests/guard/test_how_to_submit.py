@@ -17,6 +17,7 @@ from django.test import RequestFactory
 
 from orders.models import Order, OrderLine, Product
 from tests.factories import ProductFactory
+from workers.client.submission import submit
 from workers.definitions import registry
 from workers.definitions.workflow import Workflow, step
 from workers.exceptions import UnknownWorkflow
@@ -226,3 +227,25 @@ def test_what_cannot_be_submitted_stores_nothing(page: Names) -> None:
     with pytest.raises(ValueError, match="priority is -1"):
         page["submit"]("trip", subject="Trip", input={}, priority=-1)
     assert stored() == NOTHING
+
+
+@pytest.mark.django_db
+def test_the_trip_is_told_what_became_of_its_process(
+    page: Names, wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended: list[tuple[int, str]] = []
+    rows = SimpleNamespace(
+        filter=lambda process_id: SimpleNamespace(
+            update=lambda state: ended.append((process_id, state))
+        )
+    )
+    monkeypatch.setattr(Trip, "objects", rows)
+    registry.register_workflow(
+        Workflow("trip", 1, (step("pay", "toy.alpha"),), on_end=page["trip_ended"])
+    )
+
+    beat_schedule.ensure_flow()
+    process = submit("trip", subject="Trip 3", input={})
+    wire.run_until_idle()
+
+    assert ended == [(process.pk, "processed")]

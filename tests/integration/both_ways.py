@@ -34,6 +34,7 @@ WORKFLOWS = (
     "toy_delayed",
     "toy_answered",
     "toy_narrow",
+    "toy_heard",
 )
 OTHERS = (Process, Flow, Sink)
 

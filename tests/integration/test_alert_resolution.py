@@ -68,6 +68,8 @@ OF_PROCESSES: list[tuple[str, dict[str, Any], dict[str, Any], Callable[[Step], o
     ("answer_overdue", {}, ASKED, moved(escalate_at=NOW + HOUR)),
     ("step_skipped", {}, {"skipped": True}, lambda step: over(step, "compensated")),
     ("step_skipped", {}, {"skipped": True}, moved(state="waiting", finished_at=None)),
+    ("on_end_failed", {"state": "processing"}, {}, over),
+    ("on_end_failed", {"state": "processing"}, {}, process_moved(state="error")),
     ("unknown_definition", {}, {}, moved(state="pending", not_before=NOW)),
 ]
 

@@ -8,9 +8,9 @@ import pytest
 from django.utils import timezone
 from django_celery_beat.models import PeriodicTask
 
-from orders.admin import needs
 from tests.integration.conftest import NOW
 from workers import scheduler, supervisor
+from workers.admin import duties as shown_duties
 from workers.client.submission import submit
 from workers.doctor import duties
 from workers.models import Alert, Lease, Step
@@ -115,10 +115,10 @@ def test_the_doctor_says_so_of_claims(wire: Wire) -> None:
 
 def test_the_index_shows_a_duty_in_the_future_as_late(wire: Wire) -> None:
     supervisor.sweep()
-    assert not needs._duty(leases.SWEEP, 2, dialect.read_clock()).is_late
+    assert not shown_duties.sweep(dialect.read_clock()).is_late
     set_back()
 
-    assert needs._duty(leases.SWEEP, 2, dialect.read_clock()).is_late
+    assert shown_duties.sweep(dialect.read_clock()).is_late
 
 
 def entry(row: PeriodicTask) -> Any:

@@ -115,9 +115,9 @@ def test_what_must_not_be_repeated_is_not_kept_back(
     told: list[list[int]] = []
     real = runner._start
 
-    def start(requests: Any, timeout_seconds: float) -> Any:
+    def start(agent: Any, requests: Any, bundle: Any) -> Any:
         told.append(sorted(Step.objects.filter(reply__isnull=False).values_list("pk", flat=True)))
-        return real(requests, timeout_seconds)
+        return real(agent, requests, bundle)
 
     monkeypatch.setattr(runner, "_start", start)
     (bundle,) = bundles(wire, 16)
@@ -134,10 +134,10 @@ def test_where_the_rest_cannot_be_begun_the_first_are_told_all_the_same(
     (bundle,) = bundles(wire, 16)
     real = runner._start
 
-    def start(requests: Any, timeout_seconds: float) -> Any:
+    def start(agent: Any, requests: Any, bundle: Any) -> Any:
         if len(requests) != 4:
             raise error
-        return real(requests, timeout_seconds)
+        return real(agent, requests, bundle)
 
     monkeypatch.setattr(runner, "_start", start)
 

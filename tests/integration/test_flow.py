@@ -202,9 +202,9 @@ def test_a_declared_rate_holds_from_the_first_claim_and_an_operator_overrides_it
     for number in range(5):
         submit("toy_line", subject=f"Toy {number}", input={})
 
-    assert len(claim_steps.claim_due({"toy.alpha"}, "scheduler")) == 2
+    assert len(claim_steps.claim_due({"toy.alpha"}, "scheduler")) == 1
 
     Flow.objects.filter(agent="toy.alpha").update(rate_per_second=None)
     beat_schedule.ensure_flow()
     assert Flow.objects.get(agent="toy.alpha").rate_per_second is None
-    assert len(claim_steps.claim_due({"toy.alpha"}, "scheduler")) == 3
+    assert len(claim_steps.claim_due({"toy.alpha"}, "scheduler")) == 4

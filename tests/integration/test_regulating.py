@@ -1,19 +1,24 @@
 """What may be claimed: holds, rates, forced breakers, and whose turn it is."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
 from tests.integration.conftest import NOW, claim, only
+from tests.integration.test_store_claims import start
 from tests.toyflow import agents as toy
 from workers import scheduler
+from workers.agent import runner
 from workers.client.submission import submit
 from workers.definitions.agent import Call
 from workers.exceptions import StateError, Transient, Unavailable
+from workers.http import post
 from workers.models import Alert, Flow, Hold, Journal, Process, Step
-from workers.store.claims import claim_steps
-from workers.store.flow import flow_control, flow_settings, holds
+from workers.protocol.messages import Bundle, Request
+from workers.store.claims import claim_steps, unstarted
+from workers.store.flow import flow_control, flow_settings, holds, spend_rate
 from workers.supervisor import sweep
 from workers.testing import Wire, forget_duties, pass_time
 
@@ -78,18 +83,103 @@ class TestRate:
         for n in range(count):
             submit("toy_parallel", subject=f"Toy {n}", input={}, now=NOW)
 
-    def test_claims_leave_at_the_rate_and_no_faster(self) -> None:
+    def claim_and_start(self, at: datetime) -> int:
+        """Claim what there is room for, and have its calls counted and started."""
+        claims = claim_steps.claim_due({"toy.alpha"}, "scheduler", at)
+        if claims:
+            assert all(one.is_rated for one in claims)
+            spend_rate.spend("toy.alpha", len(claims), at)
+            start(claims, at)
+        return len(claims)
+
+    def test_calls_are_made_at_the_rate_and_no_faster(self) -> None:
         flow_settings.set_flow("toy.alpha", {"rate_per_second": 2}, actor="ann", reason="", now=NOW)
         self.submit(10)
 
-        taken = []
-        for tenth in range(31):
-            at = NOW + timedelta(seconds=tenth / 10)
-            taken.append(len(claim_steps.claim_due({"toy.alpha"}, "scheduler", at)))
+        made = [self.claim_and_start(NOW + timedelta(seconds=tenth / 10)) for tenth in range(31)]
 
-        assert taken[0] == 2
-        assert sum(taken) == 2 + 6
-        assert max(taken[1:]) == 1
+        assert made[0] == 1
+        assert sum(made) == 1 + 6
+        assert max(made) == 1
+
+    def test_half_a_second_s_worth_may_be_called_at_once(self) -> None:
+        flow_settings.set_flow("toy.alpha", {"rate_per_second": 8}, actor="ann", reason="", now=NOW)
+        self.submit(30)
+
+        made = [self.claim_and_start(NOW + timedelta(seconds=tenth / 10)) for tenth in range(11)]
+
+        assert made[0] == 4
+        # In a closed second at most one and a half times the rate.
+        assert sum(made) == 12
+
+    def test_while_nobody_starts_them_no_more_are_claimed(self) -> None:
+        """A worker that comes back finds half a second's worth, and not all that it missed."""
+        flow_settings.set_flow("toy.alpha", {"rate_per_second": 2}, actor="ann", reason="", now=NOW)
+        self.submit(10)
+        waiting = [
+            one
+            for second in range(60)
+            for one in claim_steps.claim_due(
+                {"toy.alpha"}, "scheduler", NOW + timedelta(seconds=second)
+            )
+        ]
+        assert len(waiting) == 1
+        back = NOW + timedelta(seconds=60)
+        spend_rate.spend("toy.alpha", 1, back)
+        start(waiting, back)
+
+        made = [self.claim_and_start(back + timedelta(seconds=tenth / 10)) for tenth in range(10)]
+
+        assert 1 + sum(made) <= 3
+
+    def test_a_call_in_doubt_is_counted_twice_where_it_is_asked_after(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        counted: list[tuple[str, int]] = []
+        monkeypatch.setattr(
+            "workers.store.flow.spend_rate.spend", lambda *words: counted.append(words)
+        )
+        request = Request(1, uuid4(), 2, "pay", "Toy", "k", {}, in_doubt=True)
+        for name, is_rated in (("toy.asker", True), ("toy.alpha", True), ("toy.alpha", False)):
+            runner.perform(Bundle(name, 30, (request,), is_rated=is_rated))
+
+        assert counted == [("toy.asker", 2), ("toy.alpha", 1)]
+
+    def test_an_agent_with_a_rate_is_tried_once_a_call(self, wire: Wire) -> None:
+        tries: list[int] = []
+
+        def call_a_service(call: Any) -> dict[str, Any]:
+            try:
+                post("http://127.0.0.1:9", "/x", {}, key="k", remaining=lambda: 20)
+            except Unavailable as fault:
+                tries.append(fault.tries)
+                raise
+            return {}
+
+        toy.script["toy.alpha"] = call_a_service
+        for rate in (2, None):
+            flow_settings.set_flow("toy.alpha", {"rate_per_second": rate}, actor="a", reason="")
+            submit("toy_line", subject="Toy", input={})
+            wire.run_until_idle()
+
+        assert tries == [1, 3]
+
+    def test_a_message_that_was_lost_is_counted_when_it_comes_again(self) -> None:
+        flow_settings.set_flow("toy.alpha", {"rate_per_second": 2}, actor="ann", reason="", now=NOW)
+        self.submit(1)
+        both = {"toy.alpha", "toy.beta"}
+        assert len(claim_steps.claim_due(both, "scheduler", NOW)) == 2
+
+        again = unstarted.lost("scheduler", NOW + timedelta(seconds=60))
+
+        assert {one.agent: one.is_rated for one in again} == {"toy.alpha": True, "toy.beta": False}
+
+    def test_of_an_agent_without_a_rate_nothing_is_counted(self) -> None:
+        before = Flow.objects.values().get(agent="toy.alpha")
+
+        spend_rate.spend("toy.alpha", 3, NOW)
+
+        assert Flow.objects.values().get(agent="toy.alpha") == before
 
     def test_an_agent_without_a_rate_is_not_held_back(self) -> None:
         flow_settings.set_flow("toy.alpha", {"rate_per_second": 1}, actor="ann", reason="", now=NOW)
@@ -101,11 +191,11 @@ class TestRate:
             "toy.alpha", {"rate_per_second": 0.1}, actor="ann", reason="", now=NOW
         )
         self.submit(3)
-        found = [
-            len(claim_steps.claim_due({"toy.alpha"}, "scheduler", NOW + timedelta(seconds=seconds)))
+        made = [
+            self.claim_and_start(NOW + timedelta(seconds=seconds))
             for seconds in (0, 5, 9, 10, 11, 20)
         ]
-        assert found == [1, 0, 0, 1, 0, 1]
+        assert made == [1, 0, 0, 1, 0, 1]
 
     def test_settling_spends_of_the_same_rate(self, wire: Wire) -> None:
         flow_settings.set_flow("toy.alpha", {"rate_per_second": 1}, actor="ann", reason="")
@@ -117,8 +207,13 @@ class TestRate:
     def test_the_scheduler_says_when_to_look_again(self) -> None:
         flow_settings.set_flow("toy.alpha", {"rate_per_second": 2}, actor="ann", reason="", now=NOW)
         self.submit(10)
-        claim_steps.claim_due({"toy.alpha"}, "scheduler", NOW)
+        (claim,) = claim_steps.claim_due({"toy.alpha"}, "scheduler", NOW)
+        # No time brings another token before that one is started.
         assert flow_control.seconds_to_next(NOW) == pytest.approx(0.5)
+        assert flow_control.seconds_to_next(NOW + timedelta(seconds=5)) == pytest.approx(0.5)
+        spend_rate.spend("toy.alpha", 1, NOW)
+        start([claim], NOW)
+        assert flow_control.seconds_to_next(NOW + timedelta(seconds=0.2)) == pytest.approx(0.3)
         # With a token left it is not the rate that anything waits for.
         assert flow_control.seconds_to_next(NOW + timedelta(seconds=5)) is None
 

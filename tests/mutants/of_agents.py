@@ -60,8 +60,8 @@ MUTANTS = (
     Mutant(
         "no more calls follow than the pace of the first allows",
         "workers/agent/runner.py",
-        "started = _start(rest[:more], bundle.timeout_seconds)",
-        "started = _start(rest, bundle.timeout_seconds)",
+        "started = _start(agent, rest[:more], bundle)",
+        "started = _start(agent, rest, bundle)",
         "A service of some milliseconds gets far more calls at once than go side by side.",
         ("tests/integration/test_deep_bundles.py",),
     ),

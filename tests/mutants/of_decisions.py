@@ -39,7 +39,7 @@ MUTANTS = (
     Mutant(
         "rate",
         "workers/store/flow/flow_control.py",
-        "room[agent] = min(room[agent], int(bucket.tokens))",
+        "room[agent] = min(room[agent], bucket.room)",
         "pass",
         "Claims leave faster than an operator has allowed.",
         (_REGULATING,),

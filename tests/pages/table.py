@@ -219,7 +219,7 @@ PAGES = [
         not_run=1,
         elsewhere={"python": "tests/testing_kit/test_how_to_crashes.py"},
     ),
-    Page("docs/how-to/install-into-your-project.md", not_run=4),
+    Page("docs/how-to/install-into-your-project.md", not_run=5),
     Page("docs/how-to/tune-the-flow.md", elsewhere={"python": HOW_TO_WORKFLOW}),
     Page(
         "docs/how-to/undo-an-order.md",

@@ -11,13 +11,13 @@ import pytest
 from django.db import OperationalError
 from django.test import Client
 
-from orders import strict_json
 from tests.api.conftest import problem as problem  # noqa: PLC0414 (a fixture)
 from tests.integration.conftest import only
 from tests.receiving.conftest import OTHER, SECRET, STRIPE
 from tests.receiving.test_taking import everything
 from tests.toyflow import webhooks as provider
 from workers.exceptions import WebhookRefused
+from workers.http import strict_json
 from workers.models import Process, ReceivedWebhook
 from workers.protocol.webhook_signing import signature
 from workers.testing import Wire

@@ -13,7 +13,7 @@ from sasproject import refusals
 from sasproject.stack import backends
 from sasproject.stack.exceptions import StackError
 from tests.services import own_rabbitmq_vhost, own_redis_database
-from workers.wire.broker_login import refusal
+from workers.celery.broker_login import refusal
 
 from .test_loopback import python
 from .test_refusals import CELERY, own_lines

@@ -5,9 +5,18 @@ from datetime import datetime
 
 from django.db import connection
 
-from tests.toyflow.agents import GREET
+from tests.toyflow.agents import GREET, script
 from workers.definitions.registry import register_workflow
-from workers.definitions.workflow import Fallback, Json, OnDeadline, OnFailure, Undo, Workflow, step
+from workers.definitions.workflow import (
+    End,
+    Fallback,
+    Json,
+    OnDeadline,
+    OnFailure,
+    Undo,
+    Workflow,
+    step,
+)
 
 LINE = register_workflow(
     Workflow(
@@ -328,5 +337,39 @@ INFORMED = register_workflow(
         (step("one", "toy.alpha"), step("two", "toy.beta", after="one")),
         told_as="toy",
         describe=lambda given: {"toy_id": given["id"]},
+    )
+)
+
+
+def _hear(end: End) -> None:
+    """Do as a test's script says."""
+    script.get("on_end", lambda end: None)(end)
+
+
+HEARD = register_workflow(
+    Workflow(
+        "toy_heard",
+        1,
+        (
+            step("one", "toy.alpha", undo=Undo("undo_one", "toy.undoer")),
+            step("two", "toy.beta", after="one", timeout_seconds=30, failure_threshold=1),
+        ),
+        on_end=_hear,
+    )
+)
+HEARD_AT_ONCE = register_workflow(
+    Workflow(
+        "toy_heard_at_once",
+        1,
+        (step("a", "toy.alpha", when=lambda given, results: given["is_wanted"]),),
+        on_end=_hear,
+    )
+)
+HEARD_BRANCHES = register_workflow(
+    Workflow(
+        "toy_heard_branches",
+        1,
+        (step("a", "toy.alpha"), step("b", "toy.beta"), step("c", "toy.gamma")),
+        on_end=_hear,
     )
 )

@@ -8,7 +8,7 @@ from tests.toyflow.workflows import LOCAL
 from workers.checks.definitions import check_definitions
 from workers.definitions import registry
 from workers.definitions.agent import Agent, Call
-from workers.definitions.workflow import OnDeadline, Undo, Workflow, step
+from workers.definitions.workflow import OnDeadline, StepSpec, Undo, Workflow, step
 from workers.exceptions import WorkflowError
 
 
@@ -57,10 +57,10 @@ def test_a_wrong_attribute_is_refused(attributes: dict[str, Any], said: str) -> 
     assert registry.agents() == before
 
 
-def warned(monkeypatch: pytest.MonkeyPatch, **options: Any) -> list[str]:
+def warned(monkeypatch: pytest.MonkeyPatch, *more: StepSpec, **options: Any) -> list[str]:
     pay = step("pay", "toy.alpha", undo=Undo("refund", "toy.undoer"))
     letter = step("letter", "toy.alpha", after="pay", optional=True)
-    workflow = Workflow("trip", 1, (pay, letter), **options)
+    workflow = Workflow("trip", 1, (pay, letter, *more), **options)
     monkeypatch.setattr(registry, "_workflows", {("trip", 1): workflow})
     return [str(found.msg) for found in check_definitions(None) if found.id == "workers.W012"]
 
@@ -74,6 +74,33 @@ def test_a_deadline_that_undoes_for_an_optional_step_is_warned_of(
 
     assert "optional step letter" in said
     assert warned(monkeypatch, deadline_seconds=86_400, no_return=("letter",))
+
+
+#: The last step of a workflow of three, and whether its being done is no comfort.
+LAST = [
+    # It waits for the letter, too.
+    ({"after": "letter"}, ("close",), True),
+    # Skipped, it takes nothing past the point of no return.
+    ({"after": "pay", "when": lambda given, results: False}, ("close",), True),
+    ({"after": "pay"}, ("close",), False),
+    ({"after": "pay"}, ("pay", "close"), False),
+    ({"after": "letter"}, ("pay",), False),
+]
+
+
+@pytest.mark.parametrize(("options", "no_return", "is_warned"), LAST)
+def test_a_point_of_no_return_that_waits_for_the_optional_step_is_none(
+    monkeypatch: pytest.MonkeyPatch,
+    options: dict[str, Any],
+    no_return: tuple[str, ...],
+    is_warned: bool,
+) -> None:
+    assert registry.workflow(LOCAL.name)
+    close = step("close", "toy.alpha", **options)
+
+    found = warned(monkeypatch, close, deadline_seconds=86_400, no_return=no_return)
+
+    assert bool(found) == is_warned
 
 
 @pytest.mark.parametrize(

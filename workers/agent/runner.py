@@ -4,7 +4,7 @@ import logging
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from functools import partial
 from time import monotonic, sleep
 from uuid import uuid4
@@ -19,11 +19,13 @@ from workers.definitions import registry
 from workers.definitions.agent import Agent, Call, Deadline, Deferred
 from workers.definitions.effects import Effect
 from workers.exceptions import BrokerRefused, DeadlinePassed, Fault, Transient, Unavailable
+from workers.http.client import one_try
 from workers.protocol.messages import Bundle, Reply, Request, parcels, storable
 from workers.runtime.failpoints import around, durable
 from workers.runtime.soft_limit import block_soft_limit, soft_limit_masked
 from workers.runtime.worker_identity import me
 from workers.store.claims import claim_steps
+from workers.store.flow import spend_rate
 from workers.store.settle import filed_replies
 from workers.wire import dispatch
 
@@ -57,17 +59,21 @@ def perform(bundle: Bundle, settle_here: SettleHere | None = None) -> int:
         return _perform_one_by_one(agent, bundle)
     if agent.is_serial:
         # One a bundle, unless it was sent before the agent became serial.
-        return sum(
-            _perform_here(agent, request, bundle.timeout_seconds) for request in bundle.requests
-        )
+        return sum(_perform_here(agent, request, bundle) for request in bundle.requests)
     return _perform_side_by_side(agent, bundle, settle_here)
 
 
-def _start(requests: Sequence[Request], timeout_seconds: float) -> list[Request]:
+def _start(agent: Agent, requests: Sequence[Request], bundle: Bundle) -> list[Request]:
+    """Start claims, count their calls where the agent has a rate; return those that hold."""
     wanted = [(request.step_id, request.claim_id) for request in requests]
     with soft_limit_masked():
+        if bundle.is_rated:
+            # One in doubt is asked after, and then perhaps called.
+            asked_first = agent.effect == Effect.QUERYABLE
+            calls = sum(1 + (asked_first and request.in_doubt) for request in requests)
+            spend_rate.spend(agent.name, calls)
         started = claim_steps.start(
-            wanted, timeout_seconds=timeout_seconds, worker=me("agent"), delivery=uuid4()
+            wanted, timeout_seconds=bundle.timeout_seconds, worker=me("agent"), delivery=uuid4()
         )
     return [request for request in requests if request.step_id in started]
 
@@ -107,8 +113,8 @@ def _perform_side_by_side(agent: Agent, bundle: Bundle, settle_here: SettleHere 
     width = agent.bundle_limit or int(sas.bundle_limit)
     first, rest = bundle.requests[:width], bundle.requests[width:]
     deadline = Deadline(bundle.timeout_seconds)
-    started = _start(first, bundle.timeout_seconds)
-    calls = _calls(agent, started, deadline, width)
+    started = _start(agent, first, bundle)
+    calls = _calls(agent, started, deadline, width, bundle)
     replied = 0
     try:
         calls.begin()
@@ -127,8 +133,8 @@ def _perform_side_by_side(agent: Agent, bundle: Bundle, settle_here: SettleHere 
                 found = []
             if more:
                 try:
-                    started = _start(rest[:more], bundle.timeout_seconds)
-                    calls = _calls(agent, started, deadline, width)
+                    started = _start(agent, rest[:more], bundle)
+                    calls = _calls(agent, started, deadline, width, bundle)
                     calls.begin()
                     _pass_on(bundle, rest[more:], width)
                     if not calls.wait_until_over(QUICK_SECONDS):
@@ -156,10 +162,11 @@ def _more_at_this_pace(ended: int, seconds: float) -> int:
     return int(ended * QUICK_SECONDS / max(seconds, 0.0001))
 
 
-def _calls(agent: Agent, started: Sequence[Request], deadline: Deadline, width: int) -> Calls:
-    return Calls(
-        _threads.get(len(started)), width, partial(_call, agent, deadline=deadline), started
-    )
+def _calls(
+    agent: Agent, started: Sequence[Request], deadline: Deadline, width: int, bundle: Bundle
+) -> Calls:
+    call = partial(_call, agent, deadline=deadline, is_rated=bundle.is_rated)
+    return Calls(_threads.get(len(started)), width, call, started)
 
 
 def _pass_on(bundle: Bundle, rest: Sequence[Request], width: int) -> None:
@@ -173,14 +180,14 @@ def _pass_on(bundle: Bundle, rest: Sequence[Request], width: int) -> None:
             log.warning("rest_refused", extra={"agent": bundle.agent, "reason": str(error)})
 
 
-def _perform_here(agent: Agent, request: Request, timeout_seconds: float) -> int:
+def _perform_here(agent: Agent, request: Request, bundle: Bundle) -> int:
     """Run one call in the main thread, where the soft limit strikes it."""
     began = monotonic()
-    if not _start([request], timeout_seconds):
+    if not _start(agent, [request], bundle):
         return 0
-    deadline = Deadline(timeout_seconds, began)
+    deadline = Deadline(bundle.timeout_seconds, began)
     try:
-        reply = _call(agent, request, deadline=deadline)
+        reply = _call(agent, request, deadline=deadline, is_rated=bundle.is_rated)
     except SoftTimeLimitExceeded:
         log.warning("soft_limit_reached", extra={"agent": agent.name, "silent": 1})
         return 0
@@ -202,14 +209,18 @@ def _outstay(calls: Calls, agent: Agent) -> None:
             sleep(0.05)
 
 
-def _call(agent: Agent, request: Request, *, deadline: Deadline) -> Reply | None:
+def _call(
+    agent: Agent, request: Request, *, deadline: Deadline, is_rated: bool = False
+) -> Reply | None:
     """Call the agent once; None: the deadline passed, be silent."""
     call = Call(
         request.subject, request.step, request.key, request.attempt, request.payload, deadline
     )
     try:
         deadline.check()
-        reply = _ask(agent, request, call)
+        # Another try would be a call that nobody has counted.
+        with one_try() if is_rated else nullcontext():
+            reply = _ask(agent, request, call)
     except SoftTimeLimitExceeded:
         # It is an Exception, too, and no crash of the agent's.
         raise
@@ -296,7 +307,7 @@ def _perform_one_by_one(agent: Agent, bundle: Bundle) -> int:
     filed = 0
     try:
         for request in bundle.requests:
-            filed += _perform_local(agent, request, bundle.timeout_seconds)
+            filed += _perform_local(agent, request, bundle)
     except SoftTimeLimitExceeded:
         log.warning("soft_limit_reached", extra={"agent": agent.name})
     if filed:
@@ -305,12 +316,12 @@ def _perform_one_by_one(agent: Agent, bundle: Bundle) -> int:
     return filed
 
 
-def _perform_local(agent: Agent, request: Request, timeout_seconds: float) -> bool:
+def _perform_local(agent: Agent, request: Request, bundle: Bundle) -> bool:
     """Run a local agent: its writes, its reply and the journal commit together or not at all."""
     began = monotonic()
-    if not _start([request], timeout_seconds):
+    if not _start(agent, [request], bundle):
         return False
-    deadline = Deadline(timeout_seconds, began)
+    deadline = Deadline(bundle.timeout_seconds, began)
     call = Call(
         request.subject, request.step, request.key, request.attempt, request.payload, deadline
     )

@@ -9,9 +9,9 @@ from typing import Any
 
 from django.core.checks import run_checks
 
+from workers.celery import broker_login
 from workers.celery.queues import declared_otherwise, remedy_of
 from workers.checks import tables
-from workers.wire import broker_login
 
 
 def problems() -> Iterable[str]:

@@ -28,33 +28,45 @@ def check_definitions(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[
 
 
 def _undone_for_little() -> list[CheckMessage]:
-    """Warn where a deadline can undo a process that only waits for an optional step."""
+    """Warn where a deadline can undo what is done while an optional step is waited for."""
     return [
         Warning(
             f"Workflow {workflow.name} version {workflow.version} is undone at its deadline, even "
-            f"if only its optional step {spec.name} is left by then.",
-            hint="Name the last step that is not optional in no_return, or choose "
-            "on_deadline=OnDeadline.ALERT.",
+            f"if its optional step {spec.name} is all that was waited for.",
+            hint="Name in no_return the last steps that are neither optional nor conditional and "
+            f"do not come after {spec.name}, or choose on_deadline=OnDeadline.ALERT.",
             id="workers.W012",
         )
         for workflow in registry.workflows()
+        if _is_undone_at_its_deadline(workflow)
         for spec in workflow.steps
-        if spec.optional and _can_be_undone_when_all_else_is_done(workflow)
+        if spec.optional and not _is_safe_without(workflow, spec.name)
     ]
 
 
-def _can_be_undone_when_all_else_is_done(workflow: Workflow) -> bool:
+def _is_undone_at_its_deadline(workflow: Workflow) -> bool:
     if workflow.deadline_seconds is None or workflow.on_deadline != OnDeadline.COMPENSATE:
         return False
-    has_undo = any(
+    return any(
         spec.undo or any(fallback.undo_agent for fallback in spec.fallbacks)
         for spec in workflow.steps
     )
-    # An optional step that is skipped never takes a process past its point of no return.
-    is_passed = workflow.no_return and not any(
-        workflow.by_name[name].optional for name in workflow.no_return
+
+
+def _is_safe_without(workflow: Workflow, optional: str) -> bool:
+    """Say whether the point of no return is passed while that step, and those after it, wait.
+
+    A step that is skipped, being optional or conditional, never takes a process past it.
+    """
+    waiting = {optional}
+    while more := {
+        spec.name for spec in workflow.steps if spec.name not in waiting and waiting & {*spec.after}
+    }:
+        waiting |= more
+    specs = [workflow.by_name[name] for name in workflow.no_return]
+    return bool(specs) and not any(
+        spec.optional or spec.when is not None or spec.name in waiting for spec in specs
     )
-    return has_undo and not is_passed
 
 
 def _unaskable_agents() -> list[CheckMessage]:

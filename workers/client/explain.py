@@ -120,6 +120,10 @@ def _state(process: Process, steps: Sequence[tuple[Step, str]], now: datetime, f
     ]
     if busy:
         return " ".join([*said, "; ".join(busy) + "."])
+    if process.has_on_end and not any(row.state == StepState.WAITING for row, _why in steps):
+        said.append(
+            _("Its workflow's on_end has failed, see the alert: the next poll calls it again.")
+        )
     return " ".join(said) or _left(process, now, facts)
 
 

@@ -115,7 +115,7 @@ class Agent:
     queue: ClassVar[str] = DEFAULT_QUEUE
     #: Claims in flight; None means ``SAS_WINDOW``.
     window: ClassVar[int | None] = None
-    #: Claims a second at most; None means no limit.
+    #: Calls a second, over all workers; None means no limit.  A flow row overrides it.
     rate: ClassVar[float | None] = None
     #: Calls side by side in one process, and then also the most claims in one message; None
     #: means ``SAS_BUNDLE_LIMIT`` side by side, and up to ``SAS_BUNDLE_DEPTH`` in a message.

@@ -50,7 +50,7 @@ class Provider:
     if, and only if, the event is taken.
     """
 
-    #: As in its address: ``/api/v1/webhooks/<name>``.
+    #: As in its address: ``webhooks/<name>``.
     name: str
     secrets: Callable[[], Sequence[str]]
     answers: Callable[[Event], Answer | None]

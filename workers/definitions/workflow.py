@@ -18,6 +18,8 @@ Date = Callable[[Json, Mapping[str, Json]], datetime | None]
 EditHook = Callable[[Json, Mapping[str, list[Any]]], None]
 #: Says of the process input what a status message calls it: numbers and ids, nothing secret.
 Describe = Callable[[Json], Json]
+#: Is told of the end of a process, in the transaction that ends it.
+OnEnd = Callable[["End"], object]
 #: Builds an agent's payload from the process input and the results of settled steps.
 RequestBuilder = Callable[[Json, Mapping[str, Json]], Json]
 
@@ -208,6 +210,20 @@ def _fallback(where: str, fallback: Fallback | str) -> Fallback:
 
 
 @dataclass(frozen=True, slots=True)
+class End:
+    """The end of a process, as ``Workflow(on_end=...)`` is told of it."""
+
+    #: What ``status`` and the verbs call the process.
+    id: int
+    #: What the process is about, as it was submitted.
+    subject: str
+    #: processed, compensated, cancelled or error.
+    state: str
+    #: What the steps came to, by name; of a step that was not done nothing.
+    results: Mapping[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
 class Workflow:
     """A named, versioned graph of steps.
 
@@ -227,6 +243,8 @@ class Workflow:
     editable: tuple[str, ...] = ()
     #: Told of such changes in their transaction, to bring the app's own tables along.
     on_edit: EditHook | None = None
+    #: Called once for every end: processed, compensated, cancelled or error.
+    on_end: OnEnd | None = None
     #: What submitters are told it is: the first word of a message's type, ...
     told_as: str = "process"
     #: ... and which one.
@@ -256,7 +274,7 @@ class Workflow:
                 f"{where}: steps must be a tuple of what step() returns, got {self.steps!r}."
             )
         checked_values.whole(where, "deadline_seconds", self.deadline_seconds, least=1)
-        for what in ("on_edit", "describe"):
+        for what in ("on_edit", "on_end", "describe"):
             checked_values.function(where, what, getattr(self, what))
         for what in ("no_return", "editable"):
             object.__setattr__(self, what, checked_values.names(where, what, getattr(self, what)))

@@ -7,7 +7,9 @@ Scheduler's.
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +26,19 @@ LARGEST_ANSWER = 1024 * 1024
 MOST_TRIES = 3
 #: With less time left, another try would only use up what the report of the fault needs.
 LEAST_SECONDS_FOR_ANOTHER_TRY = 1.0
+
+
+_is_tried_once: ContextVar[bool] = ContextVar("is_tried_once", default=False)
+
+
+@contextmanager
+def one_try() -> Iterator[None]:
+    """Have ``post`` try once in a block: for an agent with a rate, whose every call is counted."""
+    before = _is_tried_once.set(True)
+    try:
+        yield
+    finally:
+        _is_tried_once.reset(before)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +62,8 @@ def post(
 
     ``remaining`` returns the seconds left; the call ends when they do, however slowly the
     service drips.  Raises ``DeadlinePassed`` where none are left before sending; otherwise
-    ``Unavailable``, ``Permanent`` or ``Transient``, whose ``tries`` counts the calls made.
+    ``Unavailable``, ``Permanent`` or ``Transient``, whose ``tries`` counts the calls made: one,
+    where the agent that calls it has a rate.
     """
     if not (key and key.isascii() and key.isprintable()):
         raise ValueError("An idempotency key is printable ASCII and not empty.")
@@ -55,7 +71,9 @@ def post(
     retrying = tenacity.Retrying(
         retry=tenacity.retry_if_exception(_may_pass_at_once),
         stop=lambda state: (
-            state.attempt_number >= MOST_TRIES or remaining() <= LEAST_SECONDS_FOR_ANOTHER_TRY
+            _is_tried_once.get()
+            or state.attempt_number >= MOST_TRIES
+            or remaining() <= LEAST_SECONDS_FOR_ANOTHER_TRY
         ),
         wait=tenacity.wait_random_exponential(multiplier=0.1, max=0.5),
         reraise=True,

@@ -50,6 +50,8 @@ class Process(models.Model):
     renews = models.JSONField(default=list, db_default=Value([], models.JSONField()))
     #: Paths of the input that an operator may change.
     editable = models.JSONField(default=list, db_default=Value([], models.JSONField()))
+    #: Its workflow is called in the transaction that ends it.
+    has_on_end = models.BooleanField(default=False, db_default=False)
     created_at = models.DateTimeField()
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)

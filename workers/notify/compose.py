@@ -71,7 +71,9 @@ def _letters(
     return [
         Letter(
             address=sink.address,
-            body=status_message.encode(status_message.message(workflow.told_as, facts, row)),
+            body=status_message.encode(
+                status_message.message(workflow.told_as, facts, subject, row)
+            ),
             id=f"msg_{uuid5(subject.uid, f'{sink.id}:{row.sequence}').hex}",
             type=f"{workflow.told_as}.status",
             sequence=row.sequence,

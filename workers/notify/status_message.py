@@ -6,19 +6,25 @@ from collections.abc import Mapping
 from datetime import UTC
 from typing import Any
 
-from workers.store.unsent_statuses import News
+from workers.store.unsent_statuses import News, Subject
 
 VERSION = 1
+#: What every message says of its process, unless the app does.
+NAMED = ("process_id", "subject")
 #: What may be told as a reason: a code, and never a sentence, which may quote anybody.
 _CODE = re.compile(r"[A-Za-z0-9_.-]{1,60}")
 
 
-def message(about: str, facts: Mapping[str, Any], news: News) -> dict[str, Any]:
-    """Return a status message; ``facts`` are the app's words for what the process is about."""
+def message(about: str, facts: Mapping[str, Any], subject: Subject, news: News) -> dict[str, Any]:
+    """Return a status message; ``facts`` are the app's words for what the process is about.
+
+    They may call the process and its subject otherwise, or leave one out (None).
+    """
+    named = {"process_id": str(subject.uid), "subject": subject.subject, **facts}
     told = {
         "type": f"{about}.status",
         "version": VERSION,
-        **facts,
+        **{name: value for name, value in named.items() if name not in NAMED or value is not None},
         "sequence": news.sequence,
         "state": news.state,
         "event": news.event,

@@ -144,7 +144,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         " AND NOT EXISTS (SELECT 1 FROM workers_step s WHERE s.process_id = p.id"
         " AND s.state IN ('pending', 'processing'))"
         " AND NOT p.needs_decision AND NOT EXISTS (SELECT 1 FROM workers_alert a"
-        " WHERE a.process_id = p.id AND a.code = 'unknown_definition'"
+        " WHERE a.process_id = p.id AND a.code IN ('unknown_definition', 'on_end_failed')"
         " AND a.acknowledged_at IS NULL)",
     ),
     Invariant(

@@ -56,6 +56,8 @@ class Bundle(msgspec.Struct, frozen=True):
     requests: tuple[Request, ...]
     #: Its agent had nothing else under way when this, a single claim, was claimed.
     is_alone: bool = False
+    #: Its agent has a rate: its calls are counted when they are made.
+    is_rated: bool = False
 
     def to_wire(self) -> dict[str, Any]:
         return {
@@ -63,6 +65,7 @@ class Bundle(msgspec.Struct, frozen=True):
             "agent": self.agent,
             "timeout_seconds": self.timeout_seconds,
             "is_alone": self.is_alone,
+            "is_rated": self.is_rated,
             "requests": [request.to_wire() for request in self.requests],
         }
 

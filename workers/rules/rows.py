@@ -29,6 +29,8 @@ class ProcessRow:
     renews: list[str] = field(default_factory=list)
     started_at: datetime | None = None
     finished_at: datetime | None = None
+    #: Whether its workflow is called in the transaction that ends it.
+    has_on_end: bool = False
     #: Whether a submitter wants to be told of it.
     is_told: bool = False
 

@@ -243,7 +243,7 @@ def _window(row: Step, flow: AgentFlow, now: datetime) -> str:
             _("waits for room at agent %(agent)s: %(n)d of %(window)d requests are in flight")
             % names
         )
-    if flow.bucket is not None and flow.bucket.refilled(now).tokens < 1:
+    if flow.bucket is not None and flow.bucket.refilled(now).room < 1:
         rate = f"{flow.bucket.per_second:g}"
         return _("waits for its turn: agent %(agent)s takes %(rate)s a second at most") % {
             "agent": row.agent,

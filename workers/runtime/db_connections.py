@@ -6,12 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from time import monotonic
 
-from django.db import InterfaceError, OperationalError, close_old_connections, connection
+from django.db import OperationalError, close_old_connections, connection
 
-#: What is raised where the database is away or cannot be written to: nobody's fault, so try again.
-AWAY = (OperationalError, InterfaceError)
-#: When somebody who was turned away for that may come again.
-RETRY_SECONDS = 5
+from workers.exceptions import AWAY
+
 #: Time for which a connection that was looked at counts as alive.
 TRUSTED_SECONDS = 1.0
 

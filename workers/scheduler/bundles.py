@@ -64,6 +64,7 @@ def _load_part(made: Load, part: Sequence[Claim], material: Material) -> None:
             part[0].timeout_seconds,
             tuple(request for _, request, _ in together),
             is_alone=len(together) == 1 == part[0].in_flight,
+            is_rated=any(claim.is_rated for claim, _, _ in together),
         )
         made.bundles.append((bundle, [claim for claim, _, _ in together]))
 

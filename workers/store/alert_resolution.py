@@ -36,6 +36,7 @@ _ENDED = {
     f" OR {_BY_HAND}",
     "unknown_definition": f"{_OVER} OR s.state <> 'waiting'"
     " OR a.process_id IS NULL AND a.last_raised_at < c.quiet",
+    "on_end_failed": f"{_OVER} OR p.state = 'error'",
     "duty_overdue": "a.last_raised_at < c.quiet",
     "breaker_open": "NOT EXISTS (SELECT 1 FROM workers_flow f WHERE f.opened_at IS NOT NULL"
     " AND a.cause = 'breaker_open:agent:' || f.agent)",

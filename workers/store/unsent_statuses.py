@@ -31,9 +31,10 @@ class News:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What an app needs to know to say what a process is about."""
+    """What a process is about, for whoever is told of it."""
 
     uid: UUID
+    subject: str
     workflow: str
     version: int
     input: dict[str, Any]
@@ -42,15 +43,17 @@ class Subject:
 def subjects(process_ids: Sequence[int]) -> dict[int, Subject]:
     """Return what processes are about."""
     found = dialect.fetch(
-        "SELECT id, uid, workflow, version, input FROM workers_process"
+        "SELECT id, uid, subject, workflow, version, input FROM workers_process"
         f" WHERE {dialect.among('id')}",
         [dialect.id_list(sorted(set(process_ids)))],
     )
     subjects = {}
-    for process_id, uid, workflow, version, document in found:
+    for process_id, uid, subject, workflow, version, document in found:
         known = dialect.uuid(uid)
         assert known is not None
-        subjects[process_id] = Subject(known, workflow, version, dialect.document(document))
+        subjects[process_id] = Subject(
+            known, subject, workflow, version, dialect.document(document)
+        )
     return subjects
 
 

@@ -12,9 +12,9 @@ from django.utils import timezone
 
 from orders import tokens, webhooks
 from orders.models import ApiClient
+from workers import durable
 from workers.management.terminal import TerminalCommand
 from workers.management.wording import counted
-from workers.runtime.failpoints import durable
 
 
 class Command(TerminalCommand):

@@ -10,11 +10,10 @@ from orders import dead_letters
 from orders.dead_letters import NotNow
 from orders.models import DeadLetter, DroppedLetters
 from orders.reasons import Refused
+from workers import wake
 from workers.management.process_actions import actor
 from workers.management.terminal import TerminalCommand
-from workers.runtime import timestamps
-from workers.runtime.visible_text import visible
-from workers.wire import dispatch
+from workers.management.wording import instant, one_line
 
 DONE = {"replay": "replayed", "discard": "discarded", "restore": "restored"}
 
@@ -64,16 +63,16 @@ class Command(TerminalCommand):
             try:
                 order = dead_letters.VERBS[action](pk, actor=actor(), **given)
             except NotNow as error:
-                refused.append(visible(str(error)))
+                refused.append(one_line(str(error)))
             except Refused as error:
-                refused.append(visible(f"Dead letter {pk}: {str(error).rstrip('.')}."))
+                refused.append(one_line(f"Dead letter {pk}: {str(error).rstrip('.')}."))
             else:
                 became = f": order {order.number}" if order else ""
                 who = letters[pk].said_by
                 self.stdout.write(f"Dead letter {pk} of {who} is {DONE[action]}{became}.")
         if action == "replay" and len(refused) < len(ids):
             # From this thread: the process ends before a background thread would have sent it.
-            dispatch.nudge()
+            wake()
         if refused:
             raise CommandError("\n".join(refused))
 
@@ -89,12 +88,12 @@ class Command(TerminalCommand):
             self.stdout.write(f"No dead letters{whose} are {options['state']}.")
         for one in found.iterator():
             why = "; ".join(f"{reason['field']} {reason['problem']}" for reason in one.reasons)
-            at = timestamps.full(one.received_at)
+            at = instant(one.received_at)
             self.stdout.write(f"{one.pk}  {at}  {one.said_by}  {one.message_id or '-'}  {why}")
         for dropped in DroppedLetters.objects.order_by("sender"):
             self.stderr.write(
                 f"Not kept, as too many were open: {dropped}, {dropped.bytes} bytes,"
-                f" {timestamps.full(dropped.first_at)} to {timestamps.full(dropped.last_at)}."
+                f" {instant(dropped.first_at)} to {instant(dropped.last_at)}."
             )
 
     def _show(self, ids: list[int], *, as_json: bool) -> None:

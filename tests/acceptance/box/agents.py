@@ -41,6 +41,14 @@ class Quick(Waiting):
 
 
 @register_agent
+class Metered(Waiting):
+    """Its service bans who calls more often than it allows."""
+
+    name = "box.metered"
+    rate = 2
+
+
+@register_agent
 class Slow(Waiting):
     """Has a queue, and with it workers, of its own."""
 

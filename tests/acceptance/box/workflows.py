@@ -12,6 +12,7 @@ def _one(name: str, agent: str, **options: Any) -> Workflow:
 
 
 QUICK = _one("box_quick", "box.quick", timeout_seconds=20)
+METERED = _one("box_metered", "box.metered", timeout_seconds=20)
 SLOW = _one("box_slow", "box.slow", timeout_seconds=20)
 UNSAFE = _one("box_unsafe", "box.unsafe", timeout_seconds=20)
 LOCAL = _one("box_local", "box.local", timeout_seconds=20)

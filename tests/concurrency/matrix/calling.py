@@ -15,13 +15,13 @@ from workers.store import (
     alert_resolution,
     alerts,
     leases,
-    prune,
+    prune_rows,
     received_webhooks,
     sinks,
 )
 from workers.store.claims import claim_fast, claim_steps, dead_workers, release, unstarted
 from workers.store.expire import expire_claims
-from workers.store.flow import flow_control, flow_settings, holds
+from workers.store.flow import flow_control, flow_settings, holds, spend_rate
 from workers.store.locked import step_index
 from workers.store.operate import after_restore, commands, edit_input, record_answers
 from workers.store.settle import filed_replies, settle_fast, settle_replies
@@ -133,6 +133,7 @@ CALLS: tuple[Call, ...] = (
         (scenes.submitted,),
     ),
     Call("flow.alert_long_open", lambda s: flow_control.alert_long_open(NOW), (scenes.submitted,)),
+    Call("spend_rate.spend", lambda s: spend_rate.spend("toy.alpha", 1), (scenes.rated,)),
     # Scheduler
     Call("submission.submit", _submit, (scenes.submitted,)),
     Call("submission.submit_many", _submit_many, (scenes.submitted,)),
@@ -222,12 +223,16 @@ CALLS: tuple[Call, ...] = (
         (scenes.at_work,),
     ),
     Call("webhooks.forget", lambda s: list(received_webhooks.forget(10)), (scenes.long_over,)),
-    Call("pruning.prune_journals", lambda s: list(prune.prune_journals(10)), (scenes.long_over,)),
-    Call("pruning.prune_alerts", lambda s: list(prune.prune_alerts(10)), (scenes.long_over,)),
-    Call("pruning.prune_orphans", lambda s: list(prune.prune_orphans(10)), (scenes.long_over,)),
+    Call(
+        "pruning.prune_journals", lambda s: list(prune_rows.prune_journals(10)), (scenes.long_over,)
+    ),
+    Call("pruning.prune_alerts", lambda s: list(prune_rows.prune_alerts(10)), (scenes.long_over,)),
+    Call(
+        "pruning.prune_orphans", lambda s: list(prune_rows.prune_orphans(10)), (scenes.long_over,)
+    ),
     Call(
         "pruning.prune_flow_journal",
-        lambda s: list(prune.prune_flow_journal(10)),
+        lambda s: list(prune_rows.prune_flow_journal(10)),
         (scenes.long_over,),
     ),
     # Relays

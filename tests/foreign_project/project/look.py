@@ -36,3 +36,8 @@ for address in (
         if not staticfiles_storage.exists(source)
     ]
     print(response.status_code, len(missing), address)
+
+response = client.post("/sas/callbacks/nobody", b'{"result": {}}', content_type="application/json")
+print("callback", response.status_code, response.json()["code"])
+response = client.post("/sas/webhooks/nobody", b"{}", content_type="application/json")
+print("webhook", response.status_code, response.json()["code"])

@@ -39,6 +39,8 @@ class Claim(msgspec.Struct, frozen=True):
     undoes_id: int | None = None
     #: An earlier claim ended without telling whether it had its effect.
     in_doubt: bool = False
+    #: Its agent has a rate: its call is counted when it is made.
+    is_rated: bool = False
     #: What its agent has under way, this claim included; 0 where nobody counted.
     in_flight: int = 0
     #: Its process as it was read and written; None where that is to be read for its request.
@@ -51,7 +53,9 @@ class Claim(msgspec.Struct, frozen=True):
         return f"Claim({self.step_id}, {self.claim_id}, {self.step!r}, attempt {self.attempt})"
 
     @classmethod
-    def of(cls, step: StepRow, in_flight: int, owner: LockedProcess) -> "Claim":
+    def of(
+        cls, step: StepRow, in_flight: int, owner: LockedProcess, *, is_rated: bool = False
+    ) -> "Claim":
         assert step.claim_id is not None
         return cls(
             step_id=step.id,
@@ -65,16 +69,18 @@ class Claim(msgspec.Struct, frozen=True):
             failure_count=step.failure_count,
             undoes_id=step.undoes_id,
             in_doubt=step.is_in_doubt,
+            is_rated=is_rated,
             in_flight=in_flight,
             owner=owner,
         )
 
     @classmethod
     def of_row(cls, row: Sequence[Any]) -> "Claim":
-        """Return the claim in a row whose columns stand as the fields do, up to ``in_doubt``."""
+        """Return the claim in a row whose columns stand as the fields do, up to ``is_rated``."""
         values = dict(zip(cls.__struct_fields__[:-3], row, strict=True))
         values["claim_id"] = UUID(str(values["claim_id"]))
-        return cls(**values | {"in_doubt": bool(values["in_doubt"])})
+        flags = {name: bool(values[name]) for name in ("in_doubt", "is_rated")}
+        return cls(**values | flags)
 
 
 class Taken(list[Claim]):
@@ -183,7 +189,15 @@ def take(
             locked.claim(step, worker, sas.dispatch_allowance_seconds)
             taken.append((locked, step))
     locked_flow.spend(Counter(step.agent for _, step in taken))
-    return [Claim.of(step, locked_flow.in_flight(step.agent), locked) for locked, step in taken]
+    return [
+        Claim.of(
+            step,
+            locked_flow.in_flight(step.agent),
+            locked,
+            is_rated=locked_flow.is_rated(step.agent),
+        )
+        for locked, step in taken
+    ]
 
 
 def take_or_queue(

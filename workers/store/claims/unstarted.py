@@ -63,7 +63,9 @@ def lost(worker: str, now: datetime | None = None) -> list[Claim]:
         found = dialect.fetch(
             "SELECT t.id, t.process_id, t.claim_id, t.attempt, t.name, t.agent,"
             " t.timeout_seconds, t.idempotency_key, t.failure_count, t.undoes_id, t.is_in_doubt,"
-            " t.lost_count FROM workers_live l JOIN workers_step t ON t.id = l.step_id"
+            " EXISTS (SELECT 1 FROM workers_flow f WHERE f.agent = t.agent"
+            " AND f.rate_per_second IS NOT NULL), t.lost_count"
+            " FROM workers_live l JOIN workers_step t ON t.id = l.step_id"
             " JOIN workers_process p ON p.id = t.process_id"
             " WHERE l.look_at < %s AND t.state = 'processing'"
             " AND t.complete_by IS NULL AND t.dispatch_by < %s"

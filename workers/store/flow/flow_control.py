@@ -39,6 +39,17 @@ IN_FLIGHT = (
     " AND NOT l.is_deferred AND l.agent = f.agent)"
 )
 
+
+def unstarted() -> str:
+    """Return SQL for the claims of those that nobody has started; 0 without a rate."""
+    return (
+        "CASE WHEN f.rate_per_second IS NULL THEN 0 ELSE (SELECT count(*) FROM workers_live l"
+        f" JOIN workers_step s ON {dialect.looked_up('s.id', 'l.step_id')}"
+        " WHERE l.state = 'processing' AND NOT l.is_deferred AND l.agent = f.agent"
+        " AND s.started_at IS NULL) END"
+    )
+
+
 #: What was sent to lock the rows of some agents, and then to look at what they have under way.
 Asked = tuple[dialect.Answer, dialect.Answer]
 
@@ -141,9 +152,11 @@ class LockedFlow:
         #: The agents for which a pending step was due when the rows were locked.
         self.backlogged: set[str] = set()
         held: holds.Held = holds.read(looked[0][-1]) if looked else frozenset()
-        for agent, in_flight, is_backlogged, _ in looked:
+        for agent, in_flight, waiting, is_backlogged, _ in looked:
             if agent in self._windows:
                 self._in_flight[agent] = in_flight
+                if agent in self._buckets:
+                    self._buckets[agent] = self._buckets[agent].reserved(waiting)
                 if is_backlogged:
                     self.backlogged.add(agent)
         #: Names of steps of which nothing is to be claimed.
@@ -186,20 +199,19 @@ class LockedFlow:
         }
         for agent, bucket in self._buckets.items():
             if agent in room:
-                room[agent] = min(room[agent], int(bucket.tokens))
+                room[agent] = min(room[agent], bucket.room)
         return room
 
     def spend(self, claims: Mapping[str, int]) -> None:
-        """Take claims off the room of their agents, and off their rates where they have one."""
+        """Take claims off the room of their agents, and keep tokens of their rates for them."""
         for agent in set(claims) & set(self._in_flight):
             self._in_flight[agent] += claims[agent]
-        for agent in sorted(set(claims) & set(self._buckets)):
-            bucket = self._buckets[agent] = self._buckets[agent].spent(claims[agent])
-            assert bucket.at is not None
-            dialect.execute(
-                "UPDATE workers_flow SET tokens = %s, refilled_at = %s WHERE agent = %s",
-                [bucket.tokens, dialect.instant_text(bucket.at), agent],
-            )
+        for agent in set(claims) & set(self._buckets):
+            self._buckets[agent] = self._buckets[agent].reserved(claims[agent])
+
+    def is_rated(self, agent: str) -> bool:
+        """Say whether an agent's calls are counted when they are made."""
+        return agent in self._buckets
 
     def note_answers(self, reached: Mapping[str, Sequence[bool]]) -> None:
         """Tell the breakers what came back, by agent and in order: was the service reached?
@@ -293,7 +305,7 @@ def _look(
     is_backlogged = due_steps.is_one("f.agent", "c.at")
     only = f" AND {is_backlogged}" if if_backlogged else ""
     return dialect.send(
-        f"SELECT f.agent, {IN_FLIGHT}, {is_backlogged}, {holds.document()}"
+        f"SELECT f.agent, {IN_FLIGHT}, {unstarted()}, {is_backlogged}, {holds.document()}"
         f" FROM (SELECT {moment} AS at) c CROSS JOIN workers_flow f"
         f" WHERE {which}{only}",
         [*params, *given],
@@ -307,9 +319,9 @@ def seconds_to_next(now: datetime | None = None) -> float | None:
     """
     at = dialect.read_clock(now)
     waits = [
-        Bucket(rate, tokens, dialect.instant(refilled_at)).refilled(at).seconds_to_next()
-        for rate, tokens, refilled_at in dialect.fetch(
-            "SELECT f.rate_per_second, f.tokens, f.refilled_at FROM workers_flow f"
+        Bucket(rate, tokens, dialect.instant(refilled_at), waiting).refilled(at).seconds_to_next()
+        for rate, tokens, refilled_at, waiting in dialect.fetch(
+            f"SELECT f.rate_per_second, f.tokens, f.refilled_at, {unstarted()} FROM workers_flow f"
             f" WHERE f.rate_per_second IS NOT NULL AND {due_steps.is_one('f.agent', '%s')}",
             [dialect.instant_text(at)],
         )

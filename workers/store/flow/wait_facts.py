@@ -29,7 +29,8 @@ def read(processes: Collection[Process] = (), now: datetime | None = None) -> Si
     moment, params = dialect.clock(now)
     flows = dialect.list_of(
         *("f.agent", 'f."window"', "f.unavailable_streak", "f.opened_at", "f.open_until"),
-        *("f.forced", "f.rate_per_second", "f.tokens", "f.refilled_at", flow_control.IN_FLIGHT),
+        *("f.forced", "f.rate_per_second", "f.tokens", "f.refilled_at", flow_control.unstarted()),
+        flow_control.IN_FLIGHT,
     )
     holds = dialect.list_of("h.kind", "h.name", "h.began_by", "h.reason")
     duties = dialect.list_of("d.name", "d.performed_at")
@@ -63,9 +64,9 @@ def read(processes: Collection[Process] = (), now: datetime | None = None) -> Si
 
 def _flow(line: list[Any]) -> AgentFlow:
     _agent, window, streak, opened_at, open_until, forced, *rated, in_flight = line
-    rate, tokens, refilled_at = rated
+    rate, tokens, refilled_at, unstarted = rated
     breaker = Breaker(streak, dialect.instant(opened_at), dialect.instant(open_until), forced)
-    bucket = None if rate is None else Bucket(rate, tokens, dialect.instant(refilled_at))
+    bucket = None if rate is None else Bucket(rate, tokens, dialect.instant(refilled_at), unstarted)
     return AgentFlow(window, in_flight, breaker, bucket)
 
 

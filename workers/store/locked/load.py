@@ -8,7 +8,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from workers.conf import sas
 from workers.models import Step
-from workers.rules.rows import ProcessRow, StepRow
+from workers.rules.rows import Entry, ProcessRow, StepRow
 from workers.rules.transitions import LockedProcess
 from workers.store import alerts, journal, sinks
 from workers.store.db import dialect, transactions
@@ -228,6 +228,17 @@ def write(
             _count_as_read(lockeds)
             decide()
         checks.extend(write_part(lockeds))
+
+
+def count_as_written(locked: LockedProcess) -> list[Entry]:
+    """Have a process that was written count as it is; return the journal entries it has got.
+
+    What it does from here on is written by a ``write`` of its own.
+    """
+    _count_as_read([locked])
+    locked.process_as_read, locked.process_origin = save.process_values_of(locked.process), None
+    entries, locked.entries, locked.alerts = locked.entries, [], []
+    return entries
 
 
 def _count_as_read(lockeds: Sequence[LockedProcess]) -> None:

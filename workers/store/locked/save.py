@@ -61,6 +61,7 @@ STEP_COLUMNS = {
 }
 _WITH_RESULT = ("processed", "compensated")
 _all_values = attrgetter(*(field.name for field in fields(StepRow)))
+_all_process_values = attrgetter(*(field.name for field in fields(ProcessRow)))
 
 
 _Values = Callable[[Any], tuple[Any, ...]]
@@ -86,6 +87,11 @@ Alike = dict[tuple[str, ...], list[Row]]
 def values_of(step: StepRow) -> list[Any]:
     """Return a step's values in the order of its fields, as the store reads them."""
     return list(_all_values(step))
+
+
+def process_values_of(process: ProcessRow) -> list[Any]:
+    """Return a process's values in the order of its fields, as the store reads them."""
+    return list(_all_process_values(process))
 
 
 def processes(lockeds: Sequence[LockedProcess]) -> list[Check]:

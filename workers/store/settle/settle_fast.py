@@ -183,7 +183,9 @@ WITH this AS MATERIALIZED (
         SELECT * FROM workers_step r WHERE r.process_id = o.id
             AND (r.id = ANY(o.ids) OR r.state = 'waiting' AND NOT r.after ?| b.unsettled) OFFSET 0
     ) t
+    -- What is called at the end of a process is called by the other way.
     WHERE this.is_free AND b.is_plain AND b.ended = cardinality(o.ids)
+        AND (b.unsettled <> '{{}}' OR NOT p.has_on_end)
 ), plain AS (
     SELECT d.*, bool_and(COALESCE({is_plain}
             -- Of answers its breaker counts the order, so none is settled before the others.

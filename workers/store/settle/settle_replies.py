@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from workers.protocol.messages import Reply
-from workers.rules import apply_reply, restart
+from workers.rules import apply_reply, hold_endings, restart
 from workers.rules.rows import Entry
 from workers.rules.transitions import LockedProcess
 from workers.runtime.gc_control import collected_later
@@ -18,7 +18,7 @@ from workers.store.db import dialect, prepared_plans
 from workers.store.db.transactions import durable
 from workers.store.flow import flow_control
 from workers.store.locked import load
-from workers.store.settle import conditions
+from workers.store.settle import conditions, end_processes
 
 
 class _Unforeseen(Exception):
@@ -175,17 +175,23 @@ def go_on(
     locked_flow.note_answers(answers)
     locked_flow.free(freed)
     taken: list[Claim] = []
+    held: list[tuple[LockedProcess, Entry]] = []
 
     def decide() -> None:
         taken.extend(take_or_queue(ready, locked_flow, worker))
         for locked in lockeds:
             apply_reply.finish(locked, worker)
+            if (ending := hold_endings.hold(locked)) is not None:
+                held.append((locked, ending))
 
     # Room that came free goes to the steps that wait for it, and a step that decisions moved to
     # pending to its agent's room, without waiting for a poll.  One that was ready and queued behind
     # others has its turn when they have theirs.
     waited_for = queued | (set(freed) & locked_flow.backlogged) if claim else set()
-    load.write(lockeds, decide, is_last=not waited_for)
+    may_call = any(locked.process.has_on_end for locked in lockeds)
+    load.write(lockeds, decide, is_last=not waited_for and not may_call)
+    if held:
+        end_processes.end(held)
     if waited_for:
         taken += claim_due_in_transaction(locked_flow, waited_for, worker, lockeds[0].now)
     return taken

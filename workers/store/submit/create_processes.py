@@ -77,6 +77,7 @@ def _process(workflow: Workflow, one: NewProcess, turn: datetime, at: datetime) 
         deadline_at=deadline_at,
         on_deadline=workflow.on_deadline,
         editable=list(workflow.editable),
+        has_on_end=workflow.on_end is not None,
         created_at=at,
     )
 

@@ -22,6 +22,7 @@ _PROCESS_COLUMNS = {
     "on_deadline": "text",
     "renews": "json",
     "editable": "json",
+    "has_on_end": "bool",
     "created_at": "instant",
 }
 #: What a step has in every process of its workflow.

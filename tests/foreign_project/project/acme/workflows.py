@@ -1,4 +1,11 @@
-from workers import Undo, Workflow, register_workflow, step
+from people.models import ClosedClaim
+
+from workers import End, Undo, Workflow, register_workflow, step
+
+
+def close(end: End) -> None:
+    ClosedClaim.objects.create(subject=end.subject, state=end.state)
+
 
 CLAIM = register_workflow(
     Workflow(
@@ -14,5 +21,6 @@ CLAIM = register_workflow(
                 undo=Undo("reclaim", "claim.reclaim"),
             ),
         ),
+        on_end=close,
     )
 )

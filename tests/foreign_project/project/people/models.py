@@ -26,3 +26,10 @@ class Person(AbstractBaseUser, PermissionsMixin):
 
     def __str__(self) -> str:
         return self.email
+
+
+class ClosedClaim(models.Model):
+    """A claim that has ended: written with its end, or not at all."""
+
+    subject = models.CharField(max_length=200, primary_key=True)
+    state = models.CharField(max_length=20)

@@ -1,0 +1,1 @@
+"""The engine's own views, as ``workers.urls`` gives them to any project."""

@@ -1,0 +1,15 @@
+"""A process says whether its workflow is called in the transaction that ends it."""
+
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+    dependencies = [("workers", "0010_processes_by_subject_and_workflow")]
+
+    operations = [
+        migrations.AddField(
+            model_name="process",
+            name="has_on_end",
+            field=models.BooleanField(db_default=False, default=False),
+        ),
+    ]

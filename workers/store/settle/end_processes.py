@@ -1,0 +1,62 @@
+"""Ending processes whose workflow is told of it: in one transaction with what it writes itself."""
+
+import logging
+from collections.abc import Sequence
+
+from django.db import transaction
+
+from workers.definitions import registry
+from workers.definitions.workflow import End
+from workers.rules import hold_endings
+from workers.rules.rows import AlertCall, Entry
+from workers.rules.transitions import LockedProcess
+from workers.store import alerts
+from workers.store.locked import contexts, load
+from workers.store.locked.contexts import Context
+
+log = logging.getLogger(__name__)
+
+#: Code of the alert that an ``on_end`` raised.
+ON_END_FAILED = "on_end_failed"
+
+
+def end(held: Sequence[tuple[LockedProcess, Entry]]) -> None:
+    """End processes, everything else of which is written, and call their ``on_end``.
+
+    Each in a savepoint: where ``on_end`` raises, its process has not ended, nothing that it wrote
+    is left, and an operator is told.  The poll, which finds that the process stands still, tries
+    again; the others end.  The same where this code does not know the workflow.
+    """
+    known = contexts.of_all(locked for locked, _ in held)
+    for locked, ending in held:
+        before = load.count_as_written(locked)
+        alert = _end(locked, ending, known[locked.process.id])
+        locked.entries = [*before, *([] if alert else locked.entries)]
+        if alert:
+            alerts.write([alert], locked.now)
+
+
+def _end(locked: LockedProcess, ending: Entry, context: Context) -> AlertCall | None:
+    """End a process; return the alert where it could not be ended."""
+    process = locked.process
+    try:
+        with transaction.atomic():
+            hold_endings.end(locked, ending)
+            load.write([locked])
+            on_end = registry.workflow(context.workflow, context.version).on_end
+            if on_end is not None:
+                on_end(End(process.id, process.subject, process.state, context.results))
+    except Exception as error:
+        if transaction.get_rollback():
+            # Not even the savepoint is left: the database is away.
+            raise
+        log.exception(ON_END_FAILED, extra={"process_id": process.id})
+        reason = f"{type(error).__name__}: {error}"[:500]
+        return AlertCall(
+            f"{ON_END_FAILED}:process:{process.id}",
+            ON_END_FAILED,
+            f"{process.subject} cannot end as {ending.after}: on_end of {context.workflow} version"
+            f" {context.version} raised {reason}",
+            process.id,
+        )
+    return None

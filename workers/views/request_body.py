@@ -1,0 +1,58 @@
+"""Reading what a request brings: within bounds, as it came, and strictly."""
+
+import re
+from typing import Any
+
+from django.core.exceptions import RequestDataTooBig
+from django.http import HttpRequest
+
+from workers.http import strict_json
+from workers.views.problems import RequestRefused
+
+#: What a body may have been put through: nothing.
+PLAIN = {"", "identity"}
+LENGTH = re.compile(r"[0-9]*")
+TOO_LARGE = f"The body is larger than {strict_json.MAX_BYTES} bytes. Send less at once."
+
+
+def check(request: HttpRequest) -> None:
+    """Refuse a body that is not to be read at all, by what its headers say of it.
+
+    415: it was compressed, which nobody undoes here.  411: it comes in chunks, which Django
+    takes for an empty body.  413: it is too large.  400: its length is no number.
+    """
+    encoding = request.headers.get("Content-Encoding", "")
+    if encoding.strip().lower() not in PLAIN:
+        raise RequestRefused(415, "Content-Encoding must be identity: send the JSON as it is.")
+    length = request.headers.get("Content-Length", "")
+    if not length and "Transfer-Encoding" in request.headers:
+        raise RequestRefused(411, "Content-Length is missing; send the body in one piece, with it.")
+    if not LENGTH.fullmatch(length):
+        raise RequestRefused(400, "Content-Length must be the number of bytes in the body.")
+    # Thousands of digits are not made a number of.
+    digits = length.lstrip("0")
+    if len(digits) > len(str(strict_json.MAX_BYTES)) or int(digits or 0) > strict_json.MAX_BYTES:
+        raise RequestRefused(413, TOO_LARGE)
+
+
+def read(request: HttpRequest) -> bytes:
+    """Return the raw body; 413 before more than is allowed was read."""
+    try:
+        raw = request.body
+    except RequestDataTooBig:
+        raise RequestRefused(413, TOO_LARGE) from None
+    if len(raw) > strict_json.MAX_BYTES:
+        raise RequestRefused(413, TOO_LARGE)
+    return raw
+
+
+def read_json(raw: bytes) -> Any:
+    """Return the value of a body as ``strict_json`` reads it; 400 for what is none.
+
+    The Content-Type is not looked at: whatever it says, the bytes are read as JSON and as
+    nothing else.
+    """
+    try:
+        return strict_json.read(raw)
+    except strict_json.BadJson as error:
+        raise RequestRefused(400, f"The body cannot be read: {error}.") from None

@@ -1,0 +1,71 @@
+"""Webhooks of services that tell us things: signed by them, taken once."""
+
+import logging
+from typing import Any
+
+from django.http import HttpRequest
+
+from workers.client import webhooks
+from workers.definitions import registry
+from workers.definitions.webhook_provider import Event
+from workers.exceptions import AWAY, RETRY_SECONDS, BadSignature, NoSecret, WebhookRefused
+from workers.protocol.webhook_verification import Signed
+from workers.views import request_body, throttling
+from workers.views.problems import RequestRefused
+
+log = logging.getLogger(__name__)
+
+
+def take(request: HttpRequest, provider: str) -> dict[str, Any]:
+    """Take a webhook of a declared provider; its signature is its right to speak.
+
+    Any 2xx says that it was taken and need not come again. A repeated one has no effect and
+    is told so.
+    """
+    request_body.check(request)
+    known = registry.provider(provider)
+    if known is None:
+        raise RequestRefused(404, "There is no provider of webhooks of that name.")
+    raw = request_body.read(request)
+    try:
+        signed = webhooks.verify(known, request.headers, raw)
+        # Counted once it is genuine: a stranger cannot use up the provider's minute.
+        throttling.count(f"webhooks:{known.name}", known.per_minute)
+        event = _event(signed, raw)
+        outcome = webhooks.take(known, event)
+    except RequestRefused:
+        raise
+    except BadSignature as error:
+        log.warning("webhook_unproven", extra={"provider": provider, "reason": str(error)})
+        raise RequestRefused(401, str(error)) from None
+    except WebhookRefused as refused:
+        log.warning("webhook_refused", extra={"provider": provider, "reason": str(refused)})
+        raise RequestRefused(422, str(refused)) from None
+    except NoSecret as error:
+        log.error("webhook_secret_unusable", extra={"provider": provider, "reason": str(error)})
+        raise _later("Webhooks of this provider cannot be checked now.") from None
+    except AWAY as error:
+        log.warning("database_away", extra={"reason": str(error)[:200]})
+        raise _later("It could not be stored just now. Send it again later.") from None
+    except Exception:
+        # The provider's declaration is the application's code.
+        log.exception("webhook_failed", extra={"provider": provider})
+        raise _later("It could not be handled, and nothing was stored.") from None
+    log.info(
+        "webhook_taken", extra={"provider": provider, "id": event.id, "outcome": outcome.value}
+    )
+    return {"outcome": outcome}
+
+
+def _later(detail: str) -> RequestRefused:
+    return RequestRefused(503, detail, retry_after=RETRY_SECONDS)
+
+
+def _event(signed: Signed, raw: bytes) -> Event:
+    content = request_body.read_json(raw)
+    if not isinstance(content, dict):
+        raise RequestRefused(422, "The body must be a JSON object.")
+    message_id = content.get("id") if signed.id is None else signed.id
+    if not isinstance(message_id, str):
+        raise RequestRefused(422, "id is missing in the body, or is no text.", field="id")
+    return Event(message_id, signed.sent_at, content)
