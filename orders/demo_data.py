@@ -15,7 +15,7 @@ from orders.models import Product
 
 STOCK = 1_000_000
 APPS = ("orders", "workers")
-RECORDS = ("journal", "lease", "orderline", "reservation")
+RECORDS = ("incident", "incidentnote", "journal", "lease", "orderline", "reservation")
 
 #: (name, price, picture, description), in the order of the SKUs.
 PRODUCTS = (

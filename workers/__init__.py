@@ -18,6 +18,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from workers.definitions.agent import Agent, Call, Deferred, LocalAgent
+from workers.definitions.alert_kinds import (
+    AlertKind,
+    IncidentKind,
+    Severity,
+    register_alert_kind,
+)
+from workers.definitions.amounts import register_amounts
 from workers.definitions.effects import Effect
 from workers.definitions.registry import (
     register_agent,
@@ -64,12 +71,14 @@ __version__ = "0.2.0"
 
 __all__ = [
     "Agent",
+    "AlertKind",
     "Call",
     "Deferred",
     "Effect",
     "End",
     "Fallback",
     "Fault",
+    "IncidentKind",
     "LocalAgent",
     "NewProcess",
     "NewSink",
@@ -79,6 +88,7 @@ __all__ = [
     "Permanent",
     "Provider",
     "Refused",
+    "Severity",
     "StateError",
     "Transient",
     "Unavailable",
@@ -96,6 +106,8 @@ __all__ = [
     "pause",
     "raise_alert",
     "register_agent",
+    "register_alert_kind",
+    "register_amounts",
     "register_provider",
     "register_secrets",
     "register_task",

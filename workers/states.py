@@ -33,6 +33,7 @@ begins again from an earlier step takes that step and those after it back to wai
 """
 
 from django.db.models import TextChoices
+from django.utils.translation import gettext_lazy as _
 
 
 class ProcessState(TextChoices):
@@ -58,6 +59,15 @@ class StepState(TextChoices):
     SKIPPED = "skipped"
     COMPENSATED = "compensated"
     CANCELLED = "cancelled"
+
+
+class IncidentState(TextChoices):
+    """Where an incident, one cause that operators deal with, stands."""
+
+    OPEN = "open", _("open")
+    ACKNOWLEDGED = "acknowledged", _("taken")
+    SNOOZED = "snoozed", _("snoozed")
+    RESOLVED = "resolved", _("resolved")
 
 
 PROCESS_MOVES: frozenset[tuple[str, str]] = frozenset(

@@ -20,6 +20,7 @@ from workers.admin import causes, columns, filters, snapshot, subjects, wait_fil
 from workers.admin.actions import places
 from workers.admin.bulk.lists import BulkListAdmin
 from workers.admin.columns import ProcessColumns
+from workers.admin.incident_filter import IncidentFilter
 from workers.admin.lists import LiveListAdmin, StandingChangeList
 from workers.admin.page import ProcessPageAdmin
 from workers.admin.readonly import ReadOnlyAdmin
@@ -54,6 +55,7 @@ class OrderAdmin(ProcessColumns, ReadOnlyAdmin, ProcessPageAdmin, BulkListAdmin,
         filters.AgentInErrorFilter,
         filters.FaultFilter,
         causes.CauseFilter,
+        IncidentFilter,
         wait_filters.PausedFilter,
         wait_filters.AtAgentFilter,
         "source",
@@ -124,6 +126,9 @@ class OrderAdmin(ProcessColumns, ReadOnlyAdmin, ProcessPageAdmin, BulkListAdmin,
         return format_html(
             '{} <span class="sas-agent">{}</span>', columns.age_of(row), row.get_source_display()
         )
+
+
+subjects.register_list("admin:orders_order_changelist", "orders.view_order", _("orders"))
 
 
 @subjects.register_pages

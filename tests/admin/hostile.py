@@ -15,7 +15,9 @@ from orders.models import ApiClient, DeadLetter, Order, OrderLine, Product
 from tests.admin import toys
 from tests.admin.conftest import alert_about, note, order_in_error
 from tests.toyflow import agents as toy
-from workers.models import Hold, Process, Sink, Step
+from workers.models import Hold, Incident, Process, Sink, Step
+from workers.store import incidents
+from workers.store.operate import incident_commands
 from workers.testing import Wire
 
 #: Closes an attribute, opens an element, asks a template engine to count, and hides in what
@@ -124,7 +126,11 @@ def fill(wire: Wire, user: AbstractUser) -> Order:
         actor=f"operator:{evil('actor')}",
         detail={"reason": evil("reason"), evil("detail"): LINK},
     )
-    alert_about(order, message=evil("alert"), code="process_error")
+    charged = Step.objects.get(process=order.process, name="charge_payment")
+    alert_about(order, message=evil("alert"), code="process_error", step=charged)
+    incidents.collect()
+    incident = Incident.objects.get()
+    incident_commands.write_note(incident.pk, user.pk, evil("note"), actor=evil("actor"))
     done = alert_about(order, message=evil("old alert"), cause="old")
     type(done).objects.filter(pk=done.pk).update(
         acknowledged_at=timezone.now(), acknowledged_by=user, comment=evil("alert comment")

@@ -92,8 +92,8 @@ def test_a_cause_is_of_one_kind_and_code_and_says_one_thing(operator: Client) ->
 
     counted = [(one.count, one.key.kind, one.key.code, one.key.message) for one in found]
     assert counted[:2] == [
-        (3, "permanent", "fault", "answered #"),
-        (2, "transient", "fault", "answered #"),
+        (3, "permanent", "fault", "answered 400"),
+        (2, "transient", "fault", "answered 500"),
     ]
     assert [one[0] for one in counted[2:]] == [1, 1, 1, 1]
     members = [listed(operator, one.url) for one in found]

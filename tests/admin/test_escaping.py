@@ -12,7 +12,7 @@ from django.urls import URLPattern, URLResolver, get_resolver, resolve, reverse
 
 from orders.models import ApiClient, DeadLetter, Order
 from tests.admin.hostile import ATTACK, LINK, Reader, evil, fill, root
-from workers.models import Alert, Process
+from workers.models import Alert, Incident, Process
 from workers.testing import Wire
 
 pytestmark = [pytest.mark.django_db, pytest.mark.fault("F31")]
@@ -21,7 +21,17 @@ pytestmark = [pytest.mark.django_db, pytest.mark.fault("F31")]
 SHOWN = (
     *("user", "k", "product", "description", "picture", "customer", "mail@example.org", "street"),
     *("town", "reference", "key", "submitter", "line", "s", "subject", "code", "fault"),
-    *("result key", "result", "actor", "reason", "detail", "alert", "old alert", "alert comment"),
+    *(
+        "result key",
+        "result",
+        "actor",
+        "reason",
+        "detail",
+        "alert",
+        "old alert",
+        "alert comment",
+        "note",
+    ),
     *("asked", "question", "paused", "resting", "editable", "given", "address", "held", "holder"),
     *("hold reason", "owner", "sink error", "message", "sender", "reply", "answer", "header"),
     *("value", "body", "where", "problem", "comment", "resolver", "c", "d", "log"),
@@ -31,7 +41,7 @@ NO_PAGES = ("_add", "_delete", "_selected", "_redeliver", "_acknowledge")
 #: Pages of one kind that are read: every process that ``hostile`` makes.
 EACH = 5
 #: Reached from no link: htmx asks for them.
-PARTS = ("_live", "_needs")
+PARTS = ("_live", "_needs", "_desk")
 LEFT = (
     "/admin/logout/",
     "/admin/password_change/",
@@ -139,6 +149,7 @@ def test_the_parts_that_keep_pages_up_to_date_do_too(client: Client) -> None:
             "orders/deadletter",
             "workers/process",
             "workers/alert",
+            "workers/incident",
             "workers/sink",
             "workers/hold",
         )
@@ -147,6 +158,8 @@ def test_the_parts_that_keep_pages_up_to_date_do_too(client: Client) -> None:
         "/admin/orders/order/needs/",
         f"/admin/orders/order/{order.number}/live/",
         f"/admin/workers/process/{order.process_id}/live/",
+        f"/admin/workers/incident/{Incident.objects.get().pk}/live/",
+        "/admin/workers/incident/desk/",
     ]
     for url in (*lists, *parts):
         page = read(client, url, **{"HX-Request": "true"})
@@ -162,6 +175,7 @@ def test_the_parts_that_keep_pages_up_to_date_do_too(client: Client) -> None:
         "orders/product",
         "workers/process",
         "workers/alert",
+        "workers/incident",
         "workers/sink",
     ],
 )

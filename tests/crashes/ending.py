@@ -16,7 +16,7 @@ from tests.toyflow import agents as toy
 from workers import tasks
 from workers.agent import graceful_shutdown
 from workers.client.submission import submit
-from workers.models import Alert, Flow, Journal, Process, ReceivedWebhook, Step
+from workers.models import Alert, Flow, Incident, Journal, Process, ReceivedWebhook, Step
 from workers.operate import retention
 from workers.runtime import worker_identity
 from workers.store.claims import dead_workers
@@ -124,6 +124,15 @@ def _old_rows(wire: Wire) -> None:
             last_raised_at=timezone.now(),
             acknowledged_at=timezone.now(),
         )
+        Incident.objects.create(
+            key=f"c{number}",
+            code="restored",
+            severity=1,
+            state="resolved",
+            opened_at=timezone.now(),
+            last_at=timezone.now(),
+            resolved_at=timezone.now(),
+        )
         ReceivedWebhook.objects.create(
             provider="toy-pay", message_id=f"msg_{number}", received_at=timezone.now()
         )
@@ -150,8 +159,8 @@ def _pruned(after: Aftermath) -> None:
     assert Journal.objects.exclude(event="pruned").count() == 1
     assert Process.objects.count() == 3
     assert Step.objects.count() == 6
-    left = [model.objects.count() for model in (DeadLetter, Session, Alert, ReceivedWebhook)]
-    assert left == [0, 0, 0, 0]
+    gone = (DeadLetter, Session, Alert, Incident, ReceivedWebhook)
+    assert [model.objects.count() for model in gone] == [0] * len(gone)
 
 
 def _without_flow(wire: Wire) -> None:

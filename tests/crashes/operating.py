@@ -1,6 +1,7 @@
 """Operators' verbs: each is whole or nothing, and repeated by whoever saw no answer."""
 
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from io import StringIO
 from typing import Any
 from unittest.mock import patch
@@ -12,15 +13,17 @@ from django.utils import timezone
 
 from tests.crashes.scenario import Scenario, always, nothing
 from tests.toyflow import agents as toy
+from workers import supervisor
 from workers.client.submission import submit
+from workers.conf import sas
 from workers.exceptions import Permanent, StateError, Unavailable
 from workers.management.commands import restored
-from workers.models import Alert, Flow, Hold, Journal, Process, Step
-from workers.store import alerts
+from workers.models import Alert, Flow, Hold, Incident, IncidentNote, Journal, Process, Step
+from workers.store import alerts, incidents
 from workers.store.db import dialect
 from workers.store.flow import flow_settings, holds
-from workers.store.operate import commands, edit_input
-from workers.testing import Aftermath, Wire
+from workers.store.operate import commands, edit_input, incident_commands
+from workers.testing import Aftermath, Clock, Wire
 
 _AWAY = Unavailable("http_503", "closed for an hour", retry_after=3600)
 WHO: dict[str, Any] = {"actor": "operator:ann", "reason": "because"}
@@ -252,6 +255,48 @@ def _acknowledged(after: Aftermath) -> None:
     after.assert_same_journal(may_add=())
 
 
+def _gathered(wire: Wire) -> None:
+    _failed_and_admin(wire)
+    incidents.collect()
+
+
+def _of_incident(name: str, act: Callable[[int, int], bool], event: str) -> Scenario:
+    """Return the scenario of an act on an incident, which a repetition may find done."""
+
+    def begin() -> None:
+        act(Incident.objects.get().pk, int(get_user_model().objects.get().pk))
+
+    def check(after: Aftermath) -> None:
+        rows = Journal.objects.filter(event=event, actor="operator:ann").count()
+        # Whoever saw no answer writes a note, or puts off, once more; the rest is done once.
+        is_repeated = after.crash is not None and event in ("incident_noted", "incident_snoozed")
+        assert 1 <= rows <= 1 + is_repeated
+        assert IncidentNote.objects.count() == (rows if event == "incident_noted" else 0)
+
+    return Scenario(name, begin, check, prepare=_gathered, run=nothing)
+
+
+def _soon() -> datetime:
+    return dialect.read_clock() + timedelta(hours=1)
+
+
+def _gather(wire: Wire, clock: Clock) -> None:
+    """Sweep until the alert is gathered; have its cause end, and sweep until it is resolved."""
+    # The lease of whoever died over it.
+    clock.advance(seconds=sas.lease_seconds + 1)
+    supervisor.sweep()
+    assert Alert.objects.get().incident is not None
+    Alert.objects.update(resolved_at=clock.now, acknowledged_at=clock.now)
+    supervisor.sweep()
+
+
+def _is_resolved(after: Aftermath) -> None:
+    incident = Incident.objects.get()
+    assert (incident.state, incident.members, incident.total) == ("resolved", 0, 1)
+    assert Alert.objects.get().incident == incident
+    after.assert_same_journal(may_add=())
+
+
 def _three_resting(wire: Wire) -> None:
     toy.script["toy.beta"] = always(_AWAY)
     for number in range(3):
@@ -275,6 +320,32 @@ def _all_marked(after: Aftermath) -> None:
 
 SCENARIOS = [
     *VERBS,
+    Scenario("gather", lambda: None, _is_resolved, prepare=_failed, run=_gather),
+    _of_incident(
+        "take incident",
+        lambda pk, user: incident_commands.acknowledge(pk, user, actor="operator:ann"),
+        "incident_taken",
+    ),
+    _of_incident(
+        "assign incident",
+        lambda pk, user: incident_commands.assign(pk, user, actor="operator:ann"),
+        "incident_assigned",
+    ),
+    _of_incident(
+        "snooze incident",
+        lambda pk, user: incident_commands.snooze(pk, _soon(), actor="operator:ann"),
+        "incident_snoozed",
+    ),
+    _of_incident(
+        "resolve incident",
+        lambda pk, user: incident_commands.resolve(pk, user, actor="operator:ann"),
+        "incident_resolved",
+    ),
+    _of_incident(
+        "note on incident",
+        lambda pk, user: incident_commands.write_note(pk, user, "seen", actor="operator:ann"),
+        "incident_noted",
+    ),
     Scenario("acknowledge", _acknowledge, _acknowledged, prepare=_failed_and_admin, run=nothing),
     Scenario("restored", _restore, _all_marked, prepare=_three_resting, run=nothing),
 ]

@@ -21,6 +21,7 @@ from workers import states
 from workers.checks import DEPLOYMENT_NAMES
 from workers.conf import Switch, declared
 from workers.definitions.agent import Agent, Call, Deferred
+from workers.definitions.alert_kinds import alert_kinds
 from workers.definitions.effects import Effect
 from workers.definitions.workflow import Fallback, OnFailure, StepSpec, Undo, Workflow
 from workers.management.process_actions import VERBS
@@ -152,6 +153,23 @@ def test_every_alert_code_has_its_line() -> None:
     codes = literals(CODE_PLACES, "code")
     assert "process_error" in codes
     assert missing(codes, reference("alerts")) == []
+
+
+def test_what_to_do_on_an_alert_is_said_alike_on_the_page_and_by_the_product() -> None:
+    rows = re.findall(r"^\| `(\w+)` \|.*\| (.+?) \|$", reference("alerts"), re.MULTILINE)
+    on_page = {code: re.sub(r"\[(.+?)\]\(.+?\)", r"\1", text) for code, text in rows}
+    kinds = {kind.code: str(kind.remedy) for kind in alert_kinds()}
+    assert set(kinds) == literals(CODE_PLACES, "code") | shop_codes()
+    assert {code: re.sub("[*`]", "", on_page[code]) for code in kinds} == kinds
+
+
+def shop_codes() -> set[str]:
+    """Return the codes of the alerts that the shop raises."""
+    found = set()
+    for name, call in calls("orders"):
+        if name == "raise_alert" and isinstance(call.args[0], ast.Constant):
+            found.add(str(call.args[0].value))
+    return found
 
 
 def test_every_verb_has_its_line() -> None:

@@ -15,7 +15,7 @@ from orders.models import Order
 from tests.admin.conftest import order_in_error
 from tests.concurrency.test_races import on_postgres
 from tests.factories import OrderFactory, StepFactory
-from workers.models import Process, Step
+from workers.models import Alert, Incident, Process, Step
 
 M = TypeVar("M", bound=Model)
 
@@ -32,6 +32,7 @@ OF_BOTH = (
     "agent=payment.charge",
     "fault=http_500",
     "paused=yes",
+    "incident=1",
     "at=pending%3Apayment.charge",
     "needs=someone&state=error",
     "needs=someone&step=charge_payment",
@@ -51,6 +52,8 @@ ADDRESSES = (
     "/admin/",
     "/admin/workers/sink/?q=order+77",
     "/admin/workers/alert/?q=order+77",
+    "/admin/workers/incident/",
+    "/admin/workers/incident/?is=open",
 )
 
 
@@ -147,6 +150,40 @@ def test_no_list_reads_a_large_table(client: Client, many_orders: None) -> None:
         for query, index in INDEXES:
             (plan,) = plans(client, f"{base}?{query}")
             assert index in plan, f"{base}?{query}\n{plan}"
+
+
+@on_postgres
+def test_an_incident_reads_no_alerts_but_its_own(client: Client, many_orders: None) -> None:
+    now = timezone.now()
+    known = {"state": "open", "severity": 2, "opened_at": now, "last_at": now}
+    mine, other = (Incident.objects.create(key=key, code="x", **known) for key in "ab")
+    ids = list(Process.objects.values_list("pk", flat=True))
+    Alert.objects.bulk_create(
+        Alert(
+            cause=f"x:{number}",
+            code="x",
+            message="Look",
+            process_id=process_id,
+            incident=mine if number < 20 else other,
+            raised_at=now,
+            last_raised_at=now,
+            acknowledged_at=now,
+        )
+        for number, process_id in enumerate(ids)
+    )
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE workers_alert")
+    for url in (f"/admin/workers/incident/{mine.pk}/change/", f"{ORDERS}?incident={mine.pk}"):
+        with CaptureQueriesContext(connection) as captured:
+            assert client.get(url).status_code == 200
+        statements = [one["sql"] for one in captured.captured_queries]
+        about_alerts = [one for one in statements if '"incident_id" =' in one]
+        assert about_alerts, url
+        with connection.cursor() as cursor:
+            for statement in about_alerts:
+                cursor.execute("EXPLAIN " + statement)
+                plan = "\n".join(row[0] for row in cursor.fetchall())
+                assert "Seq Scan on workers_alert" not in plan, f"{statement}\n{plan}"
 
 
 @pytest.mark.django_db

@@ -14,7 +14,7 @@ from django.test import override_settings
 from orders.models import DeadLetter
 from tests.integration.conftest import NOW as NOON
 from workers.client.submission import submit
-from workers.models import Alert, Journal, Process, Sink, Step
+from workers.models import Alert, Incident, IncidentNote, Journal, Process, Sink, Step
 from workers.operate import invariants, retention
 from workers.store import leases, prune_rows
 from workers.store.flow import holds
@@ -377,3 +377,23 @@ def test_the_periodic_task_prunes(ended: Any, monkeypatch: pytest.MonkeyPatch) -
     tasks.prune()
 
     assert Process.objects.filter(pruned_at=None).count() == 0
+
+
+def test_incidents_go_once_they_were_resolved_long_ago_and_their_alerts_are_gone() -> None:
+    known = {"code": "restored", "severity": 1, "opened_at": NOW, "last_at": NOW}
+    over = {"state": "resolved", "resolved_at": NOW}
+    gone = [Incident.objects.create(key=f"gone{n}", **known, **over) for n in range(2)]
+    IncidentNote.objects.create(incident=gone[0], text="seen", at=NOW)
+    kept = [
+        Incident.objects.create(key="open", **known),
+        Incident.objects.create(key="late", **known, state="resolved", resolved_at=LATER),
+        Incident.objects.create(key="told", **known, **over),
+    ]
+    Alert.objects.create(
+        cause="x", code="restored", raised_at=NOW, last_raised_at=NOW, incident=kept[2]
+    )
+    assert prune_rows.old_incidents(NOW) == 0
+    assert prune_rows.old_incidents(LATER) == 2
+    assert list(prune_rows.prune_incidents(1, LATER)) == [1, 1, 0]
+    assert list(Incident.objects.order_by("pk")) == kept
+    assert not IncidentNote.objects.exists()

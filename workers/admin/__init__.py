@@ -1,5 +1,8 @@
-"""The engine's admin: processes, alerts, flow, holds, leases and sinks.  It names no order."""
+"""The engine's admin: incidents, processes, alerts, flow, holds, leases and sinks.
 
-from workers.admin import alert, flow, hold, lease, process, sink
+It names no order.
+"""
 
-__all__ = ["alert", "flow", "hold", "lease", "process", "sink"]
+from workers.admin import alert, flow, hold, incident, lease, process, sink
+
+__all__ = ["alert", "flow", "hold", "incident", "lease", "process", "sink"]

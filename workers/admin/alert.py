@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy as lazy
 from workers.admin import alert_views, badges, search, subjects
 from workers.admin.lists import BoundedChangeList, LiveListAdmin
 from workers.admin.readonly import ReadOnlyAdmin
+from workers.definitions.alert_kinds import alert_kind
 from workers.models import Alert
 from workers.store.db import dialect
 
@@ -132,6 +133,7 @@ class AlertAdmin(ReadOnlyAdmin, LiveListAdmin):
                 "title": _("Alert"),
                 "subtitle": None,
                 "alert": row,
+                "remedy": alert_kind(row.code).remedy,
                 "now": now,
                 "server_now": now.isoformat(),
                 "subject_url": subjects.pages([row.process_id or 0]).get(row.process_id or 0)

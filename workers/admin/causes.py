@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import re
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -25,6 +24,7 @@ from workers.admin import wording
 from workers.admin.filters import ProcessFilter, among, in_error, with_step
 from workers.admin.lists import LiveMedia, is_poll, stamp
 from workers.models import Process, Step
+from workers.rules.incidents import general
 from workers.states import StepState
 from workers.store.db import dialect
 
@@ -32,13 +32,6 @@ from workers.store.db import dialect
 MOST = 200
 #: Different faults that are looked at, those of most steps first.
 MOST_FAULTS = 10_000
-#: A word with a digit in it: a number, an id, a key.  It is not what tells two causes apart.
-NAMES = re.compile(r"[\w#-]*[\d#][\w#-]*")
-
-
-def normalised(message: str) -> str:
-    """Return what a message says without its numbers and ids."""
-    return NAMES.sub("#", message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +153,7 @@ def _faults(steps: QuerySet[Any]) -> QuerySet[Any]:
 
 
 def _key(row: dict[str, Any]) -> Key:
-    message = normalised(row["message"] or "")
+    message = general(row["message"] or "")
     kind, code = row["kind"] or "", row["code"] or ""
     return Key(row["workflow"], row["name"], row["agent"], kind, code, message)
 

@@ -68,7 +68,9 @@ def hold(request: HttpRequest) -> HttpResponse:
     )
     title, button = _("Hold"), _("Hold it")
     if request.method != "POST":
-        return _page(request, HoldForm(), title, sentence, button)
+        # A link may say what; what cannot be held is not among the choices.
+        form = HoldForm(initial={"what": request.GET.get("what")})
+        return _page(request, form, title, sentence, button)
     form = HoldForm(request.POST)
     if not form.is_valid():
         return _page(request, form, title, sentence, button, status=400)

@@ -25,6 +25,7 @@ from workers.admin.actions import VERBS
 from workers.admin.actions.page import view_of
 from workers.admin.bulk.lists import BulkListAdmin
 from workers.admin.columns import ProcessColumns
+from workers.admin.incident_filter import IncidentFilter
 from workers.admin.lists import LiveListAdmin, StandingChangeList
 from workers.admin.page import ProcessPageAdmin
 from workers.admin.readonly import ReadOnlyAdmin
@@ -56,6 +57,7 @@ class ProcessAdmin(ProcessColumns, ReadOnlyAdmin, ProcessPageAdmin, BulkListAdmi
         filters.AgentInErrorFilter,
         filters.FaultFilter,
         causes.CauseFilter,
+        IncidentFilter,
         wait_filters.PausedFilter,
         wait_filters.AtAgentFilter,
         filters.WorkflowFilter,

@@ -1,6 +1,12 @@
-"""Where the thing that a process is about has a page: the app that submitted it says so."""
+"""Where the things that processes are about have pages: the app that submitted them says so."""
 
 from collections.abc import Callable, Iterable
+from typing import Any
+
+from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
+
+from workers.admin.wording import Text
 
 #: Takes ids of processes; returns the address of a page for those it knows.
 Finder = Callable[[Iterable[int]], dict[int, str]]
@@ -22,3 +28,22 @@ def pages(process_ids: Iterable[int]) -> dict[int, str]:
     for finder in _finders:
         found |= finder(ids - found.keys())
     return found
+
+
+_lists: list[tuple[str, str, Text]] = []
+
+
+def register_list(url_name: str, permission: str, label: Text) -> None:
+    """Make an app's own list of its rows known, which narrows by ``incident`` as processes do."""
+    if (entry := (url_name, permission, label)) not in _lists:
+        _lists.append(entry)
+
+
+def lists(user: Any) -> list[tuple[str, Text]]:
+    """Return the addresses and names of the lists that a user may see, the apps' own first."""
+    own = ("admin:workers_process_changelist", "workers.view_process", _("processes"))
+    return [
+        (reverse(url_name), label)
+        for url_name, permission, label in (*_lists, own)
+        if user.has_perm(permission)
+    ]

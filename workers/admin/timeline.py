@@ -1,11 +1,12 @@
 """The journal of a process as a timeline: in order, in plain words, with times to compare."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.db.models import Prefetch, prefetch_related_objects
 from django.utils.translation import gettext as _
 
 from workers.admin import badges, summaries, wording
@@ -64,6 +65,22 @@ def read(process: Process, before: int | None = None, limit: int = PAGE) -> Time
         earlier=page[0].pk if len(found) > limit else None,
         is_past=before is not None,
     )
+
+
+def ends(processes: Collection[Process], limit: int) -> dict[int, tuple[Line, ...]]:
+    """Return the newest lines of several processes, read at once, each the oldest first."""
+    newest = Journal.objects.select_related("step").order_by("-id")
+    newest = newest.only("step__name", *(field.name for field in Journal._meta.concrete_fields))
+    prefetch_related_objects(
+        list(processes), Prefetch("journal", newest[:limit], to_attr="newest_rows")
+    )
+    return {
+        process.pk: tuple(
+            _line(row, process.created_at)
+            for row in reversed(process.newest_rows)  # type: ignore[attr-defined]
+        )
+        for process in processes
+    }
 
 
 def _line(row: Journal, since: datetime) -> Line:

@@ -77,6 +77,11 @@ PROCESS_EVENTS: dict[str, Text] = {
     "held": _("Held by an operator"),
     "lifted": _("A hold was lifted"),
     "flow_set": _("The flow of an agent was set"),
+    "incident_taken": _("An incident was taken"),
+    "incident_assigned": _("An incident was assigned"),
+    "incident_snoozed": _("An incident was put off"),
+    "incident_resolved": _("An incident was resolved by hand"),
+    "incident_noted": _("A note was written on an incident"),
     "pruned": _("What had happened before was pruned"),
 }
 #: The same of a step that a person ended.

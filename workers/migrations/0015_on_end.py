@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("workers", "0010_processes_by_subject_and_workflow")]
+    dependencies = [("workers", "0011_incidents")]
 
     operations = [
         migrations.AddField(

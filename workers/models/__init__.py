@@ -6,6 +6,7 @@ every background query has a partial index whose condition is the query's own.
 
 from workers.models.alert import Alert
 from workers.models.flow import Flow, Hold
+from workers.models.incident import Incident, IncidentNote
 from workers.models.journal import Journal
 from workers.models.lease import Lease
 from workers.models.live import LiveStep
@@ -18,6 +19,8 @@ __all__ = [
     "Alert",
     "Flow",
     "Hold",
+    "Incident",
+    "IncidentNote",
     "Journal",
     "Lease",
     "LiveStep",

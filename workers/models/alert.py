@@ -5,6 +5,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
+from workers.models.incident import Incident
 from workers.models.process import Process
 from workers.models.step import Step
 
@@ -28,6 +29,12 @@ class Alert(models.Model):
     comment = models.TextField(blank=True)
     #: When its cause was found to have ended; null = it is still so, acknowledged or not.
     resolved_at = models.DateTimeField(null=True)
+    #: The incident it belongs to; null until the sweep has looked at it.
+    incident = models.ForeignKey(
+        Incident, null=True, on_delete=models.SET_NULL, related_name="alerts", db_index=False
+    )
+    #: What its process is worth, as the application said then; null = it did not say.
+    money = models.DecimalField(max_digits=16, decimal_places=2, null=True)
 
     class Meta:
         ordering = ["-last_raised_at"]
@@ -43,6 +50,23 @@ class Alert(models.Model):
             # What is looked at again until its cause has ended.
             models.Index(
                 name="alert_unresolved_idx", fields=["id"], condition=Q(resolved_at__isnull=True)
+            ),
+            # What the sweep has yet to look at.
+            models.Index(
+                name="alert_uncollected_idx",
+                fields=["id"],
+                condition=Q(incident__isnull=True, resolved_at__isnull=True),
+            ),
+            models.Index(
+                name="alert_incident_idx",
+                fields=["incident", "id"],
+                condition=Q(incident__isnull=False),
+            ),
+            models.Index(
+                name="alert_member_idx",
+                fields=["incident"],
+                include=["money"],
+                condition=Q(incident__isnull=False, resolved_at__isnull=True),
             ),
             models.Index(
                 name="alert_acknowledged_idx",

@@ -119,6 +119,13 @@ for _pruner in (
     Pruner(
         "alerts", "alerts acknowledged long ago", prune_rows.old_alerts, prune_rows.prune_alerts
     ),
+    # After their alerts, which have them in their rows.
+    Pruner(
+        "incidents",
+        "incidents resolved long ago, with their notes",
+        prune_rows.old_incidents,
+        prune_rows.prune_incidents,
+    ),
     Pruner(
         "webhooks",
         "ids of webhooks taken long ago, which are not sent again any more",

@@ -225,13 +225,26 @@ def _breaker(row: Step, flow: AgentFlow, now: datetime) -> str:
         "the service of agent %(agent)s has not been reached since %(since)s and its breaker is"
         " open"
     ) % {"agent": row.agent, "since": moment(breaker.opened_at, now)}
-    if breaker.open_until > now:
-        comes = _("next probe at %(at)s") % {"at": moment(breaker.open_until, now)}
-    elif flow.in_flight:
-        comes = _("a probe is under way")
-    else:
-        comes = _("next probe: now")
+    comes = _probe(flow, now, _("next probe at %(at)s") % {"at": moment(breaker.open_until, now)})
     return f"{said}; {comes}"
+
+
+def next_probe(flow: AgentFlow, now: datetime) -> str:
+    """Return when an open breaker lets a call through next; empty: it is closed."""
+    breaker = flow.breaker
+    if breaker.forced == "open":
+        return _("nothing until operators let the breaker go")
+    if breaker.forced == "closed" or breaker.open_until is None:
+        return ""
+    seconds = round((breaker.open_until - now).total_seconds())
+    return _probe(flow, now, _("probe in %(seconds)d s") % {"seconds": seconds})
+
+
+def _probe(flow: AgentFlow, now: datetime, ahead: str) -> str:
+    """Return ``ahead`` while the breaker's time is not over, and after it where the probe is."""
+    if flow.breaker.open_until is not None and flow.breaker.open_until > now:
+        return ahead
+    return _("a probe is under way") if flow.in_flight else _("next probe: now")
 
 
 def _window(row: Step, flow: AgentFlow, now: datetime) -> str:

@@ -158,6 +158,44 @@ def old_alerts(now: datetime | None = None) -> int:
     return int(found[0][0])
 
 
+#: Its alerts go before it: they have it in their rows.
+_OVER = (
+    "resolved_at < %s AND resolved_at IS NOT NULL AND NOT EXISTS (SELECT 1"
+    " FROM workers_alert a WHERE a.incident_id = workers_incident.id)"
+)
+
+
+def old_incidents(now: datetime | None = None) -> int:
+    """Count the incidents that may go."""
+    found = dialect.fetch(
+        f"SELECT count(*) FROM workers_incident WHERE {_OVER}",
+        [cutoff(sas.keep_resolved_days, now)],
+    )
+    return int(found[0][0])
+
+
+def prune_incidents(limit: int, now: datetime | None = None) -> Iterator[int]:
+    """Delete incidents that were resolved long ago, and whose alerts are gone, with their notes."""
+    than = cutoff(sas.keep_resolved_days, now)
+    while True:
+        with durable("pruning.prune_incidents"):
+            # Locked, so that none is reopened meanwhile.
+            locked = dialect.fetch(
+                "SELECT workers_incident.id FROM workers_incident WHERE "
+                f"{_OVER} ORDER BY resolved_at LIMIT %s "
+                + dialect.lock_rows("workers_incident", skip_locked=True),
+                [than, limit],
+            )
+            ids = [dialect.id_list([row[0] for row in locked])]
+            dialect.execute(
+                f"DELETE FROM workers_incidentnote WHERE {dialect.among('incident_id')}", ids
+            )
+            dialect.execute(f"DELETE FROM workers_incident WHERE {dialect.among('id')}", ids)
+        yield len(locked)
+        if len(locked) < limit:
+            return
+
+
 def _delete(table: str, old: str, order: str, than: str, limit: int) -> Iterator[int]:
     while True:
         with durable("pruning.delete"):

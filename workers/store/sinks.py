@@ -238,5 +238,5 @@ def redeliver(sink_id: int, *, after: int | None = None, now: datetime | None = 
 
 
 def mark(kind: str, owner: str, address: str) -> str:
-    """Return what tells an owner's address from any other, without saying what it is."""
-    return hashlib.sha256(f"{kind} {owner} {address}".encode()).hexdigest()[:32]
+    """Return what tells an owner's address from any other: the owner, and not the address."""
+    return f"{owner}:{hashlib.sha256(f'{kind} {owner} {address}'.encode()).hexdigest()[:32]}"

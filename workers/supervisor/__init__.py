@@ -12,7 +12,7 @@ from uuid import uuid4
 
 from workers.conf import sas
 from workers.runtime.worker_identity import me
-from workers.store import alert_resolution, leases
+from workers.store import alert_resolution, incidents, leases
 from workers.store.claims import find_work
 from workers.store.db import dialect
 from workers.store.expire import expire_claims
@@ -55,7 +55,11 @@ def sweep() -> Swept:
         overdue = expire_claims.flag_overdue()
         expire_claims.escalate(worker)
         flow_control.alert_long_open(dialect.read_clock())
+        # Before alerts are closed, so that each belongs to an incident, however soon it is over.
+        while incidents.collect() >= incidents.PORTION and lease.renew():
+            pass
         alert_resolution.resolve_ended()
+        incidents.refresh()
     if reset or errors or overdue or find_work.has_lost():
         dispatch.nudge()
     if reset or errors or extended:

@@ -6,9 +6,12 @@ from typing import Any
 from django import template
 from django.utils.safestring import SafeString
 
-from workers.admin import alert, badges, flow, icons, wording
+from workers.admin import alert, badges, flow, icons, incident, wording
 from workers.client import explain
-from workers.models import Alert, Flow, Hold
+from workers.models import Alert, Flow, Hold, Incident
+from workers.operate import incident_list
+from workers.operate.incident_list import OpenIncidents
+from workers.runtime import timestamps
 
 register = template.Library()
 
@@ -64,6 +67,28 @@ def alert_mark(row: Alert) -> SafeString:
 
 
 @register.filter
+def incident_mark(row: Incident) -> SafeString:
+    return incident.state_mark(row)
+
+
+@register.filter
+def incident_members(row: Incident) -> SafeString | str:
+    return incident.members_text(row)
+
+
+@register.filter
+def full_instant(at: datetime) -> str:
+    """Return an instant as plain text, for attributes and titles."""
+    return timestamps.full(at)
+
+
+@register.filter
+def unlocalized(number: float) -> str:
+    """Return a number as SVG reads it, whatever the language."""
+    return f"{number:g}"
+
+
+@register.filter
 def report(progress: dict[str, Any]) -> str:
     return explain.report(progress)
 
@@ -83,3 +108,9 @@ def hold_name(hold: Hold) -> str:
 def held_now() -> list[Hold]:
     """Return what operators hold just now, the longest hold first."""
     return list(Hold.objects.filter(ended_at=None).order_by("began_at"))
+
+
+@register.simple_tag
+def incident_desk() -> OpenIncidents:
+    """Return the open incidents, the gravest first, so many as a desk shows."""
+    return incident_list.read(incident.ON_DESK)

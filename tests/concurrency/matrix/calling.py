@@ -14,6 +14,7 @@ from workers.rules.rows import NewProcess
 from workers.store import (
     alert_resolution,
     alerts,
+    incidents,
     leases,
     prune_rows,
     received_webhooks,
@@ -23,7 +24,13 @@ from workers.store.claims import claim_fast, claim_steps, dead_workers, release,
 from workers.store.expire import expire_claims
 from workers.store.flow import flow_control, flow_settings, holds, spend_rate
 from workers.store.locked import step_index
-from workers.store.operate import after_restore, commands, edit_input, record_answers
+from workers.store.operate import (
+    after_restore,
+    commands,
+    edit_input,
+    incident_commands,
+    record_answers,
+)
 from workers.store.settle import filed_replies, settle_fast, settle_replies
 
 
@@ -118,6 +125,35 @@ CALLS: tuple[Call, ...] = (
         lambda s: alerts.acknowledge(s.alert_id, s.user_id),
         (scenes.in_error,),
     ),
+    Call(
+        "incident_commands.acknowledge",
+        lambda s: incident_commands.acknowledge(s.incident_id, s.user_id, actor="operator:ann"),
+        (scenes.gathered,),
+    ),
+    Call(
+        "incident_commands.assign",
+        lambda s: incident_commands.assign(s.incident_id, s.user_id, actor="operator:ann"),
+        (scenes.gathered,),
+    ),
+    Call(
+        "incident_commands.snooze",
+        lambda s: incident_commands.snooze(
+            s.incident_id, NOW + timedelta(hours=1), actor="operator:ann"
+        ),
+        (scenes.gathered,),
+    ),
+    Call(
+        "incident_commands.resolve",
+        lambda s: incident_commands.resolve(s.incident_id, s.user_id, actor="operator:ann"),
+        (scenes.gathered,),
+    ),
+    Call(
+        "incident_commands.write_note",
+        lambda s: incident_commands.write_note(
+            s.incident_id, s.user_id, "seen", actor="operator:ann"
+        ),
+        (scenes.gathered,),
+    ),
     Call("holds.hold", lambda s: holds.hold("agent", "toy.alpha", **OPERATOR), (scenes.submitted,)),
     Call("holds.lift", lambda s: holds.lift("agent", "toy.alpha", **OPERATOR), (scenes.held,)),
     Call(
@@ -193,6 +229,8 @@ CALLS: tuple[Call, ...] = (
     ),
     Call("deaths.note", _note_death, (scenes.at_work,)),
     # Supervisor
+    Call("incidents.collect", lambda s: incidents.collect(), (scenes.in_error,)),
+    Call("incidents.refresh", lambda s: incidents.refresh(), (scenes.healed,)),
     Call(
         "alert_resolution.resolve_ended",
         lambda s: alert_resolution.resolve_ended(),
@@ -227,6 +265,11 @@ CALLS: tuple[Call, ...] = (
         "pruning.prune_journals", lambda s: list(prune_rows.prune_journals(10)), (scenes.long_over,)
     ),
     Call("pruning.prune_alerts", lambda s: list(prune_rows.prune_alerts(10)), (scenes.long_over,)),
+    Call(
+        "prune_rows.prune_incidents",
+        lambda s: list(prune_rows.prune_incidents(10)),
+        (scenes.long_over,),
+    ),
     Call(
         "pruning.prune_orphans", lambda s: list(prune_rows.prune_orphans(10)), (scenes.long_over,)
     ),

@@ -17,10 +17,10 @@ from msgspec import structs
 from workers.client.submission import submit
 from workers.definitions.registry import register_workflow
 from workers.definitions.workflow import OnFailure, Undo, Workflow, step
-from workers.models import Alert, LiveStep, Sink, Step
+from workers.models import Alert, Incident, LiveStep, Sink, Step
 from workers.protocol.messages import Reply
 from workers.rules.rows import NewSink
-from workers.store import alerts, leases, sinks
+from workers.store import alert_resolution, alerts, incidents, leases, sinks
 from workers.store.alerts import raise_alert
 from workers.store.claims import claim_steps
 from workers.store.db import dialect
@@ -72,12 +72,14 @@ class Scene:
     user_id: int = 0
     alert_id: int = 0
     sink_id: int = 0
+    incident_id: int = 0
 
     def look(self) -> None:
         """Read what callers know; from then on nothing is read any more."""
         self.steps = {step.name: step for step in Step.objects.filter(process=self.process_id)}
         self.user_id = _ann().pk
         self.alert_id = Alert.objects.values_list("pk", flat=True).first() or 0
+        self.incident_id = Incident.objects.values_list("pk", flat=True).first() or 0
         self.sink_id = Sink.objects.get(process=self.process_id).pk
 
     @property
@@ -139,6 +141,7 @@ def long_over() -> Scene:
         holds.lift("agent", "toy.beta", **OPERATOR)
         raise_alert("old", "long dealt with")
         alerts.acknowledge(Alert.objects.get().pk, _ann().pk)
+        _resolved_incident(dialect.read_clock())
         steer.undo(scene.process_id, outcome="cancelled", **OPERATOR)
         (sink,) = sinks.claim("queue", 1, 60)
         sinks.told([sinks.Told(sink, sink.last, is_final=True)])
@@ -147,6 +150,18 @@ def long_over() -> Scene:
     dialect.execute("DELETE FROM workers_step WHERE process_id = %s", [gone])
     dialect.execute("DELETE FROM workers_process WHERE id = %s", [gone])
     return scene
+
+
+def _resolved_incident(at: datetime) -> None:
+    Incident.objects.create(
+        key="old",
+        code="old",
+        severity=1,
+        state="resolved",
+        opened_at=at,
+        last_at=at,
+        resolved_at=at,
+    )
 
 
 def rated() -> Scene:
@@ -278,6 +293,23 @@ def resubmitted() -> Scene:
     scene = in_error()
     with at(2):
         steer.resubmit(scene.process_id, nothing_happened=True, **OPERATOR)
+    return scene
+
+
+def gathered() -> Scene:
+    """The alert of a branch that has failed for good belongs to an incident."""
+    scene = in_error()
+    with at(2):
+        incidents.collect()
+    return scene
+
+
+def healed() -> Scene:
+    """The incident of a branch that is tried again has no member any more."""
+    scene = gathered()
+    with at(2):
+        steer.resubmit(scene.process_id, nothing_happened=True, **OPERATOR)
+        alert_resolution.resolve_ended()
     return scene
 
 

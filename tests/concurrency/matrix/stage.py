@@ -50,6 +50,7 @@ def picture(rows: Rows) -> Picture:
     names = {
         "process_id": {row["id"]: row["subject"] for row in found["workers_process"]},
         "step_id": {row["id"]: row["name"] for row in found["workers_step"]},
+        "incident_id": {row["id"]: row["key"] for row in found["workers_incident"]},
     }
     names["undoes_id"] = names["step_id"]
     return {

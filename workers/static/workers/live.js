@@ -41,6 +41,8 @@
     return (
       document.hidden ||
       document.querySelector("dialog[open], .action-select:checked, #action-toggle:checked") ||
+      // Rows that may come and go wait until the pointer has left them.
+      root.querySelector("[data-steady] tbody:hover") ||
       (chosen && !chosen.isCollapsed && chosen.containsNode(root, true)) ||
       (root.contains(focused) && focused.matches("select, textarea, input:not([type=checkbox]), [role=dialog] *"))
     );

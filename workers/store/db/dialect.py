@@ -22,6 +22,7 @@ _POSTGRES_TYPES = {
     "id": "bigint",
     "int": "integer",
     "float": "double precision",
+    "decimal": "numeric",
     "bool": "boolean",
     "text": "text",
     "uuid": "uuid",

@@ -1,0 +1,40 @@
+"""What incidents say of the shop: what its orders are worth, and what its own alerts mean."""
+
+from collections.abc import Collection
+from decimal import Decimal
+
+from django.utils.translation import gettext_lazy as _
+
+from orders.models import Order
+from workers import AlertKind, IncidentKind, Severity, register_alert_kind, register_amounts
+
+
+@register_amounts
+def totals(process_ids: Collection[int]) -> dict[int, Decimal]:
+    """Return the totals of the orders of processes."""
+    orders = Order.objects.filter(process__in=set(process_ids))
+    return dict(orders.values_list("process_id", "total"))
+
+
+register_alert_kind(
+    AlertKind(
+        "dead_letters_full",
+        IncidentKind.SUBMITTER,
+        Severity.ERROR,
+        _("Too many dead letters of %(about)s are open, further ones are not kept"),
+        _(
+            "Replay or discard the open ones; ask the client, or take the broker login from"
+            " whoever sends such things."
+        ),
+        goes_on=_("further messages of this sender that are no orders are refused"),
+    )
+)
+register_alert_kind(
+    AlertKind(
+        "password_guessing",
+        IncidentKind.OTHER,
+        Severity.NOTICE,
+        _("Somebody guesses the password of %(about)s from many addresses"),
+        _("Give that user a long password; keep the admin behind your VPN or single sign-on."),
+    )
+)

@@ -1,0 +1,84 @@
+"""Incidents in a real browser: what comes is announced, and nothing moves under the pointer."""
+
+from collections.abc import Iterator
+
+import pytest
+from django.conf import settings
+from django.test import Client
+from playwright.sync_api import Browser, Page, expect
+
+from tests.admin.conftest import staff
+from tests.admin.test_incidents import PERMISSIONS, fail
+from tests.browsing import launched, watched_page
+from workers.models import Incident
+from workers.store import incidents
+from workers.supervisor import beat_schedule
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with launched() as browser:
+        yield browser
+
+
+@pytest.fixture
+def client(db: None) -> Client:
+    return staff("ann", *(f"{name}_incident" for name in PERMISSIONS))
+
+
+@pytest.fixture
+def page(browser: Browser, live_server, client: Client) -> Iterator[Page]:
+    with watched_page(browser, live_server.url) as page:
+        name = settings.SESSION_COOKIE_NAME
+        cookie = {"name": name, "value": client.cookies[name].value, "url": live_server.url}
+        page.context.add_cookies([cookie])
+        yield page
+
+
+@pytest.fixture
+def incident(db: None) -> Incident:
+    beat_schedule.ensure_flow()
+    for number in range(3):
+        fail(number)
+    incidents.collect()
+    return Incident.objects.get()
+
+
+def test_what_came_meanwhile_is_announced_and_no_member_moves(
+    page: Page, incident: Incident
+) -> None:
+    page.goto(f"/admin/workers/incident/{incident.pk}/change/")
+    first = page.locator("#result_list tbody tr").first
+    before = first.bounding_box()
+    fail(7)
+    incidents.collect()
+    expect(page.locator(".sas-came")).to_contain_text("1 more since you opened", timeout=15_000)
+    expect(first).to_contain_text("Order 2")
+    assert first.bounding_box() == before
+    page.click(".sas-came a")
+    expect(page.locator("#result_list tbody tr").first).to_contain_text("Order 7")
+
+
+def test_the_desk_stays_still_under_the_pointer(page: Page, incident: Incident) -> None:
+    page.goto("/admin/")
+    rows = page.locator(".sas-incidents tbody tr")
+    expect(rows).to_have_count(1)
+    rows.first.hover()
+    fail(8, code="http_422")
+    incidents.collect()
+    page.wait_for_timeout(7_000)
+    expect(rows).to_have_count(1)
+    page.mouse.move(0, 0)
+    expect(rows).to_have_count(2, timeout=15_000)
+
+
+def test_it_is_taken_and_noted_by_its_forms(page: Page, incident: Incident) -> None:
+    page.goto(f"/admin/workers/incident/{incident.pk}/change/")
+    page.get_by_role("textbox", name="Note").fill("They know.")
+    page.get_by_role("button", name="Write a note").click()
+    expect(page.locator(".sas-note")).to_contain_text("They know.")
+    page.get_by_role("link", name="Take…").click()
+    page.get_by_role("button", name="Take").click()
+    expect(page.locator(".sas-head")).to_contain_text("taken")

@@ -1,0 +1,286 @@
+"""Alerts of one cause become one incident, which follows them until the cause is gone."""
+
+from collections.abc import Collection, Iterator
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from tests.factories import ProcessFactory, StepFactory
+from tests.toyflow import agents as toy
+from workers import supervisor
+from workers.client.submission import submit
+from workers.definitions import amounts
+from workers.definitions.agent import Call
+from workers.exceptions import Permanent
+from workers.models import Alert, Incident, Process, Step
+from workers.rules.incidents import REOPEN_WITHIN
+from workers.store import incidents
+from workers.store.incidents import collect, refresh
+from workers.store.operate import commands
+from workers.supervisor import beat_schedule
+from workers.testing import Wire
+
+pytestmark = pytest.mark.django_db
+NOW = timezone.now()
+HOUR = timedelta(hours=1)
+FAULT = {"kind": "permanent", "code": "http_400", "message": "POST /charge: answered 400"}
+
+
+def fails(code: str = "process_error", fault: dict[str, Any] = FAULT, **columns: Any) -> Alert:
+    """Return the alert of an order that stands in error."""
+    step: Step = StepFactory(
+        process=ProcessFactory(state="error"), name="charge", error=True, fault=fault
+    )
+    return alert_of(step, code, **columns)
+
+
+def alert_of(step: Step, code: str = "process_error", **columns: Any) -> Alert:
+    at = columns.pop("at", NOW)
+    return Alert.objects.create(
+        cause=f"{code}:process:{step.process_id}:{step.name}",
+        code=code,
+        message=f"{step.process.subject}: step {step.name} failed for good: no",
+        process=step.process,
+        step=step,
+        raised_at=at,
+        last_raised_at=at,
+        **columns,
+    )
+
+
+def over(*alerts: Alert) -> None:
+    Alert.objects.filter(pk__in=[alert.pk for alert in alerts]).update(resolved_at=NOW)
+
+
+@pytest.fixture
+def priced() -> Iterator[None]:
+    """Have each process be worth ten, but the first of those asked for."""
+
+    def appraise(process_ids: Collection[int]) -> dict[int, Decimal]:
+        return dict.fromkeys(sorted(process_ids)[1:], Decimal("10.50"))
+
+    before = list(amounts._appraisers)
+    amounts._appraisers[:] = [appraise]
+    yield
+    amounts._appraisers[:] = before
+
+
+def test_orders_that_fail_alike_are_one_incident(priced: None) -> None:
+    alerts = [fails(at=NOW - HOUR), fails(), fails()]
+    other = fails(fault={**FAULT, "kind": "transient", "code": "http_500"})
+
+    assert collect(NOW) == 4
+
+    first, second = Incident.objects.order_by("-members")
+    assert (first.state, first.members, first.total, first.reopened) == ("open", 3, 3, 0)
+    assert (first.kind, first.code, first.severity) == ("failure", "process_error", 2)
+    assert (first.opened_at, first.last_at) == (NOW - HOUR, NOW)
+    assert first.money == Decimal("21.00")
+    assert (second.members, second.money) == (1, Decimal("10.50"))
+    assert {alert.pk for alert in first.alerts.all()} == {alert.pk for alert in alerts}
+    assert list(second.alerts.all()) == [other]
+    assert collect(NOW) == 0
+
+
+def test_what_nobody_has_appraised_has_no_worth() -> None:
+    fails()
+    collect(NOW)
+    assert Incident.objects.get().money is None
+
+
+def test_an_appraiser_that_fails_keeps_nobody_from_being_told() -> None:
+    def appraise(process_ids: Collection[int]) -> dict[int, Decimal]:
+        raise LookupError
+
+    before = list(amounts._appraisers)
+    amounts.register_amounts(appraise)
+    try:
+        fails()
+        collect(NOW)
+    finally:
+        amounts._appraisers[:] = before
+    assert Incident.objects.get().members == 1
+
+
+def test_later_ones_join_the_incident_that_is_open() -> None:
+    fails()
+    collect(NOW)
+    Incident.objects.update(state="acknowledged")
+    fails(at=NOW + HOUR)
+    collect(NOW + HOUR)
+    incident = Incident.objects.get()
+    assert (incident.state, incident.members, incident.total) == ("acknowledged", 2, 2)
+    assert (incident.opened_at, incident.last_at) == (NOW, NOW + HOUR)
+
+
+def test_it_follows_its_members_and_is_resolved_without_any(priced: None) -> None:
+    first, *others = [fails(), fails(), fails()]
+    collect(NOW)
+    assert refresh(NOW) == 0
+    over(*others)
+    assert refresh(NOW) == 1
+    incident = Incident.objects.get()
+    assert (incident.state, incident.members, incident.total) == ("open", 1, 3)
+    assert incident.money is None
+    over(first)
+    assert refresh(NOW + HOUR) == 1
+    incident.refresh_from_db()
+    assert (incident.state, incident.members, incident.total) == ("resolved", 0, 3)
+    assert incident.resolved_at == NOW + HOUR
+    assert refresh(NOW + HOUR) == 0
+
+
+def test_one_whose_cause_comes_back_soon_is_reopened() -> None:
+    over(fails())
+    Alert.objects.update(resolved_at=None)
+    collect(NOW)
+    over(Alert.objects.get())
+    refresh(NOW)
+    fails()
+    collect(NOW + REOPEN_WITHIN - HOUR)
+    incident = Incident.objects.get()
+    assert (incident.state, incident.members, incident.reopened) == ("open", 1, 1)
+    assert (incident.resolved_at, incident.opened_at, incident.total) == (None, NOW, 2)
+
+
+def test_one_whose_cause_comes_back_late_is_a_new_one() -> None:
+    alert = fails()
+    collect(NOW)
+    over(alert)
+    refresh(NOW)
+    fails()
+    collect(NOW + REOPEN_WITHIN + HOUR)
+    old, new = Incident.objects.order_by("pk")
+    assert old.key == new.key
+    assert (old.state, old.members, new.state, new.members) == ("resolved", 0, "open", 1)
+
+
+def test_one_that_was_put_off_is_open_again_when_its_time_is_over() -> None:
+    fails()
+    collect(NOW)
+    Incident.objects.update(state="snoozed", snooze_until=NOW + HOUR)
+    assert refresh(NOW) == 0
+    assert refresh(NOW + HOUR) == 1
+    incident = Incident.objects.get()
+    assert (incident.state, incident.snooze_until) == ("open", None)
+
+
+def test_an_alert_raised_anew_takes_the_place_of_the_one_that_was_acknowledged() -> None:
+    old = fails()
+    collect(NOW)
+    Alert.objects.update(acknowledged_at=NOW)
+    new = alert_of(old.step)
+    collect(NOW)
+    refresh(NOW)
+    old.refresh_from_db()
+    new.refresh_from_db()
+    incident = Incident.objects.get()
+    assert (old.resolved_at, new.resolved_at) == (NOW, None)
+    assert (incident.members, incident.total) == (1, 2)
+
+
+def test_an_alert_that_was_closed_before_the_sweep_opens_none() -> None:
+    over(fails())
+    assert collect(NOW) == 0
+    assert not Incident.objects.exists()
+
+
+def test_two_sweeps_at_once_attach_each_alert_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    fails()
+    real = incidents.amounts.amounts
+
+    def other_sweep_first(ids: Collection[int]) -> dict[int, Decimal]:
+        monkeypatch.setattr(incidents.amounts, "amounts", real)
+        collect(NOW)
+        return real(ids)
+
+    monkeypatch.setattr(incidents.amounts, "amounts", other_sweep_first)
+    collect(NOW)
+    incident = Incident.objects.get()
+    assert (incident.members, incident.total) == (1, 1)
+
+
+def test_what_comes_while_it_is_looked_at_keeps_it_from_being_resolved(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    alert = fails()
+    collect(NOW)
+    over(alert)
+    judged = incidents._judged
+
+    def another_comes(*look: Any) -> Any:
+        monkeypatch.setattr(incidents, "_judged", judged)
+        found = judged(*look)
+        fails()
+        collect(NOW)
+        return found
+
+    monkeypatch.setattr(incidents, "_judged", another_comes)
+    refresh(NOW)
+    incident = Incident.objects.get()
+    assert (incident.state, incident.members) == ("open", 1)
+
+
+def test_a_round_attaches_a_portion_and_a_sweep_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(incidents, "PORTION", 2)
+    for _ in range(5):
+        fails()
+    assert collect(NOW) == 2
+    supervisor.sweep()
+    assert Incident.objects.get().members == 5
+
+
+def test_a_sweep_resolves_an_incident_whose_cause_has_ended() -> None:
+    alert = fails()
+    supervisor.sweep()
+    assert Incident.objects.get().state == "open"
+    Step.objects.filter(pk=alert.step_id).update(state="pending", not_before=NOW)
+    supervisor.sweep()
+    incident = Incident.objects.get()
+    assert (incident.state, incident.members) == ("resolved", 0)
+
+
+def test_an_alert_about_no_process_has_an_incident_of_its_own() -> None:
+    for agent in ("a.b", "a.c"):
+        Alert.objects.create(
+            cause=f"breaker_open:agent:{agent}",
+            code="breaker_open",
+            message="not reached",
+            raised_at=NOW,
+            last_raised_at=NOW,
+        )
+    collect(NOW)
+    assert sorted(row.params["about"] for row in Incident.objects.all()) == ["a.b", "a.c"]
+
+
+def test_150_orders_of_one_cause_are_one_incident_that_heals_with_them(wire: Wire) -> None:
+    """Nobody touches an alert: the resubmission of the orders is all that it takes."""
+    beat_schedule.ensure_flow()
+
+    def refuses(call: Call) -> dict[str, Any]:
+        raise Permanent("http_400", f"POST /press: answered 400 to {call.key}")
+
+    toy.script["toy.beta"] = refuses
+    for number in range(150):
+        submit("toy_line", subject=f"Toy {number}", input={})
+    wire.run_until_idle()
+    supervisor.sweep()
+
+    incident = Incident.objects.get()
+    assert (incident.members, incident.state) == (150, "open")
+    assert Alert.objects.filter(incident=incident).count() == 150
+
+    toy.script.clear()
+    for process_id in Process.objects.values_list("pk", flat=True):
+        commands.resubmit(process_id, actor="operator:ann", reason="mended")
+    wire.run_until_idle()
+    supervisor.sweep()
+
+    incident.refresh_from_db()
+    assert set(Process.objects.values_list("state", flat=True)) == {"processed"}
+    assert (incident.members, incident.total, incident.state) == (0, 150, "resolved")
+    assert not Alert.objects.filter(resolved_at=None).exists()
+    assert not Alert.objects.exclude(acknowledged_by=None).exists()

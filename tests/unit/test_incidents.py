@@ -1,0 +1,156 @@
+"""Which alerts have one cause, and what becomes of its incident."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+
+import pytest
+
+from workers.definitions.alert_kinds import alert_kind, alert_kinds
+from workers.rules.incidents import AlertFacts, IncidentRow, cause_of, general, refreshed
+
+NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+FAULT = {"kind": "permanent", "code": "http_400", "message": "POST /charge: answered 400"}
+FAILED = AlertFacts(
+    code="process_error",
+    cause="process_error:process:7:charge",
+    message="Order 7: step charge failed for good: POST /charge: answered 400",
+    subject="Order 7",
+    workflow="fulfilment",
+    step="charge",
+    agent="payment.charge",
+    fault=FAULT,
+)
+
+
+def key(alert: AlertFacts) -> str:
+    return cause_of(alert).key
+
+
+def test_orders_that_fail_alike_have_one_cause() -> None:
+    other = replace(FAILED, cause="process_error:process:8:charge", subject="Order 8")
+    assert cause_of(other) == cause_of(FAILED)
+    assert cause_of(FAILED).params == {
+        "workflow": "fulfilment",
+        "step": "charge",
+        "agent": "payment.charge",
+        "fault": "permanent",
+        "fault_code": "http_400",
+        "message": "POST /charge: answered 400",
+    }
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"workflow": "returns"},
+        {"step": "book"},
+        {"agent": "courier.book"},
+        {"code": "undo_stuck"},
+        {"fault": {**FAULT, "kind": "transient"}},
+        {"fault": {**FAULT, "code": "http_422"}},
+        {"fault": {**FAULT, "message": "POST /charge: unknown currency"}},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_another_workflow_step_agent_code_or_fault_is_another_cause(change: dict) -> None:
+    assert key(replace(FAILED, **change)) != key(FAILED)
+
+
+@pytest.mark.parametrize(
+    ("message", "text"),
+    [
+        ("order 412 of 3", "order # of #"),
+        ("charge ch_1Nq8x is gone", "charge # is gone"),
+        ("key 0b9c6a2e-7a54-4a0e-9d5e-1f1d2c3b4a5f used", "key # used"),
+        ("SKU-001, SKU-002, SKU-003 are out", "# are out"),
+        ("ada@example.org is refused", "# is refused"),
+        ("<ada@example.org> is refused", "<#> is refused"),
+        ("10.0.0.7:8443: not reached", "#: not reached"),
+        ("answered in 12.5 s", "answered in # s"),
+        ("HTTP 503, retry after 17", "HTTP 503, retry after #"),
+        ("answered 4000", "answered #"),
+        ("nothing of its own", "nothing of its own"),
+        ("", ""),
+    ],
+)
+def test_what_is_one_order_s_own_is_taken_out(message: str, text: str) -> None:
+    assert general(message) == text
+    assert general(general(message)) == text
+
+
+def test_a_message_is_kept_short() -> None:
+    assert len(general("word " * 1000)) <= 300
+
+
+def test_a_step_without_a_fault_is_told_by_what_the_alert_says() -> None:
+    silent = replace(FAILED, fault=None, message="Order 7: step charge failed: no answer")
+    again = replace(silent, subject="Order 8", message="Order 8: step charge failed: no answer")
+    assert key(silent) == key(again)
+    assert cause_of(silent).params["message"] == "step charge failed: no answer"
+
+
+@pytest.mark.parametrize(
+    ("code", "cause", "about"),
+    [
+        ("breaker_open", "breaker_open:agent:payment.charge", "payment.charge"),
+        ("claims_unstarted", "unstarted:agent:payment.charge", "payment.charge"),
+        ("duty_overdue", "duty_overdue:sweep", "sweep"),
+        ("unknown_definition", "unknown_definition:workflow:race:2", "workflow:race:2"),
+        ("unknown_definition", "unknown_definition:agent:x.y", "x.y"),
+        ("sink_undeliverable", "sink_undeliverable:client:acme:0f3a", "client:acme"),
+        ("dead_letters_full", "dead_letters_full:acme", "acme"),
+    ],
+)
+def test_what_is_of_no_process_is_told_by_what_its_cause_names(
+    code: str, cause: str, about: str
+) -> None:
+    alert = AlertFacts(code, cause, "the first words")
+    assert cause_of(alert).params["about"] == about
+    assert key(alert) != key(replace(alert, cause=f"{code}:of:another:one"))
+
+
+def test_how_long_a_named_cause_lasts_is_no_difference() -> None:
+    alert = AlertFacts("breaker_open", "breaker_open:agent:a", "not reached since noon")
+    assert key(alert) == key(replace(alert, message="not reached since midnight"))
+
+
+def test_two_addresses_of_one_owner_have_one_cause() -> None:
+    alert = AlertFacts("sink_undeliverable", "sink_undeliverable:client:acme:0f3a", "gone")
+    assert key(alert) == key(replace(alert, cause="sink_undeliverable:client:acme:77aa"))
+
+
+def test_a_key_can_be_typed_in_a_terminal() -> None:
+    assert cause_of(FAILED).key.startswith("process_error-")
+    assert set(cause_of(FAILED).key) <= set("abcdefghijklmnopqrstuvwxyz0123456789_-")
+
+
+def test_each_kind_puts_its_title_into_words_whatever_is_missing() -> None:
+    for kind in alert_kinds():
+        assert kind.title_with({})
+    assert alert_kind("process_error").title_with(cause_of(FAILED).params) == (
+        "charge of fulfilment fails for good: POST /charge: answered 400 (permanent, http_400)"
+    )
+    assert alert_kind("of_an_app").title_with({"message": "Look"}) == "of_an_app: Look"
+
+
+OPEN = IncidentRow(1, "open", members=3, money=Decimal("9.00"))
+
+
+def test_an_incident_follows_the_count_of_its_members() -> None:
+    assert refreshed(OPEN, 2, Decimal("6.00"), NOW) == replace(
+        OPEN, members=2, money=Decimal("6.00")
+    )
+    assert refreshed(OPEN, 3, Decimal("9.00"), NOW) == OPEN
+
+
+@pytest.mark.parametrize("state", ["open", "acknowledged", "snoozed"])
+def test_without_a_member_it_is_resolved(state: str) -> None:
+    row = replace(OPEN, state=state, snooze_until=NOW if state == "snoozed" else None)
+    assert refreshed(row, 0, None, NOW) == IncidentRow(1, "resolved", 0, None, None, NOW)
+
+
+def test_it_is_open_again_once_it_was_put_off_long_enough() -> None:
+    snoozed = replace(OPEN, state="snoozed", snooze_until=NOW)
+    assert refreshed(snoozed, 3, OPEN.money, NOW - timedelta(seconds=1)) == snoozed
+    assert refreshed(snoozed, 3, OPEN.money, NOW) == OPEN

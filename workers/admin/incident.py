@@ -1,0 +1,249 @@
+"""Incidents: a list with the open ones first, a page for each, and the desk of the open ones."""
+
+from typing import Any, ClassVar
+
+from django.contrib import admin
+from django.contrib.admin import ShowFacets
+from django.core.exceptions import PermissionDenied
+from django.db.models import F, Q, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils.formats import number_format
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as lazy
+
+from workers.admin import badges, hold_views, incident_page, incident_views, lists, subjects
+from workers.admin.lists import BoundedChangeList, LiveListAdmin
+from workers.admin.readonly import ReadOnlyAdmin
+from workers.definitions.alert_kinds import alert_kinds
+from workers.models import Incident
+from workers.operate import incident_list
+from workers.states import IncidentState
+from workers.store.flow import wait_facts
+
+#: Incidents on the desk; the list has the others.
+ON_DESK = 20
+#: The state of a process whose shape and tone each state has.
+LOOKS = {
+    IncidentState.OPEN: "alert",
+    IncidentState.ACKNOWLEDGED: "processing",
+    IncidentState.SNOOZED: "pending",
+    IncidentState.RESOLVED: "processed",
+}
+
+
+class IncidentChangeList(BoundedChangeList):
+    """A change list whose rows are in words."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        self.result_list = list(self.result_list)
+        situation = wait_facts.read()
+        for line in incident_list.in_words(self.result_list, situation):
+            row: Any = line.incident
+            row.line, row.now = line, situation.now
+
+
+class OpenFilter(admin.SimpleListFilter):
+    title = lazy("state")
+    parameter_name = "is"
+    conditions: ClassVar = {
+        "open": Q(resolved_at=None),
+        "acknowledged": Q(resolved_at=None, state=IncidentState.ACKNOWLEDGED),
+        "snoozed": Q(resolved_at=None, state=IncidentState.SNOOZED),
+        "resolved": Q(resolved_at__isnull=False),
+    }
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        return [
+            ("open", lazy("Not resolved")),
+            ("acknowledged", lazy("Taken")),
+            ("snoozed", lazy("Snoozed")),
+            ("resolved", lazy("Resolved")),
+        ]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Incident]) -> QuerySet[Incident]:
+        condition = self.conditions.get(str(self.value()))
+        return queryset if condition is None else queryset.filter(condition)
+
+
+class OwnerFilter(admin.SimpleListFilter):
+    title = lazy("owner")
+    parameter_name = "owner"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        return [("me", lazy("Mine")), ("nobody", lazy("Nobody's"))]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Incident]) -> QuerySet[Incident]:
+        if self.value() == "me":
+            return queryset.filter(assignee_id=request.user.pk)
+        return queryset.filter(assignee=None) if self.value() == "nobody" else queryset
+
+
+class CodeFilter(admin.SimpleListFilter):
+    title = lazy("code")
+    parameter_name = "code"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        # Those that the code has: to ask the rows would read all of them.
+        return [(kind.code, kind.code) for kind in alert_kinds()]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Incident]) -> QuerySet[Incident]:
+        return queryset.filter(code=self.value()) if self.value() else queryset
+
+
+@admin.register(Incident)
+class IncidentAdmin(ReadOnlyAdmin, LiveListAdmin):
+    """What operators deal with: one line per cause."""
+
+    list_display = ("what", "standing", "affected", "since", "last", "next_act", "owner")
+    list_display_links = ("what",)
+    sortable_by = ("last",)
+    list_filter = (OpenFilter, OwnerFilter, CodeFilter)
+    show_facets = ShowFacets.NEVER
+    list_select_related = ("assignee",)
+    search_fields = ("key",)
+    search_help_text = lazy("Beginning of a key, as the terminal prints it")
+    ordering = (F("resolved_at").desc(nulls_first=True), "-last_at", "-id")
+
+    def get_urls(self) -> list[URLPattern]:
+        wrap = self.admin_site.admin_view
+        return [
+            path("desk/", wrap(desk), name="workers_incident_desk"),
+            path("<int:pk>/live/", wrap(self.live_view), name="workers_incident_live"),
+            *(
+                path(
+                    f"<int:pk>/{act.name}/",
+                    wrap(incident_views.view_of(act)),
+                    name=f"workers_incident_{act.name}",
+                )
+                for act in incident_views.ACTS
+            ),
+            *super().get_urls(),
+        ]
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Incident], search_term: str
+    ) -> tuple[QuerySet[Incident], bool]:
+        term = search_term.strip()
+        return (queryset.filter(key__startswith=term) if term else queryset), False
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[IncidentChangeList]:
+        return IncidentChangeList
+
+    def live_context(self, request: HttpRequest, row: Incident) -> dict[str, Any]:
+        """Return what the live part shows."""
+        panel = incident_page.panel(row, _number(request, "seen"))
+        address = reverse("admin:workers_incident_live", args=[row.pk])
+        return {"panel": panel, "live_url": f"{address}?seen={panel.seen}"}
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        """Answer with the page; Django's own form has nothing to add, as nothing is edited."""
+        row = self.get_object(request, object_id)
+        if not self.has_view_permission(request, row):
+            raise PermissionDenied
+        if not isinstance(row, Incident):
+            # Django's own word for what is not there.
+            return super().change_view(request, object_id, form_url, extra_context)
+        live = self.live_context(request, row)
+        members = incident_page.members(row, _number(request, "page") or 1)
+        context = {
+            **self.admin_site.each_context(request),
+            **live,
+            "title": live["panel"].line.title,
+            "server_now": live["panel"].now.isoformat(),
+            "offers": incident_views.offers(request, row),
+            "samples": members.samples,
+            "members": members.page,
+            "notes": incident_page.notes(row),
+            "note_form": incident_views.NoteForm(),
+            "lists": subjects.lists(request.user),
+            "agent": row.params.get("agent") or "",
+            "may_hold": hold_views.may(request),
+            "media": self.media,
+            "opts": self.opts,
+            **(extra_context or {}),
+        }
+        return TemplateResponse(request, "admin/workers/incident/page.html", context)
+
+    def live_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        row = self.get_object(request, str(pk))
+        if not self.has_view_permission(request, row):
+            raise PermissionDenied
+        if not isinstance(row, Incident):
+            raise Http404
+        context = {**self.admin_site.each_context(request), **self.live_context(request, row)}
+        response = TemplateResponse(request, "admin/workers/incident/live.html", context)
+        lists.stamp(response)
+        return response
+
+    @admin.display(description=lazy("what broke"))
+    def what(self, row: Any) -> str:
+        return str(row.line.title)
+
+    @admin.display(description=lazy("state"))
+    def standing(self, row: Incident) -> SafeString:
+        return state_mark(row)
+
+    @admin.display(description=lazy("members"))
+    def affected(self, row: Incident) -> SafeString | str:
+        return members_text(row)
+
+    @admin.display(description=lazy("since"))
+    def since(self, row: Any) -> SafeString | str:
+        return badges.age(row.opened_at, row.now)
+
+    @admin.display(description=lazy("last"), ordering="-last_at")
+    def last(self, row: Any) -> SafeString | str:
+        return badges.age(row.last_at, row.now)
+
+    @admin.display(description=lazy("next"))
+    def next_act(self, row: Any) -> SafeString | str:
+        return row.line.next_act or badges.NOTHING
+
+    @admin.display(description=lazy("owner"))
+    def owner(self, row: Incident) -> SafeString | str:
+        return str(row.assignee) if row.assignee else badges.NOTHING
+
+
+def desk(request: HttpRequest) -> HttpResponse:
+    """Answer the poll of the engine's own front page: the open incidents."""
+    if not request.user.has_perm("workers.view_incident"):
+        raise PermissionDenied
+    response = TemplateResponse(request, "admin/workers/incident/desk.html", {})
+    lists.stamp(response)
+    return response
+
+
+def state_mark(row: Incident) -> SafeString:
+    """Return where an incident stands; until when, where it is snoozed."""
+    look = LOOKS[IncidentState(row.state)]
+    mark = badges.label(row.get_state_display(), look, look)
+    if row.snooze_until is None:
+        return mark
+    return format_html("{} {} {}", mark, _("until"), badges.instant(row.snooze_until))
+
+
+def members_text(row: Incident) -> SafeString | str:
+    """Return how many members an incident has and had, and what they are worth."""
+    count = str(row.members) if row.resolved_at is None else _("none")
+    if row.total != row.members:
+        count = _("%(n)s of %(total)s") % {"n": count, "total": row.total}
+    if not row.money:
+        return count
+    worth = number_format(row.money, 2, force_grouping=True)
+    return format_html('{} <span class="sas-agent">{} {}</span>', count, _("worth"), worth)
+
+
+def _number(request: HttpRequest, name: str) -> int | None:
+    text = request.GET.get(name, "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None

@@ -1,0 +1,101 @@
+"""Everything an operator sees of one incident: what broke, how much of it, and its members."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.core.paginator import Page, Paginator
+
+from workers.admin import arrivals, subjects, timeline
+from workers.admin.arrivals import Chart
+from workers.admin.paging import COUNTED
+from workers.admin.timeline import Line
+from workers.models import Alert, Incident, IncidentNote
+from workers.operate import incident_list
+from workers.operate.incident_list import IncidentLine
+from workers.store.flow import wait_facts
+
+#: Members on a page; the chart looks at so many of the newest.
+PAGE, CHARTED = 50, 5000
+#: Notes on the page, the newest.
+NOTES = 50
+#: Journal lines of a sample, the newest.
+SAMPLE_LINES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One member with the end of its process's journal."""
+
+    alert: Alert
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentPanel:
+    """The live part of the page."""
+
+    line: IncidentLine
+    now: datetime
+    chart: Chart | None
+    #: Newest alert that the page has shown, and how many came after it.
+    seen: int
+    news: int
+
+    @property
+    def incident(self) -> Incident:
+        return self.line.incident
+
+
+def panel(incident: Incident, seen: int | None) -> IncidentPanel:
+    """Read the live part; ``seen`` is the newest alert that the page was opened with."""
+    situation = wait_facts.read()
+    (line,) = incident_list.in_words([incident], situation)
+    newest = list(incident.alerts.order_by("-pk").values_list("pk", "raised_at")[:CHARTED])
+    last_id = newest[0][0] if newest else 0
+    seen = last_id if seen is None else seen
+    end = incident.resolved_at or situation.now
+    return IncidentPanel(
+        line=line,
+        now=situation.now,
+        chart=arrivals.chart([at for _, at in newest], end),
+        seen=seen,
+        news=sum(alert_id > seen for alert_id, _ in newest),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """A page of the alerts of an incident, and a few of them with the ends of their journals."""
+
+    page: Page
+    samples: list[Sample]
+
+
+def members(incident: Incident, number: int) -> Members:
+    """Return the alerts that are still so, the newest first; of one that is resolved, all it had.
+
+    The samples are the newest, the oldest, and one between, of as many as are counted.
+    """
+    rows = Alert.objects.filter(incident=incident).order_by("-pk")
+    if incident.resolved_at is None:
+        rows = rows.filter(resolved_at=None)
+    keys = list(rows.values_list("pk", flat=True)[:COUNTED])
+    page: Any = Paginator(keys, PAGE).get_page(number)
+    sampled = list(dict.fromkeys(keys[place] for place in (0, len(keys) // 2, -1))) if keys else []
+    known = (
+        Alert.objects.select_related("process", "step")
+        .defer("process__input", "step__result", "step__reply")
+        .in_bulk([*sampled, *page.object_list])
+    )
+    urls = subjects.pages(alert.process_id for alert in known.values() if alert.process_id)
+    for alert in known.values():
+        alert.subject_url = urls.get(alert.process_id or 0)  # type: ignore[attr-defined]
+    page.object_list = [known[key] for key in page.object_list if key in known]
+    about = [known[key] for key in sampled if key in known and known[key].process is not None]
+    ends = timeline.ends([alert.process for alert in about if alert.process], SAMPLE_LINES)
+    return Members(page, [Sample(alert, ends[alert.process_id or 0]) for alert in about])
+
+
+def notes(incident: Incident) -> list[IncidentNote]:
+    return list(incident.notes.select_related("author").order_by("-pk")[:NOTES])

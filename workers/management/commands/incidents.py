@@ -1,0 +1,49 @@
+"""Lists what needs somebody: one line per cause."""
+
+import argparse
+import json
+from typing import Any
+
+from workers.management.terminal import TerminalCommand
+from workers.management.wording import counted
+from workers.operate import incident_list
+from workers.operate.incident_list import IncidentLine
+
+
+class Command(TerminalCommand):
+    help = (
+        "Lists the open incidents, the gravest first: what broke, how many, since when, what next."
+    )
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("--json", dest="as_json", action="store_true", help="one JSON object")
+
+    def handle(self, *, as_json: bool, **_: Any) -> None:
+        lines = incident_list.read().lines
+        if as_json:
+            facts = {"incidents": [_facts(line) for line in lines]}
+            self.stdout.write(json.dumps(facts, ensure_ascii=False))
+            return
+        for line in lines:
+            row = line.incident
+            self.stdout.write(
+                f"{row.key}  {row.state}  since {row.opened_at:%Y-%m-%d %H:%M:%S} UTC"
+            )
+            self.stdout.write(f"  {line.title}")
+            worth = "" if row.money is None else f", worth {row.money}"
+            owner = f", {row.assignee}" if row.assignee else ""
+            self.stdout.write(f"  members: {row.members}{worth}{owner}; next: {line.next_act}")
+        self.stdout.write(counted(len(lines), "incident") + ".")
+
+
+def _facts(line: IncidentLine) -> dict[str, Any]:
+    row = line.incident
+    return {
+        "key": row.key,
+        "kind": row.kind,
+        "title": line.title,
+        "state": row.state,
+        "members": row.members,
+        "since": row.opened_at.isoformat(),
+        "next": line.next_act,
+    }

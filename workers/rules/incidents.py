@@ -1,0 +1,126 @@
+"""Which alerts have one cause, and what becomes of its incident.  Pure."""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from workers.definitions.alert_kinds import IncidentKind, alert_kind
+from workers.states import IncidentState
+
+#: A cause that comes back within this time reopens its incident; later it is a new one.
+REOPEN_WITHIN = timedelta(hours=24)
+
+#: Stands for what differs from one order to the next.
+ANY = "#"
+_ADDRESS = re.compile(r"[^\s@'\"<>(]+@[^\s@'\">)]+")
+#: A status of HTTP is no order's own; any other word with a digit in it is.
+_STATUS = r"\b(?:answered|status|HTTP) [1-5]\d\d\b"
+_WITH_DIGITS = re.compile(rf"({_STATUS})|[\w#+-]*\d[\w-]*(?:[.:,]\d[\w-]*)*")
+_REPEATED = re.compile(rf"{ANY}(?:[\s,;.:/-]*{ANY})+")
+
+
+@dataclass(frozen=True, slots=True)
+class AlertFacts:
+    """An alert, and what its rows say of its process and step."""
+
+    code: str
+    cause: str
+    message: str
+    subject: str = ""
+    workflow: str = ""
+    step: str = ""
+    agent: str = ""
+    fault: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """What alerts have in common: the key of their incident, and the parameters of its title."""
+
+    key: str
+    kind: IncidentKind
+    code: str
+    severity: int
+    params: dict[str, str] = field(hash=False)
+
+
+def cause_of(alert: AlertFacts) -> Cause:
+    """Return the cause of an alert: equal for alerts that one act would mend.
+
+    Of a failure: workflow, step, agent, and the fault's kind, code and message without what is
+    one order's own.  Of anything else: what the alert's cause names.
+    """
+    kind = alert_kind(alert.code)
+    if alert.workflow:
+        fault = alert.fault or {}
+        params = {
+            "workflow": alert.workflow,
+            "step": alert.step,
+            "agent": alert.agent,
+            "fault": str(fault.get("kind") or ""),
+            "fault_code": str(fault.get("code") or ""),
+            "message": general(str(fault.get("message") or _reason(alert))),
+        }
+    else:
+        params = {"about": _about(alert), "message": general(alert.message)}
+    distinct = params if alert.workflow or kind.kind == IncidentKind.OTHER else _named(params)
+    return Cause(_key(alert.code, distinct), kind.kind, alert.code, int(kind.severity), params)
+
+
+def general(message: str) -> str:
+    """Return a message without what is one order's own: numbers, ids, e-mail addresses."""
+    text = _WITH_DIGITS.sub(lambda match: match[1] or ANY, _ADDRESS.sub(ANY, message))
+    return _REPEATED.sub(ANY, text).strip()[:300]
+
+
+def _reason(alert: AlertFacts) -> str:
+    """Return what an alert says beside the name of what it is about."""
+    return alert.message.removeprefix(alert.subject).lstrip(": ")
+
+
+def _about(alert: AlertFacts) -> str:
+    """Return what a cause names behind its code: an agent, a duty, an owner."""
+    about = alert.cause.partition(":")[2]
+    if alert.code == "sink_undeliverable":
+        # Behind the owner comes a mark of the address: an owner's places are one owner's to mend.
+        return about.rpartition(":")[0]
+    return about.removeprefix("agent:")
+
+
+def _named(params: Mapping[str, str]) -> dict[str, str]:
+    """Return what tells causes apart that are named: how long they last is no difference."""
+    return {"about": params["about"]}
+
+
+def _key(code: str, distinct: Mapping[str, str]) -> str:
+    text = "\x1f".join(f"{name}={value}" for name, value in sorted(distinct.items()))
+    return f"{code[:60]}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentRow:
+    """What the sweep may change of an incident that is not resolved."""
+
+    id: int
+    state: str
+    members: int
+    money: Decimal | None
+    snooze_until: datetime | None = None
+    resolved_at: datetime | None = None
+
+
+def refreshed(row: IncidentRow, members: int, money: Decimal | None, now: datetime) -> IncidentRow:
+    """Return an incident as it is to be, with the members counted just now.
+
+    Resolved where no member's cause is left; open again when the time it was put off is over.
+    """
+    state, until = row.state, row.snooze_until
+    if members == 0:
+        return IncidentRow(row.id, IncidentState.RESOLVED, 0, money, None, now)
+    if until is not None and until <= now:
+        state, until = IncidentState.OPEN, None
+    return IncidentRow(row.id, state, members, money, until)

@@ -1,0 +1,34 @@
+"""What happens next to an incident by itself, in a sentence.  Pure."""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from django.utils.translation import gettext as _
+
+from workers.definitions.alert_kinds import IncidentKind, alert_kind
+from workers.rules.wait_reasons import AgentFlow, next_probe
+
+
+def next_act(
+    code: str, params: Mapping[str, str], flows: Mapping[str, AgentFlow] | None, now: datetime
+) -> str:
+    """Return what the system does next about the cause of alerts of a code, and when.
+
+    ``flows`` has what each agent may have in flight; None: nobody has looked.
+    """
+    kind = alert_kind(code)
+    agent = params.get("agent") or (
+        params.get("about", "") if kind.kind == IncidentKind.AGENT else ""
+    )
+    flow = (flows or {}).get(agent)
+    probe = next_probe(flow, now) if flow is not None else ""
+    if code == "breaker_open" and probe:
+        return probe
+    act = str(kind.goes_on) or _("nothing until you act")
+    if not probe:
+        return act
+    return _("%(act)s; the breaker of agent %(agent)s is open: %(probe)s") % {
+        "act": act,
+        "agent": agent,
+        "probe": probe,
+    }
