@@ -15,7 +15,7 @@ from orders.models import Product
 
 STOCK = 1_000_000
 APPS = ("orders", "workers")
-RECORDS = ("incident", "incidentnote", "journal", "lease", "orderline", "reservation")
+RECORDS = ("delivery", "incident", "incidentnote", "journal", "lease", "orderline", "reservation")
 
 #: (name, price, picture, description), in the order of the SKUs.
 PRODUCTS = (
@@ -140,9 +140,9 @@ def _seed_products() -> int:
 def _seed_users() -> int:
     permissions = Permission.objects.filter(content_type__app_label__in=APPS)
     viewing = permissions.filter(codename__startswith="view_")
-    # Rows are made and ended by the system alone, and records are never changed; everything
-    # else is for operators, with the permissions of actions yet to come.
-    operating = permissions.exclude(codename__regex=r"^(add|delete)_").exclude(
+    # Rows but routes are made and ended by the system alone, and records are never changed;
+    # everything else is for operators, with the permissions of actions yet to come.
+    operating = permissions.exclude(codename__regex=r"^(add|delete)_(?!route$)").exclude(
         codename__in=[f"change_{model}" for model in RECORDS]
     )
     return sum(

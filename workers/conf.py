@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import nan
 from typing import Any, overload
+from urllib.parse import urlsplit
 
 from django.conf import settings
 
@@ -112,6 +113,38 @@ class Switch:
         return is_on
 
 
+@dataclass
+class Url:
+    """A setting that is an http or https URL, or empty; named after its attribute."""
+
+    help: str
+    name: str = ""
+
+    def __set_name__(self, owner: type, attribute: str) -> None:
+        self.name = f"SAS_{attribute.upper()}"
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> "Url": ...
+    @overload
+    def __get__(self, instance: object, owner: type) -> str: ...
+    def __get__(self, instance: object | None, owner: type) -> "str | Url":
+        if instance is None:
+            return self
+        return self.read(look_up(self.name, ""))
+
+    def read(self, value: Any) -> str:
+        """Return ``value`` as a URL; raise ``BadSetting`` otherwise, without what may be secret."""
+        text = str(value or "")
+        try:
+            parts = urlsplit(text)
+            is_url = parts.scheme in ("http", "https") and bool(parts.hostname)
+        except ValueError:
+            is_url = False
+        if text and not is_url:
+            raise BadSetting(f"{self.name} must be a URL that begins with https:// or http://.")
+        return text
+
+
 class Settings:
     """The engine's settings as attributes; durations in seconds."""
 
@@ -150,12 +183,14 @@ class Settings:
     )
     keep_journal_days = Number(36_500, 7, 36_500, "Age at which an ended process's journal goes")
     keep_resolved_days = Number(90, 7, 36_500, "Age at which what operators dealt with goes")
+    admin_url = Url("Where the admin is, for links in messages to operators")
+    ping_url = Url("Called each minute after a sweep, so that silence is noticed outside")
     shutdown_seconds = Number(20, 0, 3600, "Time a stopped worker gives its calls to end")
 
 
 sas = Settings()
 
 
-def declared() -> list[Number | Switch]:
+def declared() -> list[Number | Switch | Url]:
     """Return every setting's declaration, in order."""
-    return [value for value in vars(Settings).values() if isinstance(value, Number | Switch)]
+    return [value for value in vars(Settings).values() if isinstance(value, Number | Switch | Url)]

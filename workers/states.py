@@ -61,6 +61,28 @@ class StepState(TextChoices):
     CANCELLED = "cancelled"
 
 
+class DeliveryEvent(TextChoices):
+    """What a route is told of an incident."""
+
+    OPENED = "opened", _("opened")
+    REPEAT = "repeat", _("repeated")
+    #: For services that keep incidents of their own.
+    ACKNOWLEDGED = "acknowledged", _("taken")
+    RESOLVED = "resolved", _("resolved")
+    DIGEST = "digest", _("digest")
+    TEST = "test", _("test")
+
+
+class DeliveryState(TextChoices):
+    """Where a delivery, one thing that a route is told, stands."""
+
+    DUE = "due", _("due")
+    DELIVERED = "delivered", _("delivered")
+    FAILED = "failed", _("given up")
+    #: Told by a digest, which is a delivery of its own.
+    GATHERED = "gathered", _("in a digest")
+
+
 class IncidentState(TextChoices):
     """Where an incident, one cause that operators deal with, stands."""
 

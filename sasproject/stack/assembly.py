@@ -117,5 +117,6 @@ def _roles(make: Roles, broker: PrivateBroker | None, web: int, sandbox: int | N
         make.agents(),
         make.beat(),
         make.web(web),
+        make.watch(),
         *([make.consumer()] if data.has_command("consume_submissions") else []),
     ]

@@ -91,6 +91,15 @@ class Roles:
             ready_line="consuming orders.submissions",
         )
 
+    def watch(self) -> Role:
+        return Role(
+            "watch",
+            _python("manage.py", "watch"),
+            self._env,
+            cwd=BASE_DIR,
+            ready_line="watching",
+        )
+
     def _worker(self, name: str, queues: str, *, stage: int) -> Role:
         env = {"SAS_SHUTDOWN_SECONDS": SHUTDOWN_SECONDS, **self._env}
         return Role(

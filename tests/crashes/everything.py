@@ -2,13 +2,23 @@
 
 from django.db import connection
 
-from tests.crashes import clients, doors, ending, forward, mishaps, operating, shopping
+from tests.crashes import (
+    clients,
+    doors,
+    ending,
+    forward,
+    mishaps,
+    on_call,
+    operating,
+    shopping,
+)
 from tests.crashes.scenario import Scenario
 
 SCENARIOS: list[Scenario] = [
     *forward.SCENARIOS,
     *mishaps.SCENARIOS,
     *operating.SCENARIOS,
+    *on_call.SCENARIOS,
     *shopping.SCENARIOS,
     *doors.SCENARIOS,
     *clients.SCENARIOS,

@@ -145,6 +145,11 @@ def four_dead_letters(reader: Reader) -> None:
 PAGES = [
     Page("docs/how-to/add-a-workflow.md", elsewhere={"python": HOW_TO_WORKFLOW}),
     Page(
+        "docs/how-to/be-told.md",
+        not_run=2,
+        after={"python manage.py routes test": said("Sent to on-call")},
+    ),
+    Page(
         "docs/how-to/have-a-person-approve.md",
         elsewhere={"python": HOW_TO_WORKFLOW},
         before={"python manage.py order answer": an_order("waiting for a review")},

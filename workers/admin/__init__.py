@@ -1,8 +1,8 @@
-"""The engine's admin: incidents, processes, alerts, flow, holds, leases and sinks.
+"""The engine's admin: incidents, routes, processes, alerts, flow, holds, leases and sinks.
 
 It names no order.
 """
 
-from workers.admin import alert, flow, hold, incident, lease, process, sink
+from workers.admin import alert, delivery, flow, hold, incident, lease, process, route, sink
 
-__all__ = ["alert", "flow", "hold", "incident", "lease", "process", "sink"]
+__all__ = ["alert", "delivery", "flow", "hold", "incident", "lease", "process", "route", "sink"]

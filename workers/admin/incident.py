@@ -15,7 +15,15 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
-from workers.admin import badges, hold_views, incident_page, incident_views, lists, subjects
+from workers.admin import (
+    badges,
+    delivery,
+    hold_views,
+    incident_page,
+    incident_views,
+    lists,
+    subjects,
+)
 from workers.admin.lists import BoundedChangeList, LiveListAdmin
 from workers.admin.readonly import ReadOnlyAdmin
 from workers.definitions.alert_kinds import alert_kinds
@@ -165,6 +173,7 @@ class IncidentAdmin(ReadOnlyAdmin, LiveListAdmin):
             "samples": members.samples,
             "members": members.page,
             "notes": incident_page.notes(row),
+            "deliveries": delivery.of_incident(row.pk),
             "note_form": incident_views.NoteForm(),
             "lists": subjects.lists(request.user),
             "agent": row.params.get("agent") or "",

@@ -77,6 +77,9 @@ PROCESS_EVENTS: dict[str, Text] = {
     "held": _("Held by an operator"),
     "lifted": _("A hold was lifted"),
     "flow_set": _("The flow of an agent was set"),
+    "route_set": _("A route was set"),
+    "route_deleted": _("A route was removed"),
+    "route_muted": _("A route was muted, or is told again"),
     "incident_taken": _("An incident was taken"),
     "incident_assigned": _("An incident was assigned"),
     "incident_snoozed": _("An incident was put off"),
@@ -119,6 +122,9 @@ TONES: dict[str, str] = {
     "held": "person",
     "lifted": "person",
     "flow_set": "person",
+    "route_set": "person",
+    "route_deleted": "person",
+    "route_muted": "person",
 }
 
 

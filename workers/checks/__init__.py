@@ -10,6 +10,7 @@ from workers.checks.databases import check_databases
 from workers.checks.definitions import check_definitions
 from workers.checks.fitting import check_fitting
 from workers.checks.in_flight import check_in_flight
+from workers.checks.outside import check_ping_url
 from workers.checks.queues import check_queues
 from workers.checks.settings import DEPLOYMENT_NAMES, check_settings
 from workers.checks.tables import check_encoding, check_migrations
@@ -23,13 +24,14 @@ __all__ = [
     "check_fitting",
     "check_in_flight",
     "check_migrations",
+    "check_ping_url",
     "check_queues",
     "check_settings",
 ]
 
 for _check in (
     *(check_settings, check_fitting, check_definitions, check_queues, check_in_flight),
-    *(check_celery, check_databases, check_encoding),
+    *(check_celery, check_databases, check_encoding, check_ping_url),
 ):
     register(_check)
 register(check_migrations, deploy=True)

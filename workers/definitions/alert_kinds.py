@@ -207,6 +207,16 @@ for _kind in (
         _("Have its owner fix it, then have it told again."),
     ),
     AlertKind(
+        "route_undeliverable",
+        IncidentKind.OTHER,
+        Severity.URGENT,
+        _("Route %(about)s cannot be told of incidents"),
+        _(
+            "See its deliveries in the admin for what was answered, fix its address or its"
+            " receiver, and have what was given up sent again."
+        ),
+    ),
+    AlertKind(
         "restored",
         IncidentKind.OTHER,
         Severity.URGENT,

@@ -13,7 +13,7 @@ Look = Callable[[], Iterable[Finding]]
 #: The order in which groups are looked at and told of; others come after them.
 GROUPS = (
     *("database", "migrations", "settings", "broker", "queues", "workers", "duties"),
-    *("agents", "backlog", "alerts", "submitters", "tables", "files", "shop"),
+    *("agents", "backlog", "alerts", "routes", "submitters", "tables", "files", "shop"),
 )
 
 

@@ -11,12 +11,14 @@ from workers.models.journal import Journal
 from workers.models.lease import Lease
 from workers.models.live import LiveStep
 from workers.models.process import Process
+from workers.models.route import Delivery, Route
 from workers.models.sink import Sink
 from workers.models.step import Step
 from workers.models.webhook import ReceivedWebhook
 
 __all__ = [
     "Alert",
+    "Delivery",
     "Flow",
     "Hold",
     "Incident",
@@ -26,6 +28,7 @@ __all__ = [
     "LiveStep",
     "Process",
     "ReceivedWebhook",
+    "Route",
     "Sink",
     "Step",
 ]

@@ -39,7 +39,7 @@ REST_SECONDS = (2.0, 60.0)
 #: Time after its rest for which it is remembered how long that was.
 REMEMBERED_SECONDS = 60.0
 
-Send = Callable[[Letter], None]
+Send = Callable[[Letter], object]
 #: How one letter fared; None = delivered.
 Outcome = Undelivered | NotSent | None
 

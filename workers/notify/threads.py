@@ -7,10 +7,13 @@ again once the claim is over.
 
 import logging
 import threading
+from typing import Protocol
 
 from django.db import close_old_connections, connections
 
-from workers.notify.relay import Relay, relays
+from workers.notify.incident_relay import IncidentRelay
+from workers.notify.ping import Ping
+from workers.notify.relay import relays
 from workers.runtime.per_process import per_process
 from workers.runtime.soft_limit import block_soft_limit
 
@@ -20,10 +23,28 @@ log = logging.getLogger(__name__)
 IDLE_SECONDS = 30.0
 
 
+class Runner(Protocol):
+    """Does what is due, and ends; one thread may run it at a time."""
+
+    kind: str
+
+    def run(self) -> int: ...
+
+
+def runners() -> list[Runner]:
+    """Return what tells submitters, operators and those who watch from outside."""
+    return [*relays(), IncidentRelay(), Ping()]
+
+
+def run_now() -> int:
+    """Tell everybody who is due, in this thread; return how many messages arrived."""
+    return sum(runner.run() for runner in runners())
+
+
 class Desk:
     """One relay and its thread."""
 
-    def __init__(self, relay: Relay) -> None:
+    def __init__(self, relay: Runner) -> None:
         self._relay = relay
         self._wanted = threading.Event()
         threading.Thread(target=self._work, name=f"relay-{relay.kind}", daemon=True).start()
@@ -50,7 +71,7 @@ class Desk:
 
 @per_process
 def _desks() -> list[Desk]:
-    return [Desk(relay) for relay in relays()]
+    return [Desk(relay) for relay in runners()]
 
 
 def want() -> None:

@@ -119,7 +119,13 @@ for _pruner in (
     Pruner(
         "alerts", "alerts acknowledged long ago", prune_rows.old_alerts, prune_rows.prune_alerts
     ),
-    # After their alerts, which have them in their rows.
+    Pruner(
+        "deliveries",
+        "what routes were told long ago of incidents that are resolved",
+        prune_rows.old_deliveries,
+        prune_rows.prune_deliveries,
+    ),
+    # After their alerts and their deliveries, which have them in their rows.
     Pruner(
         "incidents",
         "incidents resolved long ago, with their notes",

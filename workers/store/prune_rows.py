@@ -158,10 +158,36 @@ def old_alerts(now: datetime | None = None) -> int:
     return int(found[0][0])
 
 
-#: Its alerts go before it: they have it in their rows.
+def prune_deliveries(limit: int, now: datetime | None = None) -> Iterator[int]:
+    """Delete deliveries that were noted long ago, and whose incidents are resolved."""
+    than = cutoff(sas.keep_resolved_days, now)
+    # What a digest tells of goes before the digest.
+    yield from _delete("workers_delivery", _NOTED, "at, id DESC", than, limit)
+
+
+#: As long as an incident stands, its deliveries say who knows of it.
+_NOTED = (
+    "at < %s AND NOT EXISTS (SELECT 1 FROM workers_incident i"
+    " WHERE i.id = workers_delivery.incident_id AND i.resolved_at IS NULL)"
+    " AND NOT EXISTS (SELECT 1 FROM workers_delivery g JOIN workers_incident i"
+    " ON i.id = g.incident_id WHERE g.digest_id = workers_delivery.id AND i.resolved_at IS NULL)"
+)
+
+
+def old_deliveries(now: datetime | None = None) -> int:
+    """Count the deliveries that may go."""
+    found = dialect.fetch(
+        f"SELECT count(*) FROM workers_delivery WHERE {_NOTED}",
+        [cutoff(sas.keep_resolved_days, now)],
+    )
+    return int(found[0][0])
+
+
+#: Its alerts and its deliveries go before it: they have it in their rows.
 _OVER = (
     "resolved_at < %s AND resolved_at IS NOT NULL AND NOT EXISTS (SELECT 1"
     " FROM workers_alert a WHERE a.incident_id = workers_incident.id)"
+    " AND NOT EXISTS (SELECT 1 FROM workers_delivery d WHERE d.incident_id = workers_incident.id)"
 )
 
 

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from uuid import uuid4
 
 from workers.conf import sas
+from workers.notify import ping
 from workers.runtime.worker_identity import me
-from workers.store import alert_resolution, incidents, leases
+from workers.store import alert_resolution, deliveries, delivery_plans, incidents, leases
 from workers.store.claims import find_work
 from workers.store.db import dialect
 from workers.store.expire import expire_claims
@@ -60,8 +61,11 @@ def sweep() -> Swept:
             pass
         alert_resolution.resolve_ended()
         incidents.refresh()
+        delivery_plans.plan()
     if reset or errors or overdue or find_work.has_lost():
         dispatch.nudge()
+    if deliveries.seconds_waiting() is not None or ping.is_due():
+        dispatch.report()
     if reset or errors or extended:
         log.info("swept", extra={"reset": reset, "errors": errors, "extended": extended})
     return Swept(True, reset, errors, extended)

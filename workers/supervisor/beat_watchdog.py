@@ -7,6 +7,8 @@ costs an alert, not an order.
 
 import logging
 import threading
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from celery import bootsteps
@@ -23,46 +25,63 @@ log = logging.getLogger(__name__)
 LOOK_SECONDS = 2.0
 
 
+@dataclass(frozen=True, slots=True)
+class Duty:
+    """A periodic duty: its lease, how often it is due, who reads its messages, who asks for it."""
+
+    name: str
+    interval: float
+    queue: str
+    trigger: Callable[[], bool]
+
+
+def duties() -> list[Duty]:
+    """Return the duties that orders heal by."""
+    return [
+        Duty(leases.SWEEP, sas.sweep_seconds, dispatch.SUPERVISOR_QUEUE, dispatch.trigger_sweep),
+        Duty(leases.POLL, sas.poll_seconds, dispatch.SCHEDULER_QUEUE, dispatch.nudge),
+    ]
+
+
 def look() -> list[str]:
     """Trigger the duties that are overdue; return their names."""
     triggered = []
-    for name, interval, queue, trigger in (
-        (leases.SWEEP, sas.sweep_seconds, dispatch.SUPERVISOR_QUEUE, dispatch.trigger_sweep),
-        (leases.POLL, sas.poll_seconds, dispatch.SCHEDULER_QUEUE, dispatch.nudge),
-    ):
-        seconds = leases.seconds_since(name)
-        if not lateness.is_overdue(seconds, interval):
+    for duty in duties():
+        seconds = leases.seconds_since(duty.name)
+        if not lateness.is_overdue(seconds, duty.interval):
             continue
         # Before this worker asks for it, too.
-        reason = None if seconds is None else _reason(name, seconds, queue)
-        trigger()
-        triggered.append(name)
+        reason = None if seconds is None else reason_of(duty, seconds)
+        duty.trigger()
+        triggered.append(duty.name)
         if reason:
-            alerts.raise_alert("duty_overdue", f"{reason} A worker has triggered it.", subject=name)
+            alerts.raise_alert(
+                "duty_overdue", f"{reason} A worker has triggered it.", subject=duty.name
+            )
     return triggered
 
 
-def _reason(name: str, seconds: float, queue: str) -> str:
+def reason_of(duty: Duty, seconds: float) -> str:
     """Say how late a duty is, and what of: only what is known, so that the right thing is mended.
 
     Who asks for it and nobody listens is not to blame, and neither is Beat then.
     """
     if lateness.is_ahead(seconds):
         return (
-            f"The {name} is dated {-seconds:.0f} s in the future: the database's clock was set"
+            f"The {duty.name} is dated {-seconds:.0f} s in the future: the database's clock was set"
             " back. Look at its time service."
         )
-    late = f"The {name} is overdue: last done {seconds:.0f} s ago."
+    late = f"The {duty.name} is overdue: last done {seconds:.0f} s ago."
     # The other workers look, too: what one of them has just asked for is no cause.
-    if leases.is_stuck(name, sas.lease_seconds):
+    if leases.is_stuck(duty.name, sas.lease_seconds):
         return f"{late} A worker is at it and has not done: is the database slow?"
-    waiting = queue_drain.count(queue)
+    waiting = queue_drain.count(duty.queue)
     if waiting is None:
         return f"{late} The broker does not answer."
     if waiting:
         return (
-            f"{late} It was asked for, and no worker takes the messages in {queue} ({waiting}):"
-            " are the workers that read it busy, or is there none?"
+            f"{late} It was asked for, and no worker takes the messages in {duty.queue}"
+            f" ({waiting}): are the workers that read it busy, or is there none?"
         )
     return f"{late} Nobody has asked for it: is Celery Beat running, and its periodic task enabled?"
 

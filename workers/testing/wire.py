@@ -11,8 +11,9 @@ from workers import scheduler, supervisor, tasks
 from workers.conf import sas
 from workers.exceptions import BrokerRefused
 from workers.models import Process, Step
-from workers.notify import relay
-from workers.notify.senders import Letter
+from workers.notify import relay, threads
+from workers.notify.senders import Letter, incident
+from workers.notify.senders.incident import IncidentLetter
 from workers.store.db import dialect
 from workers.testing.clock import Clock
 from workers.testing.scripted_agents import WorkerDied
@@ -55,6 +56,8 @@ class Wire:
     delayed: list[tuple[datetime, Sent]] = field(default_factory=list)
     #: Status messages that submitters were sent, in order.
     told: list[Letter] = field(default_factory=list)
+    #: Messages about incidents that routes were sent, in order.
+    told_of_incidents: list[IncidentLetter] = field(default_factory=list)
 
     def take(self, name: str, body: list[Any], to: str, **options: Any) -> None:
         if self.is_down:
@@ -178,7 +181,7 @@ _TASKS: dict[str, Callable[..., object]] = {
     dispatch.SETTLE: tasks.settle_now,
     dispatch.ADVANCE: scheduler.advance,
     dispatch.SWEEP: supervisor.sweep,
-    dispatch.REPORT: relay.report,
+    dispatch.REPORT: threads.run_now,
 }
 
 
@@ -200,12 +203,13 @@ def wired() -> Iterator[Wire]:
     wire = Wire()
     nudges = dispatch.nudge_later, dispatch.nudge_after, dispatch.report_later
     before = dispatch._send, scheduler._pause
-    senders = dict(relay.senders)
+    senders, of_incidents = dict(relay.senders), dict(incident.senders)
     dispatch._send = wire.take
     # From the caller's own thread: what a test looks at must not arrive after it has looked.
     dispatch.nudge_later, dispatch.report_later = _nudge_now, _report_now
     dispatch.nudge_after = _nudge_never
     relay.senders.update(dict.fromkeys(senders, wire.told.append))
+    incident.senders.update(dict.fromkeys(of_incidents, wire.told_of_incidents.append))
     # A wire that was down before is no reason for a pause on this one.
     scheduler._pause = scheduler._Pause()
     try:
@@ -214,3 +218,4 @@ def wired() -> Iterator[Wire]:
         dispatch._send, scheduler._pause = before
         dispatch.nudge_later, dispatch.nudge_after, dispatch.report_later = nudges
         relay.senders.update(senders)
+        incident.senders.update(of_incidents)

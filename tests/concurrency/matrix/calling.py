@@ -9,15 +9,19 @@ from uuid import uuid4
 from tests.concurrency.matrix import scenes
 from tests.concurrency.matrix.scenes import AGENTS, DEFERRAL, FAULT, NOW, OPERATOR, Scene
 from workers.client import submission
+from workers.models import Route
 from workers.rules.apply_reply import carry_out_policies
 from workers.rules.rows import NewProcess
 from workers.store import (
     alert_resolution,
     alerts,
+    deliveries,
+    delivery_plans,
     incidents,
     leases,
     prune_rows,
     received_webhooks,
+    routes,
     sinks,
 )
 from workers.store.claims import claim_fast, claim_steps, dead_workers, release, unstarted
@@ -32,6 +36,8 @@ from workers.store.operate import (
     record_answers,
 )
 from workers.store.settle import filed_replies, settle_fast, settle_replies
+
+ANN = "operator:ann"
 
 
 @dataclass(frozen=True)
@@ -56,6 +62,30 @@ def _sink(scene: Scene) -> sinks.ClaimedSink:
     until = NOW - timedelta(seconds=30)
     columns = (scene.sink_id, scene.process_id, "queue", "replies.acme.one", "acme", "", 0, 1, 0)
     return sinks.ClaimedSink(*columns, until=until)
+
+
+def _delivery(scene: Scene) -> deliveries.ClaimedDelivery:
+    """Return the relay's claim of a delivery; one that is over, where there is none."""
+    if scene.delivery is not None:
+        return scene.delivery
+    until = NOW - timedelta(seconds=30)
+    of_route = ("mail", "ops@example.org", "", "UTC", "")
+    columns = (0, uuid4(), scene.route_id, None, "opened", until, 0, *of_route)
+    return deliveries.ClaimedDelivery(*columns, until)
+
+
+def _route(scene: Scene) -> Route:
+    return Route(
+        pk=scene.route_id or None,
+        name="ops",
+        kind="mail",
+        address="night@example.org",
+        time_zone="UTC",
+    )
+
+
+def _save_route(scene: Scene) -> None:
+    routes.save(_route(scene), actor=ANN)
 
 
 def _start(scene: Scene) -> Any:
@@ -285,6 +315,35 @@ CALLS: tuple[Call, ...] = (
     Call("sinks.failed", lambda s: sinks.failed(_sink(s), 5, "oops"), (scenes.told,)),
     Call("sinks.give_up", lambda s: sinks.give_up(_sink(s), "gone"), (scenes.told,)),
     Call("sinks.redeliver", lambda s: sinks.redeliver(s.sink_id, after=0), (scenes.told,)),
+    # Routes
+    Call("delivery_plans.plan", lambda s: delivery_plans.plan(), (scenes.routed,)),
+    Call("deliveries.claim", lambda s: deliveries.claim(10, 60), (scenes.noted,)),
+    Call(
+        "deliveries.delivered",
+        lambda s: deliveries.delivered(_delivery(s), 200, "ok"),
+        (scenes.telling,),
+    ),
+    Call(
+        "deliveries.failed",
+        lambda s: deliveries.failed(_delivery(s), 5, 500, "oops"),
+        (scenes.telling,),
+    ),
+    Call("deliveries.put_off", lambda s: deliveries.put_off(_delivery(s), 5), (scenes.telling,)),
+    Call(
+        "deliveries.give_up",
+        lambda s: deliveries.give_up(_delivery(s), 410, "gone"),
+        (scenes.telling,),
+    ),
+    Call("deliveries.resend", lambda s: deliveries.resend(_delivery(s).id), (scenes.given_up,)),
+    Call("deliveries.note_test", lambda s: deliveries.note_test(s.route_id, 60), (scenes.routed,)),
+    Call("routes.save", _save_route, (scenes.routed,)),
+    Call("routes.delete", lambda s: routes.delete(_route(s), actor=ANN), (scenes.noted,)),
+    Call("routes.mute", lambda s: routes.mute(_route(s), NOW, actor=ANN), (scenes.routed,)),
+    Call(
+        "prune_rows.prune_deliveries",
+        lambda s: list(prune_rows.prune_deliveries(10)),
+        (scenes.long_over,),
+    ),
     # Answers from outside
     Call("answering.answer", _answer, (scenes.deferred, scenes.lost)),
     Call("answering.report_progress", _report, (scenes.deferred,)),

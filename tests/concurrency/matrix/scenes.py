@@ -17,10 +17,18 @@ from msgspec import structs
 from workers.client.submission import submit
 from workers.definitions.registry import register_workflow
 from workers.definitions.workflow import OnFailure, Undo, Workflow, step
-from workers.models import Alert, Incident, LiveStep, Sink, Step
+from workers.models import Alert, Incident, LiveStep, Route, Sink, Step
 from workers.protocol.messages import Reply
 from workers.rules.rows import NewSink
-from workers.store import alert_resolution, alerts, incidents, leases, sinks
+from workers.store import (
+    alert_resolution,
+    alerts,
+    deliveries,
+    delivery_plans,
+    incidents,
+    leases,
+    sinks,
+)
 from workers.store.alerts import raise_alert
 from workers.store.claims import claim_steps
 from workers.store.db import dialect
@@ -73,6 +81,8 @@ class Scene:
     alert_id: int = 0
     sink_id: int = 0
     incident_id: int = 0
+    route_id: int = 0
+    delivery: deliveries.ClaimedDelivery | None = None
 
     def look(self) -> None:
         """Read what callers know; from then on nothing is read any more."""
@@ -80,6 +90,7 @@ class Scene:
         self.user_id = _ann().pk
         self.alert_id = Alert.objects.values_list("pk", flat=True).first() or 0
         self.incident_id = Incident.objects.values_list("pk", flat=True).first() or 0
+        self.route_id = Route.objects.values_list("pk", flat=True).first() or 0
         self.sink_id = Sink.objects.get(process=self.process_id).pk
 
     @property
@@ -310,6 +321,38 @@ def healed() -> Scene:
     with at(2):
         steer.resubmit(scene.process_id, nothing_happened=True, **OPERATOR)
         alert_resolution.resolve_ended()
+    return scene
+
+
+def routed() -> Scene:
+    """There is a route, and an incident that it is to be told of."""
+    scene = gathered()
+    Route.objects.create(name="ops", kind="mail", address="ops@example.org", time_zone="UTC")
+    return scene
+
+
+def noted() -> Scene:
+    """It is noted that the route is to be told."""
+    scene = routed()
+    with at(1):
+        delivery_plans.plan()
+    return scene
+
+
+def telling() -> Scene:
+    """A relay is about to tell the route."""
+    scene = noted()
+    with at(1):
+        (scene.delivery,) = deliveries.claim(10, 60)
+    return scene
+
+
+def given_up() -> Scene:
+    """The route could not be told."""
+    scene = telling()
+    assert scene.delivery is not None
+    with at(1):
+        deliveries.give_up(scene.delivery, 500, "no")
     return scene
 
 

@@ -4,6 +4,6 @@ A sender returns once the message has arrived.  It touches no table, so that it 
 any thread.
 """
 
-from workers.notify.senders.delivery import Letter, NotSent, Undelivered
+from workers.notify.senders.delivery import Answer, Letter, NotSent, Undelivered
 
-__all__ = ["Letter", "NotSent", "Undelivered"]
+__all__ = ["Answer", "Letter", "NotSent", "Undelivered"]

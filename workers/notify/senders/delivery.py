@@ -22,10 +22,19 @@ class Letter:
     secrets: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a receiver answered: the status, and the beginning of the text."""
+
+    status: int
+    text: str
+
+
 class Undelivered(SASError):
     """The receiver did not take it: a failed try.
 
     ``is_gone``: it never will.  ``is_away``: it takes nothing else just now either.
+    ``answer``: what it answered, where it did.
     """
 
     def __init__(
@@ -35,11 +44,13 @@ class Undelivered(SASError):
         retry_after: float | None = None,
         is_gone: bool = False,
         is_away: bool = False,
+        answer: Answer | None = None,
     ) -> None:
         super().__init__(reason)
         self.retry_after = retry_after
         self.is_gone = is_gone
         self.is_away = is_away
+        self.answer = answer
 
 
 class NotSent(SASError):

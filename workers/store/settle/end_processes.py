@@ -17,7 +17,6 @@ from workers.store.locked.contexts import Context
 log = logging.getLogger(__name__)
 
 #: Code of the alert that an ``on_end`` raised.
-ON_END_FAILED = "on_end_failed"
 
 
 def end(held: Sequence[tuple[LockedProcess, Entry]]) -> None:
@@ -50,11 +49,11 @@ def _end(locked: LockedProcess, ending: Entry, context: Context) -> AlertCall | 
         if transaction.get_rollback():
             # Not even the savepoint is left: the database is away.
             raise
-        log.exception(ON_END_FAILED, extra={"process_id": process.id})
+        log.exception("on_end_failed", extra={"process_id": process.id})
         reason = f"{type(error).__name__}: {error}"[:500]
         return AlertCall(
-            f"{ON_END_FAILED}:process:{process.id}",
-            ON_END_FAILED,
+            f"on_end_failed:process:{process.id}",
+            "on_end_failed",
             f"{process.subject} cannot end as {ending.after}: on_end of {context.workflow} version"
             f" {context.version} raised {reason}",
             process.id,

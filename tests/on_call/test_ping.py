@@ -1,0 +1,88 @@
+"""Silence is noticed outside: the ping comes each minute, and only while sweeps do their duty."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.test import override_settings
+
+from tests.on_call.conftest import NOW
+from tests.reporting.receiver import Receiver, receiving
+from workers import supervisor
+from workers.notify import ping
+from workers.notify.ping import Ping
+from workers.testing import Clock, Wire, frozen_clock
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def clock() -> Any:
+    with frozen_clock(NOW) as clock:
+        yield clock
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with (
+        receiving() as receiver,
+        override_settings(SAS_PING_URL=receiver.url + "/ping/secret", DEBUG=True),
+    ):
+        yield receiver
+
+
+def test_a_sweep_has_it_called_once_a_minute(receiver: Receiver, wire: Wire, clock: Clock) -> None:
+    for _ in range(3):
+        supervisor.sweep()
+        wire.run_until_idle()
+    assert [one.path for one in receiver.received] == ["/ping/secret"]
+
+    clock.advance(seconds=ping.INTERVAL_SECONDS)
+    supervisor.sweep()
+    wire.run_until_idle()
+    assert len(receiver.received) == 2
+
+
+def test_it_is_not_called_when_no_sweep_was_in_time(
+    receiver: Receiver, wire: Wire, clock: Clock
+) -> None:
+    assert Ping().run() == 0, "there never was a sweep"
+    supervisor.sweep()
+    clock.advance(seconds=30)
+    assert Ping().run() == 0
+    assert receiver.received == []
+
+
+def test_a_sweep_that_fails_calls_nobody(
+    receiver: Receiver, wire: Wire, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> None:
+        raise RuntimeError
+
+    monkeypatch.setattr("workers.store.incidents.refresh", fail)
+    with pytest.raises(RuntimeError):
+        supervisor.sweep()
+    wire.run_until_idle()
+    assert receiver.received == []
+
+
+def test_one_that_is_not_answered_is_made_again_a_minute_later(
+    receiver: Receiver, wire: Wire, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    receiver.status = 500
+    supervisor.sweep()
+    assert Ping().run() == 0
+    assert Ping().run() == 0
+    assert len(receiver.received) == 1
+    assert "ping_failed" in caplog.text
+    assert "secret" not in caplog.text
+    receiver.status = 200
+    clock.advance(seconds=60)
+    supervisor.sweep()
+    assert Ping().run() == 1
+
+
+def test_without_an_address_nobody_is_called(wire: Wire, clock: Clock) -> None:
+    supervisor.sweep()
+    assert [one.task for one in wire.messages if "report" in one.task] == []
+    assert Ping().run() == 0

@@ -1,0 +1,197 @@
+"""Who is told of an incident, when, and in how many messages."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, time, timedelta
+from typing import Any
+
+import pytest
+
+from workers.rules.incident_routing import (
+    OVERFLOW_SECONDS,
+    History,
+    Incident,
+    Notice,
+    Plan,
+    Route,
+    Told,
+    is_meant,
+    is_silent,
+    notice,
+    plan,
+)
+from workers.states import DeliveryEvent as Event
+
+NOW = datetime(2026, 7, 1, 12, 0, tzinfo=UTC)
+ROUTE = Route(1)
+OPEN = Incident(
+    7, "error", "payment.charge", 2, is_open=True, is_acknowledged=False, is_resolved=False
+)
+TAKEN = replace(OPEN, is_open=False, is_acknowledged=True)
+SNOOZED = replace(OPEN, is_open=False)
+RESOLVED = replace(OPEN, is_open=False, is_resolved=True)
+
+
+def ago(seconds: float, event: Event = Event.OPENED) -> Told:
+    return Told(event, NOW - timedelta(seconds=seconds))
+
+
+def event_of(route: Route, incident: Incident, *told: Told) -> Event | None:
+    found = notice(route, incident, told, NOW)
+    return None if found is None else found.event
+
+
+def notices(count: int, event: Event = Event.OPENED) -> list[Notice]:
+    return [Notice(number, event, 0) for number in range(count)]
+
+
+def test_a_new_incident_is_told_once() -> None:
+    assert notice(ROUTE, OPEN, [], NOW) == Notice(7, Event.OPENED, 0)
+    assert notice(ROUTE, OPEN, [ago(1)], NOW) is None
+
+
+def test_one_that_came_back_is_told_of_under_the_number_of_its_return() -> None:
+    assert notice(ROUTE, replace(OPEN, reopened=2), [], NOW) == Notice(7, Event.OPENED, 2)
+
+
+@pytest.mark.parametrize("incident", [TAKEN, SNOOZED, RESOLVED])
+def test_what_needs_nobody_before_anybody_was_told_is_not_told(incident: Incident) -> None:
+    assert event_of(ROUTE, incident) is None
+    assert event_of(replace(ROUTE, keeps_incidents=True), incident) is None
+
+
+def test_it_is_repeated_until_somebody_takes_it() -> None:
+    route = replace(ROUTE, repeat_seconds=900)
+
+    assert event_of(route, OPEN, ago(899)) is None
+    assert notice(route, OPEN, [ago(900)], NOW) == Notice(7, Event.REPEAT, 0, 1)
+    assert event_of(route, OPEN, ago(1800), ago(899, Event.REPEAT)) is None
+    again = notice(route, OPEN, [ago(1800), ago(900, Event.REPEAT)], NOW)
+    assert again == Notice(7, Event.REPEAT, 0, 2)
+    for incident in (TAKEN, SNOOZED):
+        assert event_of(route, incident, ago(90_000)) is None
+
+
+def test_nothing_is_repeated_on_a_route_without_repeats() -> None:
+    assert event_of(ROUTE, OPEN, ago(1_000_000)) is None
+
+
+def test_its_end_is_told_once_to_who_was_told_of_it() -> None:
+    assert event_of(ROUTE, RESOLVED, ago(60)) == Event.RESOLVED
+    assert event_of(ROUTE, RESOLVED, ago(60), ago(1, Event.RESOLVED)) is None
+
+
+def test_its_end_is_told_even_where_the_route_is_for_others_by_now() -> None:
+    assert event_of(replace(ROUTE, kinds=["breaker"]), RESOLVED, ago(60)) == Event.RESOLVED
+
+
+def test_that_it_was_taken_is_told_once_to_services_that_keep_incidents() -> None:
+    route = replace(ROUTE, keeps_incidents=True)
+
+    assert event_of(ROUTE, TAKEN, ago(60)) is None
+    assert event_of(route, TAKEN, ago(60)) == Event.ACKNOWLEDGED
+    assert event_of(route, TAKEN, ago(60), ago(1, Event.ACKNOWLEDGED)) is None
+    assert event_of(route, SNOOZED, ago(60)) is None
+
+
+@pytest.mark.parametrize(
+    ("columns", "is_for_it"),
+    [
+        ({}, True),
+        ({"kinds": ["error"]}, True),
+        ({"kinds": ["breaker"]}, False),
+        ({"agents": ["payment.charge", "b"]}, True),
+        ({"agents": ["b"]}, False),
+        ({"least_severity": 2}, True),
+        ({"least_severity": 1}, False),
+        ({"kinds": ["error"], "agents": ["b"]}, False),
+    ],
+)
+def test_a_route_is_for_kinds_agents_and_severities(
+    columns: dict[str, Any], is_for_it: bool
+) -> None:
+    route = replace(ROUTE, **columns)
+
+    assert is_meant(route, OPEN) is is_for_it
+    assert (notice(route, OPEN, [], NOW) is not None) is is_for_it
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "quiet", "loud"),
+    [
+        (time(22), time(7), ["22:00", "23:30", "00:00", "06:59"], ["07:00", "12:00", "21:59"]),
+        (time(9), time(17), ["09:00", "16:59"], ["08:59", "17:00", "00:00"]),
+    ],
+)
+def test_quiet_hours_are_the_routes_own(
+    begin: time, end: time, quiet: list[str], loud: list[str]
+) -> None:
+    route = replace(ROUTE, quiet_from=begin, quiet_to=end, time_zone="Asia/Tokyo")
+
+    def at(clock: str) -> datetime:
+        return datetime.fromisoformat(f"2026-07-01T{clock}:00+09:00").astimezone(UTC)
+
+    assert [is_silent(route, at(clock)) for clock in quiet] == [True] * len(quiet)
+    assert [is_silent(route, at(clock)) for clock in loud] == [False] * len(loud)
+
+
+def test_quiet_hours_follow_daylight_saving_time() -> None:
+    route = replace(ROUTE, quiet_from=time(22), quiet_to=time(7), time_zone="Europe/Paris")
+
+    assert not is_silent(route, datetime(2026, 7, 1, 5, 30, tzinfo=UTC)), "07:30 in summer"
+    assert is_silent(route, datetime(2026, 12, 1, 5, 30, tzinfo=UTC)), "06:30 in winter"
+
+
+def test_a_time_zone_that_is_not_there_silences_nobody() -> None:
+    route = replace(ROUTE, quiet_from=time(11), quiet_to=time(13), time_zone="Atlantis/Capital")
+    assert is_silent(route, NOW)
+    assert not is_silent(route, NOW + timedelta(hours=2))
+
+
+def test_without_two_different_hours_none_are_quiet() -> None:
+    assert not is_silent(replace(ROUTE, quiet_from=time(0)), NOW)
+    assert not is_silent(replace(ROUTE, quiet_from=time(12), quiet_to=time(12)), NOW)
+
+
+def test_a_muted_route_is_told_of_nothing_until_then() -> None:
+    route = replace(ROUTE, muted_until=NOW + timedelta(seconds=1))
+
+    assert plan(route, notices(3), History(), NOW) == Plan()
+    assert len(plan(route, notices(3), History(), NOW + timedelta(seconds=1)).alone) == 3
+
+
+def test_each_incident_is_a_message_of_its_own_up_to_the_hourly_limit() -> None:
+    due = notices(25)
+
+    found = plan(ROUTE, due, History(sent_in_hour=2), NOW)
+
+    assert found == Plan(due[:18], due[18:])
+
+
+def test_beyond_the_limit_one_message_leaves_each_ten_minutes() -> None:
+    full = History(20, NOW - timedelta(seconds=OVERFLOW_SECONDS - 1))
+
+    assert plan(ROUTE, notices(3), full, NOW) == Plan()
+    later = plan(ROUTE, notices(3), full, NOW + timedelta(seconds=1))
+    assert later == Plan([], notices(3))
+
+
+def test_a_digest_gathers_everything_until_its_time() -> None:
+    route = replace(ROUTE, digest_seconds=3600)
+    lately = History(0, NOW - timedelta(seconds=3599))
+
+    assert plan(route, notices(2), History(), NOW) == Plan([], notices(2))
+    assert plan(route, notices(2), lately, NOW) == Plan()
+    later = plan(route, notices(2), lately, NOW + timedelta(seconds=1))
+    assert later == Plan([], notices(2))
+
+
+@pytest.mark.parametrize("event", [Event.ACKNOWLEDGED, Event.RESOLVED])
+def test_what_ends_an_incident_elsewhere_is_in_no_digest_and_under_no_limit(event: Event) -> None:
+    route = replace(ROUTE, keeps_incidents=True)
+
+    assert plan(route, notices(30, event), History(20, NOW), NOW) == Plan(notices(30, event), [])
+    assert plan(ROUTE, notices(1, event), History(20, NOW), NOW) == Plan()
+
+
+def test_nothing_due_is_no_digest() -> None:
+    assert plan(replace(ROUTE, digest_seconds=60), [], History(), NOW) == Plan()

@@ -1,0 +1,108 @@
+"""One POST to an address that others named: public ones only, within a total deadline."""
+
+import time
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+import httpx2
+
+from workers.conf import sas
+from workers.http import ssrf_guard
+from workers.http.retry_after import retry_after
+from workers.http.transport import DeadlineTransport
+from workers.notify.senders.delivery import Answer, Undelivered
+from workers.runtime.per_process import per_process
+from workers.runtime.visible_text import visible
+
+CONNECT_SECONDS = 3.0
+#: What is read of an answer, and what is kept of it for people.
+LARGEST_ANSWER = 64 * 1024
+KEPT_CHARACTERS = 300
+LIMITS = httpx2.Limits(max_connections=50, max_keepalive_connections=20, keepalive_expiry=5.0)
+
+
+def post(url: str, body: bytes, headers: Mapping[str, str]) -> Answer:
+    """Post a body of JSON; return the answer, any 2xx.
+
+    Raises ``Undelivered``, within ``SAS_WEBHOOK_SECONDS``, for all else.  No redirect is followed:
+    it would lead where nobody has looked.
+    """
+    try:
+        is_plain = urlsplit(url).scheme != "https"
+    except ValueError:
+        raise Undelivered("its URL cannot be read") from None
+    if is_plain and not sas.webhook_private_addresses:
+        raise Undelivered("its URL does not begin with https://")
+    try:
+        response = _transport(sas.webhook_private_addresses).handle_request(
+            _request(url, body, headers)
+        )
+    except httpx2.TimeoutException:
+        raise Undelivered("no answer in time", is_away=True) from None
+    except (httpx2.ConnectError, httpx2.UnsupportedProtocol, httpx2.InvalidURL) as problem:
+        raise Undelivered(f"not reached: {problem}"[:200], is_away=True) from problem
+    except (httpx2.TransportError, ValueError) as problem:
+        # By its class only: the text of a protocol error quotes what the receiver sent.
+        raise Undelivered(f"failed ({type(problem).__name__})", is_away=True) from problem
+    try:
+        answer = Answer(response.status_code, _read(response))
+    finally:
+        response.close()
+    _check(answer, response.headers)
+    return answer
+
+
+@per_process
+def _transport(may_be_private: bool) -> DeadlineTransport:
+    return DeadlineTransport(LIMITS, None if may_be_private else ssrf_guard.PublicSockets())
+
+
+def _request(url: str, body: bytes, headers: Mapping[str, str]) -> httpx2.Request:
+    now = time.monotonic()
+    end = now + sas.webhook_seconds
+    connect = min(CONNECT_SECONDS, sas.webhook_seconds / 2)
+    return httpx2.Request(
+        "POST",
+        url,
+        headers={
+            "Accept-Encoding": "identity",
+            "Content-Type": "application/json",
+            **headers,
+        },
+        content=body,
+        extensions={
+            "timeout": {"pool": connect, "connect": now + connect, "write": end, "read": end}
+        },
+    )
+
+
+def _read(response: httpx2.Response) -> str:
+    """Read an answer's body, so that the connection can be used again, but not at any length."""
+    kept, length = b"", 0
+    try:
+        for chunk in response.iter_raw():
+            length += len(chunk)
+            # A letter has four bytes at most.
+            kept = (kept + chunk)[: 4 * KEPT_CHARACTERS]
+            if length > LARGEST_ANSWER:
+                break
+    except httpx2.TransportError:
+        # The status has come, and it alone counts.
+        pass
+    return visible(kept.decode(errors="replace"))[:KEPT_CHARACTERS]
+
+
+def _check(answer: Answer, headers: Mapping[str, str]) -> None:
+    status = answer.status
+    if 200 <= status <= 299:
+        return
+    if 300 <= status <= 399:
+        raise Undelivered(f"answered {status}: redirects are not followed", answer=answer)
+    wait = retry_after(headers.get("Retry-After", "")) if status in (429, 503) else None
+    raise Undelivered(
+        f"answered {status}",
+        retry_after=wait,
+        is_gone=status == 410,
+        is_away=status == 429 or status >= 500,
+        answer=answer,
+    )

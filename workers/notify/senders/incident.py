@@ -1,0 +1,82 @@
+"""Telling a route: by mail, or by one POST within a total deadline."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from smtplib import SMTPException, SMTPResponseException
+
+from django.core.mail import EmailMessage, get_connection
+
+from workers.conf import sas
+from workers.models.route import RouteKind
+from workers.notify.senders import http_post
+from workers.notify.senders.delivery import Answer, Undelivered
+from workers.notify.senders.webhook import signed
+from workers.runtime.visible_text import visible
+
+AGENT = {"User-Agent": "incidents/1"}
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentLetter:
+    """One message to one route, in the form that its kind takes."""
+
+    kind: str
+    address: str
+    secret: str
+    #: The same at every try: what a receiver knows a repetition by.
+    id: str
+    subject: str
+    text: str
+    #: The JSON; empty for mail.
+    body: bytes = b""
+
+
+Send = Callable[[IncidentLetter], Answer | None]
+
+
+def mail(letter: IncidentLetter) -> None:
+    """Hand a mail to the project's mail server; its time is bounded for each answer of that."""
+    message = EmailMessage(
+        letter.subject,
+        letter.text,
+        to=[part.strip() for part in letter.address.split(",") if part.strip()],
+        headers={"Auto-Submitted": "auto-generated", "X-Incident-Message": letter.id},
+    )
+    try:
+        with get_connection(timeout=sas.webhook_seconds) as connection:
+            connection.send_messages([message])
+    except SMTPResponseException as problem:
+        raw = problem.smtp_error
+        said = raw.decode(errors="replace") if isinstance(raw, bytes) else str(raw)
+        raise Undelivered(
+            f"the mail server answered {problem.smtp_code}",
+            answer=Answer(problem.smtp_code, visible(said)[: http_post.KEPT_CHARACTERS]),
+        ) from problem
+    except (SMTPException, OSError) as problem:
+        raise Undelivered(f"the mail server failed ({type(problem).__name__})") from problem
+
+
+def webhook(letter: IncidentLetter) -> Answer:
+    """Post a signed message."""
+    headers = signed((letter.secret,), letter.id, letter.body)
+    return http_post.post(letter.address, letter.body, {**AGENT, **headers})
+
+
+def chat(letter: IncidentLetter) -> Answer:
+    """Post a message to an address that is itself the secret, or holds it in its body."""
+    return http_post.post(letter.address, letter.body, AGENT)
+
+
+#: How messages leave; ``workers.testing`` puts its own wire here.
+senders: dict[str, Send] = {
+    RouteKind.MAIL: mail,
+    RouteKind.WEBHOOK: webhook,
+    RouteKind.SLACK: chat,
+    RouteKind.TEAMS: chat,
+    RouteKind.PAGERDUTY: chat,
+}
+
+
+def send(letter: IncidentLetter) -> Answer | None:
+    """Send a message; return what was answered.  Raises ``Undelivered``, in its time."""
+    return senders[letter.kind](letter)

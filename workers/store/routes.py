@@ -1,0 +1,58 @@
+"""Writing routes: who is told of incidents; what a person changed is in the journal."""
+
+from datetime import datetime
+
+from django.db.models import QuerySet
+
+from workers.models import Route
+from workers.rules.rows import Entry
+from workers.runtime.failpoints import durable
+from workers.runtime.timestamps import text_of
+from workers.store import journal
+from workers.store.db import dialect
+
+
+def locked(rows: QuerySet[Route]) -> list[Route]:
+    """Lock routes, in the order of their keys; those that somebody else is at are left to them."""
+    if dialect.is_postgres():
+        rows = rows.select_for_update(skip_locked=True, no_key=True)
+    return list(rows.order_by("pk"))
+
+
+def lock(route_id: int) -> Route | None:
+    """Lock a route, so that it is there until the transaction ends.  None: it is gone."""
+    return Route.objects.select_for_update().filter(pk=route_id).first()
+
+
+def save(route: Route, *, actor: str, now: datetime | None = None) -> None:
+    """Write a route that was checked; the next sweep goes by it."""
+    with durable("routes.save"):
+        route.save()
+        _note("route_set", route, actor, now)
+
+
+def delete(route: Route, *, actor: str, now: datetime | None = None) -> bool:
+    """Delete a route and its deliveries.  False: it was gone already."""
+    with durable("routes.delete"):
+        # First, or a sweep could note a delivery to it between those that go and itself.
+        if lock(route.pk) is None:
+            return False
+        Route.objects.filter(pk=route.pk).delete()
+        _note("route_deleted", route, actor, now)
+        return True
+
+
+def mute(route: Route, until: datetime | None, *, actor: str, now: datetime | None = None) -> bool:
+    """Have a route told of nothing until then; None: it is told again.  False: it is gone."""
+    with durable("routes.mute"):
+        if not Route.objects.filter(pk=route.pk).update(muted_until=until):
+            return False
+        _note("route_muted", route, actor, now, until=None if until is None else text_of(until))
+        return True
+
+
+def _note(event: str, route: Route, actor: str, now: datetime | None, **detail: str | None) -> None:
+    """Say what was done, and nothing that is secret of the route."""
+    told = {"route": route.name, "kind": route.kind, **detail}
+    at = dialect.read_clock(now)
+    journal.write([Entry(process_id=None, event=event, actor=actor, detail=told)], at)
