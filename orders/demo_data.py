@@ -15,7 +15,10 @@ from orders.models import Product
 
 STOCK = 1_000_000
 APPS = ("orders", "workers")
-RECORDS = ("delivery", "incident", "incidentnote", "journal", "lease", "orderline", "reservation")
+RECORDS = (
+    *("bulkitem", "bulkjob", "delivery", "incident", "incidentnote", "journal", "lease"),
+    *("orderline", "reservation"),
+)
 
 #: (name, price, picture, description), in the order of the SKUs.
 PRODUCTS = (

@@ -172,6 +172,8 @@ class Settings:
     settle_batch = Number(400, 1, 5000, "Replies settled in one transaction")
     kept_plans = Number(200, 0, 2000, "Statements whose plans a connection keeps; 0 = none")
     sweep_batch = Number(200, 1, 5000, "Expired steps handled in one transaction")
+    job_batch = Number(200, 1, 5000, "Processes of a job acted on in one transaction")
+    job_limit = Number(100_000, 1, 1_000_000, "Processes of one job at most")
     lease_seconds = Number(5, 1, 600, "Time a sweep is held by one process, for each batch")
     reply_seconds = Number(3, 0.5, 60, "Time the broker has to take a reply before it is filed")
     report_tries = Number(20, 1, 1000, "Failed tries in a row after which a sink is told no more")

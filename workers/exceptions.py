@@ -22,7 +22,8 @@ A lost race is a return value and never an error.  Faults do not cross the broke
 exceptions: they travel as fields of a reply.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from django.db import InterfaceError, OperationalError
 
@@ -55,7 +56,17 @@ class UnknownAgent(WorkflowError):
 
 
 class StateError(SASError):
-    """The state of a process or step forbids what was asked; nothing was changed."""
+    """The state of a process or step forbids what was asked; nothing was changed.
+
+    ``code`` and ``params`` are what is stored of it, for ``rules.refusals`` to render later.
+    """
+
+    def __init__(
+        self, message: str, *, code: str = "other", params: Mapping[str, Any] | None = None
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.params = dict(params) if params is not None else {"text": message}
 
 
 class BadToken(SASError):

@@ -83,6 +83,26 @@ class DeliveryState(TextChoices):
     GATHERED = "gathered", _("in a digest")
 
 
+class JobState(TextChoices):
+    """Where a job stands."""
+
+    #: Its set is being written: nothing is acted on yet.
+    PLANNED = "planned", _("planned")
+    RUNNING = "running", _("running")
+    PAUSED = "paused", _("paused")
+    #: Ended by an operator before every item was worked through.
+    STOPPED = "stopped", _("stopped")
+    DONE = "done", _("done")
+
+
+class ItemState(TextChoices):
+    """What a job has done to one process."""
+
+    WAITING = "waiting", _("not worked yet")
+    LANDED = "landed", _("changed")
+    REFUSED = "refused", _("refused")
+
+
 class IncidentState(TextChoices):
     """Where an incident, one cause that operators deal with, stands."""
 

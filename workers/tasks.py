@@ -15,7 +15,7 @@ from workers import scheduler, supervisor
 from workers.agent import next_step, runner
 from workers.exceptions import MessageError, UnknownAgent
 from workers.notify import threads
-from workers.operate import retention
+from workers.operate import jobs, retention
 from workers.protocol.messages import Bundle
 from workers.runtime import db_connections, gc_control
 from workers.scheduler.reply_batches import Arrivals, none_waits
@@ -124,6 +124,17 @@ def prune() -> None:
         done = retention.prune()
         if done is not None and done.is_cut_off and any(done.values()):
             dispatch.prune()
+
+
+@shared_task(name=dispatch.RUN_JOBS, **HELD)
+def run_jobs() -> None:
+    """Jobs: act on the next processes, for a second at most.
+
+    What is left then is another message's: whatever else waits in the queue comes in between.
+    """
+    with _left_to_the_next(), waiting(dispatch.SCHEDULER_QUEUE, dispatch.RUN_JOBS, 1000) as take:
+        take()
+        jobs.run()
 
 
 @shared_task(name=dispatch.REPORT, **HELD)

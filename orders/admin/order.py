@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy as _
 
 from orders.admin import needs, resubmitting, search
 from orders.models import Order
-from workers.admin import causes, columns, filters, snapshot, subjects, wait_filters
+from workers.admin import causes, columns, filters, job_filter, snapshot, subjects, wait_filters
 from workers.admin.actions import places
 from workers.admin.bulk.lists import BulkListAdmin
 from workers.admin.columns import ProcessColumns
@@ -58,6 +58,7 @@ class OrderAdmin(ProcessColumns, ReadOnlyAdmin, ProcessPageAdmin, BulkListAdmin,
         IncidentFilter,
         wait_filters.PausedFilter,
         wait_filters.AtAgentFilter,
+        job_filter.JobFilter,
         "source",
         "created_at",
     )

@@ -43,6 +43,7 @@ ACTIONS = ("resubmit_order", "acknowledge_alert", "change_product", *VERBS)
 def nudges(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Every nudge asked for; no thread is started."""
     asked: list[str] = []
+    monkeypatch.setattr(dispatch, "run_jobs_later", lambda: asked.append("jobs"))
     monkeypatch.setattr(dispatch, "nudge_later", lambda: asked.append("later"))
     return asked
 

@@ -15,7 +15,7 @@ from orders.models import ApiClient, DeadLetter, Order, OrderLine, Product
 from tests.admin import toys
 from tests.admin.conftest import alert_about, note, order_in_error
 from tests.toyflow import agents as toy
-from workers.models import Hold, Incident, Process, Sink, Step
+from workers.models import BulkJob, Hold, Incident, Process, Sink, Step
 from workers.store import incidents
 from workers.store.operate import incident_commands
 from workers.testing import Wire
@@ -162,6 +162,20 @@ def fill(wire: Wire, user: AbstractUser) -> Order:
         last_error=evil("sink error"),
         next_try_at=now,
     )
+    job = BulkJob.objects.create(
+        verb="resubmit",
+        state="running",
+        actor=f"operator:{evil('job actor')}",
+        reason=evil("job reason"),
+        source={"error": evil("job cause")},
+        total=2,
+        done=1,
+        refused=1,
+        created_at=now,
+    )
+    refusal = {"code": "not_paused", "params": {"subject": evil("refused")}}
+    job.items.create(process=order.process, sequence=0, state="refused", refusal=refusal)
+    job.items.create(process=editable, sequence=0)
     _letter(now)
     _letter(now, state="discarded", resolved_at=now, resolved_by=evil("resolver"))
     client = ApiClient.objects.create(name=evil("c"), created_at=now)

@@ -14,7 +14,9 @@ from orders.models import Order
 from tests.admin import toys
 from tests.admin.conftest import VERBS, every_row, order_in_error, order_with, staff
 from tests.toyflow import agents as toy
-from workers.models import Journal, Process, Step
+from workers.models import BulkItem, BulkJob, Flow, Journal, Process, Step
+from workers.store import leases
+from workers.store.flow import holds
 from workers.store.operate import commands
 from workers.testing import Wire
 
@@ -40,6 +42,14 @@ def seen_in(html: str) -> str:
     found = re.search(r'name="seen" value="([^"]*)"', html)
     assert found is not None
     return found[1]
+
+
+def of_processes() -> dict[str, list[dict[str, Any]]]:
+    """Return the rows of every process: a job leaves one in the journal that is of none."""
+    rows = every_row()
+    rows.pop("LogEntry")
+    rows["Journal"] = [row for row in rows["Journal"] if row["process_id"] is not None]
+    return rows
 
 
 def ready_for(verb: str) -> Order:
@@ -73,14 +83,17 @@ def test_exactly_what_was_shown_changes(verb: str, operator: Client) -> None:
     response = operator.post(f"{ORDERS}{verb}/", form, follow=True)
 
     event = PERMISSIONS[verb][1]
-    assert f"{'Try now' if verb == 'retry' else verb.capitalize()}: 2 changed." in (
-        response.content.decode()
-    )
+    job = BulkJob.objects.get()
+    assert response.redirect_chain[0][0] == f"/admin/workers/bulkjob/{job.pk}/change/"
+    label = "Try now" if verb == "retry" else verb.capitalize()
+    assert f"{label}: 2 of 2" in response.content.decode()
+    assert (job.verb, job.state, job.done, job.refused) == (verb, "done", 2, 0)
+    assert job.source == {"list": "orders.order", "query": ""}
     entries = Journal.objects.filter(event=event, actor="operator:operator")
     moved = set(entries.values_list("process_id", flat=True))
     assert moved == {row.process_id for row in changing}
     assert {entry.detail["reason"] for entry in entries} == {"The bank is back."}
-    assert LogEntry.objects.count() == 2
+    assert [entry.object_id for entry in LogEntry.objects.all()] == [str(job.pk)]
     rest = {staying.process_id, apart.process_id}
     after = every_row()
     for old, new in zip(before["Process"], after["Process"], strict=True):
@@ -92,12 +105,12 @@ def test_sent_twice_it_lands_once_and_says_so(verb: str, operator: Client) -> No
     html = select(operator, verb, ORDERS, [ready_for(verb).pk]).content.decode()
     form = {"seen": seen_in(html), "reason": "r"}
     operator.post(f"{ORDERS}{verb}/", form)
-    after = every_row()
+    after = of_processes()
 
     response = operator.post(f"{ORDERS}{verb}/", form, follow=True)
 
-    assert "1 was not:" in response.content.decode()
-    assert every_row() == after
+    assert "1 of 1, 1 refused" in response.content.decode()
+    assert of_processes() == after
 
 
 @pytest.mark.parametrize("verb", PERMISSIONS)
@@ -106,13 +119,13 @@ def test_a_process_that_moved_is_left_and_told(verb: str, operator: Client) -> N
     html = select(operator, verb, ORDERS, [order.pk]).content.decode()
     sequence = Process.objects.get(pk=order.process_id).sequence
     Process.objects.filter(pk=order.process_id).update(sequence=sequence + 1)
-    before = every_row()
+    before = of_processes()
 
     form = {"seen": seen_in(html), "reason": "r"}
     response = operator.post(f"{ORDERS}{verb}/", form, follow=True)
 
     assert "has moved since" in response.content.decode()
-    assert every_row() == before
+    assert of_processes() == before
 
 
 @pytest.mark.parametrize("verb", PERMISSIONS)
@@ -136,7 +149,13 @@ def test_without_a_reason_or_with_a_forged_set_nothing_changes(verb: str, operat
     process = Process.objects.get(pk=order.process_id)
     seen = f"{process.pk}:{process.sequence}"
     before = every_row()
-    for bad in ({"seen": seen, "reason": " "}, {"seen": "x:1", "reason": "r"}, {"reason": "r"}):
+    for bad in (
+        {"seen": seen, "reason": " "},
+        {"seen": "x:1", "reason": "r"},
+        {"reason": "r"},
+        {"seen": seen, "reason": "r", "rate": "0"},
+        {"seen": seen, "reason": "r", "rate": "fast"},
+    ):
         assert operator.post(f"{ORDERS}{verb}/", bad).status_code == 400
     assert every_row() == before
 
@@ -146,7 +165,8 @@ def test_the_order_list_touches_no_process_of_another_kind(wire: Wire) -> None:
     before = every_row()
     form = {"seen": f"{process.pk}:{process.sequence}", "reason": "r"}
     response = clerk.post(f"{ORDERS}resubmit/", form, follow=True)
-    assert "There is no process" in response.content.decode()
+    assert "None of these processes is in this list" in response.content.decode()
+    assert not BulkJob.objects.exists()
     assert every_row() == before
 
 
@@ -184,12 +204,12 @@ def test_of_very_many_selected_no_more_are_counted_than_a_list_counts(
 
 
 def test_beyond_the_limit_the_oldest_go_and_the_others_are_left_for_the_next_time(
-    operator: Client, monkeypatch: Any
+    operator: Client, settings: Any
 ) -> None:
-    monkeypatch.setattr("workers.admin.bulk.selection.LIMIT", 2)
+    settings.SAS_JOB_LIMIT = 2
     orders = [order_in_error() for _ in range(3)]
     html = select(operator, "resubmit", ORDERS, [order.pk for order in orders]).content.decode()
-    assert "At most 2 go at once: the oldest." in html
+    assert "A job has 2 at most: the oldest." in html
     assert [str(order) in html for order in orders] == [True, True, False]
     assert "These stay as they are" not in html
 
@@ -199,3 +219,61 @@ def test_the_preview_of_a_cancellation_counts_its_undo_steps(operator: Client, w
     html = select(operator, "cancel", PROCESSES, [row.pk for row in processes]).content.decode()
     assert "undo_first: 2" in html
     assert "unask: 2" in html
+
+
+def test_of_many_the_first_are_tried_out_and_the_others_go_along(
+    operator: Client, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr("workers.admin.bulk.selection.LOOKED_AT", 2)
+    orders = [order_in_error() for _ in range(3)]
+    doubt = {"effect": "unsafe", "may_have_effect": True, "is_in_doubt": True}
+    Step.objects.filter(process=orders[2].process_id, state="error").update(**doubt)
+
+    html = select(operator, "resubmit", ORDERS, [order.pk for order in orders]).content.decode()
+
+    assert "3 of 3 selected change." in html
+    assert "Tried out on the first 2; 1 more is judged when its turn comes." in html
+    operator.post(f"{ORDERS}resubmit/", {"seen": seen_in(html), "reason": "r"})
+    assert list(BulkItem.objects.order_by("pk").values_list("state", flat=True)) == [
+        *("landed", "landed", "refused"),
+    ]
+
+
+def test_what_nobody_can_know_is_left_out_with_the_reason(operator: Client) -> None:
+    """As a job would refuse it: it says nothing of what happened."""
+    known, unknown = order_in_error(), order_in_error(effect="unsafe", is_in_doubt=True)
+    html = select(operator, "resubmit", ORDERS, [known.pk, unknown.pk]).content.decode()
+    assert "Nobody knows whether charge_payment happened." in html
+    assert seen_in(html) == f"{known.process_id}:0"
+
+
+def test_the_preview_warns_of_what_they_would_wait_for(operator: Client) -> None:
+    now = timezone.now()
+    away = {"opened_at": now - timedelta(minutes=9), "open_until": now + timedelta(seconds=20)}
+    Flow.objects.update_or_create(agent="payment.charge", defaults={"window": 100, **away})
+    orders = [order_in_error() for _ in range(2)]
+    commands.pause(orders[0].process_id, actor="operator:ann", reason="wait")
+
+    html = select(operator, "resubmit", ORDERS, [order.pk for order in orders]).content.decode()
+
+    assert "charge_payment waits: no Scheduler has ever looked for work" in html
+    leases.is_due(leases.POLL, 0)
+    html = select(operator, "resubmit", ORDERS, [order.pk for order in orders]).content.decode()
+    assert "charge_payment waits: the service of agent payment.charge has not been reached" in html
+    assert "1 of them is paused: nothing of it begins" in html
+
+    holds.hold("step", "charge_payment", actor="operator:ann", reason="no")
+    html = select(operator, "resubmit", ORDERS, [order.pk for order in orders]).content.decode()
+    assert "waits until operators lift the hold on steps called charge_payment" in html
+
+    html = select(operator, "pause", ORDERS, [orders[1].pk]).content.decode()
+    assert "would not get far" not in html
+
+
+def test_a_pace_is_kept_with_the_job(operator: Client) -> None:
+    order = order_in_error()
+    form = {"seen": f"{order.process_id}:0", "reason": "r", "rate": "2.5"}
+    operator.post(f"{ORDERS}resubmit/?needs=error", form)
+    job = BulkJob.objects.get()
+    assert (job.rate_per_second, job.state, job.done) == (2.5, "running", 0)
+    assert job.source == {"list": "orders.order", "query": "needs=error"}

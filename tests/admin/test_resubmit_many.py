@@ -53,26 +53,25 @@ def test_it_says_how_many_landed_and_how_many_did_not(operator: Client, nudges: 
     response = operator.post(CONFIRM, {"seen": seen, "reason": "repaired"}, follow=True)
 
     html = response.content.decode()
-    assert "Resubmit: 2 changed." in html
-    assert "1 was not" in html
+    assert "Resubmit: 3 of 3, 1 refused" in html
     assert "has moved since" in html
     assert nudges == ["later"]
     states = dict(Process.objects.values_list("pk", "state"))
     assert [states[order.process_id] for order in orders] == ["processing"] * 3
     assert states[late.process_id] == "error"
-    landed = Journal.objects.filter(step=None, actor="operator:operator")
+    landed = Journal.objects.filter(event="resubmitted", step=None, actor="operator:operator")
     assert set(landed.values_list("detail__reason", flat=True)) == {"repaired"}
     assert landed.count() == 2
 
 
-def test_the_list_comes_back_as_it_was_filtered(operator: Client) -> None:
+def test_the_job_leads_back_to_the_list_as_it_was_filtered(operator: Client) -> None:
     order = order_in_error()
     data = {"action": "resubmit_selected", "_selected_action": [order.number]}
     html = operator.post(f"{LIST}?needs=error&q=Ada", data).content.decode()
     assert f'action="{CONFIRM}?needs=error&amp;q=Ada"' in html
     form = {"seen": seen_in(html), "reason": "r"}
-    response = operator.post(f"{CONFIRM}?needs=error&q=Ada", form)
-    assert response["Location"] == f"{LIST}?needs=error&q=Ada"
+    response = operator.post(f"{CONFIRM}?needs=error&q=Ada", form, follow=True)
+    assert f'href="{LIST}?needs=error&amp;q=Ada"' in response.content.decode()
 
 
 def test_all_that_match_can_be_selected(operator: Client) -> None:
@@ -82,12 +81,16 @@ def test_all_that_match_can_be_selected(operator: Client) -> None:
     assert "3 of 3 selected change" in html
 
 
-def test_the_number_in_one_go_is_limited(operator: Client, monkeypatch) -> None:
-    monkeypatch.setattr("workers.admin.bulk.selection.LIMIT", 2)
+def test_the_number_in_one_go_is_limited(operator: Client, settings) -> None:
+    settings.SAS_JOB_LIMIT = 2
     orders = [order_in_error() for _ in range(3)]
     html = select(operator, *orders).content.decode()
-    assert "At most 2 go at once" in html
+    assert "A job has 2 at most" in html
     assert seen_in(html).count(":") == 2
+    form = {"seen": ",".join(f"{o.process_id}:0" for o in orders), "reason": "r"}
+    response = operator.post(CONFIRM, form)
+    assert response.status_code == 400
+    assert "A job has 2 processes at most." in response.content.decode()
 
 
 def test_a_selection_without_an_error_is_answered_at_once(operator: Client) -> None:

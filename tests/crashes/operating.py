@@ -235,13 +235,6 @@ VERBS = [
         "retimed",
         lambda: _step().timeout_seconds == 77,
     ),
-    _verb(
-        "retry all in the admin",
-        _admin,
-        lambda p: _post("/admin/workers/process/retry/", seen=f"{p.pk}:{_page['sequence']}"),
-        "hurried",
-        _is_hurried,
-    ),
 ]
 
 

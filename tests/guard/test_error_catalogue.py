@@ -99,7 +99,9 @@ def stack() -> set[str]:
 
 
 def states() -> set[str]:
-    return raised("StateError", 0, "orders", "workers") | raised("ReturnRefused", 0, "orders")
+    catalogue = translated("workers/rules/refusals.py")
+    said = raised("StateError", 0, "orders", "workers") | raised("ReturnRefused", 0, "orders")
+    return said | catalogue
 
 
 def admin() -> set[str]:

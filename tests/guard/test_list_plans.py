@@ -15,7 +15,7 @@ from orders.models import Order
 from tests.admin.conftest import order_in_error
 from tests.concurrency.test_races import on_postgres
 from tests.factories import OrderFactory, StepFactory
-from workers.models import Alert, Incident, Process, Step
+from workers.models import Alert, BulkItem, BulkJob, Incident, Process, Step
 
 M = TypeVar("M", bound=Model)
 
@@ -34,6 +34,10 @@ OF_BOTH = (
     "paused=yes",
     "incident=1",
     "at=pending%3Apayment.charge",
+    "job=7",
+    "job=7%3Arefused",
+    "job=7%3Afailed_again",
+    "needs=error&job=7",
     "needs=someone&state=error",
     "needs=someone&step=charge_payment",
     "needs=alert&agent=payment.charge&fault=http_500",
@@ -92,9 +96,17 @@ def many_orders(db: None) -> None:
         )
         for n, process in enumerate(processes)
     )
-    order_in_error()
+    failed = order_in_error()
+    job = BulkJob.objects.create(pk=7, verb="resubmit", actor="a", reason="r", created_at=now)
+    BulkItem.objects.bulk_create(
+        BulkItem(job=job, process=process, sequence=0, state=state)
+        for process, state in [
+            *((one, "landed") for one in processes[:50]),
+            (failed.process, "refused"),
+        ]
+    )
     with connection.cursor() as cursor:
-        for table in (*LARGE, "workers_live"):
+        for table in (*LARGE, "workers_live", "workers_bulkitem"):
             cursor.execute(f"ANALYZE {table}")
 
 

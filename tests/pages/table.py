@@ -19,11 +19,11 @@ import uuid
 from django.utils import timezone
 from orders.models import Order
 from orders.submission import Customer, Line, place_order
-from workers import schedule
+from workers.supervisor import beat_schedule
 from workers.exceptions import Permanent, Unavailable
 from workers.testing import always, runs, scripted, wired
 
-schedule.ensure_flow()
+beat_schedule.ensure_flow()
 order, _ = place_order(
     Customer("Ada", "ada@example.org", "1 Mill Lane"), [Line("SKU-001", {quantity})],
     submission_key=uuid.uuid4().hex, source=Order.Source.SHOP,
@@ -142,7 +142,20 @@ def four_dead_letters(reader: Reader) -> None:
     reader.replace.update(zip(("17", "18", "19", "20"), map(str, found), strict=True))
 
 
+def the_job_taken(reader: Reader) -> None:
+    reader.replace["NUMBER"] = reader.said.split()[-1]
+
+
 PAGES = [
+    Page(
+        "docs/how-to/act-on-many.md",
+        before={
+            "python manage.py jobs start resubmit --step charge_payment --dry-run": an_order(
+                "in error"
+            )
+        },
+        after={"python manage.py jobs start resubmit --step charge_payment --rate": the_job_taken},
+    ),
     Page("docs/how-to/add-a-workflow.md", elsewhere={"python": HOW_TO_WORKFLOW}),
     Page(
         "docs/how-to/be-told.md",

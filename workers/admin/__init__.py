@@ -1,8 +1,19 @@
-"""The engine's admin: incidents, routes, processes, alerts, flow, holds, leases and sinks.
+"""The engine's admin: incidents, jobs, routes, processes, alerts, flow, holds, leases and sinks.
 
 It names no order.
 """
 
-from workers.admin import alert, delivery, flow, hold, incident, lease, process, route, sink
+from workers.admin import alert, delivery, flow, hold, incident, job, lease, process, route, sink
 
-__all__ = ["alert", "delivery", "flow", "hold", "incident", "lease", "process", "route", "sink"]
+__all__ = [
+    "alert",
+    "delivery",
+    "flow",
+    "hold",
+    "incident",
+    "job",
+    "lease",
+    "process",
+    "route",
+    "sink",
+]

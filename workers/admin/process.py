@@ -15,6 +15,7 @@ from workers.admin import (
     causes,
     columns,
     filters,
+    job_filter,
     search,
     snapshot,
     subjects,
@@ -60,6 +61,7 @@ class ProcessAdmin(ProcessColumns, ReadOnlyAdmin, ProcessPageAdmin, BulkListAdmi
         IncidentFilter,
         wait_filters.PausedFilter,
         wait_filters.AtAgentFilter,
+        job_filter.JobFilter,
         filters.WorkflowFilter,
     )
     show_facets = ShowFacets.ALWAYS

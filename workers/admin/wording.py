@@ -80,6 +80,10 @@ PROCESS_EVENTS: dict[str, Text] = {
     "route_set": _("A route was set"),
     "route_deleted": _("A route was removed"),
     "route_muted": _("A route was muted, or is told again"),
+    "job_started": _("A job was started"),
+    "job_paused": _("A job was paused"),
+    "job_resumed": _("A job goes on"),
+    "job_stopped": _("A job was stopped"),
     "incident_taken": _("An incident was taken"),
     "incident_assigned": _("An incident was assigned"),
     "incident_snoozed": _("An incident was put off"),
@@ -125,6 +129,10 @@ TONES: dict[str, str] = {
     "route_set": "person",
     "route_deleted": "person",
     "route_muted": "person",
+    "job_started": "person",
+    "job_paused": "person",
+    "job_resumed": "person",
+    "job_stopped": "person",
 }
 
 

@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("workers", "0012_routes")]
+    dependencies = [("workers", "0013_jobs")]
 
     operations = [
         migrations.AddField(

@@ -7,6 +7,7 @@ every background query has a partial index whose condition is the query's own.
 from workers.models.alert import Alert
 from workers.models.flow import Flow, Hold
 from workers.models.incident import Incident, IncidentNote
+from workers.models.job import BulkItem, BulkJob
 from workers.models.journal import Journal
 from workers.models.lease import Lease
 from workers.models.live import LiveStep
@@ -18,6 +19,8 @@ from workers.models.webhook import ReceivedWebhook
 
 __all__ = [
     "Alert",
+    "BulkItem",
+    "BulkJob",
     "Delivery",
     "Flow",
     "Hold",

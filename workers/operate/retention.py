@@ -16,7 +16,7 @@ from uuid import uuid4
 from django.utils.module_loading import autodiscover_modules
 
 from workers.runtime.worker_identity import me
-from workers.store import leases, prune_rows, received_webhooks
+from workers.store import leases, prune_jobs, prune_rows, received_webhooks
 
 log = logging.getLogger(__name__)
 
@@ -125,6 +125,7 @@ for _pruner in (
         prune_rows.old_deliveries,
         prune_rows.prune_deliveries,
     ),
+    Pruner("jobs", "jobs that ended long ago", prune_jobs.old_jobs, prune_jobs.prune_jobs),
     # After their alerts and their deliveries, which have them in their rows.
     Pruner(
         "incidents",

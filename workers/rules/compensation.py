@@ -9,7 +9,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from workers.definitions.effects import Effect
-from workers.exceptions import StateError
+from workers.rules.refusals import refused
 from workers.rules.rows import PlannedUndo, StepRow
 from workers.rules.transitions import LockedProcess
 from workers.states import FINAL_PROCESS_STATES, SETTLED_STEP_STATES, ProcessState, StepState
@@ -113,14 +113,12 @@ def void(locked: LockedProcess, steps: Collection[StepRow], actor: str) -> None:
 def refuse_if_too_late(locked: LockedProcess) -> None:
     process = locked.process
     if process.state in FINAL_PROCESS_STATES:
-        raise StateError(f"{process.subject} is {process.state}: there is nothing to undo.")
+        raise refused("nothing_to_undo", subject=process.subject, state=process.state)
     if locked.is_on_its_way_back:
-        raise StateError(f"{process.subject} is being undone already.")
+        raise refused("undone_already", subject=process.subject)
     if is_past_no_return(locked):
-        raise StateError(
-            f"{process.subject} is past its point of no return "
-            f"({', '.join(process.no_return)} are processed): it cannot be undone."
-        )
+        steps = ", ".join(process.no_return)
+        raise refused("past_no_return", subject=process.subject, steps=steps)
 
 
 def ready_undo_steps(locked: LockedProcess, actor: str) -> list[StepRow]:

@@ -13,6 +13,7 @@ from workers.protocol.messages import storable
 from workers.rules import external_answers
 from workers.rules.apply_reply import apply_result
 from workers.rules.on_failure import CONDITION_FAILED
+from workers.rules.refusals import refused
 from workers.rules.rows import StepRow
 from workers.rules.transitions import LockedProcess
 from workers.states import FINAL_PROCESS_STATES, ProcessState, StepState
@@ -46,16 +47,10 @@ def resubmit(
     failed = [step for step in among if step.state == StepState.ERROR]
     is_asked = process.state == ProcessState.PROCESSING and not process.needs_decision
     if not failed or not (process.state == ProcessState.ERROR or is_asked):
-        raise StateError(
-            f"{process.subject} is {process.state}, and no step of it is in error: "
-            "there is nothing to resubmit."
-        )
+        raise refused("nothing_in_error", subject=process.subject, state=process.state)
     doubtful = [step.name for step in failed if is_doubtful(step, locked.now)]
     if doubtful and not nothing_happened:
-        raise StateError(
-            f"Nobody knows whether {', '.join(doubtful)} happened. Find out: complete the step "
-            "by hand if it did, or say that nothing happened to have it called again."
-        )
+        raise refused("outcome_unknown", steps=", ".join(doubtful))
     names = [step.name for step in failed]
     if process.state == ProcessState.ERROR:
         back = locked.is_on_its_way_back
@@ -95,10 +90,11 @@ def _give_back(locked: LockedProcess, step: StepRow) -> None:
 
 def pause(locked: LockedProcess, actor: str, reason: str) -> None:
     """Have nothing of the process claimed; what is in flight goes on to its end."""
-    if locked.process.state in FINAL_PROCESS_STATES:
-        raise StateError(f"{locked.process.subject} is {locked.process.state}: nothing to pause.")
+    process = locked.process
+    if process.state in FINAL_PROCESS_STATES:
+        raise refused("nothing_to_pause", subject=process.subject, state=process.state)
     if locked.is_paused:
-        raise StateError(f"{locked.process.subject} is paused already.")
+        raise refused("paused_already", subject=process.subject)
     locked.touch_process()
     locked.process.paused_at = locked.now
     locked.note("paused", actor, public=True, detail={"reason": reason})
@@ -107,7 +103,7 @@ def pause(locked: LockedProcess, actor: str, reason: str) -> None:
 def resume(locked: LockedProcess, actor: str, reason: str) -> None:
     """Let a paused process go on."""
     if not locked.is_paused:
-        raise StateError(f"{locked.process.subject} is not paused.")
+        raise refused("not_paused", subject=locked.process.subject)
     locked.touch_process()
     locked.process.paused_at = None
     locked.note("unpaused", actor, public=True, detail={"reason": reason})
@@ -117,12 +113,33 @@ def retry_now(locked: LockedProcess, name: str, actor: str, reason: str) -> None
     """Skip what is left of a step's backoff, delay or rest; its counts stay."""
     step = named(locked, name)
     if step.state != StepState.PENDING or step.not_before is None:
-        raise StateError(f"Step {name} is {step.state}, not waiting to be tried again.")
+        raise refused("step_not_resting", step=name, state=step.state)
     if step.not_before <= locked.now:
-        raise StateError(f"Step {name} is due already; it waits for room at its agent.")
+        raise refused("step_due", step=name)
     locked.touch(step)
     before, step.not_before = step.not_before, locked.now
     _note(locked, step, "hurried", actor, reason, not_before=[before.isoformat(), None])
+
+
+def resting(locked: LockedProcess) -> list[str]:
+    """Return the names of the steps that wait for an instant."""
+    return [
+        step.name
+        for step in locked.steps
+        if step.state == StepState.PENDING
+        and step.not_before is not None
+        and step.not_before > locked.now
+    ]
+
+
+def retry_resting(locked: LockedProcess, actor: str, reason: str) -> list[str]:
+    """Do ``retry_now`` to every step that waits for an instant; return their names."""
+    names = resting(locked)
+    if not names:
+        raise refused("nothing_rests", subject=locked.process.subject)
+    for name in names:
+        retry_now(locked, name, actor, reason)
+    return names
 
 
 def retime(locked: LockedProcess, name: str, seconds: int, actor: str, reason: str) -> None:

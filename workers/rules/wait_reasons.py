@@ -98,6 +98,22 @@ def pending(row: Step, process: Process, now: datetime, facts: Facts) -> str:
     )
 
 
+def obstacle(row: Step, process: Process, now: datetime, facts: Facts) -> str:
+    """Return what would hold up a step that became ready now, whatever its process; empty: nothing.
+
+    As a predicate of the step: "waits: the service of agent ... is open".
+    """
+    flow = (facts.flows or {}).get(row.agent)
+    shut = flow is not None and flow.window == 0
+    return (
+        held(row, facts)
+        or _because(silence(facts.poll, now))
+        or unknown_code(row.agent, process, facts)
+        or (_because(_breaker(row, flow, now)) if flow else "")
+        or (_window(row, flow, now) if flow and shut else "")
+    )
+
+
 def _because(reason: str) -> str:
     return _("waits: %(reason)s") % {"reason": reason} if reason else ""
 

@@ -26,6 +26,7 @@ from workers.store import leases
 from workers.store.alerts import raise_alert
 from workers.store.claims import claim_fast, claim_steps, find_work, request_data, unstarted
 from workers.store.flow import flow_control
+from workers.store.operate import jobs
 from workers.store.settle import filed_replies, settle_fast, settle_replies
 from workers.wire import dispatch
 
@@ -241,6 +242,8 @@ def _carry_on(
         still = find_work.standing_still(int(sas.claim_batch))
         has_news = has_news or bool(still)
         sent += send(settle_replies.advance(still, worker, now))
+        if jobs.needs_runner(sas.poll_seconds, now):
+            dispatch.run_jobs()
     if _pause.is_on():
         return sent, has_news
     if look.has_lost:

@@ -11,6 +11,7 @@ from workers.store.db import dialect
 
 SWEEP = "sweep"
 POLL = "poll"
+JOBS = "jobs"
 
 
 @around("leases.acquire")

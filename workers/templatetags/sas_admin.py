@@ -6,7 +6,7 @@ from typing import Any
 from django import template
 from django.utils.safestring import SafeString
 
-from workers.admin import alert, badges, flow, icons, incident, wording
+from workers.admin import alert, badges, flow, icons, incident, job_page, wording
 from workers.client import explain
 from workers.models import Alert, Flow, Hold, Incident
 from workers.operate import incident_list
@@ -64,6 +64,11 @@ def pause_mark(said: str) -> SafeString:
 @register.filter
 def alert_mark(row: Alert) -> SafeString:
     return alert.standing_mark(row)
+
+
+@register.filter
+def result_mark(result: str) -> SafeString:
+    return job_page.result_mark(result)
 
 
 @register.filter

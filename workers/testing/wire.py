@@ -14,6 +14,7 @@ from workers.models import Process, Step
 from workers.notify import relay, threads
 from workers.notify.senders import Letter, incident
 from workers.notify.senders.incident import IncidentLetter
+from workers.operate import jobs
 from workers.store.db import dialect
 from workers.testing.clock import Clock
 from workers.testing.scripted_agents import WorkerDied
@@ -182,6 +183,7 @@ _TASKS: dict[str, Callable[..., object]] = {
     dispatch.ADVANCE: scheduler.advance,
     dispatch.SWEEP: supervisor.sweep,
     dispatch.REPORT: threads.run_now,
+    dispatch.RUN_JOBS: jobs.run,
 }
 
 
@@ -197,17 +199,25 @@ def _report_now() -> None:
     dispatch.report()
 
 
+def _run_jobs_now() -> None:
+    dispatch.run_jobs()
+
+
 @contextmanager
 def wired() -> Iterator[Wire]:
     """Have every message of this process go to a wire in memory for the time of a block."""
     wire = Wire()
-    nudges = dispatch.nudge_later, dispatch.nudge_after, dispatch.report_later
+    nudges = (
+        *(dispatch.nudge_later, dispatch.nudge_after, dispatch.report_later),
+        *(dispatch.run_jobs_later, dispatch.run_jobs_after),
+    )
     before = dispatch._send, scheduler._pause
     senders, of_incidents = dict(relay.senders), dict(incident.senders)
     dispatch._send = wire.take
     # From the caller's own thread: what a test looks at must not arrive after it has looked.
     dispatch.nudge_later, dispatch.report_later = _nudge_now, _report_now
-    dispatch.nudge_after = _nudge_never
+    dispatch.run_jobs_later = _run_jobs_now
+    dispatch.nudge_after = dispatch.run_jobs_after = _nudge_never
     relay.senders.update(dict.fromkeys(senders, wire.told.append))
     incident.senders.update(dict.fromkeys(of_incidents, wire.told_of_incidents.append))
     # A wire that was down before is no reason for a pause on this one.
@@ -216,6 +226,7 @@ def wired() -> Iterator[Wire]:
         yield wire
     finally:
         dispatch._send, scheduler._pause = before
-        dispatch.nudge_later, dispatch.nudge_after, dispatch.report_later = nudges
+        dispatch.nudge_later, dispatch.nudge_after, dispatch.report_later = nudges[:3]
+        dispatch.run_jobs_later, dispatch.run_jobs_after = nudges[3:]
         relay.senders.update(senders)
         incident.senders.update(of_incidents)

@@ -24,6 +24,7 @@ ADVANCE = "workers.advance"
 SWEEP = "workers.sweep"
 REPORT = "workers.report"
 PRUNE = "workers.prune"
+RUN_JOBS = "workers.run_jobs"
 
 SCHEDULER_QUEUE = "sas.scheduler"
 REPLY_QUEUE = "sas.replies"
@@ -87,6 +88,11 @@ def prune() -> bool:
     return _hint(PRUNE, REPORTS_QUEUE)
 
 
+def run_jobs() -> bool:
+    """Ask for a slice of the work of jobs.  False: the broker refused; the poll asks again."""
+    return _hint(RUN_JOBS, SCHEDULER_QUEUE)
+
+
 def _hint(name: str, to: str) -> bool:
     try:
         with around("dispatch.hint"):
@@ -134,6 +140,12 @@ def _reporter() -> _Nudger:
     return _Nudger(report, 0.05)
 
 
+@per_process
+def _job_runner() -> _Nudger:
+    """Return the same for jobs."""
+    return _Nudger(run_jobs, 0.05)
+
+
 def nudge_later() -> None:
     """Ask a scheduler to look, from a thread of its own: never blocks, never raises."""
     _nudger().want()
@@ -144,22 +156,35 @@ def report_later() -> None:
     _reporter().want()
 
 
-class _Appointment:
-    """The next look of this process, made in advance; one serves every agent."""
+def run_jobs_later() -> None:
+    """Ask for the work of jobs, from a thread of its own: never blocks, never raises."""
+    _job_runner().want()
 
-    def __init__(self) -> None:
+
+class _Appointment:
+    """The next hint of one kind of this process, made in advance."""
+
+    def __init__(self, hint: Callable[[], bool]) -> None:
+        self._hint = hint
         self._timer: threading.Timer | None = None
 
     def make(self, seconds: float) -> None:
         if self._timer is None or not self._timer.is_alive():
-            self._timer = threading.Timer(max(0.01, seconds), nudge)
+            self._timer = threading.Timer(max(0.01, seconds), self._hint)
             self._timer.daemon = True
             self._timer.start()
 
 
-_appointment = _Appointment()
+#: One serves every agent.
+_appointment = _Appointment(nudge)
+_slice = _Appointment(run_jobs)
 
 
 def nudge_after(seconds: float) -> None:
     """Ask a scheduler to look in a while; lost with this process, and then the poll looks."""
     _appointment.make(seconds)
+
+
+def run_jobs_after(seconds: float) -> None:
+    """Ask for the work of jobs in a while; lost with this process, and then the poll asks."""
+    _slice.make(seconds)

@@ -19,6 +19,7 @@ from workers.store import (
     delivery_plans,
     incidents,
     leases,
+    prune_jobs,
     prune_rows,
     received_webhooks,
     routes,
@@ -33,6 +34,7 @@ from workers.store.operate import (
     commands,
     edit_input,
     incident_commands,
+    jobs,
     record_answers,
 )
 from workers.store.settle import filed_replies, settle_fast, settle_replies
@@ -121,6 +123,11 @@ def _report(scene: Scene) -> Any:
 
 def _edit(scene: Scene) -> Any:
     return edit_input.edit_input(scene.process_id, {"gift": True}, **OPERATOR)
+
+
+def _start_job(scene: Scene) -> Any:
+    told = {"actor": "operator:bob", "reason": "because", "source": {}}
+    return jobs.create("resubmit", {scene.process_id: 0}, **told)
 
 
 def _steer(verb: Callable[..., Any], *words: Any, about_step: bool = True, **more: Any) -> Any:
@@ -368,4 +375,18 @@ CALLS: tuple[Call, ...] = (
         "steering.complete", _steer(commands.complete, {"n": 3}), (scenes.claimed, scenes.in_error)
     ),
     Call("steering.skip", _steer(commands.skip), (scenes.in_error, scenes.parked)),
+    # Jobs
+    Call("jobs.create", _start_job, (scenes.in_error,)),
+    Call(
+        "jobs.steer",
+        lambda s: jobs.steer(s.job_id, "pause", actor="operator:ann"),
+        (scenes.in_a_job,),
+    ),
+    Call("jobs.work", lambda s: jobs.work(s.job_id, 10), (scenes.in_a_job,)),
+    Call(
+        "jobs.refuse_next",
+        lambda s: jobs.refuse_next(s.job_id, "ZeroDivisionError"),
+        (scenes.in_a_job,),
+    ),
+    Call("prune_jobs.prune_jobs", lambda s: list(prune_jobs.prune_jobs(10)), (scenes.long_over,)),
 )

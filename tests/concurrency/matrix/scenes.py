@@ -17,7 +17,7 @@ from msgspec import structs
 from workers.client.submission import submit
 from workers.definitions.registry import register_workflow
 from workers.definitions.workflow import OnFailure, Undo, Workflow, step
-from workers.models import Alert, Incident, LiveStep, Route, Sink, Step
+from workers.models import Alert, Incident, LiveStep, Process, Route, Sink, Step
 from workers.protocol.messages import Reply
 from workers.rules.rows import NewSink
 from workers.store import (
@@ -35,6 +35,7 @@ from workers.store.db import dialect
 from workers.store.expire import expire_claims
 from workers.store.flow import flow_settings, holds
 from workers.store.operate import commands as steer
+from workers.store.operate import jobs
 from workers.store.settle import filed_replies, settle_replies
 
 #: The instant at which all verbs act.
@@ -80,6 +81,7 @@ class Scene:
     user_id: int = 0
     alert_id: int = 0
     sink_id: int = 0
+    job_id: int = 0
     incident_id: int = 0
     route_id: int = 0
     delivery: deliveries.ClaimedDelivery | None = None
@@ -153,6 +155,7 @@ def long_over() -> Scene:
         raise_alert("old", "long dealt with")
         alerts.acknowledge(Alert.objects.get().pk, _ann().pk)
         _resolved_incident(dialect.read_clock())
+        jobs.steer(_job(scene.process_id), "stop", actor="operator:ann")
         steer.undo(scene.process_id, outcome="cancelled", **OPERATOR)
         (sink,) = sinks.claim("queue", 1, 60)
         sinks.told([sinks.Told(sink, sink.last, is_final=True)])
@@ -297,6 +300,25 @@ def in_error() -> Scene:
         settle_replies.settle([scene.reply("right", fault=FAULT)], "scheduler")
     scene.step = "right"
     return scene
+
+
+def in_a_job() -> Scene:
+    """One branch has failed for good, and a job is to resubmit it."""
+    scene = in_error()
+    with at(2):
+        scene.job_id = _job(scene.process_id)
+    return scene
+
+
+def _job(process_id: int) -> int:
+    sequence = Process.objects.get(pk=process_id).sequence
+    return jobs.create(
+        "resubmit",
+        {process_id: sequence},
+        source={},
+        params={"nothing_happened": True},
+        **OPERATOR,
+    )
 
 
 def resubmitted() -> Scene:

@@ -52,6 +52,7 @@ def picture(rows: Rows) -> Picture:
         "step_id": {row["id"]: row["name"] for row in found["workers_step"]},
         "incident_id": {row["id"]: row["key"] for row in found["workers_incident"]},
     }
+    names["job_id"] = {row["id"]: row["actor"] for row in found["workers_bulkjob"]}
     names["undoes_id"] = names["step_id"]
     return {
         table: sorted((_plain(row, names) for row in table_rows), key=json.dumps)

@@ -8,11 +8,8 @@ from django.utils.translation import gettext_lazy as lazy
 from workers.admin import badges
 from workers.admin.actions.action import Preview, Section, Target, Verb, said_of
 from workers.admin.actions.dry_run import NOBODY
-from workers.exceptions import StateError
 from workers.rules import operator_commands
 from workers.runtime import timestamps
-from workers.runtime.failpoints import durable
-from workers.states import StepState
 from workers.store.operate import commands
 
 
@@ -41,35 +38,3 @@ class Retry(Verb):
     def perform(self, target: Target, actor: str, given: dict[str, Any]) -> str:
         commands.retry_now(target.process.pk, target.step_name, actor=actor, **given)
         return said_of(target, _("%(step)s is tried now.") % {"step": target.step_name})
-
-
-class RetryAll(Retry):
-    """The same for every step of a process that waits: for many processes at once."""
-
-    address = "retry/"
-
-    def preview(self, target: Target) -> Preview:
-        names = resting(target)
-        if not names:
-            said = _("%(subject)s: no step of it waits to be tried again.")
-            raise StateError(said % {"subject": target.process.subject})
-        return Preview(_("Tried now: %(steps)s.") % {"steps": ", ".join(names)})
-
-    def perform(self, target: Target, actor: str, given: dict[str, Any]) -> str:
-        self.preview(target)
-        names = resting(target)
-        with durable("retrying.perform"):
-            for name in names:
-                commands.retry_now(target.process.pk, name, actor=actor, **given)
-        return said_of(target, _("%(step)s is tried now.") % {"step": ", ".join(names)})
-
-
-def resting(target: Target) -> list[str]:
-    """Return the steps of a process that wait for an instant."""
-    return [
-        step.name
-        for step in target.process.steps.all()
-        if step.state == StepState.PENDING
-        and step.not_before is not None
-        and step.not_before > target.now
-    ]

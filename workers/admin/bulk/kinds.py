@@ -1,6 +1,6 @@
 """The verbs that may be applied to many processes at once."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -12,20 +12,23 @@ from workers.admin.actions.action import Target, Verb
 from workers.admin.actions.dry_run import NOBODY
 from workers.admin.actions.pausing import Pause, Resume
 from workers.admin.actions.resubmitting import Resubmit
-from workers.admin.actions.retrying import RetryAll, resting
+from workers.admin.actions.retrying import Retry
 from workers.admin.actions.undoing import Cancel
 from workers.admin.filters import not_over, with_step
 from workers.admin.wait_filters import is_paused
 from workers.admin.wording import Text
 from workers.models import Step
-from workers.rules import compensation
+from workers.rules import compensation, operator_commands
+from workers.rules.job_verbs import VERBS
 from workers.states import StepState
 
 
 @dataclass(frozen=True, slots=True)
 class BulkVerb:
-    """A verb, and which of the selected processes are worth trying it on."""
+    """A verb of jobs for people: its name, its permission, and what is worth trying it on."""
 
+    name: str
+    #: The verb on one process that it is called and permitted as.
     verb: Verb
     #: In the list of actions.
     description: Text
@@ -36,8 +39,17 @@ class BulkVerb:
     concerned: Callable[[Target], list[str]]
 
     @property
-    def name(self) -> str:
-        return self.verb.name
+    def label(self) -> Text:
+        return self.verb.label
+
+    @property
+    def permission(self) -> str:
+        return f"workers.{self.verb.permission}"
+
+    def refusal(self, target: Target, params: Mapping[str, Any] | None = None) -> str:
+        """Return why a job would leave a process as it is; empty: it would not."""
+        act = VERBS[self.name]
+        return target.rehearsal.refusal(lambda locked: act(locked, NOBODY, "", params or {}))
 
 
 def _in_state(target: Target, state: str) -> list[str]:
@@ -51,6 +63,7 @@ def _undone(target: Target) -> list[str]:
 
 KINDS: tuple[BulkVerb, ...] = (
     BulkVerb(
+        "resubmit",
         Resubmit(),
         _("Resubmit selected %(verbose_name_plural)s in error"),
         _("Failed at"),
@@ -58,15 +71,17 @@ KINDS: tuple[BulkVerb, ...] = (
         lambda target: _in_state(target, StepState.ERROR),
     ),
     BulkVerb(
-        RetryAll(),
+        "retry",
+        Retry(),
         _("Try selected %(verbose_name_plural)s now"),
         _("Tried now"),
         lambda rows, path, now: with_step(
             rows, path, Step.objects.filter(state=StepState.PENDING, not_before__gt=now)
         ),
-        resting,
+        lambda target: operator_commands.resting(target.rehearsal.stage()),
     ),
     BulkVerb(
+        "pause",
         Pause(),
         _("Pause selected %(verbose_name_plural)s"),
         _("In flight"),
@@ -74,6 +89,7 @@ KINDS: tuple[BulkVerb, ...] = (
         lambda target: _in_state(target, StepState.PROCESSING),
     ),
     BulkVerb(
+        "resume",
         Resume(),
         _("Resume selected %(verbose_name_plural)s"),
         _("Pending"),
@@ -81,6 +97,7 @@ KINDS: tuple[BulkVerb, ...] = (
         lambda target: _in_state(target, StepState.PENDING),
     ),
     BulkVerb(
+        "cancel",
         Cancel(),
         _("Cancel selected %(verbose_name_plural)s"),
         _("Undone"),
@@ -88,3 +105,9 @@ KINDS: tuple[BulkVerb, ...] = (
         _undone,
     ),
 )
+BY_NAME: Mapping[str, BulkVerb] = {bulk.name: bulk for bulk in KINDS}
+
+
+def label_of(name: str) -> Text:
+    """Return a verb of jobs for people; one that this code does not know by its name."""
+    return BY_NAME[name].label if name in BY_NAME else name

@@ -1,4 +1,7 @@
-"""Lists whose rows each have a process: verbs as actions, with a page that asks first."""
+"""Lists whose rows each have a process: verbs as actions, with a page that asks first.
+
+The page makes a job of what it showed, and leads to the job's page.
+"""
 
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -8,22 +11,29 @@ from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from workers.admin.bulk import apply, selection
-from workers.admin.bulk.apply import SeenForm
+from workers.admin.actions.page import actor, write_log
+from workers.admin.bulk import selection
+from workers.admin.bulk.form import JobForm
 from workers.admin.bulk.kinds import KINDS, BulkVerb
 from workers.admin.bulk.selection import Selection
 from workers.admin.lists import LiveMedia, back_to
+from workers.conf import sas
+from workers.models import BulkJob
+from workers.operate import jobs
 
 Action = Callable[[admin.ModelAdmin, HttpRequest, QuerySet[Any]], HttpResponse | None]
+#: Ids in one question to the database.
+ASKED_AT_ONCE = 1000
 
 
 class BulkListAdmin(admin.ModelAdmin):
-    """A list with the bulk verbs that the user may use; ``…/pause/`` and so on carry them out."""
+    """A list with the bulk verbs that the user may use; ``…/pause/`` and so on make the job."""
 
     #: Leads from a row to its process: ``process__``, or nothing.
     process_path: str
@@ -45,44 +55,67 @@ class BulkListAdmin(admin.ModelAdmin):
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
         actions: dict[str, Any] = super().get_actions(request)
         for bulk in KINDS:
-            if self._may(request, bulk):
+            if self.may(request, bulk):
                 name = f"{bulk.name}_selected"
                 actions[name] = (_action_of(bulk), name, str(bulk.description))
         return actions
 
-    def _may(self, request: HttpRequest, bulk: BulkVerb) -> bool:
-        own = self.bulk_permissions.get(bulk.name)
-        return bool(request.user.has_perm(own or f"workers.{bulk.verb.permission}"))
+    def may(self, request: HttpRequest, bulk: BulkVerb) -> bool:
+        """Say whether the user may do this to the rows of this list."""
+        return bool(request.user.has_perm(self.bulk_permissions.get(bulk.name) or bulk.permission))
 
     def _view_of(self, bulk: BulkVerb) -> Callable[[HttpRequest], HttpResponse]:
         @require_POST
         def view(request: HttpRequest) -> HttpResponse:
-            return self._carry_out(request, bulk)
+            return self._start(request, bulk)
 
         return view
 
-    def _carry_out(self, request: HttpRequest, bulk: BulkVerb) -> HttpResponse:
-        """Change the rows that were shown, each only if it has not moved since."""
-        if not self._may(request, bulk):
+    def _start(self, request: HttpRequest, bulk: BulkVerb) -> HttpResponse:
+        """Make a job of the rows that were shown; it changes each only if it has not moved."""
+        if not self.may(request, bulk):
             raise PermissionDenied
-        form = SeenForm(request.POST)
+        form = JobForm(request.POST)
         valid = form.is_valid()
-        seen = form.cleaned_data.get("seen", {})
-        # Rows of this list only: its permission is none for other processes.
-        rows = self.get_queryset(request).filter(**{f"{self.process_path}pk__in": list(seen)})
+        seen = self._in_this_list(request, form.cleaned_data.get("seen", {}))
         if not valid:
-            found = selection.select(rows, self.process_path, bulk)
-            return self.bulk_page(request, form, found)
-        targets = selection.targets(rows, self.process_path)
-        landed = apply.carry_out(bulk.verb, seen, targets, request, form.cleaned_data["reason"])
-        apply.report(bulk.verb, landed, request)
-        return back_to(request, self._list_name)
+            rows = self.get_queryset(request).filter(
+                **{f"{self.process_path}pk__in": list(seen)[:ASKED_AT_ONCE]}
+            )
+            return self.bulk_page(request, form, selection.select(rows, self.process_path, bulk))
+        if not seen:
+            messages.warning(request, _("None of these processes is in this list any more."))
+            return back_to(request, self._list_name)
+        reason = form.cleaned_data["reason"]
+        job_id = jobs.start(
+            bulk.name,
+            seen,
+            actor=actor(request),
+            reason=reason,
+            source={"list": self.opts.label_lower, "query": request.GET.urlencode()},
+            rate_per_second=form.cleaned_data["rate"],
+        )
+        job = BulkJob.objects.get(pk=job_id)
+        write_log(request, job, f"{bulk.label}: {job.total}.", reason)
+        return redirect("admin:workers_bulkjob_change", job_id)
+
+    def _in_this_list(self, request: HttpRequest, seen: dict[int, int]) -> dict[int, int]:
+        """Return those of the processes that this list has: its permission is none for others."""
+        ids, pk = list(seen), f"{self.process_path}pk"
+        rows = self.get_queryset(request).prefetch_related(None).order_by()
+        found: dict[int, int] = {}
+        for begin in range(0, len(ids), ASKED_AT_ONCE):
+            part = rows.filter(**{f"{pk}__in": ids[begin : begin + ASKED_AT_ONCE]})
+            found |= {
+                process_id: seen[process_id] for process_id in part.values_list(pk, flat=True)
+            }
+        return found
 
     @property
     def _list_name(self) -> str:
         return f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist"
 
-    def bulk_page(self, request: HttpRequest, form: SeenForm, found: Selection) -> HttpResponse:
+    def bulk_page(self, request: HttpRequest, form: JobForm, found: Selection) -> HttpResponse:
         """Show what will change and what will not, and ask for the reason."""
         query = request.GET.urlencode()
         name = f"admin:{self.opts.app_label}_{self.opts.model_name}_{found.bulk.name}_selected"
@@ -92,9 +125,10 @@ class BulkListAdmin(admin.ModelAdmin):
             % {"verbose_name_plural": self.opts.verbose_name_plural},
             "form": form,
             "selection": found,
+            "warnings": found.warnings(),
             "verb": found.bulk.verb,
             "facts": self.bulk_facts([row for row, _steps in found.rows]),
-            "limit": selection.LIMIT,
+            "limit": int(sas.job_limit),
             "query": f"?{query}" if query else "",
             "list_url": reverse(self._list_name),
             "change_name": f"admin:{self.opts.app_label}_{self.opts.model_name}_change",
@@ -111,11 +145,11 @@ def _action_of(bulk: BulkVerb) -> Action:
         model_admin: Any, request: HttpRequest, queryset: QuerySet[Any]
     ) -> HttpResponse | None:
         found = selection.select(queryset, model_admin.process_path, bulk)
-        if not found.rows:
+        if not found.seen:
             why = found.left_out[0][1] if found.left_out else ""
             said = _("%(verb)s: nothing of what was selected would change. %(why)s")
-            messages.warning(request, said % {"verb": bulk.verb.label, "why": why})
+            messages.warning(request, said % {"verb": bulk.label, "why": why})
             return None
-        return model_admin.bulk_page(request, SeenForm(initial={"seen": found.seen}), found)  # type: ignore[no-any-return]
+        return model_admin.bulk_page(request, JobForm(initial={"seen": found.frozen}), found)  # type: ignore[no-any-return]
 
     return action

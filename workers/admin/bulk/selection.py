@@ -1,8 +1,9 @@
-"""What was selected in a list: what a verb would change, and what it would not, and why."""
+"""What was selected in a list: what a job would change, and what it would not, and why."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from django.db.models import Model, QuerySet
 from django.utils.translation import gettext as _
@@ -12,11 +13,15 @@ from workers.admin import snapshot
 from workers.admin.actions.action import Target
 from workers.admin.bulk.kinds import BulkVerb
 from workers.admin.paging import COUNTED, counted
-from workers.models import Process
+from workers.conf import sas
+from workers.models import Process, Step
+from workers.rules import wait_reasons
+from workers.rules.job_verbs import QUIET_VERBS
 from workers.store.db import dialect
+from workers.store.flow import wait_facts
 
-#: Processes changed in one go: each is a transaction of its own.
-LIMIT = 500
+#: Rows on which the verb is tried out before a page asks; the others are judged at their turn.
+LOOKED_AT = 1000
 #: Rows left out that are named with their reasons; the others are counted.
 NAMED = 100
 
@@ -26,83 +31,130 @@ class Selection:
     """Rows of a list as an operator saw them: those that will change, and the others."""
 
     bulk: BulkVerb
+    params: Mapping[str, Any]
     #: How many were selected in all, counted no further than a list counts.
     selected: int = 0
-    #: (row, its steps that are concerned).
+    #: The frozen set: the sequence of each process by its id.
+    seen: dict[int, int] = field(default_factory=dict)
+    #: (row, its steps that are concerned), of those looked at.
     rows: list[tuple[Any, list[str]]] = field(default_factory=list)
-    #: (row, why it stays as it is).
+    #: (row, why it stays as it is), of those looked at.
     left_out: list[tuple[Any, str]] = field(default_factory=list)
-    #: There are more than go at once.
+    #: There are more than one job may have.
     is_capped: bool = False
     #: How many rows each step is concerned in.
     steps: dict[str, int] = field(default_factory=dict)
-    targets: list[Target] = field(default_factory=list)
+    #: How many of those that will change are paused.
+    paused: int = 0
+    #: A step of each name and agent that the verb would make ready.
+    samples: dict[tuple[str, str], tuple[Step, Process]] = field(default_factory=dict)
 
     @property
-    def seen(self) -> str:
+    def unseen(self) -> int:
+        """Return how many are in the set on which the verb was not tried out."""
+        return len(self.seen) - len(self.rows)
+
+    @property
+    def frozen(self) -> str:
         """Return the frozen set for the form: process and sequence of each."""
-        found = (target.process for target in self.targets)
-        return ",".join(f"{process.pk}:{process.sequence}" for process in found)
+        return ",".join(f"{process_id}:{sequence}" for process_id, sequence in self.seen.items())
 
     @property
     def counted(self) -> str:
+        if self.selected > COUNTED:
+            return f"{max(COUNTED, len(self.seen))}+"
         return counted(self.selected)
 
     @property
     def unnamed(self) -> str:
         """Return how many are left out and not named, in words."""
         n = self.selected - len(self.rows) - len(self.left_out)
-        if self.is_capped or n == 0:
+        if self.is_capped or self.unseen or n == 0:
             return ""
         if self.selected > COUNTED:
             return _("and more")
         return ngettext("and %(n)d more", "and %(n)d more", n) % {"n": n}
 
+    def warnings(self) -> list[str]:
+        """Return what would keep them from going on all the same, just now."""
+        if self.bulk.name in QUIET_VERBS or not self.samples:
+            return []
+        situation = wait_facts.read()
+        found = []
+        for (name, _agent), (step, process) in self.samples.items():
+            why = wait_reasons.obstacle(step, process, situation.now, situation.facts)
+            if why:
+                found.append(_("%(step)s %(why)s.") % {"step": name, "why": why})
+        if self.paused and self.bulk.name != "resume":
+            text = ngettext(
+                "%(n)d of them is paused: nothing of it begins until somebody resumes it.",
+                "%(n)d of them are paused: nothing of those begins until somebody resumes them.",
+                self.paused,
+            )
+            found.append(text % {"n": self.paused})
+        return found
 
-def select(queryset: QuerySet[Any], path: str, bulk: BulkVerb) -> Selection:
-    """Look at the selected rows; those beyond the limit are left for the next time.
+    def keep(self, most: int) -> None:
+        """Leave all but the first so many of the set for another job."""
+        self.seen = dict(list(self.seen.items())[:most])
 
-    ``path`` leads from a row to its process.
+    def look_at(self, row: Any, now: datetime) -> None:
+        """Try the verb out on a row; one that it would leave as it is is taken out of the set."""
+        target = Target.of(process_of(row), now)
+        refusal = self.bulk.refusal(target, self.params)
+        if refusal:
+            self.seen.pop(target.process.pk, None)
+            self.left_out.append((row, refusal))
+            return
+        names = self.bulk.concerned(target)
+        self.rows.append((row, names))
+        self.paused += target.process.paused_at is not None
+        for name in names:
+            self.steps[name] = self.steps.get(name, 0) + 1
+        for step in target.process.steps.all():
+            if step.name in names:
+                self.samples.setdefault((step.name, step.agent), (step, target.process))
+
+
+def select(
+    queryset: QuerySet[Any],
+    path: str,
+    bulk: BulkVerb,
+    *,
+    params: Mapping[str, Any] | None = None,
+    tried: Literal["first", "all", "none"] = "first",
+) -> Selection:
+    """Freeze the selected rows that are worth trying, and try the verb out on some of them.
+
+    ``path`` leads from a row to its process.  What is beyond the limit of a job is left for the
+    next one.
     """
     now = dialect.read_clock()
     plain = queryset.prefetch_related(None).order_by(f"{path}pk")
-    found = list(_read(bulk.candidates(plain, path, now), path)[: LIMIT + 1])
-    selected = plain.order_by()[: COUNTED + 1].count()
-    selection = Selection(bulk, selected=selected, is_capped=len(found) > LIMIT)
-    if selection.is_capped:
-        found.pop()
-    else:
-        found += _read(plain.exclude(pk__in=[row.pk for row in found]), path)[:NAMED]
-    for row in found:
-        _look_at(selection, row, now)
+    candidates = bulk.candidates(plain, path, now)
+    limit = int(sas.job_limit)
+    pairs = list(candidates.values_list(f"{path}pk", f"{path}sequence")[: limit + 1])
+    selection = Selection(
+        bulk, params or {}, seen=dict(pairs[:limit]), is_capped=len(pairs) > limit
+    )
+    selection.selected = plain.order_by()[: COUNTED + 1].count()
+    wanted = list(selection.seen)[: {"first": LOOKED_AT, "all": None, "none": 0}[tried]]
+    for begin in range(0, len(wanted), LOOKED_AT):
+        part = wanted[begin : begin + LOOKED_AT]
+        for row in _read(queryset.filter(**{f"{path}pk__in": part}).order_by(f"{path}pk"), path):
+            selection.look_at(row, now)
+    if tried != "none" and not selection.is_capped and len(pairs) <= LOOKED_AT:
+        others = plain.exclude(**{f"{path}pk__in": [process_id for process_id, _ in pairs]})
+        for row in _read(others, path)[:NAMED]:
+            selection.look_at(row, now)
     return selection
 
 
 def _read(queryset: QuerySet[Any], path: str) -> QuerySet[Any]:
-    joined = queryset.select_related("process") if path else queryset
-    return snapshot.with_steps(joined, path)
-
-
-def _look_at(selection: Selection, row: Any, now: datetime) -> None:
-    target = Target.of(process_of(row), now)
-    refusal = selection.bulk.verb.refusal(target)
-    if refusal:
-        selection.left_out.append((row, refusal))
-        return
-    names = selection.bulk.concerned(target)
-    selection.rows.append((row, names))
-    selection.targets.append(target)
-    for name in names:
-        selection.steps[name] = selection.steps.get(name, 0) + 1
+    plain = queryset.prefetch_related(None)
+    return snapshot.with_steps(plain.select_related("process") if path else plain, path)
 
 
 def process_of(row: Model) -> Process:
     process: Process = row if isinstance(row, Process) else row.process  # type: ignore[attr-defined]
     return process
-
-
-def targets(queryset: QuerySet[Any], path: str) -> dict[int, Target]:
-    """Return the processes of rows, read anew, by their ids."""
-    now = dialect.read_clock()
-    found = (process_of(row) for row in _read(queryset.prefetch_related(None), path))
-    return {process.pk: Target.of(process, now) for process in found}

@@ -116,9 +116,10 @@
 
   root.addEventListener("htmx:beforeSwap", (event) => {
     const { xhr } = event.detail;
-    const isOurs = xhr.status === 200 && xhr.getResponseHeader("X-Server-Now");
+    // 204: nothing has changed since.
+    const isOurs = [200, 204].includes(xhr.status) && xhr.getResponseHeader("X-Server-Now");
     isBroken = !isOurs;
-    if (!isOurs || xhr.responseText === last || isBusy()) {
+    if (!isOurs || xhr.status === 204 || xhr.responseText === last || isBusy()) {
       event.detail.shouldSwap = false;
       return;
     }

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 from django.db import transaction
 
-from workers.exceptions import StateError
 from workers.rules import compensation, operator_commands, restart
+from workers.rules.refusals import refused
 from workers.rules.transitions import LockedProcess
 from workers.runtime.failpoints import durable
 from workers.store.locked import load
@@ -230,9 +230,7 @@ def lock(process_id: int, sequence: int | None, now: datetime | None) -> LockedP
     """Lock one process; raise ``StateError`` if it is missing or has moved since ``sequence``."""
     found = load.lock([process_id], now)
     if not found:
-        raise StateError(f"There is no process {process_id}.")
+        raise refused("no_process", process=process_id)
     if sequence is not None and found[0].process.sequence != sequence:
-        raise StateError(
-            f"{found[0].process.subject} has moved since the page was opened. Look again."
-        )
+        raise refused("moved", subject=found[0].process.subject)
     return found[0]

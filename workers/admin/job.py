@@ -1,0 +1,128 @@
+"""Jobs: every act on many, who wanted it and why, how far it is, and what became of it."""
+
+from typing import Any, ClassVar
+
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as lazy
+
+from workers.admin import badges, job_page, job_views
+from workers.admin.bulk.kinds import KINDS, label_of
+from workers.admin.lists import BoundedChangeList, LiveListAdmin, stamp
+from workers.admin.readonly import ReadOnlyAdmin
+from workers.models import BulkJob
+from workers.rules.job_verbs import STEERING
+from workers.store.db import dialect
+
+
+class JobChangeList(BoundedChangeList):
+    """A change list whose rows know the time."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        now = dialect.read_clock()
+        self.result_list = list(self.result_list)
+        for row in self.result_list:
+            row.now = now
+
+
+class VerbFilter(admin.SimpleListFilter):
+    title = lazy("what was done")
+    parameter_name = "verb"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        return [(bulk.name, bulk.label) for bulk in KINDS]
+
+    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
+        return queryset.filter(verb=self.value()) if self.value() else queryset
+
+
+@admin.register(BulkJob)
+class BulkJobAdmin(ReadOnlyAdmin, LiveListAdmin):
+    """Jobs, the newest first, and the page of each."""
+
+    change_form_template = "admin/workers/job/page.html"
+    list_display = ("number", "state_mark", "progress", "actor", "why", "age")
+    list_display_links = ("number",)
+    list_filter: ClassVar = ("state", VerbFilter)
+    search_fields = ("actor", "reason")
+    search_help_text = lazy("Who, or why")
+    sortable_by = ()
+    ordering = ("-id",)
+
+    def get_urls(self) -> list[URLPattern]:
+        wrap = self.admin_site.admin_view
+        acts = [
+            path(f"<int:pk>/{act}/", wrap(job_views.view_of(act)), name=f"workers_bulkjob_{act}")
+            for act in STEERING
+        ]
+        live = path("<int:pk>/live/", wrap(self.live_view), name="workers_bulkjob_live")
+        csv = path("<int:pk>/csv/", wrap(job_views.csv_view), name="workers_bulkjob_csv")
+        return [*acts, live, csv, *super().get_urls()]
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[JobChangeList]:
+        return JobChangeList
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Whoever started a job may see it, too."""
+        return super().has_view_permission(request, obj) or (
+            isinstance(obj, BulkJob) and job_views.is_own(request, obj)
+        )
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        job = self.get_object(request, object_id)
+        context = dict(extra_context or {})
+        if isinstance(job, BulkJob) and self.has_view_permission(request, job):
+            context |= job_page.context(request, job)
+            title = _("Job %(n)d: %(verb)s") % {"n": job.pk, "verb": label_of(job.verb)}
+            context |= {"title": title, "subtitle": None}
+        return super().change_view(request, object_id, form_url, context)
+
+    def live_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Answer a poll: with the live part, or 204 where nothing has changed since."""
+        job = self.get_object(request, str(pk))
+        if not self.has_view_permission(request, job):
+            raise PermissionDenied
+        if not isinstance(job, BulkJob):
+            raise Http404
+        if request.GET.get("seen") == job_page.fingerprint(job):
+            response = HttpResponse(status=204)
+        else:
+            context = {**self.admin_site.each_context(request), **job_page.context(request, job)}
+            response = TemplateResponse(request, "admin/workers/job/live.html", context)
+        stamp(response)
+        return response
+
+    @admin.display(description=lazy("job"))
+    def number(self, row: BulkJob) -> str:
+        return f"{row.pk} {label_of(row.verb)}"
+
+    @admin.display(description=lazy("state"))
+    def state_mark(self, row: BulkJob) -> SafeString:
+        return job_page.state_mark(row)
+
+    @admin.display(description=lazy("progress"))
+    def progress(self, row: BulkJob) -> SafeString:
+        return format_html(
+            '<span class="sas-label">{} </span>{}', _("progress"), job_page.progress(row)
+        )
+
+    @admin.display(description=lazy("why"))
+    def why(self, row: BulkJob) -> SafeString:
+        return format_html('<span class="sas-message">{}</span>', row.reason)
+
+    @admin.display(description=lazy("age"))
+    def age(self, row: Any) -> SafeString | str:
+        return badges.age(row.created_at, row.now)

@@ -1,0 +1,117 @@
+"""Pausing, resuming and stopping a job, and its items as a file."""
+
+import csv
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as lazy
+from django.views.decorators.http import require_POST, require_safe
+
+from workers.admin.actions.page import actor, write_log
+from workers.admin.wording import Text
+from workers.exceptions import StateError
+from workers.models import BulkItem, BulkJob
+from workers.operate import job_results
+from workers.operate.job_results import Result
+from workers.rules.refusals import text_of
+from workers.store.operate import jobs
+from workers.wire import dispatch
+
+PERMISSION = "workers.operate_bulkjob"
+LABELS: Mapping[str, Text] = {
+    "pause": lazy("Pause"),
+    "resume": lazy("Go on"),
+    "stop": lazy("Stop the rest"),
+}
+DONE: Mapping[str, Text] = {
+    "pause": lazy("Job %(n)d is paused. What it has done stays done."),
+    "resume": lazy("Job %(n)d goes on."),
+    "stop": lazy("Job %(n)d is stopped: nothing more is done. What it has done stays done."),
+}
+#: Rows read from the database at a time.
+READ_AT_ONCE = 1000
+#: A cell that begins so would be a formula to a spreadsheet.
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def is_own(request: HttpRequest, job: BulkJob) -> bool:
+    return job.actor == actor(request)
+
+
+def may(request: HttpRequest, job: BulkJob) -> bool:
+    """Say whether the user may steer a job: with the permission, or because it is their own."""
+    return bool(request.user.has_perm(PERMISSION)) or is_own(request, job)
+
+
+def view_of(act: str) -> Callable[..., HttpResponse]:
+    """Return the view of what is done to a job."""
+
+    @require_POST
+    def view(request: HttpRequest, pk: int) -> HttpResponse:
+        job = get_object_or_404(BulkJob, pk=pk)
+        if not may(request, job):
+            raise PermissionDenied
+        try:
+            jobs.steer(pk, act, actor=actor(request))
+        except StateError as refusal:
+            messages.warning(request, str(refusal))
+        else:
+            if act == "resume":
+                dispatch.run_jobs_later()
+            said = str(DONE[act]) % {"n": pk}
+            write_log(request, job, said, "")
+            messages.success(request, said)
+        return redirect("admin:workers_bulkjob_change", pk)
+
+    return view
+
+
+class _Line:
+    """A file to the csv module that returns what is written to it."""
+
+    def write(self, text: str) -> str:
+        return text
+
+
+@require_safe
+def csv_view(request: HttpRequest, pk: int) -> StreamingHttpResponse:
+    """Send every item of a job, or those that came to ``?is=``, as they are read."""
+    job = get_object_or_404(BulkJob, pk=pk)
+    if not (request.user.has_perm("workers.view_bulkjob") or is_own(request, job)):
+        raise PermissionDenied
+    writer = csv.writer(_Line())
+    rows = (writer.writerow(row) for row in _rows(job, request.GET.get("is", "")))
+    return StreamingHttpResponse(
+        rows,
+        content_type="text/csv; charset=utf-8",
+        headers={"Content-Disposition": f'attachment; filename="job-{job.pk}.csv"'},
+    )
+
+
+def _rows(job: BulkJob, result: str) -> Iterator[list[Any]]:
+    yield [_("process"), _("subject"), _("state"), _("result"), _("reason")]
+    chosen = result in Result.values
+    rows = job_results.of_result(job.pk, result) if chosen else BulkItem.objects.filter(job=job)
+    items = job_results.with_result(rows).select_related("process")
+    last = 0
+    while found := list(items.filter(process_id__gt=last).order_by("process_id")[:READ_AT_ONCE]):
+        for item in found:
+            refusal: Any = item.refusal
+            yield [
+                item.process_id,
+                plain(item.process.subject),
+                item.process.state,
+                item.result,
+                plain(text_of(refusal["code"], refusal["params"]) if refusal else ""),
+            ]
+        last = found[-1].process_id
+
+
+def plain(text: str) -> str:
+    """Return a text that no spreadsheet takes for a formula."""
+    return f"'{text}" if text.startswith(FORMULA) else text

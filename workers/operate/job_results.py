@@ -1,0 +1,94 @@
+"""What became of a job's processes, read from the processes themselves: nothing of it is stored."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import (
+    Case,
+    CharField,
+    Count,
+    Exists,
+    OuterRef,
+    Q,
+    QuerySet,
+    TextChoices,
+    Value,
+    When,
+)
+from django.utils.translation import gettext_lazy as _
+
+from workers.models import BulkItem, LiveStep
+from workers.states import (
+    OPEN_PROCESS_STATES,
+    UNDONE_PROCESS_STATES,
+    ItemState,
+    ProcessState,
+    StepState,
+)
+
+
+class Result(TextChoices):
+    """What came of one item of a job, so far."""
+
+    TO_DO = "to_do", _("not worked yet")
+    REFUSED = "refused", _("refused")
+    PROCESSED = "processed", _("processed")
+    FAILED_AGAIN = "failed_again", _("failed again")
+    WAITING = "waiting", _("still under way")
+    UNDONE = "undone", _("undone")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of the processes that a job has changed."""
+
+    processed: int = 0
+    failed_again: int = 0
+    waiting: int = 0
+    undone: int = 0
+
+
+def _conditions() -> dict[str, Q]:
+    """Return what each result is, by the item and its process as they are now.
+
+    A process counts as failed again, too, where one of its branches is in error while others go
+    on.  What failed before a process was turned round does not count: an undo that is stuck does.
+    """
+    # By the narrow rows: whatever the planner does, it reads those in error and no other steps.
+    failed = LiveStep.objects.filter(step__process=OuterRef("process"), state=StepState.ERROR)
+    in_the_way = Q(step__process__outcome=None) | Q(step__undoes__isnull=False)
+    stuck = Q(Exists(failed.filter(in_the_way)))
+    landed = Q(state=ItemState.LANDED)
+    goes_on = landed & Q(process__state__in=sorted(OPEN_PROCESS_STATES))
+    return {
+        Result.TO_DO: Q(state=ItemState.WAITING),
+        Result.REFUSED: Q(state=ItemState.REFUSED),
+        Result.PROCESSED: landed & Q(process__state=ProcessState.PROCESSED),
+        Result.UNDONE: landed & Q(process__state__in=sorted(UNDONE_PROCESS_STATES)),
+        Result.FAILED_AGAIN: (landed & Q(process__state=ProcessState.ERROR)) | (goes_on & stuck),
+        Result.WAITING: goes_on & ~stuck,
+    }
+
+
+def with_result(items: QuerySet[BulkItem]) -> QuerySet[Any]:
+    """Have items know their ``result``, a ``Result``."""
+    found = _conditions()
+    # The rest of them, when all others are asked.
+    found.pop(Result.WAITING)
+    cases = [When(condition, then=Value(str(result))) for result, condition in found.items()]
+    known: QuerySet[Any] = items.annotate(
+        result=Case(*cases, default=Value(Result.WAITING.value), output_field=CharField())
+    )
+    return known
+
+
+def of_result(job_id: int, result: str) -> QuerySet[BulkItem]:
+    """Return the items of a job that came to ``result`` so far."""
+    return BulkItem.objects.filter(_conditions()[result], job=job_id)
+
+
+def outcome(job_id: int) -> Outcome:
+    """Count what became of the processes that a job has changed."""
+    landed = BulkItem.objects.filter(job=job_id, state=ItemState.LANDED)
+    rows = with_result(landed).order_by().values_list("result").annotate(Count("pk"))
+    return Outcome(**dict(rows))

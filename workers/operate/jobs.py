@@ -1,0 +1,122 @@
+"""Working through jobs: small ones at once, large ones in slices, beside the Scheduler's work."""
+
+import logging
+from collections.abc import Mapping
+from datetime import datetime
+from time import monotonic
+from typing import Any
+from uuid import uuid4
+
+from django.db import InterfaceError, OperationalError
+
+from workers.conf import sas
+from workers.rules.job_verbs import QUIET_VERBS
+from workers.runtime.worker_identity import me
+from workers.store import leases
+from workers.store.operate import jobs
+from workers.store.operate.jobs import Worked
+from workers.wire import dispatch
+
+log = logging.getLogger(__name__)
+
+#: A job of so many processes is worked through by whoever starts it.
+AT_ONCE = 50
+#: So long jobs are worked before whatever else waits in the queue comes in between.
+SLICE_SECONDS = 1.0
+#: Shorter waits for a rate are not worth a message each.
+SHORTEST_WAIT_SECONDS = 0.2
+
+
+def start(
+    verb: str,
+    seen: Mapping[int, int],
+    *,
+    actor: str,
+    reason: str,
+    source: Mapping[str, Any],
+    params: Mapping[str, Any] | None = None,
+    rate_per_second: float | None = None,
+) -> int:
+    """Make a job of a frozen set and have it worked; return its number.
+
+    A small one without a rate is worked through before this returns.  Raises ``StateError`` for a
+    verb that no job has.
+    """
+    job_id = jobs.create(
+        verb,
+        seen,
+        actor=actor,
+        reason=reason,
+        source=source,
+        params=params,
+        rate_per_second=rate_per_second,
+    )
+    if len(seen) <= AT_ONCE and rate_per_second is None:
+        while not _work(job_id, AT_ONCE).is_over:
+            pass
+        wake_scheduler(verb)
+    else:
+        dispatch.run_jobs_later()
+    return job_id
+
+
+def wake_scheduler(verb: str) -> None:
+    """Have claimed what a verb has made ready; from a thread of its own."""
+    if verb not in QUIET_VERBS:
+        dispatch.nudge_later()
+
+
+def run(now: datetime | None = None) -> None:
+    """Work the running jobs in turn, a chunk each, for a slice of time; ask for the next slice.
+
+    A lease keeps all but one worker idle.  One that works on after its lease is over does no harm:
+    each chunk locks its job.
+    """
+    holder = f"{me('jobs')}:{uuid4().hex[:8]}"
+    with leases.held(leases.JOBS, holder, sas.lease_seconds) as lease:
+        if not lease:
+            return
+        wait = _slice(lease, monotonic() + SLICE_SECONDS, now)
+    if wait == 0:
+        dispatch.run_jobs()
+    elif wait is not None and wait < sas.poll_seconds:
+        dispatch.run_jobs_after(max(wait, SHORTEST_WAIT_SECONDS))
+
+
+def _slice(lease: leases.Held, end: float, now: datetime | None) -> float | None:
+    """Return after how long there is more to do; None: no job runs."""
+    while job_ids := jobs.running():
+        waits = []
+        has_landed = False
+        for job_id in job_ids:
+            worked = _work(job_id, int(sas.job_batch), now)
+            has_landed = has_landed or bool(worked.landed)
+            if not worked.is_over:
+                waits.append(worked.wait_seconds)
+            if monotonic() >= end or not lease.renew():
+                waits.append(0.0)
+                break
+        if has_landed:
+            dispatch.nudge_later()
+        if waits and (min(waits) > 0 or monotonic() >= end):
+            return min(waits)
+    return None
+
+
+def _work(job_id: int, most: int, now: datetime | None = None) -> Worked:
+    """Work a chunk; where it fails, its items one by one, so that one holds up no other."""
+    try:
+        return jobs.work(job_id, most, now)
+    except (OperationalError, InterfaceError):
+        raise
+    except Exception as error:
+        log.exception("job_chunk_failed", extra={"job": job_id, "processes": most})
+        if most == 1:
+            return jobs.refuse_next(job_id, type(error).__name__, now)
+    landed = turned_down = 0
+    for _ in range(most):
+        worked = _work(job_id, 1, now)
+        landed, turned_down = landed + worked.landed, turned_down + worked.refused
+        if worked.is_over or worked.wait_seconds:
+            return Worked(landed, turned_down, worked.is_over, worked.wait_seconds)
+    return Worked(landed, turned_down)

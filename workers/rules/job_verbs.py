@@ -1,0 +1,45 @@
+"""What a job may do to each of its processes, and how many of them it may do it to now.  Pure."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from workers.rules import compensation, operator_commands
+from workers.rules.rate_limit import Bucket
+from workers.rules.transitions import LockedProcess
+from workers.states import JobState, ProcessState
+
+#: Takes the process, who acts, why, and the job's ``params``.
+JobVerb = Callable[[LockedProcess, str, str, Mapping[str, Any]], object]
+
+
+def _resubmit(locked: LockedProcess, actor: str, reason: str, params: Mapping[str, Any]) -> object:
+    nothing_happened = bool(params.get("nothing_happened"))
+    return operator_commands.resubmit(locked, actor, reason, nothing_happened=nothing_happened)
+
+
+#: Each raises ``StateError``, changing nothing, where the state of the process forbids it.
+VERBS: Mapping[str, JobVerb] = {
+    "resubmit": _resubmit,
+    "retry": lambda locked, actor, reason, _: operator_commands.retry_resting(
+        locked, actor, reason
+    ),
+    "pause": lambda locked, actor, reason, _: operator_commands.pause(locked, actor, reason),
+    "resume": lambda locked, actor, reason, _: operator_commands.resume(locked, actor, reason),
+    "cancel": lambda locked, actor, reason, _: compensation.begin(
+        locked, ProcessState.CANCELLED, actor, reason
+    ),
+}
+#: After these nothing is ready to be claimed.
+QUIET_VERBS = frozenset({"pause"})
+
+#: What an operator does to a job -> from which states, and to which.
+STEERING: Mapping[str, tuple[frozenset[str], str]] = {
+    "pause": (frozenset({JobState.RUNNING}), JobState.PAUSED),
+    "resume": (frozenset({JobState.PAUSED}), JobState.RUNNING),
+    "stop": (frozenset({JobState.PLANNED, JobState.RUNNING, JobState.PAUSED}), JobState.STOPPED),
+}
+
+
+def allowance(bucket: Bucket | None, most: int) -> int:
+    """Return how many processes may be acted on now; ``bucket`` is the rate, refilled."""
+    return most if bucket is None else min(most, max(0, int(bucket.tokens)))

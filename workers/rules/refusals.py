@@ -1,0 +1,54 @@
+"""Why an operator's verb is refused: a code with its parameters, and the text of each.
+
+What is stored of a refusal is the code and the parameters; the text is made when it is read, in
+the reader's language.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.utils.translation import gettext_lazy as _
+
+from workers.exceptions import StateError
+
+TEXTS: Mapping[str, Any] = {
+    "no_process": _("There is no process %(process)s."),
+    "moved": _("%(subject)s has moved since the page was opened. Look again."),
+    "nothing_in_error": _(
+        "%(subject)s is %(state)s, and no step of it is in error: there is nothing to resubmit."
+    ),
+    "outcome_unknown": _(
+        "Nobody knows whether %(steps)s happened. Find out: complete the step by hand if it did, "
+        "or say that nothing happened to have it called again."
+    ),
+    "nothing_to_pause": _("%(subject)s is %(state)s: nothing to pause."),
+    "paused_already": _("%(subject)s is paused already."),
+    "not_paused": _("%(subject)s is not paused."),
+    "step_not_resting": _("Step %(step)s is %(state)s, not waiting to be tried again."),
+    "step_due": _("Step %(step)s is due already; it waits for room at its agent."),
+    "nothing_rests": _("%(subject)s: no step of it waits to be tried again."),
+    "nothing_to_undo": _("%(subject)s is %(state)s: there is nothing to undo."),
+    "undone_already": _("%(subject)s is being undone already."),
+    "past_no_return": _(
+        "%(subject)s is past its point of no return (%(steps)s are processed): it cannot be undone."
+    ),
+    "job_failed": _(
+        "The verb failed on this process (%(error)s), and nothing was changed. Look into the log of"
+        " the worker."
+    ),
+    "no_job": _("There is no job %(job)s."),
+    "job_forbids": _("Job %(job)s is %(state)s: it cannot %(act)s."),
+}
+
+
+def refused(code: str, **params: Any) -> StateError:
+    """Return the refusal of that code, to be raised."""
+    return StateError(text_of(code, params), code=code, params=params)
+
+
+def text_of(code: str, params: Mapping[str, Any]) -> str:
+    """Return what a refusal says; of one that has no code of its own, as it was said."""
+    template = TEXTS.get(code)
+    if template is None:
+        return str(params.get("text", code))
+    return str(template % dict(params))
