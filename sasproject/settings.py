@@ -78,6 +78,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "workers.admin.middleware.VisibleText",
+    "workers.admin.middleware.ViewerTimeZone",
     # The last: it answers in place of a login page that was sent too often.
     "axes.middleware.AxesMiddleware",
 ]

@@ -5,20 +5,27 @@ from typing import Any
 
 from django.contrib import admin
 from django.contrib.admin import ShowFacets
+from django.core.exceptions import PermissionDenied
 from django.db.models import F, Q, QuerySet, TextField
 from django.db.models.functions import Cast
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
+from django.views.decorators.http import require_POST
 
 from orders.admin import acts, resolving
 from orders.consumer.message import PROPERTIES
 from orders.models import DeadLetter, DroppedLetters
+from orders.workflows.payloads import PERSONAL
 from workers import database_now
-from workers.admin import badges
+from workers.admin import badges, changes, showing
+from workers.admin.actions.page import actor
+from workers.admin.changes import Marker
 from workers.admin.lists import LiveListAdmin
+from workers.admin.masking import STARS, UNMASKED, Mask
 from workers.admin.readonly import ReadOnlyAdmin
 from workers.http import strict_json
 
@@ -67,6 +74,11 @@ class DeadLetterAdmin(ReadOnlyAdmin, LiveListAdmin):
     ordering = (F("resolved_at").desc(nulls_first=True), "-pk")
     actions = resolving.ACTIONS
 
+    def marker(self, request: HttpRequest) -> Marker:
+        is_open = Q(state=DeadLetter.State.OPEN)
+        newest = DeadLetter.objects.order_by("-pk").values_list("pk", flat=True).first()
+        return changes.of_everything(newest, DeadLetter.objects.filter(is_open).count())
+
     def get_urls(self) -> list[URLPattern]:
         wrap = self.admin_site.admin_view
         return [
@@ -85,6 +97,12 @@ class DeadLetterAdmin(ReadOnlyAdmin, LiveListAdmin):
                     name=f"orders_deadletter_{act.name}_selected",
                 )
                 for act in acts.ACTS
+            ),
+            *(
+                path(
+                    f"<int:pk>/{what}/", wrap(require_POST(view)), name=f"orders_deadletter_{what}"
+                )
+                for what, view in (("show", self.show_view), ("hide", self.hide_view))
             ),
             *super().get_urls(),
         ]
@@ -127,19 +145,45 @@ class DeadLetterAdmin(ReadOnlyAdmin, LiveListAdmin):
         row = self.get_object(request, object_id)
         context = dict(extra_context or {})
         if isinstance(row, DeadLetter):
+            is_shown = showing.is_shown(request, row)
+            mask = UNMASKED if is_shown else _mask_of(row)
             context |= {
+                "is_shown": is_shown,
+                "showing_url": self._showing_url(request, row, is_shown=is_shown),
+                "showing_label": showing.HIDE if is_shown else showing.SHOW,
                 "title": _("Dead letter"),
                 "subtitle": None,
                 "letter": row,
                 "mark": self.standing(row),
-                "body": shown(bytes(row.body)),
+                "body": shown(bytes(row.body), mask),
                 "is_cut": len(row.body) > SHOWN_BYTES,
-                "properties": _properties(row),
-                "headers": _pretty(row.properties.get("headers") or {}),
+                "properties": mask.value(_properties(row)),
+                "headers": _pretty(mask.value(row.properties.get("headers") or {})),
                 "now": database_now(),
                 "offers": acts.offers(request, row),
             }
         return super().change_view(request, object_id, form_url, context)
+
+    def show_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Show what a message says for a while, and journal that; see ``showing``."""
+        letter = self._letter(request, pk)
+        showing.show(request, letter, actor(request))
+        return redirect(reverse("admin:orders_deadletter_change", args=[pk]))
+
+    def hide_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        showing.hide(request, self._letter(request, pk))
+        return redirect(reverse("admin:orders_deadletter_change", args=[pk]))
+
+    def _letter(self, request: HttpRequest, pk: int) -> DeadLetter:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        return get_object_or_404(DeadLetter.objects.defer("body"), pk=pk)
+
+    def _showing_url(self, request: HttpRequest, row: DeadLetter, *, is_shown: bool) -> str:
+        if not showing.may(request):
+            return ""
+        name = f"admin:orders_deadletter_{'hide' if is_shown else 'show'}"
+        return reverse(name, args=[row.pk])
 
     @admin.display(description=_("state"), ordering="state")
     def standing(self, row: DeadLetter) -> SafeString:
@@ -180,11 +224,24 @@ def unproven_mark() -> SafeString:
     return badges.label(_("not proven"), "alert", "alert")
 
 
-def shown(body: bytes) -> str:
-    """Return a body as text to read: indented where it is JSON that we read, else as it is."""
+def _mask_of(row: DeadLetter) -> Mask:
+    """Return the mask of a message, by what it says itself where an order says it."""
     try:
-        return _pretty(strict_json.read(body))
+        return Mask(PERSONAL, [strict_json.read(bytes(row.body))])
     except strict_json.BadJson:
+        return Mask(PERSONAL)
+
+
+def shown(body: bytes, mask: Mask) -> str:
+    """Return a body as text to read: indented where it is JSON that we read, else as it is.
+
+    What is no such JSON may say anything anywhere, and is masked whole.
+    """
+    try:
+        return _pretty(mask.value(strict_json.read(body)))
+    except strict_json.BadJson:
+        if mask is not UNMASKED:
+            return STARS
         return body[:SHOWN_BYTES].decode("utf-8", "backslashreplace").replace("\x00", "\\x00")
 
 

@@ -16,14 +16,27 @@ from django.utils.translation import gettext_lazy as _
 
 from orders.admin import needs, resubmitting, search
 from orders.models import Order
-from workers.admin import causes, columns, filters, job_filter, snapshot, subjects, wait_filters
+from orders.models.order import PRIVATE
+from workers.admin import (
+    causes,
+    changes,
+    columns,
+    filters,
+    job_filter,
+    masking,
+    snapshot,
+    subjects,
+    wait_filters,
+)
 from workers.admin.actions import places
 from workers.admin.bulk.lists import BulkListAdmin
+from workers.admin.changes import Marker
 from workers.admin.columns import ProcessColumns
 from workers.admin.incident_filter import IncidentFilter
 from workers.admin.lists import LiveListAdmin, StandingChangeList
 from workers.admin.page import ProcessPageAdmin
 from workers.admin.readonly import ReadOnlyAdmin
+from workers.models import Process
 
 
 @admin.register(Order)
@@ -36,7 +49,7 @@ class OrderAdmin(ProcessColumns, ReadOnlyAdmin, ProcessPageAdmin, BulkListAdmin,
     live_template = "admin/orders/order/live.html"
     list_display = (
         "number",
-        "customer_name",
+        "customer",
         "total",
         "state",
         "current_step",
@@ -45,7 +58,7 @@ class OrderAdmin(ProcessColumns, ReadOnlyAdmin, ProcessPageAdmin, BulkListAdmin,
         "why",
         "age",
     )
-    list_display_links = ("number", "customer_name")
+    list_display_links = ("number", "customer")
     # By what there is an index for; numbers are given in the order of time.
     sortable_by = ("total", "age")
     list_filter = (
@@ -85,8 +98,9 @@ class OrderAdmin(ProcessColumns, ReadOnlyAdmin, ProcessPageAdmin, BulkListAdmin,
         ]
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
-        # The list must not tell a secret link letter by letter.
-        return "secret" not in lookup and super().lookup_allowed(lookup, value, request)
+        # The list must not tell a secret link, or who a customer is, letter by letter.
+        is_private = any(column in lookup for column in PRIVATE)
+        return not is_private and super().lookup_allowed(lookup, value, request)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Order]:
         queryset = super().get_queryset(request).select_related("process")
@@ -102,20 +116,32 @@ class OrderAdmin(ProcessColumns, ReadOnlyAdmin, ProcessPageAdmin, BulkListAdmin,
             queryset = queryset.filter(search.condition(search_term))
         return queryset, False
 
-    def process_id_of(self, row: Order) -> int:
-        return row.process_id
+    def process_of(self, row: Order) -> Process:
+        return row.process
+
+    def process_id_at(self, pk: int) -> int | None:
+        return Order.objects.filter(pk=pk).values_list("process_id", flat=True).first()
+
+    def marker(self, request: HttpRequest) -> Marker:
+        return changes.of_everything()
 
     def page_context(self, request: HttpRequest, row: Order) -> dict[str, Any]:
         context = super().page_context(request, row)
         return {
             **context,
             "order": row,
+            "customer": customer_of(row, is_shown=context["is_shown"]),
             "lines": row.lines.order_by("pk"),
             "own_offers": resubmitting.offers(request, row, context["panel"].standing),
         }
 
     def bulk_facts(self, rows: list[Order]) -> list[tuple[str, str]]:
         return [(gettext("Worth"), str(sum(row.total for row in rows)))]
+
+    @admin.display(description=_("customer"))
+    def customer(self, row: Order) -> str:
+        # Of a whole list nothing is shown: a showing is of one order, and journalled.
+        return masking.masked(row.customer_name)
 
     @admin.display(description=_("state"), ordering="process__state")
     def state(self, row: Order) -> SafeString:
@@ -130,6 +156,16 @@ class OrderAdmin(ProcessColumns, ReadOnlyAdmin, ProcessPageAdmin, BulkListAdmin,
 
 
 subjects.register_list("admin:orders_order_changelist", "orders.view_order", _("orders"))
+
+
+def customer_of(order: Order, *, is_shown: bool) -> dict[str, str]:
+    """Return who placed an order: masked, unless it is shown."""
+    facts = {
+        "name": order.customer_name,
+        "email": order.customer_email,
+        "address": order.customer_address,
+    }
+    return facts if is_shown else {name: masking.masked(text) for name, text in facts.items()}
 
 
 @subjects.register_pages

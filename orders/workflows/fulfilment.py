@@ -34,6 +34,7 @@ FULFILMENT = register_workflow(
         no_return=("book_shipment", "issue_invoice"),
         editable=tuple(correcting.COLUMNS),
         on_edit=correcting.take_over,
+        personal=payloads.PERSONAL,
         told_as="order",
         describe=describe,
         steps=(

@@ -9,6 +9,7 @@ register_workflow(
         version=1,
         # Once there are a parcel and an invoice, the buyer sends things back instead.
         no_return=("book_shipment", "issue_invoice"),
+        personal=payloads.PERSONAL,
         steps=(
             step(
                 "reserve_stock",

@@ -4,6 +4,9 @@ from collections.abc import Mapping
 
 from workers.definitions.workflow import Json
 
+#: What of an order says who a customer is: name, mail and address.
+PERSONAL = ("customer",)
+
 
 def stock(order: Json, results: Mapping[str, Json]) -> Json:
     return {

@@ -181,7 +181,9 @@ def test_an_order_goes_through_a_system_whose_processes_may_do_little(limited: L
     assert set(system.python(ALERTS).split()) <= {"duty_overdue"}
     system.python(VISIT)
     limited.be("shop_worker", "shop-worker")
-    system.python("from workers import retention; assert retention.prune(seconds=None) is not None")
+    system.python(
+        "from workers.operate import retention; assert retention.prune(seconds=None) is not None"
+    )
     limited.be("shop_web", "shop-web")
     assert system.python(VISITS).split()[-1] == "0"
     for name in system.processes:

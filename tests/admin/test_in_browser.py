@@ -10,6 +10,7 @@ from django.test import Client
 from django.utils import timezone
 from playwright.sync_api import Browser, Page, expect
 
+from orders.models import Order
 from tests.admin import toys
 from tests.admin.conftest import alert_about, note, order_in_error, order_with
 from tests.browsing import launched, watched_page
@@ -50,13 +51,19 @@ def is_the_same(page: Page) -> bool:
     return bool(page.evaluate("window.isTheSamePage === true"))
 
 
+def move(order: Order, state: str) -> None:
+    """Bring an order's process into a state, with the journal row of every such change."""
+    note(order, state)
+    Process.objects.filter(pk=order.process_id).update(state=state)
+
+
 def test_rows_change_where_they_are(page: Page) -> None:
     order = order_with(charge_payment="started")
     page.goto(LIST)
     mark(page)
     expect(page.locator(".field-state")).to_contain_text("processing")
 
-    Process.objects.filter(pk=order.process_id).update(state="error")
+    move(order, "error")
 
     expect(page.locator(".field-state")).to_contain_text("error", timeout=10_000)
     assert is_the_same(page)
@@ -72,7 +79,7 @@ def test_new_orders_are_announced_and_no_row_moves(page: Page) -> None:
     expect(rows.nth(1)).to_contain_text(str(first.number))
 
     third = order_in_error()
-    Process.objects.filter(pk=first.process_id).update(state="processing")
+    move(first, "processing")
 
     news = page.get_by_role("button", name="1 new: show")
     expect(news).to_be_visible(timeout=10_000)
@@ -96,7 +103,7 @@ def test_new_orders_are_announced_and_no_row_moves(page: Page) -> None:
 def test_an_order_that_has_left_the_list_stays_where_it_was(page: Page) -> None:
     order, _other = order_in_error(), order_in_error()
     page.goto(f"{LIST}?state=error")
-    Process.objects.filter(pk=order.process_id).update(state="processing")
+    move(order, "processing")
 
     expect(page.locator("tr.sas-gone")).to_contain_text(str(order.number), timeout=10_000)
     expect(page.locator("#result_list tbody tr")).to_have_count(2)
@@ -108,7 +115,7 @@ def test_nothing_moves_while_something_is_selected(page: Page) -> None:
     order = order_in_error()
     page.goto(LIST)
     page.check(".action-select")
-    Process.objects.filter(pk=order.process_id).update(state="processing")
+    move(order, "processing")
     page.wait_for_timeout(4000)
     expect(page.locator(".field-state")).to_contain_text("error")
 
@@ -122,10 +129,12 @@ def test_a_detail_stays_open_and_the_change_is_said(page: Page) -> None:
     page.goto(f"{LIST}{order.number}/change/")
     page.click(f"#journal-{row.pk} summary")
 
-    Process.objects.filter(pk=order.process_id).update(state="processing")
+    move(order, "processing")
     note(order, "resubmitted", actor="operator:other")
 
-    expect(page.get_by_text("Resubmitted by an operator")).to_be_visible(timeout=10_000)
+    expect(page.locator(".sas-journal").get_by_text("Resubmitted by an operator")).to_be_visible(
+        timeout=10_000
+    )
     expect(page.locator(f"#journal-{row.pk}")).to_have_attribute("open", "")
     said = page.locator("[data-live-said]")
     expect(said).to_have_text(re.compile(f"{order}: processing"))
@@ -135,7 +144,7 @@ def test_a_page_that_is_not_refreshed_stands_still_until_it_is_again(page: Page)
     order = order_in_error()
     page.goto(LIST)
     page.get_by_role("button", name="Stop refreshing").click()
-    Process.objects.filter(pk=order.process_id).update(state="processing")
+    move(order, "processing")
     page.wait_for_timeout(4000)
     expect(page.locator(".field-state")).to_contain_text("error")
     page.get_by_role("button", name="Refresh again").click()
@@ -220,7 +229,7 @@ def test_a_cancellation_is_looked_at_and_then_done(page: Page, wire: Wire) -> No
     page.get_by_role("button", name="Cancel it").dblclick()
 
     expect(page.locator(".messagelist")).to_contain_text("being undone: unask, undo_first")
-    expect(page.get_by_text("Turned round").first).to_be_visible()
+    expect(page.locator(".sas-journal").get_by_text("Turned round")).to_be_visible()
     assert Journal.objects.filter(event="compensating").count() == 1
 
 

@@ -33,7 +33,7 @@ def test_a_row_joins_the_order_with_its_process(operator: Client) -> None:
     due = (started + timedelta(seconds=30)).isoformat()
     for told in (
         f"/admin/orders/order/{order.number}/change/",
-        "Grace Hopper",
+        "G***",
         "37.00",
         "charge_payment",
         "payment.charge",
@@ -70,6 +70,8 @@ def test_many_orders_cost_as_many_queries_as_few(operator: Client) -> None:
 
     for _ in range(3):
         order_in_error()
+    # The first page of a session remembers the user's time zone.
+    page(operator)
     few, few_polled = count({}), count({"HX-Request": "true"})
     for _ in range(47):
         alert_about(order_in_error(), message=f"alert {_}")
@@ -85,7 +87,7 @@ def test_a_poll_is_answered_with_the_rows_and_the_clock_alone(operator: Client) 
 
     html = response.content.decode()
     assert 'id="result_list"' in html
-    assert "Ada" in html
+    assert "A***" in html
     assert "changelist-filter" not in html
     assert "<html" not in html
     assert response["X-Server-Now"].endswith("+00:00")
@@ -146,6 +148,6 @@ def test_markup_in_names_and_faults_stays_text(operator: Client) -> None:
     html = page(operator)
 
     assert "<script>alert(1)" not in html
-    assert "&lt;script&gt;alert(1)" in html
+    assert "&lt;***" in html
     assert "<img src=x" not in html
     assert "&lt;img src=x" in html

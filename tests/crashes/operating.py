@@ -18,8 +18,18 @@ from workers.client.submission import submit
 from workers.conf import sas
 from workers.exceptions import Permanent, StateError, Unavailable
 from workers.management.commands import restored
-from workers.models import Alert, Flow, Hold, Incident, IncidentNote, Journal, Process, Step
-from workers.store import alerts, incidents
+from workers.models import (
+    Alert,
+    Flow,
+    Hold,
+    Incident,
+    IncidentNote,
+    Journal,
+    Preferences,
+    Process,
+    Step,
+)
+from workers.store import alerts, incidents, preferences, showings
 from workers.store.db import dialect
 from workers.store.flow import flow_settings, holds
 from workers.store.operate import commands, edit_input, incident_commands
@@ -311,6 +321,25 @@ def _all_marked(after: Aftermath) -> None:
     assert Alert.objects.get().code == "restored"
 
 
+def _show() -> None:
+    showings.record("workers.process:1", actor="operator:ann", process_id=_process().pk)
+
+
+def _told_who_saw(after: Aftermath) -> None:
+    """Whoever saw no answer asks again: that is one row more, and never one too few."""
+    after.assert_same_journal(may_add=("personal_shown",))
+    assert Journal.objects.filter(event="personal_shown", actor="operator:ann").count() in (1, 2)
+
+
+def _choose_zone() -> None:
+    preferences.set_time_zone(get_user_model().objects.get().pk, "Asia/Tokyo")
+
+
+def _zone_chosen(after: Aftermath) -> None:
+    assert Preferences.objects.get().time_zone == "Asia/Tokyo"
+    after.assert_same_journal(may_add=())
+
+
 SCENARIOS = [
     *VERBS,
     Scenario("gather", lambda: None, _is_resolved, prepare=_failed, run=_gather),
@@ -339,6 +368,8 @@ SCENARIOS = [
         lambda pk, user: incident_commands.write_note(pk, user, "seen", actor="operator:ann"),
         "incident_noted",
     ),
+    Scenario("show personal data", _show, _told_who_saw, prepare=_resting, run=nothing),
+    Scenario("choose a time zone", _choose_zone, _zone_chosen, prepare=_admin, run=nothing),
     Scenario("acknowledge", _acknowledge, _acknowledged, prepare=_failed_and_admin, run=nothing),
     Scenario("restored", _restore, _all_marked, prepare=_three_resting, run=nothing),
 ]

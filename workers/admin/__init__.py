@@ -3,7 +3,19 @@
 It names no order.
 """
 
-from workers.admin import alert, delivery, flow, hold, incident, job, lease, process, route, sink
+from workers.admin import (
+    alert,
+    delivery,
+    flow,
+    hold,
+    incident,
+    job,
+    lease,
+    preferences,
+    process,
+    route,
+    sink,
+)
 
 __all__ = [
     "alert",
@@ -13,6 +25,7 @@ __all__ = [
     "incident",
     "job",
     "lease",
+    "preferences",
     "process",
     "route",
     "sink",

@@ -12,7 +12,8 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
-from workers.admin import alert_views, badges, search, subjects
+from workers.admin import alert_views, badges, changes, masking, search, subjects
+from workers.admin.changes import Marker
 from workers.admin.lists import BoundedChangeList, LiveListAdmin
 from workers.admin.readonly import ReadOnlyAdmin
 from workers.definitions.alert_kinds import alert_kind
@@ -27,6 +28,7 @@ class AlertChangeList(BoundedChangeList):
         super().get_results(request)
         now = dialect.read_clock()
         self.result_list = list(self.result_list)
+        masking.conceal_alerts(self.result_list)
         found = subjects.pages(row.process_id for row in self.result_list if row.process_id)
         for row in self.result_list:
             row.now = now
@@ -87,6 +89,9 @@ class AlertAdmin(ReadOnlyAdmin, LiveListAdmin):
     ordering = (F("acknowledged_at").desc(nulls_first=True), "-last_raised_at")
     actions = (alert_views.acknowledge_selected,)
 
+    def marker(self, request: HttpRequest) -> Marker:
+        return changes.of_everything()
+
     def get_urls(self) -> list[URLPattern]:
         wrap = self.admin_site.admin_view
         return [
@@ -129,6 +134,7 @@ class AlertAdmin(ReadOnlyAdmin, LiveListAdmin):
         context = dict(extra_context or {})
         if isinstance(row, Alert):
             now = dialect.read_clock()
+            masking.conceal_alerts([row])
             context |= {
                 "title": _("Alert"),
                 "subtitle": None,

@@ -20,13 +20,12 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 from django.views.decorators.http import require_safe
 
-from workers.admin import wording
+from workers.admin import changes, masking, wording
 from workers.admin.filters import ProcessFilter, among, in_error, with_step
-from workers.admin.lists import LiveMedia, is_poll, stamp
+from workers.admin.lists import LiveMedia, is_poll, is_seen, stamp, unchanged
 from workers.models import Process, Step
 from workers.rules.incidents import general
 from workers.states import StepState
-from workers.store.db import dialect
 
 #: Lines on the page.
 MOST = 200
@@ -121,7 +120,9 @@ class CauseFilter(ProcessFilter):
         if self.cause is None:
             return [(chosen, _("one that nothing has any more"))]
         key = self.cause.key
-        return [(chosen, f"{key.step}, {wording.fault_kind(key.kind)}: {key.message or key.code}")]
+        _conceal([self.cause])
+        said = general(self.cause.message) or key.code
+        return [(chosen, f"{key.step}, {wording.fault_kind(key.kind)}: {said}")]
 
     def narrow(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
         steps = members(self.cause) if self.cause else Step.objects.none()
@@ -167,16 +168,31 @@ def _says(messages: list[str | None]) -> Q:
     return said | Q(message__isnull=True) if None in messages else said
 
 
+def _conceal(found: list[Cause]) -> None:
+    """Mask what causes say, each as its newest step's process has it."""
+    steps = Step.objects.filter(pk__in=[cause.newest for cause in found])
+    processes = dict(steps.values_list("pk", "process_id"))
+    masks = masking.of_processes(processes.values())
+    for cause in found:
+        mask = masks.get(processes.get(cause.newest), masking.UNKNOWN)
+        cause.message = mask.text(cause.message)
+
+
 @require_safe
 def show(request: HttpRequest) -> HttpResponse:
     """Answer with the causes, or a poll with their table; refused to who may see no process."""
     if not request.user.has_perm("workers.view_process"):
         raise PermissionDenied
-    now = dialect.read_clock()
-    context: dict[str, Any] = {"causes": causes(), "now": now}
+    marker = changes.of_everything()
+    if is_seen(request, marker):
+        return unchanged(marker)
+    now = marker.at
+    found = causes()
+    _conceal(found)
+    context: dict[str, Any] = {"causes": found, "now": now, "seen": marker.text}
     if is_poll(request):
         response = TemplateResponse(request, "admin/workers/_causes.html", context)
-        stamp(response)
+        stamp(response, marker)
         return response
     context |= {
         **admin.site.each_context(request),

@@ -20,10 +20,15 @@ OUTLINES: dict[str, str] = {
 UNKNOWN = "M5.8 6a2.2 2.2 0 1 1 3.2 2c-.7.4-1 .8-1 1.6M8 12.2h.01"
 
 
+def outline(name: str) -> str:
+    """Return the path of the shape called ``name``."""
+    return OUTLINES.get(name, UNKNOWN)
+
+
 def icon(name: str) -> SafeString:
     """Return the shape called ``name``; the words beside it say what it means."""
     return format_html(
         '<svg class="sas-icon" viewBox="0 0 16 16" aria-hidden="true" focusable="false">'
         '<path d="{}"/></svg>',
-        OUTLINES.get(name, UNKNOWN),
+        outline(name),
     )

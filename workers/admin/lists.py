@@ -14,7 +14,8 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.text import capfirst
 
-from workers.admin import snapshot
+from workers.admin import masking, snapshot
+from workers.admin.changes import Marker
 from workers.admin.paging import BoundedPaginator
 from workers.models import Process
 from workers.store.db import dialect
@@ -22,6 +23,8 @@ from workers.store.flow import wait_facts
 
 #: Read by ``live.js``: the database's clock, and the sign that an answer is one of ours.
 CLOCK_HEADER = "X-Server-Now"
+#: What a page shows, as ``changes`` says it: sent with it, and back by its polls (``live.js``).
+SEEN_HEADER = "X-Seen"
 
 
 #: Nothing that a list is searched or filtered by is longer.
@@ -43,9 +46,25 @@ def back_to(request: HttpRequest, name: str) -> HttpResponse:
     return redirect(reverse(name) + (f"?{query}" if query else ""))
 
 
-def stamp(response: HttpResponse) -> None:
-    """Send the database's clock along, for the countdowns."""
-    response[CLOCK_HEADER] = dialect.read_clock().isoformat()
+def stamp(response: HttpResponse, marker: Marker | None = None) -> None:
+    """Send the database's clock along, for the countdowns, and what the page now shows."""
+    at = marker.at if marker else dialect.read_clock()
+    response[CLOCK_HEADER] = at.isoformat()
+    if marker:
+        response[SEEN_HEADER] = marker.text
+
+
+def is_seen(request: HttpRequest, marker: Marker | None) -> bool:
+    """Say whether a poll comes from a page that shows what ``marker`` stands for already."""
+    is_same = marker is not None and request.headers.get(SEEN_HEADER) == marker.text
+    return is_same and is_poll(request)
+
+
+def unchanged(marker: Marker | None) -> HttpResponse:
+    """Answer a poll with nothing but the clock."""
+    response = HttpResponse(status=204)
+    stamp(response, marker)
+    return response
 
 
 class LiveMedia:
@@ -98,7 +117,9 @@ class AskableListAdmin(admin.ModelAdmin):
 
 
 class LiveListAdmin(AskableListAdmin):
-    """A list that refreshes its rows; a poll is answered without filters and their counts."""
+    """A list that refreshes its rows; a poll is answered without filters and their counts.
+
+    Where nothing has changed it is answered with 204, before a row is read."""
 
     change_list_template = "admin/workers/live_list.html"
     # The page of a row loads the same scripts.
@@ -110,6 +131,10 @@ class LiveListAdmin(AskableListAdmin):
 
     class Media(LiveMedia):
         pass
+
+    def marker(self, request: HttpRequest) -> Marker | None:
+        """Return what tells cheaply whether the list has changed (``changes``); None: nothing."""
+        return None
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         return BoundedChangeList
@@ -130,15 +155,20 @@ class LiveListAdmin(AskableListAdmin):
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
+        # Before the rows are read: what changes meanwhile is seen by the next poll.
+        marker = self.marker(request)
+        if is_seen(request, marker) and self.has_view_permission(request):
+            return unchanged(marker)
         context = {
             "title": capfirst(self.opts.verbose_name_plural),
-            "server_now": dialect.read_clock().isoformat(),
+            "server_now": (marker.at if marker else dialect.read_clock()).isoformat(),
+            "seen": marker.text if marker else "",
             **(extra_context or {}),
         }
         response = super().changelist_view(request, context)
         if is_poll(request) and isinstance(response, TemplateResponse):
             response.template_name = "admin/workers/live_rows.html"
-            stamp(response)
+            stamp(response, marker)
         return response
 
 
@@ -183,5 +213,7 @@ class StandingChangeList(BoundedChangeList):
         self.result_list = list(self.result_list)
         processes = [row if isinstance(row, Process) else row.process for row in self.result_list]
         situation = wait_facts.read(processes)
+        masks = masking.of_processes(process.pk for process in processes)
         for row, process in zip(self.result_list, processes, strict=True):
+            masking.conceal_steps(process, masks[process.pk])
             row.standing = snapshot.of(process, situation)

@@ -1,12 +1,20 @@
-"""What others wrote, on every page of the admin: visible, whoever's template shows it."""
+"""On every page of the admin: what others wrote is visible, times are the viewer's."""
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
+from django.utils import timezone
 
 from workers.runtime.visible_text import escaped, unseen
+from workers.store import preferences
+
+#: Where the session keeps the name of the time zone.
+KEPT_ZONE = "sas_time_zone"
 
 #: What ends a line of a page is no text of anybody.
 _UNSEEN = unseen(keep="\t\n\r")
@@ -29,6 +37,33 @@ class VisibleText:
             if _UNSEEN.search(text):
                 response.content = _PARTS.sub(lambda one: one[1] or escaped(one), text)
         return response
+
+
+class ViewerTimeZone:
+    """Shows times in the time zone that the user of an admin has chosen for themselves.
+
+    The session keeps the choice, so that a page costs no query more; it is read once for each.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        try:
+            return self._get_response(request)
+        finally:
+            timezone.deactivate()
+
+    def process_view(self, request: HttpRequest, *_view: Any) -> None:
+        match = request.resolver_match
+        if match is None or "admin" not in match.app_names or request.user.pk is None:
+            return
+        if KEPT_ZONE not in request.session:
+            request.session[KEPT_ZONE] = preferences.time_zone(request.user.pk)
+        name = request.session[KEPT_ZONE]
+        # One that this machine does not know any more is as good as none.
+        with suppress(ZoneInfoNotFoundError, ValueError):
+            timezone.activate(ZoneInfo(name))
 
 
 def _is_page_of_admin(request: HttpRequest, response: HttpResponse) -> bool:

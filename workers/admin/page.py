@@ -3,14 +3,20 @@
 from typing import Any, ClassVar
 
 from django.contrib import admin
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import PermissionDenied, ValidationError
 from django.db.models import Model
 from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
+from django.views.decorators.http import require_POST
 
-from workers.admin import lists, panel
+from workers.admin import changes, lists, masking, panel, showing
 from workers.admin.actions import available
+from workers.admin.actions.page import actor
+from workers.admin.masking import UNMASKED
+from workers.admin.pictures import read as pictures
+from workers.models import Process
 
 
 class ProcessPageAdmin(admin.ModelAdmin):
@@ -27,20 +33,60 @@ class ProcessPageAdmin(admin.ModelAdmin):
     own_verbs: ClassVar[frozenset[str]] = frozenset()
 
     def get_urls(self) -> list[URLPattern]:
-        name = f"{self.opts.app_label}_{self.opts.model_name}_live"
-        live = path("<int:pk>/live/", self.admin_site.admin_view(self.live_view), name=name)
-        return [live, *super().get_urls()]
+        views = {
+            "live": self.live_view,
+            "show": require_POST(self.show_view),
+            "hide": require_POST(self.hide_view),
+        }
+        ours = [
+            path(
+                f"<int:pk>/{what}/",
+                self.admin_site.admin_view(view),
+                name=f"{self.opts.app_label}_{self.opts.model_name}_{what}",
+            )
+            for what, view in views.items()
+        ]
+        return [*ours, *super().get_urls()]
 
-    def process_id_of(self, row: Any) -> int:
+    def process_of(self, row: Any) -> Process:
+        """Return the process of a row, fetched with ``snapshot.prefetched``."""
         raise NotImplementedError
 
+    def process_id_at(self, pk: int) -> int | None:
+        """Return the id of the process of the row with this key; None where there is none."""
+        raise NotImplementedError
+
+    def get_object(
+        self, request: HttpRequest, object_id: str, from_field: str | None = None
+    ) -> Any:
+        """Return a row with all of its process; read once, though Django's own view asks again."""
+        known: dict[str, Any] = request.__dict__.setdefault("sas_objects", {})
+        if object_id not in known:
+            known[object_id] = self._read(request, object_id)
+        return known[object_id]
+
+    def _read(self, request: HttpRequest, object_id: str) -> Any:
+        if not lists.is_askable(object_id):
+            return None
+        # With the input, which lists leave out.
+        rows = self.get_queryset(request).defer(None)
+        try:
+            return rows.get(pk=object_id)
+        except (rows.model.DoesNotExist, ValidationError, ValueError, OverflowError):
+            return None
+
     def page_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
-        """Return what the live part shows."""
+        """Return what the page shows."""
         before, place = _number(request, "before"), _number(request, "steps")
-        shown = panel.read(self.process_id_of(row), before, place)
+        process = self.process_of(row)
+        is_shown = showing.is_shown(request, process)
+        mask = UNMASKED if is_shown else masking.of_process(process)
+        shown = panel.of(process, mask, before, place)
+        current = shown.standing.current
         return {
             "row": row,
             "panel": shown,
+            "pictures": pictures.read(process, shown.now, mask, current.name if current else None),
             "offers": available.of(
                 request,
                 shown.standing,
@@ -48,8 +94,12 @@ class ProcessPageAdmin(admin.ModelAdmin):
                 origin=self.origin,
                 without=self.own_verbs,
             ),
+            "mask": mask,
+            "is_shown": is_shown,
+            "showing_url": self._showing_url(request, row, is_shown=is_shown),
+            "showing_label": showing.HIDE if is_shown else showing.SHOW,
             "live_template": self.live_template,
-            "live_url": self._live_url(row) + ("" if place is None else f"?steps={place}"),
+            "live_url": self._url(row, "live") + ("" if place is None else f"?steps={place}"),
             # A look at the past stands still.
             "is_live": before is None,
             "server_now": shown.server_now,
@@ -65,23 +115,52 @@ class ProcessPageAdmin(admin.ModelAdmin):
         row = self.get_object(request, object_id)
         context = dict(extra_context or {})
         if row is not None and self.has_view_permission(request, row):
+            # Before the rest is read: what changes meanwhile is seen by the next poll.
+            context["seen"] = changes.of_process(self.process_of(row).pk).text
             context |= self.page_context(request, row)
             context |= {"title": str(row), "subtitle": None}
         return super().change_view(request, object_id, form_url, context)
 
     def live_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        process_id = self.process_id_at(pk)
+        marker = None if process_id is None else changes.of_process(process_id)
+        if lists.is_seen(request, marker):
+            return lists.unchanged(marker)
+        row = self._row(request, pk)
+        context = {**self.admin_site.each_context(request), **self.page_context(request, row)}
+        response = TemplateResponse(request, self.live_template, context)
+        lists.stamp(response, marker)
+        return response
+
+    def show_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Show the page's personal data for a while, and journal that; see ``showing``."""
+        row = self._row(request, pk)
+        process = self.process_of(row)
+        showing.show(request, process, actor(request), process.pk)
+        return redirect(self._url(row, "change"))
+
+    def hide_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        row = self._row(request, pk)
+        showing.hide(request, self.process_of(row))
+        return redirect(self._url(row, "change"))
+
+    def _row(self, request: HttpRequest, pk: int) -> Any:
         row = self.get_object(request, str(pk))
         if not self.has_view_permission(request, row):
             raise PermissionDenied
         if row is None:
             raise Http404
-        context = {**self.admin_site.each_context(request), **self.page_context(request, row)}
-        response = TemplateResponse(request, self.live_template, context)
-        lists.stamp(response)
-        return response
+        return row
 
-    def _live_url(self, row: Model) -> str:
-        name = f"admin:{self.opts.app_label}_{self.opts.model_name}_live"
+    def _showing_url(self, request: HttpRequest, row: Model, *, is_shown: bool) -> str:
+        if not showing.may(request):
+            return ""
+        return self._url(row, "hide" if is_shown else "show")
+
+    def _url(self, row: Model, what: str) -> str:
+        name = f"admin:{self.opts.app_label}_{self.opts.model_name}_{what}"
         return reverse(name, args=[row.pk], current_app=self.admin_site.name)
 
 

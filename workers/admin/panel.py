@@ -8,7 +8,8 @@ from typing import Any
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from workers.admin import badges, snapshot, timeline
+from workers.admin import badges, masking, snapshot, timeline
+from workers.admin.masking import UNMASKED, Mask
 from workers.admin.snapshot import Standing
 from workers.admin.timeline import Timeline
 from workers.client.progress import ProcessProgress, StepProgress
@@ -36,6 +37,8 @@ class StepLine:
 
 #: Steps on a page: a process may have thousands, and each is drawn with all that may be done to it.
 STEPS_SHOWN = 100
+#: The newest.
+ALERTS_SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,25 +111,38 @@ class Panel:
         return self.standing.now.isoformat()
 
 
-def read(process_id: int, before: int | None = None, place: int | None = None) -> Panel:
-    """Read a process; raise ``Process.DoesNotExist``.
+def read(process_id: int) -> Panel:
+    """Read a process; raise ``Process.DoesNotExist``."""
+    return of(snapshot.prefetched(Process.objects.all()).get(pk=process_id), UNMASKED)
 
-    ``before`` turns the timeline back, ``place`` is that of a step to show.
+
+def of(process: Process, mask: Mask, before: int | None = None, place: int | None = None) -> Panel:
+    """Return what there is to see of a process that was fetched with ``snapshot.prefetched``.
+
+    The process is masked in memory and not to be saved.  ``before`` turns the timeline back,
+    ``place`` is that of a step to show.
     """
-    process = snapshot.prefetched(Process.objects.all()).get(pk=process_id)
+    masking.conceal(process, mask)
     there = snapshot.at_once(process)
     shown = StepRange.around(there.progress, place)
     steps = there.progress.steps[shown.first : shown.end]
     named = Step.objects.filter(process=process, name__in=[step.name for step in steps])
-    results = dict(named.values_list("name", "result"))
+    results = {name: mask.value(result) for name, result in named.values_list("name", "result")}
     rows = {step.name: step for step in process.steps.all()}
     return Panel(
         standing=there,
         steps=tuple(_line(rows[step.name], step, results.get(step.name), there) for step in steps),
         range=shown,
-        timeline=timeline.read(process, before),
-        alerts=tuple(process.alerts.select_related("acknowledged_by").order_by("-id")[:20]),
+        timeline=timeline.read(process, before, mask=mask),
+        alerts=_alerts(process, mask),
     )
+
+
+def _alerts(process: Process, mask: Mask) -> tuple[Alert, ...]:
+    alerts = process.alerts.select_related("acknowledged_by").order_by("-id")[:ALERTS_SHOWN]
+    for alert in alerts:
+        alert.message = mask.text(alert.message)
+    return tuple(alerts)
 
 
 def _line(step: Step, progress: StepProgress, result: Any, there: Standing) -> StepLine:

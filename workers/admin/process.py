@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from workers.admin import (
     causes,
+    changes,
     columns,
     filters,
     job_filter,
@@ -25,6 +26,7 @@ from workers.admin import (
 from workers.admin.actions import VERBS
 from workers.admin.actions.page import view_of
 from workers.admin.bulk.lists import BulkListAdmin
+from workers.admin.changes import Marker
 from workers.admin.columns import ProcessColumns
 from workers.admin.incident_filter import IncidentFilter
 from workers.admin.lists import LiveListAdmin, StandingChangeList
@@ -95,8 +97,14 @@ class ProcessAdmin(ProcessColumns, ReadOnlyAdmin, ProcessPageAdmin, BulkListAdmi
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         return StandingChangeList
 
-    def process_id_of(self, row: Process) -> int:
-        return row.pk
+    def process_of(self, row: Process) -> Process:
+        return row
+
+    def process_id_at(self, pk: int) -> int | None:
+        return pk
+
+    def marker(self, request: HttpRequest) -> Marker:
+        return changes.of_everything()
 
     def page_context(self, request: HttpRequest, row: Process) -> dict[str, Any]:
         subject_url = subjects.pages([row.pk]).get(row.pk)

@@ -10,6 +10,7 @@ from django.db.models import Prefetch, prefetch_related_objects
 from django.utils.translation import gettext as _
 
 from workers.admin import badges, summaries, wording
+from workers.admin.masking import Mask
 from workers.models import Journal, Process
 
 #: Journal rows on one page; older ones are a click away.
@@ -52,14 +53,22 @@ class Timeline:
     is_past: bool
 
 
-def read(process: Process, before: int | None = None, limit: int = PAGE) -> Timeline:
-    """Return the newest lines of a process, or the newest ones before a row's id."""
+def read(
+    process: Process, before: int | None = None, limit: int = PAGE, mask: Mask | None = None
+) -> Timeline:
+    """Return the newest lines of a process, or the newest ones before a row's id.
+
+    Without a ``mask`` nothing is masked.
+    """
     rows = Journal.objects.filter(process=process).select_related("step").order_by("-id")
     rows = rows.only("step__name", *(field.name for field in Journal._meta.concrete_fields))
     if before is not None:
         rows = rows.filter(pk__lt=before)
     found = list(rows[: limit + 1])
     page = found[:limit][::-1]
+    if mask is not None:
+        for row in page:
+            row.detail = mask.record(row.detail)
     return Timeline(
         lines=tuple(_line(row, process.created_at) for row in page),
         earlier=page[0].pk if len(found) > limit else None,

@@ -89,6 +89,7 @@ PROCESS_EVENTS: dict[str, Text] = {
     "incident_snoozed": _("An incident was put off"),
     "incident_resolved": _("An incident was resolved by hand"),
     "incident_noted": _("A note was written on an incident"),
+    "personal_shown": _("Its personal data were shown to an operator"),
     "pruned": _("What had happened before was pruned"),
 }
 #: The same of a step that a person ended.
@@ -133,6 +134,7 @@ TONES: dict[str, str] = {
     "job_paused": "person",
     "job_resumed": "person",
     "job_stopped": "person",
+    "personal_shown": "person",
 }
 
 

@@ -245,6 +245,8 @@ class Workflow:
     on_edit: EditHook | None = None
     #: Called once for every end: processed, compensated, cancelled or error.
     on_end: OnEnd | None = None
+    #: Dotted paths of the input whose values operators see masked, with all that lies below.
+    personal: tuple[str, ...] = ()
     #: What submitters are told it is: the first word of a message's type, ...
     told_as: str = "process"
     #: ... and which one.
@@ -276,7 +278,7 @@ class Workflow:
         checked_values.whole(where, "deadline_seconds", self.deadline_seconds, least=1)
         for what in ("on_edit", "on_end", "describe"):
             checked_values.function(where, what, getattr(self, what))
-        for what in ("no_return", "editable"):
+        for what in ("no_return", "editable", "personal"):
             object.__setattr__(self, what, checked_values.names(where, what, getattr(self, what)))
         chosen = checked_values.choice(where, "on_deadline", self.on_deadline, OnDeadline)
         object.__setattr__(self, "on_deadline", chosen)

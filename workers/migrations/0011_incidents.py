@@ -69,7 +69,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='alert',
-            index=models.Index(condition=models.Q(('incident__isnull', False), ('resolved_at__isnull', True)), fields=['incident'], include=('money',), name='alert_member_idx'),
+            index=models.Index(condition=models.Q(('incident__isnull', False), ('resolved_at__isnull', True)), fields=['incident', 'money'], name='alert_member_idx'),
         ),
         migrations.AddField(
             model_name='incidentnote',

@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("workers", "0013_jobs")]
+    dependencies = [("workers", "0014_masks_and_time_zones")]
 
     operations = [
         migrations.AddField(

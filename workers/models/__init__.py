@@ -11,6 +11,7 @@ from workers.models.job import BulkItem, BulkJob
 from workers.models.journal import Journal
 from workers.models.lease import Lease
 from workers.models.live import LiveStep
+from workers.models.preferences import Preferences
 from workers.models.process import Process
 from workers.models.route import Delivery, Route
 from workers.models.sink import Sink
@@ -29,6 +30,7 @@ __all__ = [
     "Journal",
     "Lease",
     "LiveStep",
+    "Preferences",
     "Process",
     "ReceivedWebhook",
     "Route",

@@ -64,8 +64,7 @@ class Alert(models.Model):
             ),
             models.Index(
                 name="alert_member_idx",
-                fields=["incident"],
-                include=["money"],
+                fields=["incident", "money"],
                 condition=Q(incident__isnull=False, resolved_at__isnull=True),
             ),
             models.Index(
@@ -76,7 +75,8 @@ class Alert(models.Model):
         ]
 
     def __str__(self) -> str:
-        return self.message
+        # The admin's log keeps it: what the message says of somebody must not stay there.
+        return f"alert {self.pk}, {self.code}"
 
     @property
     def has_ended_by_itself(self) -> bool:

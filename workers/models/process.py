@@ -72,6 +72,7 @@ class Process(models.Model):
             ("complete_step", _("Can complete a step by hand")),
             ("skip_step", _("Can skip a step")),
             ("answer_step", _("Can answer a step that waits for somebody")),
+            ("show_personal", _("Can see personal data unmasked")),
         ]
         constraints = [
             models.CheckConstraint(

@@ -27,3 +27,17 @@ def moment(at: datetime, now: datetime) -> str:
 def full(at: datetime) -> str:
     """Return an instant for people: date, time of day and time zone."""
     return timezone.localtime(at).strftime("%Y-%m-%d %H:%M:%S %Z")
+
+
+def short(at: datetime, now: datetime, *, with_tenths: bool = False) -> str:
+    """Return an instant in few letters, where its time zone is told beside it."""
+    local = timezone.localtime(at)
+    if local.date() != timezone.localtime(now).date():
+        return local.strftime("%m-%d %H:%M")
+    text = local.strftime("%H:%M:%S")
+    return f"{text}.{local.microsecond // 100_000}" if with_tenths else text
+
+
+def zone_at(at: datetime) -> str:
+    """Return the name that the present time zone has at an instant: UTC, CET, +0530."""
+    return timezone.localtime(at).strftime("%Z")

@@ -27,6 +27,17 @@ def icon(name: str) -> SafeString:
 
 
 @register.filter
+def state_word(name: str) -> str:
+    return wording.state(name)
+
+
+@register.filter
+def outline(name: str) -> str:
+    """Return the shape of a state as a path, for a picture."""
+    return icons.outline(name)
+
+
+@register.filter
 def fault_kind(name: str) -> str:
     return wording.fault_kind(name)
 

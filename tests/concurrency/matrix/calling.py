@@ -19,10 +19,12 @@ from workers.store import (
     delivery_plans,
     incidents,
     leases,
+    preferences,
     prune_jobs,
     prune_rows,
     received_webhooks,
     routes,
+    showings,
     sinks,
 )
 from workers.store.claims import claim_fast, claim_steps, dead_workers, release, unstarted
@@ -190,6 +192,16 @@ CALLS: tuple[Call, ...] = (
             s.incident_id, s.user_id, "seen", actor="operator:ann"
         ),
         (scenes.gathered,),
+    ),
+    Call(
+        "showings.record",
+        lambda s: showings.record("it", actor="operator:ann", process_id=s.process_id),
+        (scenes.submitted,),
+    ),
+    Call(
+        "preferences.set_time_zone",
+        lambda s: preferences.set_time_zone(s.user_id, "Asia/Tokyo"),
+        (scenes.in_error,),
     ),
     Call("holds.hold", lambda s: holds.hold("agent", "toy.alpha", **OPERATOR), (scenes.submitted,)),
     Call("holds.lift", lambda s: holds.lift("agent", "toy.alpha", **OPERATOR), (scenes.held,)),

@@ -1,6 +1,6 @@
 """A verb: one thing that an operator may do to a process or to one of its steps."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, ClassVar
@@ -9,8 +9,9 @@ from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
-from workers.admin import snapshot
+from workers.admin import masking, snapshot
 from workers.admin.actions.dry_run import Rehearsal
+from workers.admin.masking import UNMASKED, Mask
 from workers.admin.wording import Text
 from workers.exceptions import StateError
 from workers.models import Process, Step
@@ -25,10 +26,12 @@ class Target:
     now: datetime
     rehearsal: Rehearsal
     step: Step | None = None
+    #: Hides what is personal of it from who has not been shown it.
+    mask: Mask = UNMASKED
 
     @classmethod
-    def of(cls, process: Process, now: datetime) -> "Target":
-        return cls(process, now, Rehearsal(process, now))
+    def of(cls, process: Process, now: datetime, mask: Mask = UNMASKED) -> "Target":
+        return cls(process, now, Rehearsal(process, now), mask=mask)
 
     def at(self, name: str) -> "Target | None":
         """Return the target for one of its steps; None: there is no such step."""
@@ -154,10 +157,15 @@ class Verb:
         return {}
 
 
-def read(process_id: int) -> Target:
-    """Read a process for verbs; raise ``Process.DoesNotExist``."""
+def read(process_id: int, is_shown: Callable[[Process], bool]) -> Target:
+    """Read a process for verbs; raise ``Process.DoesNotExist``.
+
+    ``is_shown`` says whether its personal data may be seen; the input itself is never masked.
+    """
     process = snapshot.with_steps(Process.objects.all()).get(pk=process_id)
-    return Target.of(process, dialect.read_clock())
+    mask = UNMASKED if is_shown(process) else masking.of_process(process)
+    masking.conceal_steps(process, mask)
+    return Target.of(process, dialect.read_clock(), mask)
 
 
 def said_of(target: Target, text: str) -> str:

@@ -37,7 +37,10 @@ class InputForm(VerbForm):
         for name, path in self.paths.items():
             value = at(target.process.input, path)
             self.fields[name] = _field(path, value)
-            self.initial[name] = value
+            if self._is_masked(path):
+                self._mask(self.fields[name], target.mask.value_at(path, value))
+            else:
+                self.initial[name] = value
         self.order_fields([*self.paths, "reason"])
         self.is_confirmed = bool(data and "confirm" in data)
         self.is_edited_again = bool(data and "edit" in data)
@@ -59,8 +62,22 @@ class InputForm(VerbForm):
         changes = {path: after for path, (_before, after) in self.changed.items()}
         return {"reason": given["reason"], "sequence": given["sequence"], "changes": changes}
 
+    def _is_masked(self, path: str) -> bool:
+        value = at(self.target.process.input, path)
+        return bool(self.target.mask.value_at(path, value) != value)
+
+    def _mask(self, field: forms.Field, masked: Any) -> None:
+        """Have a field show nothing of what it is about: left empty, that stays what it is."""
+        field.required = False
+        field.widget.attrs["placeholder"] = _text(masked)
+        field.help_text = _("Now %(masked)s. Left empty, it stays what it is.") % {
+            "masked": _text(masked)
+        }
+
     def _typed(self, name: str, path: str) -> Any:
         value, was = self.cleaned_data[name], at(self.target.process.input, path)
+        if self._is_masked(path) and value in (None, ""):
+            return was
         if isinstance(was, str) and "\r" not in was:
             # Browsers end lines their own way.
             return value.replace("\r\n", "\n")
@@ -78,7 +95,12 @@ class InputForm(VerbForm):
             field.widget = field.hidden_widget()
 
     def diff(self) -> list[Change]:
-        return [Change(path, _text(old), _text(new)) for path, (old, new) in self.changed.items()]
+        """Return what changes; what was there stays masked, what was typed is not."""
+        mask = self.target.mask
+        return [
+            Change(path, _text(mask.value_at(path, old)), _text(new))
+            for path, (old, new) in self.changed.items()
+        ]
 
 
 class EditInput(Verb):

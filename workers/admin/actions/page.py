@@ -12,6 +12,7 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_http_methods
 
+from workers.admin import showing
 from workers.admin.actions import places
 from workers.admin.actions.action import Target, Verb, VerbForm, read
 from workers.admin.actions.places import Place
@@ -92,7 +93,7 @@ def write_log(request: HttpRequest, row: Any, said: str, reason: str) -> None:
 
 def _target(request: HttpRequest, process_id: int, step: str) -> Target:
     try:
-        target = read(process_id)
+        target = read(process_id, lambda process: showing.is_shown(request, process))
     except Process.DoesNotExist:
         raise Http404 from None
     found = target.at(step) if step else target

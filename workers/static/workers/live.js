@@ -25,6 +25,8 @@
   let isBroken = false;
   let isAsking = false;
   let last = "";
+  // What the page shows, as the server names it: a poll asks whether that is still so.
+  let seen = control.dataset.seen ?? "";
 
   const show = () => {
     const { on, off, broken, pause, resume } = control.dataset;
@@ -114,12 +116,20 @@
     said.textContent = text;
   };
 
+  root.addEventListener("htmx:configRequest", (event) => {
+    if (event.detail.elt === root && seen) event.detail.headers["X-Seen"] = seen;
+  });
   root.addEventListener("htmx:beforeSwap", (event) => {
     const { xhr } = event.detail;
-    // 204: nothing has changed since.
-    const isOurs = [200, 204].includes(xhr.status) && xhr.getResponseHeader("X-Server-Now");
+    const isUnchanged = xhr.status === 204;
+    const isOurs = (xhr.status === 200 || isUnchanged) && xhr.getResponseHeader("X-Server-Now");
     isBroken = !isOurs;
-    if (!isOurs || xhr.status === 204 || xhr.responseText === last || isBusy()) {
+    if (!isOurs || isUnchanged || isBusy()) {
+      event.detail.shouldSwap = false;
+      return;
+    }
+    seen = xhr.getResponseHeader("X-Seen") ?? "";
+    if (xhr.responseText === last) {
       event.detail.shouldSwap = false;
       return;
     }

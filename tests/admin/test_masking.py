@@ -1,0 +1,315 @@
+"""Personal data is masked on every page until somebody with the right asks, and that is kept."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.test import Client
+from django.utils import timezone
+
+from orders.models import DeadLetter, Order
+from tests.admin import toys
+from tests.admin.conftest import ACTIONS, alert_about, every_row, note, order_in_error, staff
+from tests.admin.test_escaping import walk
+from tests.factories import ProcessFactory
+from workers.admin import masking, showing
+from workers.admin.masking import Mask
+from workers.models import Journal, Process, Step
+from workers.store.db import dialect
+from workers.store.operate import edit_input
+from workers.testing import Wire
+
+NAME, MAIL, ADDRESS = "Zelda Quux", "zelda.quux@example.org", "77 Hidden Lane\nNowhereville"
+CUSTOMER = {"name": NAME, "email": MAIL, "address": ADDRESS}
+#: None of it may be on a page.
+SECRETS = ("Zelda", "Quux", "zelda.quux", "Hidden Lane", "Nowhereville")
+
+
+# ---------------------------------------------------------------- texts and documents
+
+
+@pytest.mark.parametrize(
+    ("text", "mask"),
+    [
+        ("ada@example.org", "a***@example.org"),
+        (" ada@example.org ", "a***@example.org"),
+        ("Ada Lovelace", "A***"),
+        ("朝子", "朝***"),
+        ("12 St James Square\nLondon", "1***"),
+        ("not@a mail", "n***"),
+        ("", ""),
+        ("   ", "   "),
+    ],
+)
+def test_a_personal_text_keeps_its_first_letter_and_a_mail_its_domain(text: str, mask: str) -> None:
+    assert masking.masked(text) == mask
+
+
+def test_what_was_declared_is_masked_with_all_below_it() -> None:
+    document = {
+        "number": 5,
+        "customer": {"name": NAME, "age": 40, "tags": ["vip"], "is_new": True, "note": None},
+        "lines": [{"sku": "A", "name": "lamp"}],
+    }
+    assert Mask(["customer"]).value(document) == {
+        "number": 5,
+        "customer": {"name": "Z***", "age": "***", "tags": ["v***"], "is_new": True, "note": None},
+        "lines": [{"sku": "A", "name": "lamp"}],
+    }
+
+
+def test_a_path_is_found_in_documents_that_hold_others_parts() -> None:
+    mask = Mask(["customer.address"])
+    changes = {"changes": {"customer.address": [ADDRESS, "new"], "address": ["x", "y"]}}
+    assert mask.value(changes) == {
+        "changes": {"customer.address": ["7***", "n***"], "address": ["x", "y"]}
+    }
+    # A name that only ends alike is another one.
+    assert mask.value({"xcustomer": {"address": "here"}}) == {"xcustomer": {"address": "here"}}
+
+
+def test_what_the_input_says_is_masked_in_every_text_that_repeats_it() -> None:
+    mask = Mask(["customer"], [{"customer": CUSTOMER}])
+    said = f"no such street: 77 hidden lane, for {NAME} ({MAIL})"
+    assert mask.text(said) == "no such street: 7***, for Z*** (z***@example.org)"
+    # No part of another word, and no text that is too short to be anybody's.
+    assert Mask(["n"], [{"n": "Ann"}]).text("Annual") == "Annual"
+    assert Mask(["n"], [{"n": "it"}]).text("it is") == "it is"
+
+
+def test_a_mail_is_masked_wherever_it_stands() -> None:
+    assert Mask().text("to bob@shop.example, please") == "to b***@shop.example, please"
+
+
+@pytest.mark.parametrize("document", [None, 5, True, "text", [], {}, [[{"a": None}]]])
+def test_a_document_without_anything_personal_stays_what_it_is(document: Any) -> None:
+    assert Mask(["customer"], [document]).value(document) == document
+
+
+def test_of_a_workflow_that_this_code_has_not_everything_is_masked() -> None:
+    process = Process(workflow="gone", version=9, input={"a": "secret", "n": 5})
+    assert masking.of_process(process).value(process.input) == {"a": "s***", "n": "***"}
+
+
+# ---------------------------------------------------------------- pages
+
+
+def private_order() -> Order:
+    """An order that says who its customer is wherever an order can."""
+    order = order_in_error(
+        fault={"kind": "permanent", "code": "address", "message": f"{NAME}: no {ADDRESS}"}
+    )
+    Order.objects.filter(pk=order.pk).update(
+        customer_name=NAME, customer_email=MAIL, customer_address=ADDRESS
+    )
+    Process.objects.filter(pk=order.process_id).update(
+        input={"number": order.number, "customer": CUSTOMER}, lane=MAIL, version=2,
+        editable=["customer.address", "customer.email"],
+    )  # fmt: skip
+    Step.objects.filter(process=order.process, name="reserve_stock").update(
+        state="processed", attempt=1, finished_at=timezone.now(), not_before=None,
+        result={"label": f"for {NAME}", "customer": CUSTOMER},
+    )  # fmt: skip
+    step = Step.objects.get(process=order.process, name="charge_payment")
+    note(order, "failed", step=step, before="processing", after="pending", attempt=1,
+         detail={"fault": step.fault})  # fmt: skip
+    note(order, "input_edited", actor="operator:ann", detail={
+        "reason": f"{NAME} rang", "changes": {"customer.address": ["Hidden Lane 1", ADDRESS]},
+    })  # fmt: skip
+    return order
+
+
+def private_letter(body: bytes | None = None) -> DeadLetter:
+    return DeadLetter.objects.create(
+        received_at=timezone.now(),
+        message_id="m-1",
+        client="acme",
+        properties={"headers": {"who": MAIL}},
+        body=body or dialect.encode_document({"customer": CUSTOMER, "lines": 5}).encode(),
+        reasons=[{"field": "lines", "problem": "is no list"}],
+    )
+
+
+def found(text: str) -> list[str]:
+    return [secret for secret in SECRETS if secret.lower() in text.lower()]
+
+
+@pytest.mark.django_db
+def test_no_page_of_the_admin_shows_what_nobody_asked_for(wire: Wire, admin_client: Client) -> None:
+    order = private_order()
+    alert_about(order, message=f"Order {order.number}: write to {MAIL}")
+    private_letter()
+    toys.asked(wire)
+    visited, pages = walk(admin_client)
+    assert {"orders_order_change", "workers_process_input", "orders_deadletter_change"} <= visited
+    assert {url: found(text) for url, text in pages.items() if found(text)} == {}
+    assert any("z***@example.org" in text for text in pages.values())
+
+
+@pytest.mark.django_db
+def test_who_may_sees_it_after_asking_and_the_journal_says_who(operator: Client) -> None:
+    shower = staff("shower", "show_personal", *ACTIONS)
+    order = private_order()
+    page = f"/admin/orders/order/{order.number}"
+    assert found(shower.get(f"{page}/change/").content.decode()) == []
+
+    answer = shower.post(f"{page}/show/")
+
+    assert answer.status_code == 302
+    row = Journal.objects.get(event="personal_shown")
+    assert (row.process_id, row.actor, row.sequence) == (
+        order.process_id, "operator:shower", None,
+    )  # fmt: skip
+    for url in (f"{page}/change/", f"{page}/live/"):
+        assert found(shower.get(url).content.decode()) == list(SECRETS), url
+    # It is the same order on the engine's own page.
+    engine = f"/admin/workers/process/{order.process_id}/change/"
+    assert "Quux" in shower.get(engine).content.decode()
+    assert (
+        "77 Hidden Lane"
+        in shower.get(f"/admin/workers/process/{order.process_id}/input/").content.decode()
+    )
+    # Nobody else sees it, and of nothing else.
+    assert found(operator.get(f"{page}/change/").content.decode()) == []
+    other = private_order()
+    html = shower.get(f"/admin/orders/order/{other.number}/change/").content.decode()
+    assert found(html) == []
+    assert found(shower.get("/admin/orders/order/").content.decode()) == []
+
+    shower.post(f"{page}/hide/")
+    assert found(shower.get(f"{page}/change/").content.decode()) == []
+    assert Journal.objects.filter(event="personal_shown").count() == 1
+
+
+@pytest.mark.django_db
+def test_it_is_masked_again_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    shower = staff("shower", "show_personal")
+    url = f"/admin/orders/order/{private_order().number}"
+    shower.post(f"{url}/show/")
+    later = showing.time.time() + showing.SECONDS
+    monkeypatch.setattr(showing.time, "time", lambda: later)
+    assert found(shower.get(f"{url}/change/").content.decode()) == []
+
+
+@pytest.mark.django_db
+def test_a_right_that_was_taken_away_shows_nothing_any_more() -> None:
+    shower = staff("shower", "show_personal")
+    url = f"/admin/orders/order/{private_order().number}"
+    shower.post(f"{url}/show/")
+    user = get_user_model().objects.get(username="shower")
+    user.user_permissions.set(user.user_permissions.exclude(codename="show_personal"))
+    assert found(shower.get(f"{url}/change/").content.decode()) == []
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("kind", ["order", "process", "letter"])
+def test_who_may_not_is_refused_and_nothing_is_written(operator: Client, kind: str) -> None:
+    order, letter = private_order(), private_letter()
+    url = {
+        "order": f"/admin/orders/order/{order.number}",
+        "process": f"/admin/workers/process/{order.process_id}",
+        "letter": f"/admin/orders/deadletter/{letter.pk}",
+    }[kind]
+    before = every_row()
+    assert operator.post(f"{url}/show/").status_code == 403
+    assert "Show personal data" not in operator.get(f"{url}/change/").content.decode()
+    assert every_row() == before
+    # Nor by a link that somebody is led to.
+    assert staff("shower", "show_personal").get(f"{url}/show/").status_code == 405
+    assert every_row() == before
+
+
+@pytest.mark.django_db
+def test_a_dead_letter_is_shown_on_request_too() -> None:
+    shower = staff("shower", "show_personal")
+    letter = private_letter()
+    url = f"/admin/orders/deadletter/{letter.pk}"
+    assert found(shower.get(f"{url}/change/").content.decode()) == []
+    shower.post(f"{url}/show/")
+    assert "Quux" in shower.get(f"{url}/change/").content.decode()
+    row = Journal.objects.get(event="personal_shown")
+    assert row.detail == {"what": f"orders.deadletter:{letter.pk}"}
+    assert row.process_id is None
+
+
+@pytest.mark.django_db
+def test_a_message_that_cannot_be_read_is_masked_whole(operator: Client) -> None:
+    letter = private_letter(f"<order><name>{NAME}</name></order>".encode())
+    html = operator.get(f"/admin/orders/deadletter/{letter.pk}/change/").content.decode()
+    assert found(html) == []
+    assert "masked whole" in html
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "column", ["customer_name", "customer_email", "customer_address", "secret"]
+)
+def test_an_address_tells_no_letter_of_what_is_masked(operator: Client, column: str) -> None:
+    private_order()
+    answer = operator.get("/admin/orders/order/", {f"{column}__startswith": "Z"})
+    assert answer.status_code in (302, 400)
+
+
+# ---------------------------------------------------------------- correcting what is masked
+
+
+def correct(client: Client, order: Order, **values: str) -> Any:
+    process = Process.objects.get(pk=order.process_id)
+    form = {"sequence": process.sequence, "reason": "they rang", "value_0": "", "value_1": ""}
+    url = f"/admin/workers/process/{process.pk}/input/"
+    return client.post(url, {**form, **values})
+
+
+@pytest.mark.django_db
+def test_what_is_masked_is_corrected_unseen_and_the_rest_stays(operator: Client) -> None:
+    order = private_order()
+    shown = operator.get(f"/admin/workers/process/{order.process_id}/input/").content.decode()
+    assert found(shown) == []
+    assert "7***" in shown
+
+    preview = correct(operator, order, value_0="1 New Street").content.decode()
+    assert found(preview) == []
+    assert "<del>7***</del>" in preview
+    assert "<ins>1 New Street</ins>" in preview
+
+    assert correct(operator, order, value_0="1 New Street", confirm="yes").status_code == 302
+    process = Process.objects.get(pk=order.process_id)
+    assert process.input["customer"] == {**CUSTOMER, "address": "1 New Street"}
+
+
+@pytest.mark.django_db
+def test_nothing_typed_changes_nothing(operator: Client) -> None:
+    order = private_order()
+    before = every_row()
+    answer = correct(operator, order, confirm="yes")
+    assert answer.status_code == 400
+    assert "Nothing is different" in answer.content.decode()
+    assert every_row() == before
+
+
+@pytest.mark.django_db
+def test_the_store_knows_no_mask(wire: Wire) -> None:
+    """What is masked is masked in memory: agents, journal and input keep what was sent."""
+    process = toys.editable(wire)
+    edit_input.edit_input(
+        process.pk, {"customer.address": ADDRESS}, actor="operator:ann", reason="they rang"
+    )
+    row = Journal.objects.get(event="input_edited")
+    assert row.detail["changes"]["customer.address"][1] == ADDRESS
+
+
+@pytest.mark.django_db
+def test_a_page_writes_none_of_its_masks(operator: Client) -> None:
+    order = private_order()
+    before = every_row()
+    operator.get(f"/admin/orders/order/{order.number}/change/")
+    operator.get(f"/admin/workers/process/{order.process_id}/cancel/")
+    operator.get("/admin/orders/order/")
+    assert every_row() == before
+
+
+@pytest.mark.django_db
+def test_a_process_of_no_workflow_of_ours_is_masked_whole(operator: Client) -> None:
+    process = ProcessFactory(workflow="gone", version=3, input={"who": NAME})
+    html = operator.get(f"/admin/workers/process/{process.pk}/change/").content.decode()
+    assert found(html) == []

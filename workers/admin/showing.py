@@ -1,0 +1,58 @@
+"""Showing personal data: a right of its own, for one thing and a while, and each in the journal."""
+
+import time
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+from django.db.models import Model
+from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
+
+from workers.store import showings
+
+PERMISSION = "workers.show_personal"
+#: For so long it is shown, in the session that asked for it.
+SECONDS = 600
+#: Where the session keeps until when what is shown.
+KEPT = "sas_shown"
+#: Things shown at a time; those asked for first are masked again.
+MOST = 50
+
+SHOW, HIDE = _("Show personal data"), _("Mask personal data")
+
+
+def may(request: HttpRequest) -> bool:
+    """Say whether the user of a request may ask for personal data."""
+    return bool(request.user.has_perm(PERMISSION))
+
+
+def is_shown(request: HttpRequest, row: Model) -> bool:
+    """Say whether a row's personal data are shown to the user of a request just now."""
+    until = _kept(request).get(_name(row), 0)
+    return may(request) and until > time.time()
+
+
+def show(request: HttpRequest, row: Model, actor: str, process_id: int | None = None) -> None:
+    """Show a row's personal data from now on, and journal it; refused without the right."""
+    if not may(request):
+        raise PermissionDenied
+    showings.record(_name(row), actor=actor, process_id=process_id)
+    kept = {name: until for name, until in _kept(request).items() if until > time.time()}
+    kept.pop(_name(row), None)
+    newest = list(kept.items())[-MOST + 1 :]
+    request.session[KEPT] = {**dict(newest), _name(row): time.time() + SECONDS}
+
+
+def hide(request: HttpRequest, row: Model) -> None:
+    """Mask a row's personal data again."""
+    kept = _kept(request)
+    request.session[KEPT] = {name: until for name, until in kept.items() if name != _name(row)}
+
+
+def _kept(request: HttpRequest) -> dict[str, Any]:
+    kept = request.session.get(KEPT)
+    return kept if isinstance(kept, dict) else {}
+
+
+def _name(row: Model) -> str:
+    return f"{row._meta.label_lower}:{row.pk}"
