@@ -15,7 +15,7 @@ from orders.models import ApiClient, DeadLetter, Order, OrderLine, Product
 from tests.admin import toys
 from tests.admin.conftest import alert_about, note, order_in_error
 from tests.toyflow import agents as toy
-from workers.models import BulkJob, Hold, Incident, Process, Sink, Step
+from workers.models import BulkJob, Delivery, Hold, Incident, Process, Route, Sink, Step
 from workers.store import incidents
 from workers.store.operate import incident_commands
 from workers.testing import Wire
@@ -161,6 +161,18 @@ def fill(wire: Wire, user: AbstractUser) -> Order:
         tries=2,
         last_error=evil("sink error"),
         next_try_at=now,
+    )
+    route = Route.objects.create(
+        name=evil("route"), kind="mail", address=f"{evil('route address')}@example.org"
+    )
+    Delivery.objects.create(
+        route=route,
+        incident=incident,
+        event="opened",
+        at=now,
+        next_at=now,
+        tries=1,
+        answer=evil("route answer"),
     )
     job = BulkJob.objects.create(
         verb="resubmit",

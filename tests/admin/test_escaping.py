@@ -35,6 +35,9 @@ SHOWN = (
     *("asked", "question", "paused", "resting", "editable", "given", "address", "held", "holder"),
     *("hold reason", "owner", "sink error", "message", "sender", "reply", "answer", "header"),
     *(
+        "route",
+        "route address",
+        "route answer",
         "job actor",
         "job reason",
         "job cause",
@@ -54,6 +57,7 @@ SHOWN = (
 NO_PAGES = (
     *("_add", "_delete", "_selected", "_redeliver", "_acknowledge"),
     *("bulkjob_pause", "bulkjob_resume", "bulkjob_stop", "_csv", "_show", "_hide"),
+    *("_resend", "route_test"),
 )
 #: Pages of one kind that are read: every process that ``hostile`` makes.
 EACH = 5

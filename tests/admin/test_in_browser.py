@@ -242,7 +242,7 @@ def test_many_are_paused_from_the_list(page: Page) -> None:
     expect(page.get_by_text("2 of 2 selected change.")).to_be_visible()
     page.get_by_label("Reason").fill("Stocktaking.")
     page.get_by_role("button", name="Pause: 2").click()
-    expect(page.locator(".messagelist")).to_contain_text("Pause: 2 changed.")
+    expect(page.locator(".sas-headline")).to_contain_text("2 of 2")
     paused = Process.objects.exclude(paused_at=None)
     assert {row.pk for row in paused} == {order.process_id for order in orders}
 

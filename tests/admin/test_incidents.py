@@ -19,7 +19,7 @@ import workers
 from orders.models import Order
 from tests.admin.conftest import every_row, order_in_error, staff
 from tests.factories import OrderFactory, ProcessFactory, StepFactory
-from workers.models import Alert, Incident, IncidentNote, Journal, Step
+from workers.models import Alert, BulkJob, Incident, IncidentNote, Journal, Step
 from workers.store import incidents
 from workers.supervisor import beat_schedule
 
@@ -247,7 +247,7 @@ def test_a_page_takes_few_queries(owner: Client, incident: Incident, where: str)
     owner.get(url)
     with CaptureQueriesContext(connection) as captured:
         assert owner.get(url).status_code == 200
-    assert len(captured) < 15, [query["sql"][:120] for query in captured.captured_queries]
+    assert len(captured) < 15, "\n".join(query["sql"][:200] for query in captured.captured_queries)
 
 
 def test_an_alert_says_what_to_do_and_leads_to_its_incident(
@@ -289,3 +289,23 @@ def test_a_project_without_a_front_page_has_the_desk_on_the_page_of_the_engine(
     assert html.count("data-live=") == 1
     assert TITLE in text(viewer, page(incident))
     assert TITLE in text(viewer, LIST)
+
+
+@pytest.mark.parametrize("is_by_list", [True, False])
+def test_jobs_on_its_members_are_linked(
+    admin_client: Client, incident: Incident, is_by_list: bool
+) -> None:
+    listed = {"list": "orders.order", "query": f"needs=error&incident={incident.pk}"}
+    its = _job(listed if is_by_list else {"incident": incident.key})
+    other = _job({"list": "orders.order", "query": f"incident={incident.pk}0"})
+
+    html = text(admin_client, page(incident))
+
+    assert f"/admin/workers/bulkjob/{its.pk}/change/" in html
+    assert f"/admin/workers/bulkjob/{other.pk}/change/" not in html
+
+
+def _job(source: dict[str, str]) -> BulkJob:
+    return BulkJob.objects.create(
+        verb="resubmit", actor="operator:ann", reason="", source=source, created_at=timezone.now()
+    )

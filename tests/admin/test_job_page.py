@@ -47,7 +47,7 @@ def test_it_has_an_address_of_its_own(viewer: Client) -> None:
 
 def test_it_says_who_why_from_where_and_how_far(viewer: Client) -> None:
     orders = [order_in_error() for _ in range(3)]
-    job = job_of(orders, rate_per_second=2.0)
+    job = job_of(orders, rate_per_second=4.0)
     Process.objects.filter(pk=orders[0].process_id).update(sequence=5)
     jobs.work(job.pk, 2)
 
@@ -57,7 +57,7 @@ def test_it_says_who_why_from_where_and_how_far(viewer: Client) -> None:
     assert "operator:ann" in html
     assert "the &lt;b&gt;bank&lt;/b&gt; is back" in html
     assert f'href="{ORDERS}?needs=error"' in html
-    assert "2.0 a second at most" in html
+    assert "4.0 a second at most" in html
     assert f"{orders[0]} has moved since the page was opened. Look again." in html
     for name in ("to_do", "refused", "waiting"):
         assert f'href="?is={name}#items-title"' in html

@@ -15,6 +15,7 @@ from tests.factories import ProcessFactory
 from workers.admin import masking, showing
 from workers.admin.masking import Mask
 from workers.models import Journal, Process, Step
+from workers.store import incidents
 from workers.store.db import dialect
 from workers.store.operate import edit_input
 from workers.testing import Wire
@@ -140,8 +141,10 @@ def test_no_page_of_the_admin_shows_what_nobody_asked_for(wire: Wire, admin_clie
     alert_about(order, message=f"Order {order.number}: write to {MAIL}")
     private_letter()
     toys.asked(wire)
+    incidents.collect()
     visited, pages = walk(admin_client)
     assert {"orders_order_change", "workers_process_input", "orders_deadletter_change"} <= visited
+    assert "workers_incident_change" in visited
     assert {url: found(text) for url, text in pages.items() if found(text)} == {}
     assert any("z***@example.org" in text for text in pages.values())
 

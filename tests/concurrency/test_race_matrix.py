@@ -40,7 +40,7 @@ SHARE = 0.3
 WRITES = ("WITH", "UPDATE", "INSERT", "DELETE")
 SEED = 20_261_121
 #: The looks for due steps, of which the first makes up for what one of them has missed.
-LOOKS = [call for call in CALLS if call.verb in ("claims.claim_due", "taking.claim_due")]
+LOOKS = [call for call in CALLS if call.verb in ("claim_steps.claim_due", "claim_fast.claim_due")]
 LOOK = LOOKS[0]
 
 
@@ -124,7 +124,7 @@ class Stage:
         if all(self.after(*order) != found for order in orders):
             other = second if first in LOOKS else first
             is_look = first in LOOKS or second in LOOKS
-            has_looked = is_look and other.verb.startswith("steering.")
+            has_looked = is_look and other.verb.startswith("commands.")
             if has_looked and self._is_mended_by_a_look(rows, orders):
                 return
             nearest = min((stage.difference(found, self.after(*o)) for o in orders), key=len)
@@ -149,7 +149,7 @@ def _may_have_left(call: Call, turn: Turn) -> bool:
         return not turn.result.settled
     if isinstance(turn.result, Expired):
         return turn.result == Expired()
-    is_told = call.verb.startswith("steering.") and turn.result is None
+    is_told = call.verb.startswith("commands.") and turn.result is None
     return isinstance(turn.result, Exception) or (not turn.result and not is_told)
 
 

@@ -215,7 +215,7 @@ SCENARIOS = [
         "restore", _resolve("restore"), _resolved("open", 0, 2), prepare=_discarded, run=nothing
     ),
     Scenario(
-        "webhook", _take_webhook, _taken_once, prepare=_awaits_payment, brief=("receiving.take",)
+        "webhook", _take_webhook, _taken_once, prepare=_awaits_payment, brief=("webhooks.take",)
     ),
     Scenario(
         "status refused",
@@ -236,7 +236,7 @@ SCENARIOS = [
         brief=(
             "sinks.end_claim",
             "alerts.raise_alert",
-            "reporting.give_up",
+            "relay.give_up",
         ),
     ),
     Scenario(

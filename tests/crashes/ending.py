@@ -178,10 +178,10 @@ SCENARIOS = [
         _paid_once,
         run=_stop,
         brief=(
-            "surrender.surrender",
+            "release.surrender",
             "dispatch.hint",
-            "claims.claim_due",
-            "taking.claim_due",
+            "claim_steps.claim_due",
+            "claim_fast.claim_due",
         ),
     ),
     Scenario(
@@ -189,7 +189,7 @@ SCENARIOS = [
         submit_once("toy_queried"),
         _paid_at_the_second_attempt,
         run=_kill,
-        brief=("deaths.note",),
+        brief=("dead_workers.note",),
     ),
     Scenario(
         "siblings",
@@ -197,10 +197,10 @@ SCENARIOS = [
         _both_done,
         run=_take_siblings,
         brief=(
-            "siblings.ack",
-            "siblings.return",
-            "settling.settle",
-            "plain.settle",
+            "queue_drain.ack",
+            "queue_drain.return",
+            "settle_replies.settle",
+            "settle_fast.settle",
         ),
     ),
     Scenario("prune", lambda: None, _pruned, prepare=_old_rows, run=_prune),

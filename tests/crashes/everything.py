@@ -28,11 +28,14 @@ SCENARIOS: list[Scenario] = [
 ]
 
 #: A database does what is plain by one of a pair or by the other.
-EITHER = ({"settling.settle", "plain.settle"}, {"claims.claim_due", "taking.claim_due"})
+EITHER = (
+    {"settle_replies.settle", "settle_fast.settle"},
+    {"claim_steps.claim_due", "claim_fast.claim_due"},
+)
 
 #: Point without its stop -> why nothing is killed there.
 EXCUSED: dict[str, str] = (
     {}
     if connection.vendor == "postgresql"
-    else dict.fromkeys(("plain.settle", "taking.claim_due"), "PostgreSQL's alone")
+    else dict.fromkeys(("settle_fast.settle", "claim_fast.claim_due"), "PostgreSQL's alone")
 )

@@ -81,13 +81,15 @@ def _all_undone(after: Aftermath) -> None:
 
 SCENARIOS = [
     Scenario("forward", submit_once("toy_whole", sinks=TOLD), _all_done),
-    Scenario("mail", submit_once("toy_mail"), _mailed_once, brief=("claims.start", "runtime.run")),
+    Scenario(
+        "mail", submit_once("toy_mail"), _mailed_once, brief=("claim_steps.start", "runner.run")
+    ),
     Scenario(
         "heard",
         submit_once("toy_heard_branches"),
         _told_of_once,
         prepare=_prepare_heard,
-        brief=("settling.settle",),
+        brief=("settle_replies.settle",),
     ),
     Scenario("undo", submit_once("toy_whole", sinks=TOLD), _all_undone, prepare=_prepare_undo),
 ]

@@ -172,7 +172,7 @@ SCENARIOS = [
         submit_once("toy_line"),
         _line_done,
         run=_goes_on,
-        brief=("continuing.keep", "claims.start", "plain.settle"),
+        brief=("next_step.keep", "claim_steps.start", "settle_fast.settle"),
     ),
     Scenario(
         "rated",
@@ -186,7 +186,7 @@ SCENARIOS = [
         submit_once("toy_line"),
         _late_is_stale,
         run=_first((dispatch.SETTLE, delays(40))),
-        brief=("settling.settle", "plain.settle", "expiry.expire"),
+        brief=("settle_replies.settle", "settle_fast.settle", "expire_claims.expire"),
     ),
     Scenario(
         "reply lost",
@@ -194,11 +194,11 @@ SCENARIOS = [
         _line_done,
         run=_first((dispatch.SETTLE, drops)),
         brief=(
-            "expiry.expire",
-            "runtime.run",
-            "claims.start",
-            "settling.settle",
-            "plain.settle",
+            "expire_claims.expire",
+            "runner.run",
+            "claim_steps.start",
+            "settle_replies.settle",
+            "settle_fast.settle",
             "leases.acquire",
             "leases.release",
         ),
@@ -208,7 +208,7 @@ SCENARIOS = [
         submit_once("toy_line"),
         _line_done,
         run=_first((dispatch.RUN_BUNDLE, drops)),
-        brief=("unstarted.lost", "claims.start", "dispatch.send_bundle"),
+        brief=("unstarted.lost", "claim_steps.start", "dispatch.send_bundle"),
     ),
     Scenario(
         "broker refuses",
@@ -217,10 +217,10 @@ SCENARIOS = [
         run=_first((dispatch.RUN_BUNDLE, refuses), (dispatch.SETTLE, refuses)),
         brief=(
             "unstarted.hand_back",
-            "replies.file",
-            "settling.advance",
-            "settling.settle",
-            "plain.settle",
+            "filed_replies.file",
+            "settle_replies.advance",
+            "settle_replies.settle",
+            "settle_fast.settle",
             "dispatch.send_bundle",
         ),
     ),
@@ -231,8 +231,8 @@ SCENARIOS = [
         prepare=_can_be_asked,
         run=_first((dispatch.SETTLE, drops)),
         brief=(
-            "runtime.probe",
-            "expiry.expire",
+            "runner.probe",
+            "expire_claims.expire",
         ),
     ),
     Scenario(
@@ -241,8 +241,8 @@ SCENARIOS = [
         _line_done,
         run=_outage,
         brief=(
-            "expiry.extend_gap",
-            "expiry.expire",
+            "expire_claims.extend_gap",
+            "expire_claims.expire",
             "leases.release",
         ),
     ),
@@ -261,7 +261,7 @@ SCENARIOS = [
         submit_once("toy_line"),
         _line_done,
         run=_not_found,
-        brief=("live.mend", "leases.set_cursor"),
+        brief=("step_index.mend", "leases.set_cursor"),
     ),
     Scenario(
         "deadline passes",
@@ -269,8 +269,8 @@ SCENARIOS = [
         _undone_at_its_deadline,
         prepare=_away,
         brief=(
-            "expiry.flag_overdue",
-            "settling.advance",
+            "expire_claims.flag_overdue",
+            "settle_replies.advance",
         ),
     ),
     Scenario(
@@ -280,11 +280,11 @@ SCENARIOS = [
         prepare=_asks,
         run=_answered,
         brief=(
-            "answering.answer",
-            "answering.report_progress",
-            "expiry.escalate",
-            "claims.claim_due",
-            "taking.claim_due",
+            "record_answers.answer",
+            "record_answers.report_progress",
+            "expire_claims.escalate",
+            "claim_steps.claim_due",
+            "claim_fast.claim_due",
         ),
     ),
 ]

@@ -167,7 +167,7 @@ SCENARIOS = [
         prepare=_failed_and_routes,
         run=_tell(),
         brief=(
-            *("deliveries.plan", "deliveries.claim", "deliveries.delivered"),
+            *("delivery_plans.plan", "deliveries.claim", "deliveries.delivered"),
             "incident_relay.send",
         ),
     ),

@@ -29,7 +29,7 @@ EXCUSED = {
     ): "is called through dispatch._send, in a point",
     ("workers/wire/publisher.py", "publish"): "is called through dispatch._send, in a point",
     ("workers/wire/dispatch.py", "_send"): "its callers stand in points",
-    ("workers/notify/senders/reply_queue.py", "publish"): "is called in reporting.send",
+    ("workers/notify/senders/reply_queue.py", "publish"): "is called in relay.send",
     ("orders/consumer/inbox.py", "ack"): "is called in loop.ack",
     ("orders/consumer/answers.py", "_send"): "holds the point",
     ("sasproject/stack/runner.py", "publish"): "writes a file",

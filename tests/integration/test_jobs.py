@@ -221,12 +221,12 @@ def test_its_rate_is_obeyed() -> None:
     job_id = job_of(failed(7), rate_per_second=2.0)
     at = NOW + timedelta(hours=1)
 
-    assert store.work(job_id, 200, now=at) == Worked(landed=2)
+    assert store.work(job_id, 200, now=at) == Worked(landed=1)
     assert store.work(job_id, 200, now=at) == Worked(wait_seconds=0.5)
     assert store.work(job_id, 200, now=at + timedelta(seconds=0.5)) == Worked(landed=1)
     # What is not used is lost: no burst after a pause.
-    assert store.work(job_id, 200, now=at + timedelta(seconds=60)) == Worked(landed=2)
-    assert BulkJob.objects.get().done == 5
+    assert store.work(job_id, 200, now=at + timedelta(seconds=60)) == Worked(landed=1)
+    assert BulkJob.objects.get().done == 3
 
 
 def test_a_set_that_was_cut_off_is_never_acted_on(monkeypatch: pytest.MonkeyPatch) -> None:

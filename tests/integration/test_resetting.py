@@ -39,7 +39,7 @@ class Came(NamedTuple):
 
 def reset(now: datetime = AFTER) -> Came:
     """Return what the statement alone comes to."""
-    with durable("expiry.expire"):
+    with durable("expire_claims.expire"):
         found = expire_fast.reset("supervisor", expire_claims.EXPIRED, now)
     return Came(found.reset, len(found.left))
 

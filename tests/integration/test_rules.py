@@ -10,7 +10,7 @@ from tests.toyflow import agents as toy
 from workers import scheduler
 from workers.client.submission import submit
 from workers.definitions.agent import Call, Deferred
-from workers.exceptions import Permanent, Transient, Unavailable
+from workers.exceptions import Permanent, StateError, Transient, Unavailable
 from workers.models import Alert, Journal, Process, Step
 from workers.operate import invariants
 from workers.store.db import dialect
@@ -464,7 +464,7 @@ class TestEffects:
         scheduler.advance()
         before = list(Step.objects.values())
 
-        with pytest.raises(commands.StateError, match="Nobody knows whether pay happened"):
+        with pytest.raises(StateError, match="Nobody knows whether pay happened"):
             commands.resubmit(process.pk, actor="ann", reason="")
         assert list(Step.objects.values()) == before
 

@@ -193,6 +193,16 @@ def test_the_soft_limit_s_signal_waits_until_a_write_is_over() -> None:
         signal.signal(signal.SIGUSR1, before)
 
 
+def test_the_main_thread_never_shuts_itself_off_from_the_signal() -> None:
+    from workers.runtime.soft_limit import block_soft_limit
+
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, set())
+
+    block_soft_limit()
+
+    assert signal.pthread_sigmask(signal.SIG_SETMASK, before) == before
+
+
 @pytest.mark.fault("F11")
 def test_a_reply_the_broker_refuses_is_filed_on_its_row(wire: Wire) -> None:
     process = submitted()

@@ -12,14 +12,18 @@ _OF_LIMITS = ("tests/shop/test_my_orders.py",)
 _OF_REASONS = ("tests/admin/test_explaining.py",)
 
 
-def _order(guard: str, first: str, then: str, prevents: str) -> Mutant:
-    """Swap two reasons that stand one after the other."""
+def _order(
+    guard: str, first: str, then: str, prevents: str, *, before: str = "", after: str = ""
+) -> Mutant:
+    """Swap two reasons that stand one after the other, ``before`` and ``after`` them others."""
     between = "\n        or "
+    head = f"{before}{between}" if before else ""
+    tail = f"{between}{after}" if after else ""
     return Mutant(
         guard,
         _REASONS,
-        f"{first}{between}{then}\n",
-        f"{then}{between}{first}\n",
+        f"{head}{first}{between}{then}{tail}\n",
+        f"{head}{then}{between}{first}{tail}\n",
         prevents,
         _OF_REASONS,
     )
@@ -291,12 +295,19 @@ MUTANTS = (
         ("tests/api/test_waiting.py",),
     ),
     _order("a pause is said first", _STOPPED, _HELD, "A paused order is said to wait for a hold."),
-    _order("a hold is said before silence", _HELD, _SILENCE, "A hold is blamed on the Scheduler."),
+    _order(
+        "a hold is said before silence",
+        _HELD,
+        _SILENCE,
+        "A hold is blamed on the Scheduler.",
+        before=_STOPPED,
+    ),
     _order(
         "silence is said before missing code",
         _SILENCE,
         _UNKNOWN,
         "Code is brought to workers that do not run.",
+        after=_TIME,
     ),
     _order(
         "missing code is said before the step's time",

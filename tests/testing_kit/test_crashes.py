@@ -55,7 +55,7 @@ def once(ledger: Ledger) -> Callable[[Aftermath], None]:
 
 
 def test_a_workflow_that_heals_is_killed_everywhere_and_heals(ledger: Ledger) -> None:
-    points = ["runtime.run", "settling.settle"]
+    points = ["runner.run", "settle_replies.settle"]
     told: list[tuple[int, int]] = []
 
     survey = crash_everywhere(
@@ -68,8 +68,8 @@ def test_a_workflow_that_heals_is_killed_everywhere_and_heals(ledger: Ledger) ->
     )
 
     # Two steps, each called and settled once; every stop of both points, both fates.
-    stops = ["runtime.run:before", "runtime.run:after"]
-    stops += [f"settling.settle:{stop}" for stop in ("before", "written", "after")]
+    stops = ["runner.run:before", "runner.run:after"]
+    stops += [f"settle_replies.settle:{stop}" for stop in ("before", "written", "after")]
     wanted = [Crash(stop, hit, fate) for stop in stops for hit in (1, 2) for fate in (False, True)]
     assert sorted(survey.crashes, key=str) == sorted(wanted, key=str)
     assert survey.points == set(stops)
@@ -81,7 +81,7 @@ def test_fates_take_turns_where_one_of_them_is_enough(ledger: Ledger) -> None:
         begin,
         once(ledger),
         prepare=ledger.clear,
-        points=["settling.settle"],
+        points=["settle_replies.settle"],
         most_hits=1,
         both_fates=False,
     )
@@ -92,8 +92,8 @@ def test_fates_take_turns_where_one_of_them_is_enough(ledger: Ledger) -> None:
 def test_an_agent_that_ignores_its_key_is_caught(ledger: Ledger) -> None:
     toy.script["toy.beta"] = lambda call: ledger.act(uuid4().hex, call.step)
 
-    with pytest.raises(AssertionError, match=r"killed at runtime\.run:after") as caught:
-        crash_everywhere(begin, once(ledger), prepare=ledger.clear, points=["runtime.run"])
+    with pytest.raises(AssertionError, match=r"killed at runner\.run:after") as caught:
+        crash_everywhere(begin, once(ledger), prepare=ledger.clear, points=["runner.run"])
 
     # Killed before the second call it is called once; the first step honours its key.
     assert "2 of 8 crashes did not heal" in str(caught.value)
@@ -114,7 +114,7 @@ def test_a_start_without_its_guard_is_caught(
         assert set(ledger.count().values()) == {1}
 
     def attempt() -> None:
-        crash_everywhere(begin, check, prepare=ledger.clear, points=["runtime.run"])
+        crash_everywhere(begin, check, prepare=ledger.clear, points=["runner.run"])
 
     guard = " AND (t.started_at IS NULL OR t.delivery = v.delivery)"
     update = bulk_update.send_update
@@ -196,7 +196,7 @@ def test_failures_are_counted_and_the_first_are_told_in_full(ledger: Ledger) -> 
         assert after.crash is None, "a crash leaves traces"
 
     with pytest.raises(AssertionError) as caught:
-        crash_everywhere(begin, fail, prepare=ledger.clear, points=["runtime.run"])
+        crash_everywhere(begin, fail, prepare=ledger.clear, points=["runner.run"])
 
     text = str(caught.value)
     assert text.startswith("8 of 8 crashes did not heal.")
@@ -209,11 +209,11 @@ def test_messages_come_again_or_are_lost(ledger: Ledger) -> None:
 
     def check(after: Aftermath) -> None:
         once(ledger)(after)
-        if after.crash is not None and after.crash.point == "settling.settle:before":
+        if after.crash is not None and after.crash.point == "settle_replies.settle:before":
             expired = Journal.objects.filter(event="expired").count()
             assert expired == (not after.crash.redelivers)
 
-    crash_everywhere(begin, check, prepare=ledger.clear, points=["settling.settle"])
+    crash_everywhere(begin, check, prepare=ledger.clear, points=["settle_replies.settle"])
 
 
 def test_what_was_told_before_the_crash_is_told(ledger: Ledger) -> None:
@@ -232,7 +232,7 @@ def test_what_was_told_before_the_crash_is_told(ledger: Ledger) -> None:
         begin_told,
         check,
         prepare=ledger.clear,
-        points=["reporting.send", "sinks.told"],
+        points=["relay.send", "sinks.told"],
         most_hits=2,
     )
 

@@ -91,7 +91,7 @@ def _set(flow: Flow, given: dict[str, Any], who: str) -> dict[str, list[Any]]:
         "rate_per_second": given["rate_per_second"],
         "forced": given["forced"] or None,
     }
-    with durable("regulating.set"):
+    with durable("flow_views.set"):
         found = Flow.objects.select_for_update().get(pk=flow.pk)
         if seen(found) != given["seen"]:
             raise StateError(

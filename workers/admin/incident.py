@@ -32,6 +32,7 @@ from workers.operate import incident_list
 from workers.states import IncidentState
 from workers.store.flow import wait_facts
 
+VIEW_JOBS = "workers.view_bulkjob"
 #: Incidents on the desk; the list has the others.
 ON_DESK = 20
 #: The state of a process whose shape and tone each state has.
@@ -163,7 +164,7 @@ class IncidentAdmin(ReadOnlyAdmin, LiveListAdmin):
             # Django's own word for what is not there.
             return super().change_view(request, object_id, form_url, extra_context)
         live = self.live_context(request, row)
-        members = incident_page.members(row, _number(request, "page") or 1)
+        members = incident_page.members(live["panel"], _number(request, "page") or 1)
         context = {
             **self.admin_site.each_context(request),
             **live,
@@ -173,6 +174,7 @@ class IncidentAdmin(ReadOnlyAdmin, LiveListAdmin):
             "samples": members.samples,
             "members": members.page,
             "notes": incident_page.notes(row),
+            "jobs": incident_page.jobs(row) if request.user.has_perm(VIEW_JOBS) else [],
             "deliveries": delivery.of_incident(row.pk),
             "note_form": incident_views.NoteForm(),
             "lists": subjects.lists(request.user),

@@ -3,14 +3,15 @@
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+from urllib.parse import parse_qs
 
 from django.core.paginator import Page, Paginator
 
-from workers.admin import arrivals, subjects, timeline
+from workers.admin import arrivals, masking, subjects, timeline
 from workers.admin.arrivals import Chart
 from workers.admin.paging import COUNTED
 from workers.admin.timeline import Line
-from workers.models import Alert, Incident, IncidentNote
+from workers.models import Alert, BulkJob, Incident, IncidentNote
 from workers.operate import incident_list
 from workers.operate.incident_list import IncidentLine
 from workers.store.flow import wait_facts
@@ -19,6 +20,8 @@ from workers.store.flow import wait_facts
 PAGE, CHARTED = 50, 5000
 #: Notes on the page, the newest.
 NOTES = 50
+#: Jobs on the page, of so many that are looked at.
+JOBS, LOOKED_AT = 10, 200
 #: Journal lines of a sample, the newest.
 SAMPLE_LINES = 5
 
@@ -41,6 +44,8 @@ class IncidentPanel:
     #: Newest alert that the page has shown, and how many came after it.
     seen: int
     news: int
+    #: Alerts that are still so, the newest first; None: there are more than were looked at.
+    still: list[int] | None
 
     @property
     def incident(self) -> Incident:
@@ -51,16 +56,20 @@ def panel(incident: Incident, seen: int | None) -> IncidentPanel:
     """Read the live part; ``seen`` is the newest alert that the page was opened with."""
     situation = wait_facts.read()
     (line,) = incident_list.in_words([incident], situation)
-    newest = list(incident.alerts.order_by("-pk").values_list("pk", "raised_at")[:CHARTED])
+    columns = ("pk", "raised_at", "resolved_at")
+    newest = list(incident.alerts.order_by("-pk").values_list(*columns)[:CHARTED])
     last_id = newest[0][0] if newest else 0
     seen = last_id if seen is None else seen
     end = incident.resolved_at or situation.now
     return IncidentPanel(
         line=line,
         now=situation.now,
-        chart=arrivals.chart([at for _, at in newest], end),
+        chart=arrivals.chart([at for _, at, _ in newest], end),
         seen=seen,
-        news=sum(alert_id > seen for alert_id, _ in newest),
+        news=sum(alert_id > seen for alert_id, _, _ in newest),
+        still=[pk for pk, _, ended_at in newest if ended_at is None]
+        if len(newest) < CHARTED
+        else None,
     )
 
 
@@ -72,15 +81,12 @@ class Members:
     samples: list[Sample]
 
 
-def members(incident: Incident, number: int) -> Members:
+def members(panel: IncidentPanel, number: int) -> Members:
     """Return the alerts that are still so, the newest first; of one that is resolved, all it had.
 
     The samples are the newest, the oldest, and one between, of as many as are counted.
     """
-    rows = Alert.objects.filter(incident=incident).order_by("-pk")
-    if incident.resolved_at is None:
-        rows = rows.filter(resolved_at=None)
-    keys = list(rows.values_list("pk", flat=True)[:COUNTED])
+    keys = _members(panel)[:COUNTED]
     page: Any = Paginator(keys, PAGE).get_page(number)
     sampled = list(dict.fromkeys(keys[place] for place in (0, len(keys) // 2, -1))) if keys else []
     known = (
@@ -88,13 +94,39 @@ def members(incident: Incident, number: int) -> Members:
         .defer("process__input", "step__result", "step__reply")
         .in_bulk([*sampled, *page.object_list])
     )
+    masks = masking.of_processes(alert.process_id for alert in known.values())
+    for alert in known.values():
+        mask = masks[alert.process_id]
+        alert.message = mask.text(alert.message)
+        if alert.step is not None and isinstance(alert.step.fault, dict):
+            alert.step.fault.update(mask.record(alert.step.fault))
     urls = subjects.pages(alert.process_id for alert in known.values() if alert.process_id)
     for alert in known.values():
         alert.subject_url = urls.get(alert.process_id or 0)  # type: ignore[attr-defined]
     page.object_list = [known[key] for key in page.object_list if key in known]
     about = [known[key] for key in sampled if key in known and known[key].process is not None]
-    ends = timeline.ends([alert.process for alert in about if alert.process], SAMPLE_LINES)
+    ends = timeline.ends([alert.process for alert in about if alert.process], SAMPLE_LINES, masks)
     return Members(page, [Sample(alert, ends[alert.process_id or 0]) for alert in about])
+
+
+def _members(panel: IncidentPanel) -> list[int]:
+    rows = panel.incident.alerts.order_by("-pk").values_list("pk", flat=True)
+    if panel.incident.resolved_at is not None:
+        return list(rows[:COUNTED])
+    if panel.still is not None:
+        return panel.still
+    return list(rows.filter(resolved_at=None)[:COUNTED])
+
+
+def jobs(incident: Incident) -> list[BulkJob]:
+    """Return the newest jobs on its members: by its key, or by a list that shows its members."""
+    since = BulkJob.objects.filter(created_at__gte=incident.opened_at).order_by("-pk")[:LOOKED_AT]
+    return [job for job in since if _is_on(job, incident)][:JOBS]
+
+
+def _is_on(job: BulkJob, incident: Incident) -> bool:
+    listed = parse_qs(str(job.source.get("query", ""))).get("incident", [])
+    return job.source.get("incident") == incident.key or str(incident.pk) in listed
 
 
 def notes(incident: Incident) -> list[IncidentNote]:

@@ -27,7 +27,7 @@ class ProcessPageAdmin(admin.ModelAdmin):
 
     change_form_template = "admin/workers/process_page.html"
     live_template: str
-    #: Where the links to verbs stand, for their way back; see ``verbs.places``.
+    #: Where the links to verbs stand, for their way back; see ``actions.places``.
     origin: ClassVar[str] = ""
     #: Verbs that the page has its own way for.
     own_verbs: ClassVar[frozenset[str]] = frozenset()

@@ -76,13 +76,18 @@ def read(
     )
 
 
-def ends(processes: Collection[Process], limit: int) -> dict[int, tuple[Line, ...]]:
+def ends(
+    processes: Collection[Process], limit: int, masks: Mapping[int | None, Mask]
+) -> dict[int, tuple[Line, ...]]:
     """Return the newest lines of several processes, read at once, each the oldest first."""
     newest = Journal.objects.select_related("step").order_by("-id")
     newest = newest.only("step__name", *(field.name for field in Journal._meta.concrete_fields))
     prefetch_related_objects(
         list(processes), Prefetch("journal", newest[:limit], to_attr="newest_rows")
     )
+    for process in processes:
+        for row in process.newest_rows:  # type: ignore[attr-defined]
+            row.detail = masks[process.pk].record(row.detail)
     return {
         process.pk: tuple(
             _line(row, process.created_at)

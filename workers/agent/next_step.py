@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 def run(bundle: Bundle) -> None:
     """Run a bundle; of one that is alone, what its reply makes ready, too.
 
-    Raises what ``runtime.perform`` raises for the bundle that was given.
+    Raises what ``runner.perform`` raises for the bundle that was given.
     """
     if not bundle.is_alone:
         runner.perform(bundle)
@@ -68,7 +68,7 @@ class _Rest:
         kept, self._kept = self._kept, None
         return kept
 
-    @around("continuing.keep")
+    @around("next_step.keep")
     def _keep(self, load: Load) -> None:
         if self._kept is not None or not load.bundles or monotonic() > self._until:
             return

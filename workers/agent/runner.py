@@ -239,10 +239,10 @@ def _ask(agent: Agent, request: Request, call: Call) -> Reply:
     """Call the agent; where an earlier call is in doubt and can be asked after, ask first."""
     found = None
     if request.in_doubt and agent.effect == Effect.QUERYABLE:
-        with around("runtime.probe"):
+        with around("runner.probe"):
             found = agent.probe(call)
     if found is None:
-        with around("runtime.run"):
+        with around("runner.run"):
             found = agent.run(call) or {}
     if isinstance(found, Deferred):
         return Reply.of_deferral(request, found.to_wire())
@@ -327,7 +327,7 @@ def _perform_local(agent: Agent, request: Request, bundle: Bundle) -> bool:
     )
     try:
         # Outermost, so that the soft limit stays masked until the commit has returned.
-        with ExitStack() as mask, durable("runtime.perform_local"):
+        with ExitStack() as mask, durable("runner.perform_local"):
             reply = _ask(agent, request, call)
             deadline.check()
             mask.enter_context(soft_limit_masked())

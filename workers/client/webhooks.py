@@ -53,7 +53,7 @@ def take(provider: Provider, event: Event, now: datetime | None = None) -> Outco
     """
     if not ID.fullmatch(event.id):
         raise WebhookRefused("Its id must be 1 to 200 printable ASCII characters without spaces.")
-    with durable("receiving.take"):
+    with durable("webhooks.take"):
         if not received_webhooks.remember(provider.name, event.id, now):
             return Outcome.REPEATED
         outcome = _apply(provider, event, now)

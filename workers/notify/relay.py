@@ -135,7 +135,7 @@ class Relay:
         outcomes: list[Outcome] = []
         for letter in letters:
             try:
-                with around("reporting.send"):
+                with around("relay.send"):
                     self.send(letter)
                 outcomes.append(None)
             except Undelivered as problem:
@@ -216,7 +216,7 @@ def give_up(sink: sinks.ClaimedSink, error: str) -> None:
     """Send to a sink no more, and tell an operator, once per owner and address."""
     place = sink.address.partition("?")[0]
     # Together: nobody would look at a sink again that was given up without word of it.
-    with durable("reporting.give_up"):
+    with durable("relay.give_up"):
         if not sinks.give_up(sink, error):
             return
         raise_alert(

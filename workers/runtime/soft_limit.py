@@ -29,7 +29,9 @@ def block_soft_limit() -> None:
     """Keep the signal from this thread for good.
 
     It is sent to the process, and the system picks any thread that does not block it; Python
-    would then raise in the main thread, inside whatever that has masked.
+    would then raise in the main thread, inside whatever that has masked.  Does nothing in the main
+    thread, which it is meant for.
     """
-    if hasattr(signal, "SIGUSR1"):
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main and hasattr(signal, "SIGUSR1"):
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})

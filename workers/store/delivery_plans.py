@@ -39,7 +39,7 @@ def plan(now: datetime | None = None) -> int:
     active = list(Route.objects.filter(is_active=True).order_by("pk"))
     if not active or not any(_plans(active, at)):
         return 0
-    with durable("deliveries.plan"):
+    with durable("delivery_plans.plan"):
         locked = routes.locked(Route.objects.filter(is_active=True))
         return sum(_write(route_id, made, at) for route_id, made in _plans(locked, at))
 

@@ -26,7 +26,7 @@ def prune_jobs(limit: int, now: datetime | None = None) -> Iterator[int]:
     """
     than = cutoff(sas.keep_resolved_days, now)
     while True:
-        with durable("pruning.prune_jobs"):
+        with durable("prune_jobs.prune_jobs"):
             found = dialect.fetch(f"{_ENDED} ORDER BY ended_at LIMIT 1", [than])
             if not found:
                 return

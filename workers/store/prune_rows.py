@@ -71,7 +71,7 @@ def prune_journals(limit: int, now: datetime | None = None) -> Iterator[int]:
 
 def _prune_portion(after: _Place, limit: int, now: datetime | None) -> tuple[int, _Place | None]:
     """Prune among the next ``limit`` old processes; return how many, and where to go on."""
-    with durable("pruning.prune_journals"):
+    with durable("prune_rows.prune_journals"):
         found = dialect.fetch(
             f"SELECT p.id, p.finished_at FROM workers_process p WHERE p.{_OLD}"
             " AND (p.finished_at, p.id) > (%s, %s) ORDER BY p.finished_at, p.id LIMIT %s "
@@ -204,7 +204,7 @@ def prune_incidents(limit: int, now: datetime | None = None) -> Iterator[int]:
     """Delete incidents that were resolved long ago, and whose alerts are gone, with their notes."""
     than = cutoff(sas.keep_resolved_days, now)
     while True:
-        with durable("pruning.prune_incidents"):
+        with durable("prune_rows.prune_incidents"):
             # Locked, so that none is reopened meanwhile.
             locked = dialect.fetch(
                 "SELECT workers_incident.id FROM workers_incident WHERE "
@@ -224,7 +224,7 @@ def prune_incidents(limit: int, now: datetime | None = None) -> Iterator[int]:
 
 def _delete(table: str, old: str, order: str, than: str, limit: int) -> Iterator[int]:
     while True:
-        with durable("pruning.delete"):
+        with durable("prune_rows.delete"):
             done = dialect.execute(
                 f"DELETE FROM {table} WHERE id IN (SELECT {table}.id FROM {table} WHERE {old}"
                 f" ORDER BY {order} LIMIT %s)",
@@ -256,7 +256,7 @@ def prune_orphans(limit: int, now: datetime | None = None) -> Iterator[int]:
     )
     gone = sorted(set(ids) - {row[0] for row in known})
     for begin in range(0, len(gone), limit):
-        with durable("pruning.prune_orphans"):
+        with durable("prune_rows.prune_orphans"):
             done = dialect.execute(
                 f"DELETE FROM workers_journal WHERE {dialect.among('process_id')}",
                 [dialect.id_list(gone[begin : begin + limit])],

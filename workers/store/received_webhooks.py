@@ -40,7 +40,7 @@ def forgettable(now: datetime | None = None) -> int:
 def forget(limit: int, now: datetime | None = None) -> Iterator[int]:
     """Forget the webhooks whose time is over, the oldest first; yield how many each time."""
     while True:
-        with durable("webhooks.forget"):
+        with durable("received_webhooks.forget"):
             done = dialect.execute(
                 "DELETE FROM workers_receivedwebhook"
                 " WHERE id IN (SELECT w.id FROM workers_receivedwebhook w"

@@ -114,7 +114,7 @@ def crash_everywhere(
     bring no second one about.  ``run`` then carries on, in both.  ``check`` asserts what must
     hold in the end; the invariants of the state store are asserted before it.
 
-    ``points`` names those to kill at, without the stop (``claims.start``); None: all.
+    ``points`` names those to kill at, without the stop (``claim_steps.start``); None: all.
     ``most_hits`` bounds how often each point is tried, from its first time on.  Without
     ``both_fates`` the messages are lost after one crash and come again after the next, in
     turn.  ``progress`` is told of every crash.  Raises ``AssertionError`` that tells every

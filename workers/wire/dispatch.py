@@ -44,7 +44,7 @@ _send: Callable[..., str | None] = publisher.publish
 def send_bundle(bundle: Bundle) -> str | None:
     """Send claims to their agent; raise ``BrokerRefused`` when the broker did not take them.
 
-    In a ``publishing.batch`` it returns the id by which that says so at its end.
+    In a ``publisher.batch`` it returns the id by which that says so at its end.
 
     The soft limit is the timeout: Celery counts it from acceptance, which is before the
     start, so it never ends later than complete-by.  Local agents run one after another and

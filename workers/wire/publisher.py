@@ -254,7 +254,7 @@ def batch() -> Iterator[dict[str, str]]:
             _confirm(_confirming)
 
 
-@around("publishing.confirm")
+@around("publisher.confirm")
 def _confirm(confirming: _Confirming | None) -> None:
     """Wait for what is to be confirmed; without, all has been sent, and a process may die here."""
     if confirming is not None:

@@ -133,7 +133,7 @@ def _is_of(message: Message, task: str) -> bool:
     return headers.get("task") == task and headers.get("eta") is None
 
 
-@around("siblings.return")
+@around("queue_drain.return")
 def _return_others(messages: list[Message], task: str) -> bool:
     """Return to the broker what is not this task's to take; say whether there was any."""
     others = [message for message in messages if not _is_of(message, task)]
@@ -199,7 +199,7 @@ def _get_at_once(channel: Channel, queue: str, count: int) -> list[Any]:
     return found
 
 
-@around("siblings.ack")
+@around("queue_drain.ack")
 def _acknowledge(messages: list[Message]) -> None:
     if messages and isinstance(messages[-1].channel, Channel):
         # One answer for all: this channel delivers to nobody else.

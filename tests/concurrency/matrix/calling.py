@@ -160,6 +160,11 @@ AWAY = {"kind": "unavailable", "code": "http_503", "message": "busy", "retry_aft
 CALLS: tuple[Call, ...] = (
     # Operators, of alerts and of what may be claimed
     Call(
+        "alerts.raise_alert",
+        lambda s: alerts.raise_alert("restored", "look", subject=str(s.process_id), now=NOW),
+        (scenes.submitted,),
+    ),
+    Call(
         "alerts.acknowledge",
         lambda s: alerts.acknowledge(s.alert_id, s.user_id),
         (scenes.in_error,),
@@ -206,29 +211,35 @@ CALLS: tuple[Call, ...] = (
     Call("holds.hold", lambda s: holds.hold("agent", "toy.alpha", **OPERATOR), (scenes.submitted,)),
     Call("holds.lift", lambda s: holds.lift("agent", "toy.alpha", **OPERATOR), (scenes.held,)),
     Call(
-        "regulating.set_flow",
+        "flow_settings.set_flow",
         lambda s: flow_settings.set_flow(
             "toy.alpha", {"rate_per_second": 2, "window": 1}, **OPERATOR
         ),
         (scenes.submitted, scenes.rated),
     ),
     Call(
-        "flow.ensure",
+        "flow_control.ensure",
         lambda s: flow_control.ensure({"toy.alpha": (7, None), "toy.new": (7, 2.0)}),
         (scenes.submitted,),
     ),
-    Call("flow.alert_long_open", lambda s: flow_control.alert_long_open(NOW), (scenes.submitted,)),
+    Call(
+        "flow_control.alert_long_open",
+        lambda s: flow_control.alert_long_open(NOW),
+        (scenes.submitted,),
+    ),
     Call("spend_rate.spend", lambda s: spend_rate.spend("toy.alpha", 1), (scenes.rated,)),
     # Scheduler
     Call("submission.submit", _submit, (scenes.submitted,)),
     Call("submission.submit_many", _submit_many, (scenes.submitted,)),
     Call(
-        "claims.claim_due",
+        "claim_steps.claim_due",
         lambda s: claim_steps.claim_due(AGENTS, "scheduler"),
         (scenes.submitted, scenes.rated),
     ),
     Call(
-        "taking.claim_due", lambda s: claim_fast.claim_due(AGENTS, "scheduler"), (scenes.submitted,)
+        "claim_fast.claim_due",
+        lambda s: claim_fast.claim_due(AGENTS, "scheduler"),
+        (scenes.submitted,),
     ),
     Call(
         "unstarted.hand_back",
@@ -237,46 +248,46 @@ CALLS: tuple[Call, ...] = (
     ),
     Call("unstarted.lost", lambda s: unstarted.lost("scheduler"), (scenes.lost,)),
     Call(
-        "settling.settle",
+        "settle_replies.settle",
         _settle(),
         (scenes.at_work, scenes.last, scenes.turned_round, scenes.undoing),
     ),
-    Call("settling.settle", _settle("left", "right"), (scenes.at_work,), "both branches"),
-    Call("settling.settle", _settle("right"), (scenes.at_work,), "the other branch"),
-    Call("plain.settle", _settle(by=settle_fast.settle), (scenes.at_work, scenes.last)),
+    Call("settle_replies.settle", _settle("left", "right"), (scenes.at_work,), "both branches"),
+    Call("settle_replies.settle", _settle("right"), (scenes.at_work,), "the other branch"),
+    Call("settle_fast.settle", _settle(by=settle_fast.settle), (scenes.at_work, scenes.last)),
     Call(
-        "plain.settle",
+        "settle_fast.settle",
         _settle("left", "right", by=settle_fast.settle),
         (scenes.at_work,),
         "both branches",
     ),
     Call(
-        "plain.settle",
+        "settle_fast.settle",
         _settle("right", by=settle_fast.settle),
         (scenes.at_work,),
         "the other branch",
     ),
-    Call("settling.settle", _settle(fault=FAULT), (scenes.at_work,), "a fault"),
-    Call("settling.settle", _settle(fault=AWAY), (scenes.at_work,), "unavailable"),
-    Call("settling.settle", _settle(fault=REFUSAL), (scenes.at_work,), "a refusal"),
-    Call("settling.settle", _settle(deferral=DEFERRAL), (scenes.at_work,), "a deferral"),
-    Call("settling.settle", _settle_filed, (scenes.filed,), "filed"),
+    Call("settle_replies.settle", _settle(fault=FAULT), (scenes.at_work,), "a fault"),
+    Call("settle_replies.settle", _settle(fault=AWAY), (scenes.at_work,), "unavailable"),
+    Call("settle_replies.settle", _settle(fault=REFUSAL), (scenes.at_work,), "a refusal"),
+    Call("settle_replies.settle", _settle(deferral=DEFERRAL), (scenes.at_work,), "a deferral"),
+    Call("settle_replies.settle", _settle_filed, (scenes.filed,), "filed"),
     Call(
-        "settling.advance",
+        "settle_replies.advance",
         lambda s: settle_replies.advance(
             [s.process_id], "scheduler", None, lambda p: carry_out_policies(p, "scheduler")
         ),
         (scenes.left_to_decide, scenes.past_deadline),
     ),
     # Agents and the worker's end
-    Call("claims.start", _start, (scenes.claimed,)),
-    Call("replies.file", lambda s: filed_replies.file(s.reply(), "agent"), (scenes.at_work,)),
+    Call("claim_steps.start", _start, (scenes.claimed,)),
+    Call("filed_replies.file", lambda s: filed_replies.file(s.reply(), "agent"), (scenes.at_work,)),
     Call(
-        "surrender.surrender",
+        "release.surrender",
         lambda s: release.surrender("run-1", "worker"),
         (scenes.at_work, scenes.turned_round),
     ),
-    Call("deaths.note", _note_death, (scenes.at_work,)),
+    Call("dead_workers.note", _note_death, (scenes.at_work,)),
     # Supervisor
     Call("incidents.collect", lambda s: incidents.collect(), (scenes.in_error,)),
     Call("incidents.refresh", lambda s: incidents.refresh(), (scenes.healed,)),
@@ -286,16 +297,24 @@ CALLS: tuple[Call, ...] = (
         (scenes.resubmitted,),
     ),
     Call(
-        "expiry.expire",
+        "expire_claims.expire",
         lambda s: expire_claims.expire("supervisor"),
         (scenes.expired, scenes.unanswered, scenes.tired),
     ),
-    Call("expiry.extend_gap", lambda s: expire_claims.extend_gap(120, 10), (scenes.expired,)),
-    Call("live.put_off", lambda s: step_index.put_off(), (scenes.going_on,)),
-    Call("expiry.flag_overdue", lambda s: expire_claims.flag_overdue(), (scenes.past_deadline,)),
-    Call("expiry.escalate", lambda s: expire_claims.escalate("supervisor"), (scenes.overdue,)),
     Call(
-        "live.mend",
+        "expire_claims.extend_gap", lambda s: expire_claims.extend_gap(120, 10), (scenes.expired,)
+    ),
+    Call("step_index.put_off", lambda s: step_index.put_off(), (scenes.going_on,)),
+    Call(
+        "expire_claims.flag_overdue",
+        lambda s: expire_claims.flag_overdue(),
+        (scenes.past_deadline,),
+    ),
+    Call(
+        "expire_claims.escalate", lambda s: expire_claims.escalate("supervisor"), (scenes.overdue,)
+    ),
+    Call(
+        "step_index.mend",
         lambda s: step_index.mend([s.process_id]),
         (scenes.not_found, scenes.found_wrong),
     ),
@@ -305,25 +324,35 @@ CALLS: tuple[Call, ...] = (
     Call("leases.is_due", lambda s: leases.is_due(leases.POLL, 5), (scenes.leased,)),
     Call("leases.set_cursor", lambda s: leases.set_cursor(leases.SWEEP, 7), (scenes.leased,)),
     Call(
-        "restoring.mark",
+        "after_restore.mark",
         lambda s: after_restore.mark([s.process_id], NOW - timedelta(seconds=30), actor="restore"),
         (scenes.at_work,),
     ),
-    Call("webhooks.forget", lambda s: list(received_webhooks.forget(10)), (scenes.long_over,)),
     Call(
-        "pruning.prune_journals", lambda s: list(prune_rows.prune_journals(10)), (scenes.long_over,)
+        "received_webhooks.forget",
+        lambda s: list(received_webhooks.forget(10)),
+        (scenes.long_over,),
     ),
-    Call("pruning.prune_alerts", lambda s: list(prune_rows.prune_alerts(10)), (scenes.long_over,)),
+    Call(
+        "prune_rows.prune_journals",
+        lambda s: list(prune_rows.prune_journals(10)),
+        (scenes.long_over,),
+    ),
+    Call(
+        "prune_rows.prune_alerts", lambda s: list(prune_rows.prune_alerts(10)), (scenes.long_over,)
+    ),
     Call(
         "prune_rows.prune_incidents",
         lambda s: list(prune_rows.prune_incidents(10)),
         (scenes.long_over,),
     ),
     Call(
-        "pruning.prune_orphans", lambda s: list(prune_rows.prune_orphans(10)), (scenes.long_over,)
+        "prune_rows.prune_orphans",
+        lambda s: list(prune_rows.prune_orphans(10)),
+        (scenes.long_over,),
     ),
     Call(
-        "pruning.prune_flow_journal",
+        "prune_rows.prune_flow_journal",
         lambda s: list(prune_rows.prune_flow_journal(10)),
         (scenes.long_over,),
     ),
@@ -364,29 +393,29 @@ CALLS: tuple[Call, ...] = (
         (scenes.long_over,),
     ),
     # Answers from outside
-    Call("answering.answer", _answer, (scenes.deferred, scenes.lost)),
-    Call("answering.report_progress", _report, (scenes.deferred,)),
+    Call("record_answers.answer", _answer, (scenes.deferred, scenes.lost)),
+    Call("record_answers.report_progress", _report, (scenes.deferred,)),
     # Operators, of an order
-    Call("editing.edit_input", _edit, (scenes.submitted,)),
+    Call("edit_input.edit_input", _edit, (scenes.submitted,)),
     Call(
-        "steering.resubmit",
+        "commands.resubmit",
         _steer(commands.resubmit, about_step=False, nothing_happened=True),
         (scenes.in_error,),
     ),
     Call(
-        "steering.undo",
+        "commands.undo",
         _steer(commands.undo, about_step=False, outcome="cancelled"),
         (scenes.at_work, scenes.claimed),
     ),
-    Call("steering.begin_again", _steer(commands.begin_again), (scenes.at_work, scenes.deferred)),
-    Call("steering.pause", _steer(commands.pause, about_step=False), (scenes.submitted,)),
-    Call("steering.resume", _steer(commands.resume, about_step=False), (scenes.paused,)),
-    Call("steering.retry_now", _steer(commands.retry_now), (scenes.parked,)),
-    Call("steering.retime", _steer(commands.retime, 10), (scenes.claimed, scenes.expired)),
+    Call("commands.begin_again", _steer(commands.begin_again), (scenes.at_work, scenes.deferred)),
+    Call("commands.pause", _steer(commands.pause, about_step=False), (scenes.submitted,)),
+    Call("commands.resume", _steer(commands.resume, about_step=False), (scenes.paused,)),
+    Call("commands.retry_now", _steer(commands.retry_now), (scenes.parked,)),
+    Call("commands.retime", _steer(commands.retime, 10), (scenes.claimed, scenes.expired)),
     Call(
-        "steering.complete", _steer(commands.complete, {"n": 3}), (scenes.claimed, scenes.in_error)
+        "commands.complete", _steer(commands.complete, {"n": 3}), (scenes.claimed, scenes.in_error)
     ),
-    Call("steering.skip", _steer(commands.skip), (scenes.in_error, scenes.parked)),
+    Call("commands.skip", _steer(commands.skip), (scenes.in_error, scenes.parked)),
     # Jobs
     Call("jobs.create", _start_job, (scenes.in_error,)),
     Call(

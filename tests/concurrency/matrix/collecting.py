@@ -10,7 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 #: Where verbs live: the store, and what makes a process and an alert by its means.
-PLACES = [*sorted((ROOT / "workers/store").glob("*.py")), ROOT / "workers/client/submission.py"]
+PLACES = [*sorted((ROOT / "workers/store").rglob("*.py")), ROOT / "workers/client/submission.py"]
 BLOCKS = {"around", "durable"}
 
 Functions = dict[str, ast.FunctionDef]
@@ -32,14 +32,15 @@ def moves() -> set[str]:
 
 
 def moves_of_steering() -> set[str]:
-    """Return the operators' verbs that ``workers.store.operate.commands`` calls."""
-    tree = ast.parse((ROOT / "workers/store/operate/commands.py").read_text())
+    """Return the operators' verbs that the store carries out, of one process and of a job's."""
+    files = ("workers/store/operate/commands.py", "workers/rules/job_verbs.py")
     return {
         node.attr
-        for node in ast.walk(tree)
+        for file in files
+        for node in ast.walk(ast.parse((ROOT / file).read_text()))
         if isinstance(node, ast.Attribute)
         and isinstance(node.value, ast.Name)
-        and node.value.id == "verbs"
+        and node.value.id == "operator_commands"
     }
 
 

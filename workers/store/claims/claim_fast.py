@@ -2,11 +2,11 @@
 
 Most claims from a queue are plain: a step that nobody has begun, of a process on its way, for an
 agent that works.  One statement claims those of all agents; BEGIN, the lock of the flow rows and
-COMMIT travel with it, so it is one round trip.  It decides as ``claims.claim_due`` does, and leaves
-an agent to that one as soon as anything else is to be decided of its steps.  A test holds the two
-side by side.
+COMMIT travel with it, so it is one round trip.  It decides as ``claim_steps.claim_due`` does, and
+leaves an agent to that one as soon as anything else is to be decided of its steps.  A test holds
+the two side by side.
 
-For PostgreSQL alone, with plans that are kept, as ``plain``.
+For PostgreSQL alone, with plans that are kept, as ``settle_fast``.
 """
 
 import logging
@@ -43,9 +43,9 @@ def claim_due(
     along: _Along = None,
     meanwhile: _Meanwhile = None,
 ) -> Taken:
-    """As ``claims.claim_due``, by one statement as far as that can.
+    """As ``claim_steps.claim_due``, by one statement as far as that can.
 
-    ``meanwhile`` may be called while the database works on it; see ``committing.durable``.
+    ``meanwhile`` may be called while the database works on it; see ``transactions.durable``.
     """
     try:
         found = _claim_plain(agents, worker, now, along, meanwhile)
@@ -92,7 +92,7 @@ def _claim_plain(
     if not prepared_plans.decides_in_database():
         return None
     limit = int(sas.claim_batch)
-    with durable("taking.claim_due", meanwhile=meanwhile), transactions.writes(is_last=True):
+    with durable("claim_fast.claim_due", meanwhile=meanwhile), transactions.writes(is_last=True):
         flow_control.lock_backlogged(agents, now)
         if along is not None:
             along()

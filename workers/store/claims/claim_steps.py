@@ -112,7 +112,7 @@ def claim_due(
     and a step that is no longer pending under the lock is left alone.  ``along`` may send what
     is to be asked in the same round trip.
     """
-    with durable("claims.claim_due"):
+    with durable("claim_steps.claim_due"):
         # Most agents have nothing waiting: their rows are not locked, nor their room counted.
         with dialect.pipelined():
             asked = flow_control.ask(agents, now, if_backlogged=True)
@@ -214,7 +214,7 @@ def take_or_queue(
     return claims
 
 
-@around("claims.start")
+@around("claim_steps.start")
 @prepared_plans.kept()
 def start(
     claims: Sequence[tuple[int, UUID]],

@@ -19,7 +19,7 @@ def note(claims: Mapping[int, UUID], how: str, now: datetime | None = None) -> l
     Only of started claims that hold, are past no deadline and have no reply: what was answered
     needs no reason, and what nobody has started is sent again.  Counts and moves nothing.
     """
-    with durable("deaths.note"):
+    with durable("dead_workers.note"):
         found = dialect.fetch(
             f"SELECT process_id FROM workers_step WHERE {dialect.among('id')}",
             [dialect.id_list(sorted(claims))],

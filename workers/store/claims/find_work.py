@@ -65,7 +65,7 @@ def standing_still(limit: int) -> list[int]:
     """Return open processes in which nothing is pending or processing.
 
     None should exist; whatever made one, carrying it on mends it.  Nor should one whose steps
-    cannot be found: that is mended here (``live.mend``).  Each call looks at the
+    cannot be found: that is mended here (``step_index.mend``).  Each call looks at the
     next ``limit`` open processes, so that a call costs the same however many are open.
     """
     cursor = leases.cursor(leases.POLL)

@@ -27,7 +27,7 @@ def surrender(
     which had all their time, and claims nobody has started, whose message somebody else
     gets.  Returns how many it handed back, at most ``SAS_SWEEP_BATCH``.
     """
-    with durable("surrender.surrender"):
+    with durable("release.surrender"):
         at = dialect.read_clock(now)
         found = dialect.fetch(
             "SELECT s.id, s.process_id FROM workers_live l JOIN workers_step s ON s.id = l.step_id"

@@ -35,7 +35,7 @@ def send_update(
     """Update rows of ``table`` (t) by id from a row set (v); return how to read which landed.
 
     Of each that did there is a row: its id, and the document in its column ``returning``, as
-    ``sql.if_small`` gives it.
+    ``dialect.if_small`` gives it.
 
     v has ``columns`` of ``rows``, and ``same``: columns of one (kind, value) for all.
     ``params`` are those of ``assign``.  Unless the caller has locked them, rows are locked in

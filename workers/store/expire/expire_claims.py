@@ -39,7 +39,7 @@ def expire(worker: str, now: datetime | None = None) -> Expired:
     flagged for a decision.  A step that was settled, filed or expired by somebody else in
     the meantime is left alone, so any number of supervisors may do this at once.
     """
-    with durable("expiry.expire"):
+    with durable("expire_claims.expire"):
         if not prepared_plans.decides_in_database():
             return _decide(_find(now), worker, now)
         at_once = expire_fast.reset(worker, EXPIRED, now)
@@ -103,7 +103,7 @@ def _fail(locked: LockedProcess, step: StepRow, worker: str) -> bool:
     return locked.fail(step, "expired", worker, UNANSWERED, is_last=is_last)
 
 
-@around("expiry.extend_gap")
+@around("expire_claims.extend_gap")
 def extend_gap(gap_seconds: float, extension_seconds: float, now: datetime | None = None) -> int:
     """Extend the deadlines that passed while no sweep could run; return how many.
 
@@ -130,7 +130,7 @@ def extend_gap(gap_seconds: float, extension_seconds: float, now: datetime | Non
     )
 
 
-@around("expiry.flag_overdue")
+@around("expire_claims.flag_overdue")
 def flag_overdue(now: datetime | None = None) -> int:
     """Leave processes whose deadline has passed to the Scheduler's decision; return how many."""
     at = dialect.instant_text(dialect.read_clock(now))
@@ -148,7 +148,7 @@ def flag_overdue(now: datetime | None = None) -> int:
 @load.again_when_lost
 def escalate(worker: str, now: datetime | None = None) -> int:
     """Tell operators of steps that have waited long for an answer; return how many."""
-    with durable("expiry.escalate"):
+    with durable("expire_claims.escalate"):
         at = dialect.read_clock(now)
         found = dialect.fetch(
             "SELECT s.id FROM workers_step s"

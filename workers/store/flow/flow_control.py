@@ -15,7 +15,7 @@ from workers.store.flow import due_steps, holds
 from workers.store.locked import load
 
 
-@around("flow.ensure")
+@around("flow_control.ensure")
 def ensure(limits: Mapping[str, tuple[int, float | None]]) -> None:
     """Make the flow rows that are missing, with window and rate; the others stay an operator's."""
     for agent, (window, rate) in sorted(limits.items()):
@@ -238,7 +238,7 @@ class LockedFlow:
             )
 
 
-@around("flow.alert_long_open")
+@around("flow_control.alert_long_open")
 def alert_long_open(now: datetime) -> int:
     """Raise an alert for each breaker that has kept steps waiting for long; return how many."""
     since = now - timedelta(seconds=sas.breaker_alert_seconds)

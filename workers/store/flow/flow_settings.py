@@ -28,7 +28,7 @@ def set_flow(
     changes nothing, for an unknown agent or a value that cannot be.
     """
     wanted = {name: _checked(name, value) for name, value in changes.items()}
-    with durable("regulating.set_flow"):
+    with durable("flow_settings.set_flow"):
         found = dialect.fetch(
             'SELECT "window", rate_per_second, forced FROM workers_flow t WHERE agent = %s '
             + dialect.lock_rows("t"),

@@ -216,7 +216,7 @@ def write(
     are sent first and what it decides after that: where statements are pipelined, the database
     writes the one while it makes up the other.  It may send nothing that it must read, and move
     no step that an agent may be at work on, for those are locked in order by the first write.
-    With ``is_last`` the commit may leave along (``committing.writes``).
+    With ``is_last`` the commit may leave along (``transactions.writes``).
     Raises ``LostRow``, so that the transaction rolls back, when a row is not as it was read:
     agents start claims and file replies without the process lock.
     """

@@ -53,7 +53,7 @@ def is_wrong(step: str = "s", live: str = "l") -> str:
     )
 
 
-@around("live.put_off")
+@around("step_index.put_off")
 def put_off(now: datetime | None = None) -> int:
     """Look at started claims no sooner than they end; return of how many that was put off.
 
@@ -81,7 +81,7 @@ def mend(process_ids: Sequence[int]) -> int:
     """
     if not process_ids or not _wrong(process_ids):
         return 0
-    with durable("live.mend"):
+    with durable("step_index.mend"):
         dialect.fetch(
             f"SELECT p.id FROM workers_process p WHERE {dialect.among('p.id')} ORDER BY p.id "
             + dialect.lock_rows("p"),

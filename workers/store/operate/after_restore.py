@@ -70,7 +70,7 @@ def mark(
     unsafe one goes to an operator.
     """
     marked = 0
-    with durable("restoring.mark"):
+    with durable("after_restore.mark"):
         lockeds = load.lock(process_ids, now)
         for locked in lockeds:
             if locked.process.state not in FINAL_PROCESS_STATES:

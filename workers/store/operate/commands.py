@@ -218,7 +218,7 @@ def _steer(
     actor: str,
     verb: Callable[[LockedProcess], T],
 ) -> T:
-    with durable("steering.steer"):
+    with durable("commands.steer"):
         locked = lock(process_id, sequence, now)
         found = verb(locked)
         # Branches that became ready meanwhile go on, too; the poll claims them.

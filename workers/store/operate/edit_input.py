@@ -34,7 +34,7 @@ def edit_input(
     this code has no such version, and ``StateError``, and changes nothing,
     otherwise, and when the process is final or has moved since ``sequence``.
     """
-    with durable("editing.edit_input"):
+    with durable("edit_input.edit_input"):
         locked = commands.lock(process_id, sequence, now)
         if locked.process.state in FINAL_PROCESS_STATES:
             raise StateError(

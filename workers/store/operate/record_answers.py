@@ -31,7 +31,7 @@ def answer(
     Raises ``StateError`` when there is no such process or step, when the process has moved
     since ``sequence``, and ``BadToken`` when ``key`` is not the step's key any more.
     """
-    with durable("answering.answer"):
+    with durable("record_answers.answer"):
         locked = commands.lock(process_id, sequence, now)
         step = next((one for one in locked.steps if one.name == step_name), None)
         if step is None:
@@ -54,7 +54,7 @@ def report_progress(
     now: datetime | None = None,
 ) -> bool:
     """Note how far deferred work has come.  False: the step does not wait for it."""
-    with durable("answering.report_progress"):
+    with durable("record_answers.report_progress"):
         locked = commands.lock(process_id, None, now)
         step = next((one for one in locked.steps if one.name == step_name), None)
         if step is None or step.idempotency_key != key:

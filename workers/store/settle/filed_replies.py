@@ -20,7 +20,7 @@ def file(reply: Reply, worker: str, now: datetime | None = None) -> bool:
     """
     moment, moment_params = dialect.clock(now)
     body: dict[str, Any] = reply.to_wire()
-    with durable("replies.file"):
+    with durable("filed_replies.file"):
         landed = dialect.fetch(
             "UPDATE workers_step SET reply = "
             + ("%s::jsonb" if dialect.is_postgres() else "%s")

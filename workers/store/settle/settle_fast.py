@@ -55,12 +55,12 @@ def settle(
     """Settle the replies that are plain and claim what becomes ready; nothing of the others.
 
     All replies of a process are settled or none.  Nothing is where it would not be quicker.
-    ``meanwhile`` may be called while the database works on them; see ``committing.durable``.
+    ``meanwhile`` may be called while the database works on them; see ``transactions.durable``.
     """
     if not any(map(_is_plain, replies)) or not prepared_plans.decides_in_database():
         return Plain()
     ids = [one.step_id for one in replies]
-    with durable("plain.settle", meanwhile=meanwhile), transactions.writes(is_last=True):
+    with durable("settle_fast.settle", meanwhile=meanwhile), transactions.writes(is_last=True):
         load.lock_owners(ids)
         settled = _send(replies, worker, now)
         begun = successors_fast.send(worker, now)

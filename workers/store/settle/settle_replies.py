@@ -78,7 +78,7 @@ def _settle(
         nonlocal asked
         asked = flow_control.foresee(ids, now)
 
-    with durable("settling.settle"):
+    with durable("settle_replies.settle"):
         along = foresee if foresees else None
         lockeds = load.lock_of(ids, now, skip_locked=filed, along=along)
         owners = {step.id: locked for locked in lockeds for step in locked.steps}
@@ -129,7 +129,7 @@ def advance(
     ``decide`` runs first on each, under its lock.  Processes that another session holds are
     left to it.
     """
-    with durable("settling.advance"):
+    with durable("settle_replies.advance"):
         lockeds = load.lock(process_ids, now, skip_locked=True)
         for locked in lockeds:
             if decide is not None:
