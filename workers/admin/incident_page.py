@@ -94,12 +94,10 @@ def members(panel: IncidentPanel, number: int) -> Members:
         .defer("process__input", "step__result", "step__reply")
         .in_bulk([*sampled, *page.object_list])
     )
-    masks = masking.of_processes(alert.process_id for alert in known.values())
+    masks = masking.conceal_alerts(known.values())
     for alert in known.values():
-        mask = masks[alert.process_id]
-        alert.message = mask.text(alert.message)
-        if alert.step is not None and isinstance(alert.step.fault, dict):
-            alert.step.fault.update(mask.record(alert.step.fault))
+        if alert.step is not None:
+            masking.conceal_step(alert.step, masks[alert.process_id])
     urls = subjects.pages(alert.process_id for alert in known.values() if alert.process_id)
     for alert in known.values():
         alert.subject_url = urls.get(alert.process_id or 0)  # type: ignore[attr-defined]

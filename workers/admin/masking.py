@@ -13,7 +13,7 @@ from django.db.models.fields.json import KeyTransform
 
 from workers.definitions import registry
 from workers.exceptions import UnknownWorkflow
-from workers.models import Alert, Process
+from workers.models import Alert, Process, Step
 
 #: Shown in place of what is left out.
 STARS = "***"
@@ -197,15 +197,24 @@ def conceal(process: Process, mask: Mask) -> None:
 def conceal_steps(process: Process, mask: Mask) -> None:
     """Mask the steps of a process in memory: for a page, never to be saved."""
     for step in process.steps.all():
-        for record in (step.fault, step.deferral):
-            # In place: the columns themselves are the store's to assign.
-            if isinstance(record, dict):
-                record.update(mask.record(record))
+        conceal_step(step, mask)
 
 
-def conceal_alerts(alerts: Iterable[Alert]) -> None:
-    """Mask the messages of alerts in memory: for a page, never to be saved."""
+def conceal_step(step: Step, mask: Mask) -> None:
+    """Mask a step in memory: for a page, never to be saved."""
+    for record in (step.fault, step.deferral):
+        # In place: the columns themselves are the store's to assign.
+        if isinstance(record, dict):
+            record.update(mask.record(record))
+
+
+def conceal_alerts(alerts: Iterable[Alert]) -> dict[int | None, Mask]:
+    """Mask the messages of alerts in memory: for a page, never to be saved.
+
+    Returns the masks of their processes, for what else is shown of them.
+    """
     alerts = list(alerts)
     masks = of_processes(alert.process_id for alert in alerts)
     for alert in alerts:
         alert.message = masks[alert.process_id].text(alert.message)
+    return masks

@@ -5,7 +5,7 @@ is decided.  When an agent's machine is lost that is all it had under way, so on
 for the whole batch.  It decides as ``LockedProcess.fail`` does, and leaves every other expired
 step as it was.  A test holds the two side by side.
 
-For PostgreSQL alone, with plans that are kept, as ``plain``.
+For PostgreSQL alone, with plans that are kept, as ``settle_fast``.
 """
 
 from collections.abc import Mapping

@@ -55,7 +55,7 @@ def undo(
     sequence: int | None = None,
     now: datetime | None = None,
 ) -> compensation.Plan:
-    """Turn a process round: ``outcome`` is cancelled or compensated.  Returns the plan."""
+    """Begin to compensate a process; return the plan.  ``outcome``: cancelled or compensated."""
     return _steer(
         process_id,
         sequence,

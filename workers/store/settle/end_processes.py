@@ -16,8 +16,6 @@ from workers.store.locked.contexts import Context
 
 log = logging.getLogger(__name__)
 
-#: Code of the alert that an ``on_end`` raised.
-
 
 def end(held: Sequence[tuple[LockedProcess, Entry]]) -> None:
     """End processes, everything else of which is written, and call their ``on_end``.

@@ -1,7 +1,7 @@
 """Steps that plain replies made ready, claimed or queued where their rows are.
 
-The second statement of ``plain``, in its transaction.  Only here flow rows are locked, so that
-schedulers that settle at the same time wait for each other no longer than this takes.
+The second statement of ``settle_fast``, in its transaction.  Only here flow rows are locked, so
+that schedulers that settle at the same time wait for each other no longer than this takes.
 """
 
 from datetime import datetime
