@@ -23,7 +23,7 @@ CALLED = (
 #: Their agent files no reply unless the broker does not take it.
 FILED = (
     "SELECT step_id, extract(epoch FROM at) FROM workers_journal"
-    " WHERE event = 'reply_filed' AND step_id IN ({})"
+    " WHERE event IN ('reply_filed', 'processed') AND step_id IN ({})"
 )
 
 
