@@ -12,7 +12,7 @@ from workers.models import Flow
 from workers.protocol.messages import Reply
 from workers.runtime import gc_control
 from workers.store.claims import claim_steps
-from workers.store.settle import settle_fast, settle_replies
+from workers.store.settle import settle_replies
 
 AGENTS = {"bench.first", "bench.second", "bench.third", "bench.fourth"}
 
@@ -48,13 +48,10 @@ def apply(folder: Path, orders: str, batch: str = "100") -> dict[str, Any]:
 
 def _settle(replies: list[Reply]) -> list[claim_steps.Claim]:
     """Settle replies as a scheduler does."""
-    done = settle_fast.settle(replies, "bench")
-    rest = [one for one in replies if one.step_id not in done.settled]
-    settled = settle_replies.settle(rest, "bench") if rest else settle_replies.Settled()
-    applied = len(done.settled) + settled.applied
-    if applied != len(replies):
-        raise Wrong(f"{applied} of {len(replies)} replies were applied")
-    return done.claims + settled.claims
+    settled = settle_replies.settle(replies, "bench")
+    if settled.applied != len(replies):
+        raise Wrong(f"{settled.applied} of {len(replies)} replies were applied")
+    return settled.claims
 
 
 def _replies(taken: list[claim_steps.Claim]) -> list[Reply]:

@@ -18,7 +18,6 @@ from tests.concurrency.test_races import (
     TOY,
     flow_rows,
     on_postgres,
-    row_by_row,
     start,
     submit_some,
 )
@@ -119,8 +118,6 @@ def test_a_start_that_waits_for_a_step_holds_none_after_it(place: int) -> None:
 def test_a_sweep_that_waits_for_a_step_holds_none_after_it(
     place: int, tired: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # What resets them at once waits for none.
-    row_by_row(monkeypatch)
     found = claimed()
     start(found)
     ids = [claim.step_id for claim in found]
@@ -147,7 +144,6 @@ def test_a_sweep_locks_in_order_though_steps_of_orders_lie_among_each_other(
     Step.objects.filter(pk=ids[1]).update(process_id=other, name="of the other")
     Step.objects.filter(pk=ids[3]).update(process_id=one)
     monkeypatch.setattr(load, "PART", 1)
-    row_by_row(monkeypatch)
     later = NOW + timedelta(hours=1)
 
     with waiting_for(ids[1], lambda: expire_claims.expire("sweep", later)) as results:

@@ -5,7 +5,6 @@ Each guard is also taken away once, to show that its race would be seen.
 
 import threading
 from collections import Counter
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 from uuid import uuid4
@@ -23,7 +22,7 @@ from workers.definitions.agent import Call, Deadline
 from workers.models import Journal, Process, Step
 from workers.protocol.messages import Reply
 from workers.store.claims import claim_steps, unstarted
-from workers.store.db import bulk_update, dialect, prepared_plans
+from workers.store.db import bulk_update, dialect
 from workers.store.expire import expire_claims
 from workers.store.locked import load, save
 from workers.store.settle import filed_replies, settle_replies
@@ -80,11 +79,6 @@ def without_where(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-def row_by_row(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have expired steps be decided about one by one, as all are on SQLite."""
-    monkeypatch.setattr(prepared_plans, "decides_in_database", lambda: False)
-
-
 @pytest.mark.fault("F18")
 def test_two_schedulers_never_claim_the_same_step(monkeypatch: pytest.MonkeyPatch) -> None:
     submit_some(20)
@@ -125,11 +119,9 @@ def test_without_immediate_transactions_schedulers_would_meet_locks(
 
 
 @pytest.mark.fault("F18")
-@pytest.mark.parametrize("way", [row_by_row, lambda monkeypatch: None], ids=["rows", "at once"])
 def test_two_supervisors_never_expire_the_same_step(
-    way: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    way(monkeypatch)
     submit_some(10)
     start(claim_steps.claim_due(TOY, "scheduler", NOW))
     after = NOW + timedelta(seconds=40)
@@ -147,7 +139,6 @@ def test_two_supervisors_never_expire_the_same_step(
 
 @on_postgres
 def test_without_its_guards_a_step_would_be_expired_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    row_by_row(monkeypatch)
     submit_some(1)
     start(claim_steps.claim_due(TOY, "scheduler", NOW))
     without_where(monkeypatch)
@@ -211,11 +202,9 @@ def test_without_the_process_lock_the_join_would_be_lost(monkeypatch: pytest.Mon
 
 
 @pytest.mark.fault("F8")
-@pytest.mark.parametrize("way", [row_by_row, lambda monkeypatch: None], ids=["rows", "at once"])
 def test_a_late_reply_and_an_expiry_have_one_winner(
-    way: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    way(monkeypatch)
     (process,) = submit_some(1)
     found = claim_steps.claim_due(TOY, "scheduler", NOW)
     start(found)
@@ -240,7 +229,6 @@ def test_a_late_reply_and_an_expiry_have_one_winner(
 def test_a_reply_that_is_filed_in_the_middle_of_a_sweep_is_kept(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    row_by_row(monkeypatch)
     (process,) = submit_some(1)
     (work,) = claim_steps.claim_due(TOY, "scheduler", NOW)
     start([work])

@@ -181,7 +181,6 @@ SCENARIOS = [
             "release.surrender",
             "dispatch.hint",
             "claim_steps.claim_due",
-            "claim_fast.claim_due",
         ),
     ),
     Scenario(
@@ -200,7 +199,6 @@ SCENARIOS = [
             "queue_drain.ack",
             "queue_drain.return",
             "settle_replies.settle",
-            "settle_fast.settle",
         ),
     ),
     Scenario("prune", lambda: None, _pruned, prepare=_old_rows, run=_prune),

@@ -172,7 +172,7 @@ SCENARIOS = [
         submit_once("toy_line"),
         _line_done,
         run=_goes_on,
-        brief=("next_step.keep", "claim_steps.start", "settle_fast.settle"),
+        brief=("next_step.keep", "claim_steps.start"),
     ),
     Scenario(
         "rated",
@@ -186,7 +186,7 @@ SCENARIOS = [
         submit_once("toy_line"),
         _late_is_stale,
         run=_first((dispatch.SETTLE, delays(40))),
-        brief=("settle_replies.settle", "settle_fast.settle", "expire_claims.expire"),
+        brief=("settle_replies.settle", "expire_claims.expire"),
     ),
     Scenario(
         "reply lost",
@@ -198,7 +198,6 @@ SCENARIOS = [
             "runner.run",
             "claim_steps.start",
             "settle_replies.settle",
-            "settle_fast.settle",
             "leases.acquire",
             "leases.release",
         ),
@@ -220,7 +219,6 @@ SCENARIOS = [
             "filed_replies.file",
             "settle_replies.advance",
             "settle_replies.settle",
-            "settle_fast.settle",
             "dispatch.send_bundle",
         ),
     ),
@@ -284,7 +282,6 @@ SCENARIOS = [
             "record_answers.report_progress",
             "expire_claims.escalate",
             "claim_steps.claim_due",
-            "claim_fast.claim_due",
         ),
     ),
 ]

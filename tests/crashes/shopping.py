@@ -182,7 +182,6 @@ SCENARIOS = [
             "filed_replies.file",
             "runner.run",
             "settle_replies.settle",
-            "settle_fast.settle",
         ),
     ),
     Scenario(
@@ -194,7 +193,6 @@ SCENARIOS = [
         brief=(
             "runner.perform_local",
             "settle_replies.settle",
-            "settle_fast.settle",
             "settle_replies.advance",
         ),
     ),

@@ -69,7 +69,7 @@ def test_a_lone_order_waits_for_the_database_as_often_as_is_said(toy: Toy) -> No
 def test_a_look_asks_for_due_steps_and_for_all_else_at_once() -> None:
     assert leases.is_due(leases.POLL, 3600)
 
-    assert waits_of(scheduler.advance) == 1
+    assert waits_of(scheduler.advance) == 2
 
 
 def test_a_batch_locks_flow_rows_once_it_knows_whose(toy: Toy) -> None:

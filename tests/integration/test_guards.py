@@ -86,7 +86,8 @@ class TestRoom:
         settled = settle_replies.settle([deferral], "scheduler", NOW)
 
         assert only(first, "only").deferral is not None
-        assert [one.process_id for one in settled.claims] == [second.pk]
+        assert settled.waited_for == {"toy.gamma"}
+        assert [one.process_id for one in claim()] == [second.pk]
 
     def test_a_step_that_had_its_room_already_makes_none_twice(self) -> None:
         Flow.objects.filter(agent="toy.gamma").update(window=1)
@@ -102,7 +103,9 @@ class TestRoom:
 
         result = Reply(taken.step_id, taken.claim_id, 1, result={})
 
-        assert settle_replies.settle([result], "scheduler", NOW).claims == []
+        settled = settle_replies.settle([result], "scheduler", NOW)
+
+        assert (settled.claims, settled.waited_for) == ([], set())
 
     def test_a_rate_that_is_set_anew_begins_with_a_full_bucket(self) -> None:
         told = {"actor": "ann", "reason": ""}

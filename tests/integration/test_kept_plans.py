@@ -19,7 +19,7 @@ from tests.integration.test_store_claims import start
 from tests.integration.test_store_settling import Toy, a_result, started
 from workers import scheduler
 from workers.models import Process, Sink, Step
-from workers.store.claims import claim_fast, claim_steps, request_data
+from workers.store.claims import claim_steps, request_data
 from workers.store.db import dialect, prepared_plans
 from workers.store.expire import expire_claims
 from workers.store.settle import settle_replies
@@ -51,8 +51,6 @@ def _each_verb(toy: Toy) -> None:
     settle_replies.settle([a_result(one) for one in several], "s1")
     settle_replies.advance([Process.objects.latest("pk").pk], "s1")
     request_data.material(claim_steps.claim_due({"toy.alpha", "toy.beta"}, "s1"))
-    toy()
-    request_data.material(claim_fast.claim_due({"toy.alpha", "toy.beta"}, "s1"))
     _expire_some(toy)
 
 
@@ -90,11 +88,6 @@ def _nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield plan
     for below in plan.get("Plans", ()):
         yield from _nodes(below)
-
-
-def _is_lateral(node: dict[str, Any]) -> bool:
-    """Say whether it cuts off what was locked, as the claim of due steps does."""
-    return node["Node Type"] == "Limit" and node["Plans"][0]["Node Type"] == "LockRows"
 
 
 #: Read whole: a row for each agent, and for each hold that an operator has put on.
@@ -139,11 +132,6 @@ def test_a_kept_plan_follows_an_index_to_each_row_though_it_was_made_in_empty_ta
         and "WITH" not in kept[name]
     )
     assert "Sort" not in {node["Node Type"] for node in _nodes(_explained(name))}
-    # Where all is one statement, what it has found is sorted, and not what it looks for.
-    for part in ("LIMIT CASE WHEN", "FOR NO KEY UPDATE OF p, s SKIP LOCKED"):
-        (name,) = (name for name in kept if "WITH" in kept[name] and part in kept[name])
-        (limit,) = (node for node in _nodes(_explained(name)) if _is_lateral(node))
-        assert "Sort" not in {node["Node Type"] for node in _nodes(limit)}
     # A plan that has to do what was switched off costs more than this, and is compiled each time.
     assert max(_explained(name)["Total Cost"] for name in kept) < 100_000
 

@@ -1,6 +1,6 @@
 """The narrow rows by which steps are looked for: kept by the database, put off, and mended."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import uuid4
@@ -12,14 +12,13 @@ from django.test import override_settings
 from tests.concurrency.test_races import on_postgres
 from tests.integration.conftest import NOW, claim, only
 from tests.integration.test_store_claims import start
-from tests.integration.test_store_settling import Toy, a_result
+from tests.integration.test_store_settling import Toy
 from workers import scheduler, supervisor
 from workers.models import LiveStep, Process, Step
 from workers.operate.invariants import violations
-from workers.store.claims import claim_fast, claim_steps, find_work, unstarted
+from workers.store.claims import claim_steps, find_work, unstarted
 from workers.store.expire import expire_claims
 from workers.store.locked import step_index
-from workers.store.settle import settle_fast
 from workers.testing import Wire, frozen_clock
 
 pytestmark = pytest.mark.django_db
@@ -294,11 +293,8 @@ def test_a_row_whose_step_is_gone_is_told(step: Step) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("take", [claim_steps.claim_due, claim_fast.claim_due])
 @pytest.mark.parametrize("state", ["waiting", "skipped", "processing"])
-def test_a_step_is_not_claimed_because_a_wrong_row_says_so(
-    step: Step, state: str, take: Callable[..., Sequence[claim_steps.Claim]]
-) -> None:
+def test_a_step_is_not_claimed_because_a_wrong_row_says_so(step: Step, state: str) -> None:
     columns = CLAIMED if state == "processing" else {"state": state}
     change(step, **columns)
     LiveStep.objects.all().delete()
@@ -312,7 +308,7 @@ def test_a_step_is_not_claimed_because_a_wrong_row_says_so(
     )
     before = Step.objects.values().get(pk=step.pk)
 
-    assert take({"toy.alpha"}, "scheduler", NOW) == []
+    assert claim_steps.claim_due({"toy.alpha"}, "scheduler", NOW) == []
 
     assert Step.objects.values().get(pk=step.pk) == before
 
@@ -350,24 +346,3 @@ def test_an_order_whose_step_cannot_be_found_goes_on_after_a_poll(wire: Wire, to
 
     process.refresh_from_db()
     assert process.state == "processed"
-
-
-@on_postgres
-@pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("way", ["settled", "claimed", "reset"])
-def test_a_transaction_s_narrow_rows_are_no_matter_of_the_next(toy: Toy, way: str) -> None:
-    """Where the commit leaves along, nothing says in it that its statement's writing is over."""
-    toy(), toy()
-    (one, _) = started = claim()
-    start(started)
-    if way == "settled":
-        assert len(settle_fast.settle([a_result(one)], "scheduler", NOW).claims) == 1
-    elif way == "claimed":
-        toy()
-        assert len(claim_fast.claim_due({"toy.alpha"}, "scheduler", NOW)) == 1
-    else:
-        assert expire_claims.expire("supervisor", after(40)).reset == 2
-
-    Step.objects.update(agent="toy.gamma")
-
-    assert {row["agent"] for row in rows()} == {"toy.gamma"}

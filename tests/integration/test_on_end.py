@@ -20,7 +20,7 @@ from workers.store.alert_resolution import resolve_ended
 from workers.store.claims import claim_steps
 from workers.store.claims.claim_steps import Claim
 from workers.store.expire import expire_claims
-from workers.store.settle import settle_fast, settle_replies
+from workers.store.settle import settle_replies
 from workers.supervisor import beat_schedule
 from workers.testing import Wire, assert_invariants, frozen_clock
 
@@ -323,25 +323,6 @@ def test_code_that_does_not_know_the_workflow_leaves_the_end_to_code_that_does(
     scheduler.advance(NOW + timedelta(seconds=6))
     process.refresh_from_db()
     assert [end.state for end in ends] == ["processed"] == [process.state]
-
-
-@pytest.mark.postgresql
-def test_one_statement_ends_no_process_that_is_to_be_told_of(
-    ends: Ends, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("workers.store.db.prepared_plans.decides_in_database", lambda: True)
-    heard()
-    (one,) = claimed()
-
-    done = settle_fast.settle([a_result(one)], "scheduler", NOW)
-    # A step in its midst is settled there, its last is not.
-    assert done.settled == {one.step_id}
-    start(done.claims)
-    last = a_result(done.claims[0])
-    assert settle_fast.settle([last], "scheduler", NOW) == settle_fast.Plain()
-    scheduler.settle([last], NOW)
-
-    assert [end.state for end in ends] == ["processed"]
 
 
 @pytest.mark.django_db(transaction=True)

@@ -51,8 +51,9 @@ def test_a_step_that_is_claimed_started_and_ended_stays_on_its_page() -> None:
     given = [(one.step_id, one.claim_id) for one in taken]
     claim_steps.start(given, timeout_seconds=30, worker="agent", delivery=uuid4())
     replies = [Reply(one.step_id, one.claim_id, one.attempt, result={}) for one in taken]
-    begun = settle_replies.settle(replies, "scheduler").claims
+    settled = settle_replies.settle(replies, "scheduler")
+    waited = claim_steps.claim_due(settled.waited_for, "scheduler")
 
-    assert (len(taken), len(begun)) == (1, 2)
+    assert (len(taken), len(settled.claims), len(waited)) == (1, 1, 1)
     # Claimed, started and ended; and what follows it claimed, and what waited for its room.
     assert hot_updates("workers_step") - before == 3 + 2

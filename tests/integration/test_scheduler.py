@@ -215,13 +215,13 @@ def test_a_process_that_stands_still_is_carried_on(wire: Wire) -> None:
 @pytest.fixture
 def looked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Return the looks for due steps, as they come."""
-    look, found = scheduler.claim_fast.claim_due, []
+    look, found = scheduler.claim_steps.claim_due, []
 
     def watched(*args: Any, **options: Any) -> Any:
         found.append(args)
         return look(*args, **options)
 
-    monkeypatch.setattr(scheduler.claim_fast, "claim_due", watched)
+    monkeypatch.setattr(scheduler.claim_steps, "claim_due", watched)
     return found
 
 

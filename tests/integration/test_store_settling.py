@@ -16,7 +16,7 @@ from tests.integration.test_store_claims import start
 from workers.client.submission import submit
 from workers.models import Alert, Hold, Journal, Process, Step
 from workers.protocol.messages import Reply
-from workers.store.claims import request_data
+from workers.store.claims import claim_steps, request_data
 from workers.store.claims.claim_steps import Claim
 from workers.store.locked.contexts import Context
 from workers.store.settle import filed_replies, settle_replies
@@ -58,14 +58,26 @@ def test_a_result_settles_its_step_and_claims_the_next(toy: Toy) -> None:
 
 
 def test_a_lone_reply_may_lead_where_nobody_foresaw(toy: Toy) -> None:
+    process = toy("toy_heard")
+    (second,) = settle_replies.settle([a_result(started())], "scheduler", NOW).claims
+
+    settled = settle_replies.settle([a_fault(second, "refused")], "scheduler", NOW)
+
+    # The agent of an undo step that was planned just now.
+    assert (settled.applied, settled.stale) == (1, 0)
+    assert [claim.undoes_id for claim in settled.claims] == [only(process, "one").pk]
+
+
+def test_a_step_that_falls_back_waits_for_its_new_agent(toy: Toy) -> None:
     process = toy("toy_fallback")
 
     settled = settle_replies.settle([a_fault(started(), "permanent")], "scheduler", NOW)
 
-    assert (settled.applied, settled.stale) == (1, 0)
-    assert [(one.step, one.agent) for one in settled.claims] == [("ship", "toy.beta")]
-    told = Journal.objects.filter(process=process).order_by("pk").values_list("event", flat=True)
-    assert list(told) == ["submitted", "started", "claimed", "refused", "fell_back", "claimed"]
+    assert (settled.claims, settled.waited_for) == ([], {"toy.beta"})
+    (claimed,) = claim_steps.claim_due(settled.waited_for, "scheduler", NOW)
+    assert (claimed.step, claimed.agent) == ("ship", "toy.beta")
+    events = Journal.objects.filter(process=process).order_by("pk").values_list("event", flat=True)
+    assert list(events) == ["submitted", "started", "claimed", "refused", "fell_back", "claimed"]
 
 
 def test_a_filed_reply_that_another_scheduler_has_settled_since_is_no_late_one(toy: Toy) -> None:
@@ -228,8 +240,9 @@ def test_ready_steps_queue_behind_those_that_wait_already() -> None:
     settled = settle_replies.settle([a_result(found[0])], "scheduler", NOW)
 
     # Room for one came free, and a waiting step of another process has it.
-    assert len(settled.claims) == 1
-    assert settled.claims[0].process_id not in {c.process_id for c in found}
+    assert settled.claims == []
+    (taken,) = claim_steps.claim_due(settled.waited_for, "scheduler", NOW)
+    assert taken.process_id not in {c.process_id for c in found}
 
 
 @pytest.mark.parametrize(

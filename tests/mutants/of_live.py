@@ -6,8 +6,6 @@ _MIGRATION = "workers/migrations/0007_live_steps.py"
 _LIVE = "workers/store/locked/step_index.py"
 _LEASES = ("tests/integration/test_renewed_leases.py",)
 _TESTS = ("tests/integration/test_live.py",)
-_PLAIN = ("tests/integration/test_plain.py",)
-_TAKING = ("tests/integration/test_taking.py",)
 
 
 def _trigger(guard: str, old: str, new: str, prevents: str) -> Mutant:
@@ -90,52 +88,6 @@ MUTANTS = (
         '" AND t.dispatch_by < %s"',
         "Work under way is sent once more.",
         ("tests/integration/test_store_claims.py",),
-    ),
-    Mutant(
-        "settled steps leave their narrow rows",
-        "workers/store/settle/settle_fast.py",
-        "DELETE FROM workers_live l USING settled s WHERE l.step_id = ANY(ARRAY[s.id])",
-        "DELETE FROM workers_live l USING settled s WHERE l.step_id = ANY(ARRAY[-s.id])",
-        "An agent's room is never given back.",
-        _PLAIN,
-        on=POSTGRESQL,
-    ),
-    Mutant(
-        "narrow rows are the triggers' again after a settlement",
-        "workers/store/settle/settle_fast.py",
-        "        step_index.written()\n",
-        "",
-        "What follows in the same transaction is not looked for.",
-        _PLAIN,
-        on=POSTGRESQL,
-    ),
-    Mutant(
-        "narrow rows are the triggers' again after a claim",
-        "workers/store/claims/claim_fast.py",
-        "        step_index.written()\n",
-        "",
-        "What follows in the same transaction is not looked for.",
-        _TAKING,
-        on=POSTGRESQL,
-    ),
-    Mutant(
-        "steps come before their narrow rows",
-        "workers/store/claims/claim_fast.py",
-        "    FROM begun b, this WHERE l.step_id = ANY(ARRAY[b.id])\n",
-        "    FROM (SELECT c.id, c.timeout_seconds FROM claimed c WHERE c.is_claimed) b, this"
-        " WHERE l.step_id = ANY(ARRAY[b.id])\n",
-        "Two sessions that change a step wait for each other.",
-        _TAKING,
-        on=POSTGRESQL,
-    ),
-    Mutant(
-        "claims at once have narrow rows",
-        "workers/store/settle/successors_fast.py",
-        "    FROM begun b CROSS JOIN this\n",
-        "    FROM begun b CROSS JOIN this WHERE b.state = 'pending'\n",
-        "A claim neither expires nor takes up room.",
-        _PLAIN,
-        on=POSTGRESQL,
     ),
     Mutant(
         "a step is what its row says",

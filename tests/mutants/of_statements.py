@@ -127,8 +127,8 @@ MUTANTS = (
     Mutant(
         "a COMMIT waits for no row that is not as it was read",
         "workers/store/db/transactions.py",
-        "return condition if _last.pipeline is None else must(condition)",
-        "return condition",
+        "    if _last.pipeline is None:\n        return condition\n",
+        "    return condition\n",
         "A batch is committed though an agent has changed one of its rows in between.",
         (_COMMITTING,),
         on=POSTGRESQL,

@@ -18,7 +18,6 @@ from hypothesis.stateful import run_state_machine_as_test
 from tests.statemachine.machine import Engine
 from workers.rules.transitions import LockedProcess
 from workers.states import StepState
-from workers.store.db import prepared_plans
 from workers.store.locked import load
 from workers.supervisor import beat_schedule
 
@@ -86,10 +85,7 @@ def steps_at_work_are_written_first(monkeypatch: pytest.MonkeyPatch) -> Iterator
 
 
 @pytest.mark.parametrize("part", range(1, PARTS + 1), ids=lambda part: f"part {part}")
-def test_whatever_happens_the_engine_is_sound(part: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    if connection.vendor == "postgresql":
-        # One way and the other: an example is one transaction, in which no plan is kept.
-        monkeypatch.setattr(prepared_plans, "decides_in_database", lambda: part % 2 == 0)
+def test_whatever_happens_the_engine_is_sound(part: int) -> None:
     beat_schedule.ensure_flow()
     examples = int(os.environ.get("STATEMACHINE_EXAMPLES", EXAMPLES[connection.vendor]))
     drawn_from = int(os.environ.get("STATEMACHINE_SEED", SEED))

@@ -24,10 +24,10 @@ from workers.scheduler import background_sender, bundles
 from workers.scheduler.reply_batches import Arrivals
 from workers.store import leases
 from workers.store.alerts import raise_alert
-from workers.store.claims import claim_fast, claim_steps, find_work, request_data, unstarted
+from workers.store.claims import claim_steps, find_work, request_data, unstarted
 from workers.store.flow import flow_control
 from workers.store.operate import jobs
-from workers.store.settle import filed_replies, settle_fast, settle_replies
+from workers.store.settle import filed_replies, settle_replies
 from workers.wire import dispatch
 
 log = logging.getLogger(__name__)
@@ -101,56 +101,44 @@ def settle(
     step and holds up no other.  Raises when the database is away.  ``forward`` sees to the
     sending instead of ``send``; ``meanwhile`` may be called while the database is waited for.
     """
-    forward = forward or send
-    done = settle_fast.Plain() if filed else _settle_plain(batch, now, meanwhile)
-    if done.has_news:
-        dispatch.report_later()
-    forward([*done.claims, *_claim_waiting(done.waited_for, now, meanwhile)])
-    settled = settle_replies.Settled()
-    if rest := [reply for reply in batch if reply.step_id not in done.settled]:
-        settled = _settle_rest(rest, now, filed=filed)
-        if settled.has_news:
-            dispatch.report_later()
-        forward(settled.claims)
-    settled.applied += len(done.settled)
+    settled = _apply(batch, now, filed=filed, meanwhile=meanwhile)
+    (forward or send)(_all_claims(settled, now, meanwhile))
     return settled
 
 
-def _claim_waiting(
-    agents: set[str], now: datetime | None, meanwhile: Callable[[], object] | None
+def _all_claims(
+    settled: settle_replies.Settled,
+    now: datetime | None,
+    meanwhile: Callable[[], object] | None = None,
 ) -> Sequence[claim_steps.Claim]:
-    """Claim steps of agents that have room again; what fails is left to the next look."""
-    if not agents or _pause.is_on():
-        return ()
+    """Return the claims that a settlement made, and those of steps that waited for its room.
+
+    What fails of the latter is left to the next look: the replies are settled, and must not come
+    again for it.
+    """
+    if settled.has_news:
+        dispatch.report_later()
+    if not settled.waited_for or _pause.is_on():
+        return settled.claims
     try:
-        taken = claim_fast.claim_due(agents, me("scheduler"), now, meanwhile=meanwhile)
+        taken = claim_steps.claim_due(settled.waited_for, me("scheduler"), now, meanwhile=meanwhile)
     except Exception:
-        # The replies are settled: they must not come again for this.
-        log.exception("waiting_steps_left", extra={"agents": sorted(agents)})
-        return ()
+        log.exception("waiting_steps_left", extra={"agents": sorted(settled.waited_for)})
+        return settled.claims
     if taken.has_news:
         dispatch.report_later()
-    return taken
+    return [*settled.claims, *taken]
 
 
-def _settle_plain(
-    batch: Sequence[Reply], now: datetime | None, meanwhile: Callable[[], object] | None
-) -> settle_fast.Plain:
-    try:
-        return settle_fast.settle(batch, me("scheduler"), now, meanwhile=meanwhile)
-    except (OperationalError, InterfaceError):
-        raise
-    except Exception:
-        # One of them cannot be stored: the other way finds out which.
-        log.exception("plain_replies_unusable", extra={"replies": len(batch)})
-        return settle_fast.Plain()
-
-
-def _settle_rest(
-    batch: Sequence[Reply], now: datetime | None, *, filed: bool = False
+def _apply(
+    batch: Sequence[Reply],
+    now: datetime | None,
+    *,
+    filed: bool,
+    meanwhile: Callable[[], object] | None,
 ) -> settle_replies.Settled:
     try:
-        return settle_replies.settle(batch, me("scheduler"), now, filed=filed)
+        return settle_replies.settle(batch, me("scheduler"), now, filed=filed, meanwhile=meanwhile)
     except (OperationalError, InterfaceError):
         raise
     except Exception:
@@ -203,7 +191,7 @@ def _look_and_claim(
     if _pause.is_on():
         return find_work.look(now), claim_steps.Taken()
     looks: list[Callable[[], find_work.Look]] = []
-    taken = claim_fast.claim_due(
+    taken = claim_steps.claim_due(
         agents, worker, now, along=lambda: looks.append(find_work.send_look(now))
     )
     # The last one, where the claim was made again.
@@ -228,20 +216,17 @@ def _carry_on(
             break
     # What was filed may have led to a decision that is left to be made.
     if (look.has_flagged or look.has_filed) and (flagged := find_work.flagged(limit)):
-        has_news = True
-        sent += send(
-            settle_replies.advance(
-                flagged, worker, now, lambda locked: apply_reply.carry_out_policies(locked, worker)
-            )
+        advanced = settle_replies.advance(
+            flagged, worker, now, lambda locked: apply_reply.carry_out_policies(locked, worker)
         )
+        sent += send(_all_claims(advanced, now))
     if taken.is_to_go_on or look.has_filed or look.has_flagged:
         claimed = _claim(agents, worker, now)
         sent, has_news = sent + claimed[0], has_news or claimed[1]
     # What is rarely found comes last: a nudge tells of none of it.
     if look.is_poll_due and leases.is_due(leases.POLL, sas.poll_seconds, now):
         still = find_work.standing_still(int(sas.claim_batch))
-        has_news = has_news or bool(still)
-        sent += send(settle_replies.advance(still, worker, now))
+        sent += send(_all_claims(settle_replies.advance(still, worker, now), now))
         if jobs.needs_runner(sas.poll_seconds, now):
             dispatch.run_jobs()
     if _pause.is_on():
@@ -260,7 +245,7 @@ def _claim(agents: set[str], worker: str, now: datetime | None) -> tuple[int, bo
     for _ in range(MOST_BATCHES):
         if _pause.is_on():
             break
-        taken = claim_fast.claim_due(agents, worker, now)
+        taken = claim_steps.claim_due(agents, worker, now)
         sent += send(taken)
         has_news = has_news or taken.has_news
         if not taken.is_to_go_on:

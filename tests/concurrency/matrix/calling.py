@@ -27,7 +27,7 @@ from workers.store import (
     showings,
     sinks,
 )
-from workers.store.claims import claim_fast, claim_steps, dead_workers, release, unstarted
+from workers.store.claims import claim_steps, dead_workers, release, unstarted
 from workers.store.expire import expire_claims
 from workers.store.flow import flow_control, flow_settings, holds, spend_rate
 from workers.store.locked import step_index
@@ -39,7 +39,7 @@ from workers.store.operate import (
     jobs,
     record_answers,
 )
-from workers.store.settle import filed_replies, settle_fast, settle_replies
+from workers.store.settle import filed_replies, settle_replies
 
 ANN = "operator:ann"
 
@@ -140,12 +140,10 @@ def _steer(verb: Callable[..., Any], *words: Any, about_step: bool = True, **mor
     return run
 
 
-def _settle(
-    *names: str, by: Callable[..., Any] = settle_replies.settle, **kind: Any
-) -> Callable[[Scene], Any]:
+def _settle(*names: str, **kind: Any) -> Callable[[Scene], Any]:
     def run(scene: Scene) -> Any:
-        found = [scene.reply(name, **kind) for name in (names or ("",))]
-        return by(found, "scheduler")
+        replies = [scene.reply(name, **kind) for name in (names or ("",))]
+        return settle_replies.settle(replies, "scheduler")
 
     return run
 
@@ -237,11 +235,6 @@ CALLS: tuple[Call, ...] = (
         (scenes.submitted, scenes.rated),
     ),
     Call(
-        "claim_fast.claim_due",
-        lambda s: claim_fast.claim_due(AGENTS, "scheduler"),
-        (scenes.submitted,),
-    ),
-    Call(
         "unstarted.hand_back",
         lambda s: unstarted.hand_back([s.claim()], "scheduler", "refused"),
         (scenes.claimed,),
@@ -254,19 +247,6 @@ CALLS: tuple[Call, ...] = (
     ),
     Call("settle_replies.settle", _settle("left", "right"), (scenes.at_work,), "both branches"),
     Call("settle_replies.settle", _settle("right"), (scenes.at_work,), "the other branch"),
-    Call("settle_fast.settle", _settle(by=settle_fast.settle), (scenes.at_work, scenes.last)),
-    Call(
-        "settle_fast.settle",
-        _settle("left", "right", by=settle_fast.settle),
-        (scenes.at_work,),
-        "both branches",
-    ),
-    Call(
-        "settle_fast.settle",
-        _settle("right", by=settle_fast.settle),
-        (scenes.at_work,),
-        "the other branch",
-    ),
     Call("settle_replies.settle", _settle(fault=FAULT), (scenes.at_work,), "a fault"),
     Call("settle_replies.settle", _settle(fault=AWAY), (scenes.at_work,), "unavailable"),
     Call("settle_replies.settle", _settle(fault=REFUSAL), (scenes.at_work,), "a refusal"),

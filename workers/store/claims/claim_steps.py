@@ -19,7 +19,6 @@ from workers.store.db import bulk_update, dialect, prepared_plans
 from workers.store.db.transactions import durable
 from workers.store.flow import due_steps, flow_control
 from workers.store.locked import load
-from workers.store.locked.contexts import Context
 
 
 class Claim(msgspec.Struct, frozen=True):
@@ -45,8 +44,6 @@ class Claim(msgspec.Struct, frozen=True):
     in_flight: int = 0
     #: Its process as it was read and written; None where that is to be read for its request.
     owner: LockedProcess | None = None
-    #: What its request is built from, where that was read already.
-    context: Context | None = None
 
     def __repr__(self) -> str:
         # What was read along holds what customers have told.
@@ -77,7 +74,7 @@ class Claim(msgspec.Struct, frozen=True):
     @classmethod
     def of_row(cls, row: Sequence[Any]) -> "Claim":
         """Return the claim in a row whose columns stand as the fields do, up to ``is_rated``."""
-        values = dict(zip(cls.__struct_fields__[:-3], row, strict=True))
+        values = dict(zip(cls.__struct_fields__[:-2], row, strict=True))
         values["claim_id"] = UUID(str(values["claim_id"]))
         flags = {name: bool(values[name]) for name in ("in_doubt", "is_rated")}
         return cls(**values | flags)
@@ -105,14 +102,16 @@ def claim_due(
     now: datetime | None = None,
     *,
     along: Callable[[], None] | None = None,
+    meanwhile: Callable[[], object] | None = None,
 ) -> Taken:
     """Take due pending steps in their turn, as many as each agent has room for.
 
     Two schedulers never take the same step: processes that another one holds are skipped,
     and a step that is no longer pending under the lock is left alone.  ``along`` may send what
-    is to be asked in the same round trip.
+    is to be asked in the same round trip; ``meanwhile`` may be called while the database works
+    (``transactions.durable``).
     """
-    with durable("claim_steps.claim_due"):
+    with durable("claim_steps.claim_due", meanwhile=meanwhile):
         # Most agents have nothing waiting: their rows are not locked, nor their room counted.
         with dialect.pipelined():
             asked = flow_control.ask(agents, now, if_backlogged=True)
@@ -121,28 +120,24 @@ def claim_due(
         locked_flow = flow_control.LockedFlow(agents, now, asked=asked)
         if not locked_flow.backlogged:
             return Taken()
-        return claim_due_in_transaction(
-            locked_flow, locked_flow.backlogged, worker, locked_flow.now
-        )
+        return _claim(locked_flow, worker)
 
 
-def claim_due_in_transaction(
-    locked_flow: flow_control.LockedFlow, agents: set[str], worker: str, at: datetime
-) -> Taken:
-    """As ``claim_due``, for agents whose flow rows are locked already.
+def _claim(locked_flow: flow_control.LockedFlow, worker: str) -> Taken:
+    """Claim for the agents whose flow rows are locked.
 
     Processes are locked after the flow rows here, the other way round than elsewhere: it
     waits for none of them, so nobody waits for it in a circle.
     """
-    taken = Taken()
+    taken, at = Taken(), locked_flow.now
     room = locked_flow.room()
     candidates: list[tuple[int, int]] = []
-    for agent in sorted(agents):
+    for agent in sorted(locked_flow.backlogged):
         # One where there is no room: a call that must not be repeated is given up without.
         limit = max(1, min(room.get(agent, 0), int(sas.claim_batch)))
-        found = _due(agent, limit, dialect.instant_text(at))
-        taken.is_cut_off |= len(found) == limit
-        candidates += found
+        due = _due(agent, limit, dialect.instant_text(at))
+        taken.is_cut_off |= len(due) == limit
+        candidates += due
     lockeds = load.lock((process_id for _, process_id in candidates), at, skip_locked=True)
     if not lockeds:
         return taken
@@ -180,13 +175,14 @@ def take(
 ) -> list[Claim]:
     """Claim ready steps in memory while their agents have room, but for agents to ``leave``."""
     left = locked_flow.room()
+    allowance = float(sas.dispatch_allowance_seconds)
     taken: list[tuple[LockedProcess, StepRow]] = []
     for locked, step in ready:
         if step.agent in leave or locked.is_paused or step.name in locked_flow.held_steps:
             continue
         if left.get(step.agent, 0) > 0:
             left[step.agent] -= 1
-            locked.claim(step, worker, sas.dispatch_allowance_seconds)
+            locked.claim(step, worker, allowance)
             taken.append((locked, step))
     locked_flow.spend(Counter(step.agent for _, step in taken))
     return [

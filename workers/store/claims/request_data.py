@@ -33,11 +33,10 @@ def material(claims: Sequence[Claim]) -> Material:
 
     What claims have brought along is not read again.
     """
-    known = {claim.process_id: claim.context for claim in claims if claim.context is not None}
     brought = {claim.process_id: claim.owner for claim in claims if claim.owner is not None}
-    missing = {claim.process_id for claim in claims} - set(brought) - set(known)
+    missing = {claim.process_id for claim in claims} - set(brought)
     return Material(
-        known | contexts.of_all(brought.values()) | contexts.read(missing),
+        contexts.of_all(brought.values()) | contexts.read(missing),
         _undone([claim.undoes_id for claim in claims if claim.undoes_id is not None]),
     )
 

@@ -103,11 +103,6 @@ def is_kept() -> bool:
     return _block.is_kept
 
 
-def decides_in_database() -> bool:
-    """Say whether what one statement can decide is left to it, instead of decided row by row."""
-    return is_kept()
-
-
 def _can_prepare(ours: BaseDatabaseWrapper) -> bool:
     return ours.vendor == "postgresql" and has_pipelines() and _most() > 0
 

@@ -33,8 +33,6 @@ class _Last(threading.local):
 
     #: Holds the pipeline that they are in; None: the commit leaves alone, as ever.
     pipeline: ExitStack | None = None
-    #: They are being sent, and the commit comes right behind them.
-    is_along: bool = False
     #: What is to be looked at once they are committed.
     checks: list[Check]
 
@@ -65,14 +63,14 @@ class durable(failpoints.durable):  # noqa: N801 (used like `atomic`)
         self._takes_along = prepared_plans.is_kept() and prepared_plans.database().get_autocommit()
         super().__enter__()
         if self._takes_along:
-            _last.pipeline, _last.checks, _last.is_along = ExitStack(), [], False
+            _last.pipeline, _last.checks = ExitStack(), []
 
     def _end(self, kind: _Kind, error: BaseException | None, trace: TracebackType | None) -> None:
         if not self._takes_along:
             super()._end(kind, error, trace)
             _raise_lost(error)
             return
-        pipeline, _last.pipeline, _last.is_along = _last.pipeline, None, False
+        pipeline, _last.pipeline = _last.pipeline, None
         assert pipeline is not None
         try:
             if error is None:
@@ -105,20 +103,13 @@ def _raise_lost(error: BaseException | None) -> None:
 
 
 def or_fail(condition: str) -> str:
-    """Return SQL that fails where a condition on the row ``t`` is false, if the commit is along.
+    """Return SQL that fails (``LostRow``) where a condition on the row ``t`` is false.
 
-    Whether it is must then be known without looking at how many rows were written.
+    Only if the commit is along: whether it is must then be known without looking at how many rows
+    were written.
     """
-    return condition if _last.pipeline is None else must(condition)
-
-
-def is_ending() -> bool:
-    """Say whether the commit leaves along with what is sent now."""
-    return _last.is_along
-
-
-def must(condition: str) -> str:
-    """Return SQL that fails (``LostRow``) where a condition on the row ``t`` is false."""
+    if _last.pipeline is None:
+        return condition
     # No constant: the planner would work that out, and fail, before there is a row.
     return f"CASE WHEN {condition} THEN true ELSE CAST('{_LOST}' || t.id AS boolean) END"
 
@@ -133,7 +124,6 @@ def writes(*, is_last: bool = False) -> Iterator[list[Check]]:
     """
     if is_last and _last.pipeline is not None:
         _last.pipeline.enter_context(dialect.pipelined())
-        _last.is_along = dialect.is_pipelined()
         yield _last.checks
         return
     checks: list[Check] = []

@@ -14,7 +14,6 @@ from workers.runtime.gc_control import collected_later
 from workers.states import StepState
 from workers.store.db import dialect, prepared_plans
 from workers.store.db.transactions import durable
-from workers.store.expire import expire_fast
 from workers.store.locked import load
 
 #: What the journal and the row say of a step nobody answered for.
@@ -40,13 +39,7 @@ def expire(worker: str, now: datetime | None = None) -> Expired:
     the meantime is left alone, so any number of supervisors may do this at once.
     """
     with durable("expire_claims.expire"):
-        if not prepared_plans.decides_in_database():
-            return _decide(_find(now), worker, now)
-        at_once = expire_fast.reset(worker, EXPIRED, now)
-        # Under its locks, and nothing else: to wait for a step now, while others are held, would
-        # be out of order.
-        rest = _decide(at_once.left, worker, now)
-    return Expired(reset=at_once.reset + rest.reset, errors=rest.errors)
+        return _decide(_find(now), worker, now)
 
 
 def _find(now: datetime | None) -> list[int]:

@@ -27,12 +27,6 @@ def ensure(limits: Mapping[str, tuple[int, float | None]]) -> None:
         )
 
 
-#: SQL that says of a flow row f whether its window alone regulates the agent: nothing that a claim
-#: or an answer would have to be told to.
-IS_PLAIN = (
-    "f.unavailable_streak = 0 AND f.opened_at IS NULL AND f.open_until IS NULL"
-    " AND f.forced IS NULL AND f.rate_per_second IS NULL"
-)
 #: SQL for the claims that take up room of the agent of a flow row f.
 IN_FLIGHT = (
     "(SELECT count(*) FROM workers_live l WHERE l.state = 'processing'"
@@ -60,35 +54,6 @@ def foresee(step_ids: Sequence[int], now: datetime | None) -> Asked:
     In a ``pipelined`` block, behind the lock of their processes.
     """
     return _ask(_of_siblings(), [dialect.id_list(step_ids)] * 2, now)
-
-
-def lock_wanted() -> None:
-    """Send the lock of the rows of agents whose steps were made ready, and read nothing.
-
-    Which those are the statement before has said to the database.
-    """
-    dialect.send(
-        "SELECT 1 FROM workers_flow f"
-        " WHERE f.agent = ANY(current_setting('workers.wanted')::text[])"
-        " ORDER BY f.agent " + dialect.lock_rows("f")
-    )
-
-
-#: The agents whose rows ``lock_backlogged`` locked, for a statement behind it (PostgreSQL).
-LOCKED = "ARRAY(SELECT jsonb_array_elements_text(current_setting('workers.locked')::jsonb))"
-
-
-def lock_backlogged(agents: set[str], now: datetime | None) -> None:
-    """Send the lock of the rows of agents for which a step is due, and read nothing.
-
-    Which those are stays in the database, until the transaction ends: to a statement behind it,
-    which must not touch an agent whose row is not locked, others may look as due.
-    """
-    dialect.send(
-        "SELECT set_config('workers.locked', COALESCE(jsonb_agg(l.agent), '[]')::text, true)"
-        f" FROM ({_lock_of(dialect.among('f.agent'), 'f.agent', now, True)}) l",
-        [*dialect.clock(now)[1], dialect.id_list(sorted(agents))],
-    )
 
 
 def _of_siblings() -> str:
@@ -272,24 +237,14 @@ def _ask(which: str, given: list[Any], now: datetime | None, if_backlogged: bool
 def _lock(
     which: str, given: list[Any], now: datetime | None, if_backlogged: bool
 ) -> dialect.Answer:
-    return dialect.send(
-        _lock_of(
-            which,
-            'f.agent, f."window", f.unavailable_streak, f.opened_at, f.open_until,'
-            " f.forced, f.rate_per_second, f.tokens, f.refilled_at, c.at",
-            now,
-            if_backlogged,
-        ),
-        [*dialect.clock(now)[1], *given],
-    )
-
-
-def _lock_of(which: str, columns: str, now: datetime | None, if_backlogged: bool) -> str:
+    moment, params = dialect.clock(now)
     only = f" AND {due_steps.is_one('f.agent', 'c.at')}" if if_backlogged else ""
-    return (
-        f"SELECT {columns}"
-        f" FROM (SELECT {dialect.clock(now)[0]} AS at) c CROSS JOIN workers_flow f"
-        f" WHERE {which}{only} ORDER BY f.agent " + dialect.lock_rows("f")
+    return dialect.send(
+        'SELECT f.agent, f."window", f.unavailable_streak, f.opened_at, f.open_until,'
+        " f.forced, f.rate_per_second, f.tokens, f.refilled_at, c.at"
+        f" FROM (SELECT {moment} AS at) c CROSS JOIN workers_flow f"
+        f" WHERE {which}{only} ORDER BY f.agent " + dialect.lock_rows("f"),
+        [*params, *given],
     )
 
 

@@ -14,9 +14,6 @@ KINDS = ("everything", "agent", "step")
 
 Held = frozenset[tuple[str, str]]
 
-#: SQL that says whether nothing at all is held.
-NOTHING_HELD = "NOT EXISTS (SELECT 1 FROM workers_hold h WHERE h.ended_at IS NULL)"
-
 
 def current() -> Held:
     """Return what is held now, as (kind, name)."""

@@ -114,15 +114,6 @@ def lock_of(
     return _lock(which, siblings(), step_ids, now, skip_locked, is_whole=True, along=along)
 
 
-def lock_owners(step_ids: Sequence[int]) -> None:
-    """Send the lock of the processes of these steps, and read nothing (PostgreSQL)."""
-    dialect.send(
-        f"SELECT 1 FROM workers_process t WHERE {dialect.among_found('t.id', _owners())}"
-        f" ORDER BY t.id {dialect.lock_rows('t')}",
-        [dialect.id_list(step_ids)],
-    )
-
-
 def siblings() -> str:
     """Return the FROM clause for all steps t of the processes of a parameter's steps."""
     return dialect.of_each("workers_step", "process_id", of=_owners())

@@ -6,34 +6,13 @@ from datetime import datetime
 from workers.conf import sas
 from workers.runtime.failpoints import around
 from workers.states import LIVE_STEP_STATES
-from workers.store.db import dialect, transactions
+from workers.store.db import dialect
 from workers.store.db.transactions import durable
 from workers.store.locked import save
 
 #: As whoever inserts narrow rows fills them.
 COLUMNS = "step_id, agent, state, turn, not_before, look_at, is_deferred"
 _STATES = ", ".join(f"'{state}'" for state in LIVE_STEP_STATES)
-#: SQL for a statement that updates steps and writes their narrow rows itself, for all at once: the
-#: triggers leave those to it, until ``written`` (PostgreSQL).  Steps come first, as with triggers:
-#: who waits for a narrow row would else hold the step that its holder waits for.
-WRITTEN_HERE = "set_config('workers.live', 'written', true)"
-
-
-def written() -> None:
-    """Send, behind statements with ``WRITTEN_HERE``, that narrow rows are the triggers' again.
-
-    Where the transaction ends with them it needs not be said: the setting ends with it, too.
-    """
-    if not transactions.is_ending():
-        dialect.send("SELECT set_config('workers.live', '', true)")
-
-
-def first_look(at: str, allowance: str, timeout_seconds: str) -> str:
-    """Return SQL for when a claim made ``at`` is to be looked at (PostgreSQL).
-
-    Nobody may have started it within its ``allowance`` (an interval), or it may have expired.
-    """
-    return f"{at} + LEAST({allowance}, {timeout_seconds} * interval '1 second')"
 
 
 def is_wrong(step: str = "s", live: str = "l") -> str:

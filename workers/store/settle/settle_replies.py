@@ -13,7 +13,7 @@ from workers.rules.transitions import LockedProcess
 from workers.runtime.gc_control import collected_later
 from workers.states import StepState
 from workers.store import journal
-from workers.store.claims.claim_steps import Claim, claim_due_in_transaction, take_or_queue
+from workers.store.claims.claim_steps import Claim, take_or_queue
 from workers.store.db import dialect, prepared_plans
 from workers.store.db.transactions import durable
 from workers.store.flow import flow_control
@@ -30,6 +30,8 @@ class Settled:
     """What a batch came to: steps to be sent to their agents, and what was counted."""
 
     claims: list[Claim] = field(default_factory=list)
+    #: Agents for which a step is due and which may have room: to be claimed for by the caller.
+    waited_for: set[str] = field(default_factory=set)
     applied: int = 0
     stale: int = 0
     #: Whether a submitter is to be told of it.
@@ -42,6 +44,7 @@ def settle(
     now: datetime | None = None,
     *,
     filed: bool = False,
+    meanwhile: Callable[[], object] | None = None,
 ) -> Settled:
     """Apply replies whose claims still hold, and claim what becomes ready.
 
@@ -52,11 +55,12 @@ def settle(
 
     A lone reply is at idle, and waits for the database once less where the agents it leads to
     can be foreseen.  Of many the rows that all schedulers share would be held for longer.
+    ``meanwhile`` may be called while the database works; see ``transactions.durable``.
     """
     if len(replies) == 1 and not filed:
         with suppress(_Unforeseen):
-            return _settle(replies, worker, now, foresees=True)
-    return _settle(replies, worker, now, filed=filed)
+            return _settle(replies, worker, now, foresees=True, meanwhile=meanwhile)
+    return _settle(replies, worker, now, filed=filed, meanwhile=meanwhile)
 
 
 @collected_later
@@ -69,6 +73,7 @@ def _settle(
     *,
     filed: bool = False,
     foresees: bool = False,
+    meanwhile: Callable[[], object] | None = None,
 ) -> Settled:
     """As ``settle``; with ``foresees`` it raises ``_Unforeseen``, and nothing is done."""
     ids = [reply.step_id for reply in replies]
@@ -78,7 +83,7 @@ def _settle(
         nonlocal asked
         asked = flow_control.foresee(ids, now)
 
-    with durable("settle_replies.settle"):
+    with durable("settle_replies.settle", meanwhile=meanwhile):
         along = foresee if foresees else None
         lockeds = load.lock_of(ids, now, skip_locked=filed, along=along)
         owners = {step.id: locked for locked in lockeds for step in locked.steps}
@@ -97,7 +102,7 @@ def _settle(
                 settled.stale += 1
                 if locked is not None:
                     stale.append(_stale(locked, reply, worker))
-        settled.claims = go_on(lockeds, worker, now, answers, asked=asked)
+        settled.claims, settled.waited_for = go_on(lockeds, worker, now, answers, asked=asked)
         settled.has_news = any(locked.has_news for locked in lockeds)
         if stale:
             journal.write_once(stale, dialect.read_clock(now))
@@ -123,8 +128,8 @@ def advance(
     worker: str,
     now: datetime | None = None,
     decide: Callable[[LockedProcess], None] | None = None,
-) -> list[Claim]:
-    """Carry processes on from wherever their rows say they are; return new claims.
+) -> Settled:
+    """Carry processes on from wherever their rows say they are.
 
     ``decide`` runs first on each, under its lock.  Processes that another session holds are
     left to it.
@@ -134,7 +139,8 @@ def advance(
         for locked in lockeds:
             if decide is not None:
                 decide(locked)
-        return go_on(lockeds, worker, now)
+        claims, waited_for = go_on(lockeds, worker, now)
+    return Settled(claims, waited_for, has_news=any(locked.has_news for locked in lockeds))
 
 
 def go_on(
@@ -145,15 +151,20 @@ def go_on(
     *,
     claim: bool = True,
     asked: flow_control.Asked | None = None,
-) -> list[Claim]:
+) -> tuple[list[Claim], set[str]]:
     """Claim or queue what became ready, end what is settled, and write it all.
+
+    Returns the claims, and the agents that steps wait for and that may have room for some: room
+    that came free, or a step that was queued and is due.  Who calls claims for those in a
+    transaction of its own, so that what goes wrong there takes nothing of this one along, and
+    the rows that all schedulers share are let go in between.
 
     ``answers`` says of each agent's replies whether its service was reached.  Without
     ``claim``, for callers that send nothing, what became ready is queued.  ``asked`` is the lock
     of the flow rows, if that was sent before; raises ``_Unforeseen`` if it was not of all.
     """
     if not lockeds:
-        return []
+        return [], set()
     load.make_planned(lockeds)
     for locked in lockeds:
         restart.finish(locked, worker)
@@ -166,9 +177,10 @@ def go_on(
         for step in apply_reply.ready_steps(locked, worker)
         if step.id not in unknown and not apply_reply.give_up_doubtful(locked, step, worker)
     ]
-    freed, answers = _freed(lockeds), answers or {}
-    queued = _queued(lockeds)
-    agents = {step.agent for _, step in ready} | set(freed) | queued | set(answers)
+    # One that is ready and queued from here on has its turn when those before it have theirs.
+    freed, queued = _freed(lockeds), _queued(lockeds)
+    answers = answers or {}
+    agents = {step.agent for _, step in ready} | set(freed) | set(answers)
     locked_flow = flow_control.LockedFlow(agents if claim else set(), lockeds[0].now, asked=asked)
     if asked is not None and not agents <= locked_flow.agents:
         raise _Unforeseen
@@ -184,17 +196,11 @@ def go_on(
             if (ending := hold_endings.hold(locked)) is not None:
                 held.append((locked, ending))
 
-    # Room that came free goes to the steps that wait for it, and a step that decisions moved to
-    # pending to its agent's room, without waiting for a poll.  One that was ready and queued behind
-    # others has its turn when they have theirs.
-    waited_for = queued | (set(freed) & locked_flow.backlogged) if claim else set()
     may_call = any(locked.process.has_on_end for locked in lockeds)
-    load.write(lockeds, decide, is_last=not waited_for and not may_call)
+    load.write(lockeds, decide, is_last=not may_call)
     if held:
         end_processes.end(held)
-    if waited_for:
-        taken += claim_due_in_transaction(locked_flow, waited_for, worker, lockeds[0].now)
-    return taken
+    return taken, queued | (set(freed) & locked_flow.backlogged)
 
 
 def _queued(lockeds: Sequence[LockedProcess]) -> set[str]:

@@ -1,0 +1,266 @@
+"""What a look for due steps takes: what is due, in its turn, as there is room, and once."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from random import Random
+from typing import Any
+
+import pytest
+from django.db import transaction
+from django.test import override_settings
+
+from tests.concurrency.matrix.pausing import Session, meet
+from tests.concurrency.test_lock_order import waiting_for
+from tests.concurrency.test_races import on_postgres
+from tests.integration.conftest import NOW, claim, only
+from tests.integration.test_store_settling import Toy, a_fault, a_result
+from workers import scheduler
+from workers.client.submission import submit
+from workers.definitions import registry
+from workers.models import Flow, Hold, Process, Sink, Step
+from workers.rules.rows import NewSink
+from workers.store.claims import claim_steps, request_data
+from workers.store.db import dialect
+from workers.store.settle import settle_replies
+from workers.testing import Wire
+from workers.wire import dispatch
+
+pytestmark = pytest.mark.django_db
+
+LATER = NOW + timedelta(seconds=70)
+
+
+def every_agent() -> set[str]:
+    return {agent.name for agent in registry.agents()}
+
+
+def look(agents: set[str] | None = None) -> claim_steps.Taken:
+    return claim_steps.claim_due(agents or every_agent(), "scheduler", NOW)
+
+
+@pytest.mark.parametrize(
+    ("room", "batch"), [(1, 200), (3, 200), (4, 200), (200, 3), (200, 4), (200, 5)]
+)
+def test_it_takes_as_many_as_there_is_room_for_and_says_whether_there_may_be_more(
+    room: int, batch: int, toy: Toy
+) -> None:
+    processes = [toy() for _ in range(4)]
+    Flow.objects.filter(agent="toy.alpha").update(window=room)
+
+    with override_settings(SAS_CLAIM_BATCH=batch):
+        taken = look({"toy.alpha"})
+
+    most = min(room, batch)
+    assert [claim.process_id for claim in taken] == [row.pk for row in processes[:most]]
+    assert taken.is_cut_off == (most <= 4)
+
+
+def test_where_there_is_no_room_nothing_is_taken_and_no_further_look_helps(toy: Toy) -> None:
+    Flow.objects.filter(agent="toy.alpha").update(window=1)
+    toy()
+    assert len(look()) == 1
+    waiting = toy()
+
+    taken = look()
+
+    assert (taken, taken.is_to_go_on) == ([], False)
+    assert only(waiting, "one").state == "pending"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda row: Hold.objects.create(kind="everything", reason="", began_at=NOW),
+        lambda row: Hold.objects.create(kind="agent", name=row.agent, reason="", began_at=NOW),
+        lambda row: Hold.objects.create(kind="step", name=row.name, reason="", began_at=NOW),
+        lambda row: Flow.objects.update(unavailable_streak=9, opened_at=NOW, open_until=LATER),
+        lambda row: Flow.objects.update(forced="open"),
+        lambda row: Flow.objects.update(rate_per_second=1, tokens=0, refilled_at=NOW),
+        lambda row: Process.objects.update(paused_at=NOW),
+        lambda row: Process.objects.update(state="error"),
+        lambda row: Process.objects.update(state="compensating"),
+        lambda row: Step.objects.filter(pk=row.pk).update(not_before=LATER),
+        lambda row: Step.objects.filter(pk=row.pk).update(agent="toy.of.nobody"),
+    ],
+    ids=[
+        *("everything held", "agent held", "step held", "breaker open", "forced", "rate used up"),
+        *("paused", "in error", "compensating", "not yet", "no flow row"),
+    ],
+)
+def test_what_may_not_be_claimed_is_left_as_it_was(change: Callable[[Step], Any], toy: Toy) -> None:
+    process = toy()
+    change(only(process, "one"))
+    before = Step.objects.values().get(process=process, name="one")
+
+    assert look(every_agent() | {"toy.of.nobody"}) == []
+
+    assert Step.objects.values().get(process=process, name="one") == before
+
+
+def test_two_steps_of_one_order_begin_it_once(toy: Toy) -> None:
+    process = submit(
+        "toy_parallel", subject="Told", input={}, sinks=[NewSink("queue", "a")], now=NOW
+    )
+
+    taken = look()
+
+    assert sorted(claim.step for claim in taken) == ["a", "b"]
+    assert taken.has_news
+    journal = list(process.journal.order_by("pk").values_list("event", "sequence"))
+    assert sorted(journal) == [
+        ("claimed", None),
+        ("claimed", None),
+        ("started", 2),
+        ("submitted", 1),
+    ]
+    assert Sink.objects.get().last == Process.objects.get().sequence == 2
+    assert not look().has_news
+
+
+def test_who_asked_for_no_word_gets_none(toy: Toy) -> None:
+    toy()
+
+    assert not look().has_news
+
+
+@pytest.mark.parametrize("place", ["input", "result"])
+def test_what_is_too_large_to_come_along_is_read_for_the_request(place: str, toy: Toy) -> None:
+    # Of random signs, for PostgreSQL goes by what is left when it has pressed them.
+    large = {"signs": Random(7).randbytes(2000).hex()}
+    process = toy(**(large if place == "input" else {"n": 1}))
+    (one,) = claim()
+    Flow.objects.filter(agent="toy.beta").update(forced="open")
+    settle_replies.settle([a_result(one, **(large if place == "result" else {"n": 2}))], "s", NOW)
+    Flow.objects.filter(agent="toy.beta").update(forced=None)
+
+    taken = look()
+
+    context = request_data.material(taken).contexts[process.pk]
+    assert (context.input if place == "input" else context.results["one"]) == large
+
+
+def test_a_step_that_failed_before_comes_with_its_failures(toy: Toy) -> None:
+    toy()
+    (one,) = claim()
+    settle_replies.settle([a_fault(one, "transient")], "s", NOW)
+    Step.objects.update(began_at=None, not_before=NOW)
+
+    (again,) = look()
+
+    assert (again.attempt, again.failure_count, again.in_doubt) == (2, 1, False)
+    assert again.claim_id != one.claim_id
+
+
+def test_a_claim_forgets_that_one_was_lost_and_not_when_the_order_began(toy: Toy) -> None:
+    process = toy()
+    Step.objects.filter(process=process, name="one").update(lost_count=2)
+    Process.objects.update(state="processing", started_at=NOW - timedelta(hours=1))
+
+    assert len(look()) == 1
+
+    assert only(process, "one").lost_count == 0
+    assert Process.objects.get().started_at == NOW - timedelta(hours=1)
+
+
+def test_a_call_that_must_not_be_repeated_is_given_up_where_there_is_no_room(toy: Toy) -> None:
+    process = toy()
+    Flow.objects.filter(agent="toy.alpha").update(window=0)
+    Step.objects.filter(process=process, name="one").update(is_in_doubt=True, effect="unsafe")
+
+    assert look({"toy.alpha"}) == []
+
+    assert only(process, "one").state == "error"
+    assert Process.objects.get().needs_decision
+
+
+def test_while_claiming_pauses_a_settlement_claims_nothing_that_waits(
+    wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scheduler, "_pause", scheduler._Pause())
+    for number in range(2):
+        submit("toy_line", subject=f"Toy {number}", input={})
+    Flow.objects.filter(agent="toy.alpha").update(window=1)
+    assert scheduler.advance() == 1
+    wire.deliver_all(dispatch.RUN_BUNDLE)
+    scheduler._pause.lengthen()
+
+    wire.deliver_all(dispatch.SETTLE)
+
+    states = Step.objects.filter(name="one").order_by("pk").values_list("state", flat=True)
+    assert list(states) == ["processed", "pending"]
+
+
+@on_postgres
+@pytest.mark.django_db(transaction=True)
+class TestTwoSessions:
+    """Where plans are kept, and nobody else's transaction is open."""
+
+    def test_of_an_order_that_is_paused_just_now_nothing_is_taken(
+        self, two: tuple[Session, Session], toy: Toy
+    ) -> None:
+        process = toy()
+
+        @transaction.atomic
+        def pause() -> None:
+            Process.objects.filter(pk=process.pk).update(paused_at=NOW)
+
+        _, looking = meet(two, pause, look, after=1)
+
+        assert looking.result == []
+        assert only(process, "one").state == "pending"
+
+    def test_who_holds_an_order_is_not_waited_for(
+        self, two: tuple[Session, Session], toy: Toy
+    ) -> None:
+        held, free = toy(), toy()
+
+        @transaction.atomic
+        def hold() -> None:
+            list(Process.objects.select_for_update().filter(pk=held.pk))
+
+        _, looking = meet(two, hold, look, after=1)
+
+        assert [claim.process_id for claim in looking.result] == [free.pk]
+
+    def test_two_of_them_share_an_agent_s_room(
+        self, two: tuple[Session, Session], toy: Toy
+    ) -> None:
+        for _ in range(5):
+            toy()
+        Flow.objects.filter(agent="toy.alpha").update(window=3)
+
+        turns = meet(two, look, look, after=2)
+
+        assert [len(turn.result) for turn in turns] == [3, 0]
+        assert Step.objects.filter(state="processing").count() == 3
+
+    def test_steps_are_written_in_the_order_of_their_keys(self, toy: Toy) -> None:
+        """As whoever else writes several at once does; two orders would meet in a deadlock."""
+        submit("toy_parallel", subject="Toy", input={}, now=NOW)
+        keys = list(
+            Step.objects.filter(state="pending").order_by("pk").values_list("pk", flat=True)
+        )
+        for pk, agent in zip(keys, ["toy.gamma", "toy.alpha"], strict=True):
+            Step.objects.filter(pk=pk).update(agent=agent)
+
+        assert [claim.step_id for claim in look()] == keys[::-1]
+
+        # A row is written anew behind those that were written before it.
+        written = dialect.fetch(
+            "SELECT id FROM workers_step WHERE state = 'processing' ORDER BY ctid", []
+        )
+        assert [pk for (pk,) in written] == keys
+
+    def test_a_step_that_somebody_writes_to_meanwhile_is_claimed_as_it_is_then(
+        self, toy: Toy
+    ) -> None:
+        process = toy()
+        row = only(process, "one")
+        put_off = "UPDATE workers_step SET timeout_seconds = 7 WHERE id = %s"
+
+        with waiting_for(row.pk, look, then=put_off) as results:
+            pass
+
+        # Its condition holds: a pending step that nobody else has claimed.
+        assert [claim.step_id for claim in results[0]] == [row.pk]
+        assert only(process, "one").state == "processing"

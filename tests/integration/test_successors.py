@@ -1,0 +1,259 @@
+"""What a settlement makes ready goes by what its agent's row says once that is locked."""
+
+import logging
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Any
+from unittest.mock import Mock
+
+import pytest
+from django.db import OperationalError, transaction
+
+from tests.concurrency.matrix.pausing import Session, meet
+from tests.concurrency.test_lock_order import unlocked, waiting_for
+from tests.concurrency.test_races import on_postgres
+from tests.integration.conftest import NOW, claim, only
+from tests.integration.test_store_claims import start
+from tests.integration.test_store_settling import Toy, a_result
+from workers import scheduler
+from workers.client.submission import submit
+from workers.models import Flow, Hold, Journal, Process, Sink, Step
+from workers.rules.rows import NewSink
+from workers.scheduler.reply_batches import Arrivals
+from workers.store.claims import claim_steps
+from workers.store.claims.claim_steps import Claim
+from workers.store.db import dialect
+from workers.store.settle import settle_replies
+from workers.testing import Wire
+from workers.wire import dispatch
+
+pytestmark = pytest.mark.django_db
+
+#: Statements of a settlement of several replies: the planner's settings, the lock of processes,
+#: their steps, the lock of flow rows.
+AFTER_READ, AFTER_LOCKED = 3, 4
+
+
+def settling_of(*claims: Claim) -> Callable[[], settle_replies.Settled]:
+    # Twice, for a lone reply foresees its agents: the second is stale.
+    replies = [a_result(claim) for claim in claims]
+    return lambda: settle_replies.settle([*replies, replies[0]], "s", NOW)
+
+
+@on_postgres
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(
+    ("after", "winner"), [(AFTER_READ, 1), (AFTER_LOCKED, 0)], ids=["read", "locked"]
+)
+def test_two_settlements_share_an_agent_s_room(
+    after: int, winner: int, two: tuple[Session, Session], toy: Toy
+) -> None:
+    toy()
+    # They come to the same agent from two.
+    Step.objects.filter(process=toy(), name="one").update(agent="toy.gamma")
+    first, second = sorted(claim(), key=attrgetter("process_id"))
+    Flow.objects.filter(agent="toy.beta").update(window=1)
+
+    turns = meet(two, settling_of(first), settling_of(second), after=after)
+
+    # Whoever has the agent's row first has its room, and the other finds it taken.
+    assert [len(turn.result.claims) for turn in turns] == [int(winner == 0), int(winner == 1)]
+    states = list(Step.objects.filter(name="two").order_by("pk").values_list("state", flat=True))
+    assert sorted(states) == ["pending", "processing"]
+
+
+def _flow(**values: Any) -> Callable[[], object]:
+    return lambda: Flow.objects.filter(agent="toy.beta").update(**values)
+
+
+@on_postgres
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(
+    "change",
+    [
+        _flow(forced="open"),
+        _flow(rate_per_second=1, tokens=0, refilled_at=NOW),
+        _flow(window=0),
+        lambda: Hold.objects.create(kind="agent", name="toy.beta", began_at=NOW),
+        lambda: Flow.objects.filter(agent="toy.beta").delete(),
+    ],
+    ids=["forced", "rate", "window", "hold", "gone"],
+)
+def test_what_has_changed_before_the_lock_counts(
+    change: Callable[[], object], two: tuple[Session, Session], toy: Toy
+) -> None:
+    process = toy()
+    (one,) = claim()
+
+    turn, changed = meet(two, settling_of(one), change, after=AFTER_READ)
+
+    assert not isinstance(changed.result, Exception)
+    assert (turn.result.applied, turn.result.claims) == (1, [])
+    assert [only(process, name).state for name in ("one", "two")] == ["processed", "pending"]
+    entries = Journal.objects.filter(process=process, step__name="two")
+    assert [(row.event, row.before, row.after) for row in entries] == [
+        ("ready", "waiting", "pending")
+    ]
+
+
+def test_room_that_came_free_is_told_and_nothing_of_another_order_is_touched(toy: Toy) -> None:
+    Flow.objects.filter(agent="toy.alpha").update(window=1)
+    toy()
+    waiting = toy()
+    (one,) = claim()
+
+    settled = settle_replies.settle([a_result(one)], "scheduler", NOW)
+
+    assert [ready.step for ready in settled.claims] == ["two"]
+    assert settled.waited_for == {"toy.alpha"}
+    assert only(waiting, "one").state == "pending"
+
+
+@pytest.mark.parametrize("error", [OperationalError("timeout"), ValueError("what is that?")])
+def test_where_those_that_wait_cannot_be_claimed_the_replies_are_settled_all_the_same(
+    error: Exception,
+    toy: Toy,
+    wire: Wire,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    Flow.objects.filter(agent="toy.alpha").update(window=1)
+    toy()
+    waiting = toy()
+    (one,) = claim()
+    with monkeypatch.context() as patch:
+        patch.setattr(claim_steps, "claim_due", Mock(side_effect=error))
+
+        with caplog.at_level(logging.ERROR, "workers.scheduler"):
+            assert scheduler.settle([a_result(one)], NOW).applied == 1
+
+    assert [record.message for record in caplog.records] == ["waiting_steps_left"]
+    requests = [request for (sent,) in _bundles(wire) for request in sent["requests"]]
+    assert [request["step"] for request in requests] == ["two"]
+    assert only(waiting, "one").state == "pending"
+    scheduler.advance(NOW)
+    assert only(waiting, "one").state == "processing"
+
+
+def _bundles(wire: Wire) -> list[Any]:
+    return [sent.body for sent in wire.of(dispatch.RUN_BUNDLE)]
+
+
+def test_a_relay_is_asked_where_somebody_is_to_be_told(
+    toy: Toy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[bool] = []
+    monkeypatch.setattr(dispatch, "report_later", lambda: asked.append(True))
+    toy()
+    submit("toy_line", subject="Told", input={}, sinks=[NewSink("queue", "a")], now=NOW)
+    first, told = claim()
+
+    scheduler.settle([a_result(first)], NOW)
+    assert asked == []
+    scheduler.settle([a_result(told)], NOW)
+    assert asked == [True]
+    assert Sink.objects.get().last == Process.objects.get(subject="Told").sequence == 3
+
+
+@on_postgres
+@pytest.mark.django_db(transaction=True)
+class TestItsTransaction:
+    """Where plans are kept, and nobody else's transaction is open."""
+
+    def test_the_next_batch_is_taken_while_the_database_works_on_one(
+        self, toy: Toy, wire: Wire
+    ) -> None:
+        processes = [toy(), toy()]
+        claims = claim()
+        start(claims)
+        bodies = [dispatch.replies_to_wire([a_result(claim)]) for claim in claims]
+        under_way: list[bool] = []
+
+        def take(most: int) -> list[list[Any]]:
+            under_way.append(dialect.is_pipelined())
+            return [[bodies[1]]] if under_way == [False, True] else []
+
+        scheduler.settle_all(Arrivals(bodies[:1], take))
+
+        # Before the first, for it is not full; while each is settled; and once nothing is left.
+        assert under_way == [False, True, True, False]
+        assert [only(process, "one").state for process in processes] == ["processed"] * 2
+
+    def test_messages_are_taken_while_what_waited_is_claimed(self, toy: Toy, wire: Wire) -> None:
+        Flow.objects.filter(agent="toy.gamma").update(window=1)
+        processes = [toy("toy_narrow"), toy("toy_narrow")]
+        claims = claim()
+        start(claims)
+        under_way: list[bool] = []
+
+        def take(most: int) -> list[list[Any]]:
+            under_way.append(dialect.is_pipelined())
+            return []
+
+        scheduler.settle_all(Arrivals([dispatch.replies_to_wire([a_result(*claims)])], take))
+
+        # Before the first, while it is settled, while the next is claimed; nothing is left then.
+        assert under_way == [False, True, True, False]
+        states = [only(process, "only").state for process in processes]
+        assert states == ["processed", "processing"]
+
+    @pytest.mark.parametrize("place", [0, 2])
+    def test_one_that_waits_for_a_step_holds_none_after_it(self, place: int, toy: Toy) -> None:
+        for _ in range(4):
+            toy()
+        claims = sorted(claim(), key=attrgetter("step_id"))
+        ids = [claim.step_id for claim in claims]
+        replies = [a_result(claim) for claim in claims[::-1]]
+
+        with waiting_for(ids[place], lambda: settle_replies.settle(replies, "s", NOW)) as results:
+            free = unlocked(ids[place + 1 :])
+
+        assert free == ids[place + 1 :]
+        assert results[0].applied == 4
+
+    def test_what_its_agent_writes_meanwhile_is_read_again(self, toy: Toy) -> None:
+        process, _ = toy(), toy()
+        one, other = claim()
+        replies = [a_result(one), a_result(other)]
+        started = (
+            "UPDATE workers_step SET started_at = now(), complete_by = now() + interval '1 h'"
+            " WHERE id = %s"
+        )
+
+        with waiting_for(
+            one.step_id, lambda: settle_replies.settle(replies, "s", NOW), then=started
+        ) as results:
+            pass
+
+        assert results[0].applied == 2
+        (entry,) = Journal.objects.filter(process=process, event="processed")
+        # The journal keeps what the row forgets.
+        assert "started_at" in entry.detail
+
+    def test_two_branches_that_end_at_once_do_not_lose_their_join(
+        self, two: tuple[Session, Session], toy: Toy
+    ) -> None:
+        process = toy("toy_diamond")
+        (top,) = claim()
+        left, right = settle_replies.settle([a_result(top)], "s", NOW).claims
+
+        turns = meet(two, settling_of(left), settling_of(right), after=AFTER_LOCKED)
+
+        assert [turn.result.applied for turn in turns] == [1, 1]
+        assert sum(len(turn.result.claims) for turn in turns) == 1
+        assert only(process, "bottom").state == "processing"
+
+    def test_an_order_that_is_paused_just_now_goes_no_further(
+        self, two: tuple[Session, Session], toy: Toy
+    ) -> None:
+        process = toy()
+        (one,) = claim()
+
+        @transaction.atomic
+        def pause() -> None:
+            Process.objects.filter(pk=process.pk).update(paused_at=NOW)
+
+        _, settling_it = meet(two, pause, settling_of(one), after=1)
+
+        assert (settling_it.result.applied, settling_it.result.claims) == (1, [])
+        assert [only(process, name).state for name in ("one", "two")] == ["processed", "pending"]
