@@ -44,6 +44,7 @@ from workers.definitions.workflow import (
     step,
 )
 from workers.exceptions import (
+    BadText,
     Fault,
     Permanent,
     Refused,
@@ -72,6 +73,7 @@ __version__ = "0.2.0"
 __all__ = [
     "Agent",
     "AlertKind",
+    "BadText",
     "Call",
     "Deferred",
     "Effect",

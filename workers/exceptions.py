@@ -5,6 +5,7 @@
     │   ├── UnknownWorkflow    no definition of that name and version in this code
     │   └── UnknownAgent       no agent of that name in this code
     ├── StateError             an order given to the state store that its state forbids
+    ├── BadText                a text that no database holds, or that is too long for its column
     ├── BadToken               a callback token that is none of ours, or is over
     ├── BadSignature           a webhook that its provider did not sign, or not just now
     ├── NoSecret               there is nothing to check a provider's webhooks with
@@ -67,6 +68,10 @@ class StateError(SASError):
         super().__init__(message)
         self.code = code
         self.params = dict(params) if params is not None else {"text": message}
+
+
+class BadText(SASError, ValueError):
+    """A text is too long, or holds NUL or a lone surrogate: says which; nothing was changed."""
 
 
 class BadToken(SASError):

@@ -13,7 +13,7 @@ SOURCE = """
 import logging
 from sasproject import logs
 logs.configure(json=True, level="INFO")
-logging.getLogger("workers.wire.dispatch").warning("hint_refused", extra={"reason": "no route"})
+logging.getLogger("workers.wire.dispatch").warning("wake_up_refused", extra={"reason": "no route"})
 logging.getLogger("celery.app.trace").error("task failed", extra={"data": {"args": "card 4711"}})
 """
 
@@ -25,7 +25,7 @@ def test_our_fields_are_shown_and_a_library_s_are_not() -> None:
 
     ours, theirs = map(json.loads, done.stderr.splitlines())
 
-    assert (ours["event"], ours["reason"]) == ("hint_refused", "no route")
+    assert (ours["event"], ours["reason"]) == ("wake_up_refused", "no route")
     assert "data" not in theirs
 
 

@@ -229,7 +229,7 @@ def test_a_cancellation_is_looked_at_and_then_done(page: Page, wire: Wire) -> No
     page.get_by_role("button", name="Cancel it").dblclick()
 
     expect(page.locator(".messagelist")).to_contain_text("being undone: unask, undo_first")
-    expect(page.locator(".sas-journal").get_by_text("Turned round")).to_be_visible()
+    expect(page.locator(".sas-journal").get_by_text("Compensating: what was done")).to_be_visible()
     assert Journal.objects.filter(event="compensating").count() == 1
 
 

@@ -37,7 +37,7 @@ EVENTS = [
     ("held", False, "Held by an operator"),
     ("lifted", False, "A hold was lifted"),
     ("flow_set", False, "The flow of an agent was set"),
-    ("restored", False, "The database was restored to an earlier state"),
+    ("restored", False, "The database was restored: the outcome of what may have run is unknown"),
     ("restored", True, "Its claim was void after the database was restored"),
     ("outcome_unknown", True, "Nobody knows whether it happened, and it must not be repeated"),
     ("key_expired", True, "Nobody knows whether it happened, and the service has forgotten"),
@@ -61,9 +61,9 @@ def test_a_claim_that_was_handed_back_says_why_and_nothing_else(
     step = order.process.steps.get(name="charge_payment")
     note(order, "handed_back", step=step, detail={"reason": reason})
 
-    (line,) = [one for one in timeline.read(order.process).lines if "anded back" in one.event]
+    (line,) = [one for one in timeline.read(order.process).lines if "Released" in one.event]
 
-    assert (line.event, line.gist) == ("Handed back: no failure counted", reason)
+    assert (line.event, line.gist) == ("Released: no failure counted", reason)
 
 
 def test_what_a_person_ended_is_told_apart() -> None:
@@ -82,7 +82,7 @@ def test_what_a_person_ended_is_told_apart() -> None:
         ("input_edited", {"changes": {"gift": [False, True]}}, "gift: false → true"),
         ("input_edited", {"changes": {"a.b": ["<i>x</i>", "2020-01-01"]}}, "→ 2020-01-01"),
         ("deadline_passed", {"deadline_at": "2020-01-01T10:00:00+00:00"}, "2020-01-01 10:00:00"),
-        ("restored", {"in_doubt": ["charge_payment"]}, "in doubt: charge_payment"),
+        ("restored", {"in_doubt": ["charge_payment"]}, "outcome unknown: charge_payment"),
         ("compensating", {"begins_again": ["one", "two"]}, "begins again: one, two"),
         ("resubmitted", {"nothing_happened": True}, "made sure that nothing had happened"),
     ],

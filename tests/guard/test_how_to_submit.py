@@ -224,7 +224,7 @@ def test_what_cannot_be_submitted_stores_nothing(page: Names) -> None:
     registry.register_workflow(Workflow("trip", 1, (step("flight", "toy.alpha"),)))
     with pytest.raises(TypeError), transaction.atomic():
         page["submit"]("trip", subject="Trip", input={"amount": object()})
-    with pytest.raises(ValueError, match="priority is -1"):
+    with pytest.raises(ValueError, match="priority must be 0 to 100, got -1"):
         page["submit"]("trip", subject="Trip", input={}, priority=-1)
     assert stored() == NOTHING
 

@@ -256,7 +256,7 @@ def test_what_goes_wrong_with_a_lot_is_logged_and_the_next_leaves(
     convoy.wait()
 
     assert (left, told) == (["first", "second"], [2])
-    assert [record.message for record in caplog.records] == ["departure_failed"]
+    assert [record.message for record in caplog.records] == ["background_send_failed"]
 
 
 def test_who_is_interrupted_while_it_waits_waits_on_for_what_is_under_way(

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import transaction
 
 import workers
 from tests.toyflow import agents as toy
@@ -114,12 +115,10 @@ def test_a_step_in_error_is_resubmitted_and_a_resting_one_retried(wire: Wire) ->
     assert workers.status(process.pk).state == "processed"
 
 
+@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("verb", ["cancel", "resume", "resubmit"])
 def test_a_verb_wakes_the_scheduler_once_its_rows_are_committed_and_not_before(
-    verb: str,
-    monkeypatch: pytest.MonkeyPatch,
-    django_capture_on_commit_callbacks: Any,
-    wire: Wire,
+    verb: str, monkeypatch: pytest.MonkeyPatch, wire: Wire
 ) -> None:
     process = workers.submit("toy_line", subject="Toy 1", input={})
     if verb == "resume":
@@ -130,7 +129,7 @@ def test_a_verb_wakes_the_scheduler_once_its_rows_are_committed_and_not_before(
     woken: list[int] = []
     monkeypatch.setattr(dispatch, "nudge_later", lambda: woken.append(1))
 
-    with django_capture_on_commit_callbacks(execute=True):
+    with transaction.atomic():
         getattr(workers, verb)(process.pk, actor="ann", reason="")
         assert woken == []
 

@@ -353,7 +353,7 @@ class TestTurns:
         assert open_ones == [first[8].pk, first[9].pk, last.pk]
 
     def test_a_priority_below_zero_is_refused(self) -> None:
-        with pytest.raises(ValueError, match="0 or more"):
+        with pytest.raises(ValueError, match="must be 0 to 100, got -1"):
             submit("toy_line", subject="Last", input={}, priority=-1)
         assert not Process.objects.exists()
 

@@ -336,3 +336,37 @@ def test_an_agent_s_thread_leaves_the_soft_limit_s_signal_to_the_main_thread() -
 
     assert signal.SIGUSR1 in masked
     pool.shutdown()
+
+
+def test_a_process_that_ends_waits_for_the_hints_it_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    may_leave, left = threading.Event(), []
+
+    def send() -> bool:
+        may_leave.wait(10)
+        left.append(1)
+        return True
+
+    monkeypatch.setattr(dispatch, "_nudgers", [])
+    assert dispatch.flush(0)
+    nudger = dispatch._Nudger(send, 0)
+    nudger.want()
+    assert not dispatch.flush(0.01)
+    may_leave.set()
+    assert dispatch.flush(10)
+    assert left == [1]
+
+
+def test_a_forked_process_waits_for_no_thread_of_its_parent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(dispatch, "_nudgers", [])
+    may_leave = threading.Event()
+    nudger = dispatch._Nudger(lambda: may_leave.wait(10), 0)
+    nudger.want()
+    assert not dispatch.flush(0)
+    dispatch._nudgers[:] = [(-1, nudger)]
+
+    assert dispatch.flush(0)
+    may_leave.set()

@@ -168,7 +168,7 @@ def test_what_was_taken_before_the_broker_went_away_comes_again(
             patch.setattr(queue_drain._channel.get(), "basic_get", Mock(side_effect=OSError))
             assert take() == []
         # Nothing is acknowledged of what went with the channel.
-    assert "siblings_unacknowledged" not in [record.message for record in caplog.records]
+    assert "drained_unacknowledged" not in [record.message for record in caplog.records]
 
     with waiting(QUEUE, limit=9) as take:
         assert [number for (number,) in take()] == [1]

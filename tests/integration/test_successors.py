@@ -127,7 +127,7 @@ def test_where_those_that_wait_cannot_be_claimed_the_replies_are_settled_all_the
         with caplog.at_level(logging.ERROR, "workers.scheduler"):
             assert scheduler.settle([a_result(one)], NOW).applied == 1
 
-    assert [record.message for record in caplog.records] == ["waiting_steps_left"]
+    assert [record.message for record in caplog.records] == ["waiting_claims_failed"]
     requests = [request for (sent,) in _bundles(wire) for request in sent["requests"]]
     assert [request["step"] for request in requests] == ["two"]
     assert only(waiting, "one").state == "pending"

@@ -6,7 +6,7 @@ from io import StringIO
 from typing import Any
 
 import pytest
-from django.core.management import call_command, get_commands
+from django.core.management import CommandError, call_command, get_commands
 
 from tests.admin.conftest import order_in_error
 from workers.management.terminal import TerminalCommand
@@ -24,6 +24,13 @@ def test_every_command_prints_through_it() -> None:
         assert issubclass(command, TerminalCommand), name
 
 
+class Anything(TerminalCommand):
+    stealth_options = ("reason", "dead_letter")
+
+    def handle(self, **options: Any) -> None:
+        raise AssertionError("it was performed")
+
+
 class Said(TerminalCommand):
     def handle(self, **options: Any) -> None:
         self.stdout.write("a\nb\x1b")
@@ -31,6 +38,15 @@ class Said(TerminalCommand):
         self.stdout.write("d\n")
         self.stdout.write("word", lambda word: f"<{word}>", ending="")
         self.stderr.write("e\nf\x1b\u202e")
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [({"reason": "caf\udce9"}, "--reason"), ({"dead_letter": ["a", "b\udcff"]}, "--dead-letter")],
+)
+def test_an_option_that_is_no_utf_8_is_refused(options: dict[str, Any], named: str) -> None:
+    with pytest.raises(CommandError, match=f"{named} must be text without NUL"):
+        call_command(Anything(), **options)
 
 
 @pytest.mark.parametrize("is_given", [True, False])

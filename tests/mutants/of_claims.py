@@ -128,8 +128,8 @@ MUTANTS = (
     Mutant(
         "a claim that fails takes no settlement along",
         "workers/scheduler/__init__.py",
-        '    except Exception:\n        log.exception("waiting_steps_left"',
-        '    except KeyError:\n        log.exception("waiting_steps_left"',
+        '    except Exception:\n        log.exception("waiting_claims_failed"',
+        '    except KeyError:\n        log.exception("waiting_claims_failed"',
         "Replies that are settled come again because another order's step cannot be claimed.",
         ("tests/integration/test_successors.py",),
     ),
@@ -231,7 +231,7 @@ MUTANTS = (
         "step.state == StepState.PROCESSING and step.claim_id == reply.claim_id",
         "step.state == StepState.PROCESSING",
         "A late reply ends a newer attempt.",
-        ("tests/unit/test_decisions.py",),
+        ("tests/unit/test_apply_reply.py",),
     ),
     Mutant(
         "a deferral counts once",

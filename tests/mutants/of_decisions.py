@@ -4,7 +4,7 @@ from tests.mutants.mutant import Mutant
 
 _CLAIMS = "tests/integration/test_store_claims.py"
 _REGULATING = "tests/integration/test_regulating.py"
-_DECISIONS = "tests/unit/test_decisions.py"
+_DECISIONS = "tests/unit/test_apply_reply.py"
 _STEERING = "tests/integration/test_steering.py"
 _UNDO = "tests/integration/test_undo.py"
 _RULES = "tests/integration/test_rules.py"
@@ -175,7 +175,7 @@ MUTANTS = (
     Mutant(
         "what an operator saw",
         "workers/store/operate/commands.py",
-        "if sequence is not None and found[0].process.sequence != sequence:",
+        "if sequence is not None and locked.process.sequence != sequence:",
         "if False:",
         "The second of two clicks acts on an order that is no longer as it was shown.",
         (_STEERING,),

@@ -35,6 +35,7 @@ from workers.store import received_webhooks as kept
 from workers.store.operate import commands
 from workers.supervisor import beat_schedule
 from workers.testing import Wire
+from workers.wire import dispatch
 
 pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -76,7 +77,7 @@ def test_a_scheduler_is_asked_to_look_where_there_is_something_to_see(
     waiting: Process, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
-    monkeypatch.setattr(webhooks.dispatch, "nudge_later", lambda: asked.append("nudge"))
+    monkeypatch.setattr(dispatch, "nudge_later", lambda: asked.append("nudge"))
     assert webhooks.take(PAY, event("msg_1")) == Outcome.ACCEPTED
     assert asked == ["nudge"]
     webhooks.take(PAY, event("msg_1"))

@@ -142,7 +142,7 @@ def _by_fault() -> QuerySet[Any, dict[str, Any]]:
 def _faults(steps: QuerySet[Any]) -> QuerySet[Any]:
     """Return those of the steps of processes in error that need somebody, each with its fault.
 
-    What failed before a process was turned round needs nobody: the undo that is stuck does.
+    What failed before a process began to compensate needs nobody: the undo that failed does.
     """
     failed = steps.filter(state=StepState.ERROR).order_by()
     wanted = failed.filter(Q(process__outcome=None) | Q(undoes__isnull=False))

@@ -22,10 +22,9 @@ from workers.admin.lists import BoundedChangeList, LiveListAdmin, back_to
 from workers.admin.readonly import ReadOnlyAdmin
 from workers.definitions.alert_kinds import alert_kind
 from workers.models import Delivery, Incident, Route
+from workers.operate.deliver_again import resend
 from workers.states import DeliveryState
-from workers.store import deliveries
 from workers.store.db import dialect
-from workers.wire import dispatch
 
 PERMISSION = "workers.resend_delivery"
 #: Deliveries shown on an incident's page.
@@ -55,8 +54,7 @@ def resend_one(request: HttpRequest, pk: int) -> HttpResponse:
     if not may(request):
         raise PermissionDenied
     delivery = get_object_or_404(Delivery.objects.select_related("route"), pk=pk)
-    if deliveries.resend(delivery.pk):
-        dispatch.report_later()
+    if resend(delivery.pk):
         said = _("Sent again: %(delivery)s.") % {"delivery": delivery}
         write_log(request, delivery, said, "")
         messages.success(request, said)

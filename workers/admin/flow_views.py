@@ -16,12 +16,12 @@ from workers.admin import summaries, timeline
 from workers.admin.actions.action import ReasonForm
 from workers.admin.actions.page import actor, write_log
 from workers.admin.lists import LiveMedia
+from workers.client import operations
 from workers.exceptions import StateError
 from workers.models import Flow
 from workers.runtime.failpoints import durable
 from workers.store.db import dialect
 from workers.store.flow import flow_settings
-from workers.wire import dispatch
 
 PERMISSION = "workers.operate_flow"
 FORCED = (
@@ -74,7 +74,6 @@ def set_one(request: HttpRequest, agent: str) -> HttpResponse:
     except StateError as refusal:
         flow.refresh_from_db()
         return _page(request, flow, _form(flow, form.cleaned_data["reason"]), 409, str(refusal))
-    dispatch.nudge_later()
     said = _("%(agent)s: %(changes)s.") % {"agent": agent, "changes": summaries.diff(changed)}
     write_log(request, flow, said, form.cleaned_data["reason"])
     messages.success(request, said)
@@ -98,7 +97,7 @@ def _set(flow: Flow, given: dict[str, Any], who: str) -> dict[str, list[Any]]:
                 _("%(agent)s was set by somebody else since the page was opened. Look again.")
                 % {"agent": flow.agent}
             )
-        changed = flow_settings.set_flow(flow.agent, wanted, actor=who, reason=given["reason"])
+        changed = operations.set_flow(flow.agent, wanted, actor=who, reason=given["reason"])
     if not changed:
         raise StateError(_("Nothing is different: every value is what it was."))
     return changed

@@ -16,11 +16,10 @@ from workers.admin import badges
 from workers.admin.actions.action import ReasonForm
 from workers.admin.actions.page import actor, write_log
 from workers.admin.lists import LiveMedia
+from workers.client import operations
 from workers.definitions import registry
 from workers.exceptions import StateError
 from workers.models import Flow, Hold
-from workers.store.flow import holds
-from workers.wire import dispatch
 
 PERMISSION = "workers.operate_hold"
 
@@ -77,7 +76,7 @@ def hold(request: HttpRequest) -> HttpResponse:
     kind, name = form.cleaned_data["what"]
     reason = form.cleaned_data["reason"]
     try:
-        holds.hold(kind, name, actor=actor(request), reason=reason)
+        operations.hold(kind, name, actor=actor(request), reason=reason)
     except StateError as refusal:
         return _page(request, form, title, sentence, button, status=409, refusal=str(refusal))
     landed = Hold.objects.filter(kind=kind, name=name, ended_at=None).first()
@@ -104,14 +103,13 @@ def lift(request: HttpRequest, pk: int) -> HttpResponse:
         return _page(request, form, title, sentence, button, status=400)
     reason = form.cleaned_data["reason"]
     try:
-        holds.lift(held.kind, held.name, actor=actor(request), reason=reason)
+        operations.lift(held.kind, held.name, actor=actor(request), reason=reason)
     except StateError as refusal:
         return _page(request, None, title, "", button, status=409, refusal=str(refusal))
     return _done(request, held, _("Lifted: %(what)s.") % {"what": what}, reason)
 
 
 def _done(request: HttpRequest, row: Hold | None, said: str, reason: str) -> HttpResponse:
-    dispatch.nudge_later()
     if row is not None:
         write_log(request, row, said, reason)
     messages.success(request, said)

@@ -16,11 +16,9 @@ from workers.admin.actions.page import actor, write_log
 from workers.admin.wording import Text
 from workers.exceptions import StateError
 from workers.models import BulkItem, BulkJob
-from workers.operate import job_results
+from workers.operate import job_results, jobs
 from workers.operate.job_results import Result
 from workers.rules.refusals import text_of
-from workers.store.operate import jobs
-from workers.wire import dispatch
 
 PERMISSION = "workers.operate_bulkjob"
 LABELS: Mapping[str, Text] = {
@@ -61,8 +59,6 @@ def view_of(act: str) -> Callable[..., HttpResponse]:
         except StateError as refusal:
             messages.warning(request, str(refusal))
         else:
-            if act == "resume":
-                dispatch.run_jobs_later()
             said = str(DONE[act]) % {"n": pk}
             write_log(request, job, said, "")
             messages.success(request, said)

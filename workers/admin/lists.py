@@ -1,6 +1,5 @@
 """Change lists that keep themselves up to date: the page, and its rows alone for a poll."""
 
-import re
 from typing import Any
 
 from django.contrib import admin
@@ -18,6 +17,7 @@ from workers.admin import masking, snapshot
 from workers.admin.changes import Marker
 from workers.admin.paging import BoundedPaginator
 from workers.models import Process
+from workers.runtime.storable_text import is_storable
 from workers.store.db import dialect
 from workers.store.flow import wait_facts
 
@@ -29,7 +29,6 @@ SEEN_HEADER = "X-Seen"
 
 #: Nothing that a list is searched or filtered by is longer.
 LONGEST_QUESTION = 400
-UNASKABLE = re.compile(r"[\x00\ud800-\udfff]")
 
 #: With more rows than this there are no counts beside the filters: each reads all of them.
 FACET_ROWS = 10_000
@@ -80,8 +79,8 @@ class LiveMedia:
 
 
 def is_askable(text: str) -> bool:
-    """Say whether a database can be asked for a text: no NUL, no half characters, no essay."""
-    return len(text) <= LONGEST_QUESTION and not UNASKABLE.search(text)
+    """Say whether a database can be asked for a text: no NUL, no lone surrogate, no essay."""
+    return len(text) <= LONGEST_QUESTION and is_storable(text)
 
 
 class AskableListAdmin(admin.ModelAdmin):

@@ -20,9 +20,8 @@ from workers.admin.actions.page import write_log
 from workers.admin.lists import BoundedChangeList, LiveListAdmin, back_to
 from workers.admin.readonly import ReadOnlyAdmin
 from workers.models import Sink
-from workers.store import sinks
+from workers.operate.deliver_again import redeliver
 from workers.store.db import dialect
-from workers.wire import dispatch
 
 #: Sinks that are told again in one go.
 LIMIT = 1000
@@ -58,8 +57,7 @@ def redeliver_one(request: HttpRequest, pk: int) -> HttpResponse:
     if not may(request):
         raise PermissionDenied
     sink = get_object_or_404(Sink, pk=pk)
-    if sinks.redeliver(sink.pk):
-        dispatch.report_later()
+    if redeliver(sink.pk):
         said = _("Told again: %(sink)s.") % {"sink": sink}
         write_log(request, sink, said, "")
         messages.success(request, said)
@@ -73,11 +71,9 @@ def redeliver_selected(
     model_admin: admin.ModelAdmin, request: HttpRequest, queryset: QuerySet[Sink]
 ) -> None:
     """Have the selected sinks told again that were not told everything."""
-    landed = [row for row in queryset.order_by("pk")[:LIMIT] if sinks.redeliver(row.pk)]
+    landed = [row for row in queryset.order_by("pk")[:LIMIT] if redeliver(row.pk)]
     for row in landed:
         write_log(request, row, _("Told again: %(sink)s.") % {"sink": row}, "")
-    if landed:
-        dispatch.report_later()
     count = len(landed)
     text = ngettext("%(n)d is told again.", "%(n)d are told again.", count) % {"n": count}
     (messages.success if landed else messages.warning)(request, text)

@@ -26,7 +26,7 @@ def of(detail: Mapping[str, Any], at: datetime) -> Iterator[str]:
         yield diff({name: pair for name, pair in changes.items() if _is_pair(pair)})
     if detail.get("deadline_at"):
         yield _text(detail["deadline_at"], at)
-    for key, said in (("begins_again", _("begins again")), ("in_doubt", _("in doubt"))):
+    for key, said in (("begins_again", _("begins again")), ("in_doubt", _("outcome unknown"))):
         names = detail.get(key)
         if isinstance(names, list) and names:
             yield f"{said}: {', '.join(map(str, names))}"

@@ -83,7 +83,7 @@ class OrderlyEnd(bootsteps.StartStopStep):
             hand_back(self._mark)
         except Exception:
             # The claims expire then: an attempt each.
-            log.exception("hand_back_failed")
+            log.exception("release_failed")
         finally:
             connections.close_all()
 
@@ -95,7 +95,7 @@ def hand_back(mark: str) -> int:
     while found := surrender(mark, me("worker"), local=local):
         count += found
     if count:
-        log.warning("claims_handed_back", extra={"claims": count})
+        log.warning("claims_released", extra={"claims": count})
         dispatch.nudge()
     return count
 

@@ -177,7 +177,9 @@ def _pass_on(bundle: Bundle, rest: Sequence[Request], width: int) -> None:
                 part = tuple(rest[begin : begin + width])
                 dispatch.send_bundle(msgspec.structs.replace(bundle, requests=part))
         except BrokerRefused as error:
-            log.warning("rest_refused", extra={"agent": bundle.agent, "reason": str(error)})
+            log.warning(
+                "unbegun_claims_refused", extra={"agent": bundle.agent, "reason": str(error)}
+            )
 
 
 def _perform_here(agent: Agent, request: Request, bundle: Bundle) -> int:

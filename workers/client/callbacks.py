@@ -13,7 +13,7 @@ from workers.protocol import callback_tokens
 from workers.protocol.messages import fault_body, storable
 from workers.rules.external_answers import Outcome
 from workers.store.operate import record_answers
-from workers.wire import dispatch
+from workers.wire.wake_ups import wake_scheduler
 
 
 def step_of(token: str) -> tuple[str, int, str]:
@@ -36,7 +36,7 @@ def complete(
     key, process_id, step = step_of(token)
     storable(result or {})
     body = {"result": result or {}}
-    return _nudged(
+    return _waking(
         record_answers.answer(process_id, step, body, actor="callback", key=key, now=now)
     )
 
@@ -45,7 +45,7 @@ def fail(token: str, fault: Fault, now: datetime | None = None) -> Outcome:
     """Answer a deferred step with a fault, as its agent would have raised it."""
     key, process_id, step = step_of(token)
     body = {"fault": fault_body(fault)}
-    return _nudged(
+    return _waking(
         record_answers.answer(process_id, step, body, actor="callback", key=key, now=now)
     )
 
@@ -73,7 +73,7 @@ def complete_step(
     """
     storable(result or {})
     body = {"result": result or {}}
-    return _nudged(
+    return _waking(
         record_answers.answer(process_id, step, body, actor=actor, sequence=sequence, now=now)
     )
 
@@ -89,12 +89,12 @@ def fail_step(
 ) -> Outcome:
     """Answer a step by its name with a fault."""
     body = {"fault": fault_body(fault)}
-    return _nudged(
+    return _waking(
         record_answers.answer(process_id, step, body, actor=actor, sequence=sequence, now=now)
     )
 
 
-def _nudged(outcome: Outcome) -> Outcome:
+def _waking(outcome: Outcome) -> Outcome:
     if outcome == Outcome.ACCEPTED:
-        dispatch.nudge_later()
+        wake_scheduler()
     return outcome

@@ -101,7 +101,7 @@ def _state(process: Process, steps: Sequence[tuple[Step, str]], now: datetime, f
             return _("It was cancelled. Everything that was done has been undone.")
     in_error = [(row, why) for row, why in steps if row.state == StepState.ERROR]
     if process.state == ProcessState.ERROR:
-        # Of a process that was turned round it is the undo that needs somebody: the last.
+        # In a process that compensates the undo needs somebody: the last.
         row, why = in_error[-1 if process.outcome else 0] if in_error else (None, "")
         return _("Needs an operator: %(step)s %(why)s.") % {
             "step": row.name if row else "",

@@ -1,46 +1,39 @@
-"""What an application does to a process: all but ``pause`` wake the Scheduler.
+"""What is done to a process, an agent and a hold: each verb wakes whom it leaves something to do.
 
-All raise ``StateError``, and change nothing, when the process's state forbids the verb, when it
-has moved since ``sequence``, or when there is no such process.  ``actor`` and ``reason`` stand in
-the journal.
+All raise ``StateError``, and change nothing, when the state forbids the verb, when a process
+has moved since ``sequence``, or when there is none.  ``actor`` and ``reason`` stand in the
+journal.
 """
 
-from collections.abc import Callable
 from datetime import datetime
-from functools import wraps
-from typing import ParamSpec, TypeVar
-
-from django.db import transaction
+from functools import partial
 
 from workers.rules import compensation
 from workers.states import ProcessState
+from workers.store.flow import flow_settings, holds
 from workers.store.operate import commands
-from workers.wire import dispatch
+from workers.store.operate import edit_input as editing
+from workers.wire.wake_ups import wake_scheduler, waking
 
-P = ParamSpec("P")
-T = TypeVar("T")
+_waking = partial(waking, wake_scheduler)
 
-
-def _waking(verb: Callable[P, T]) -> Callable[P, T]:
-    """Return a verb that wakes the Scheduler once its rows are committed."""
-
-    @wraps(verb)
-    def woken(*args: P.args, **kwargs: P.kwargs) -> T:
-        result = verb(*args, **kwargs)
-        transaction.on_commit(dispatch.nudge_later, robust=True)
-        return result
-
-    return woken
-
-
-#: Nothing is to be claimed then, so nobody is woken.
+# Nothing is to be claimed after these.
 pause = commands.pause
+hold = holds.hold
+edit_input = editing.edit_input
+
 resume = _waking(commands.resume)
 retry = _waking(commands.retry_now)
 resubmit = _waking(commands.resubmit)
+undo = _waking(commands.undo)
+begin_again = _waking(commands.begin_again)
+retime = _waking(commands.retime)
+complete = _waking(commands.complete)
+skip = _waking(commands.skip)
+lift = _waking(holds.lift)
+set_flow = _waking(flow_settings.set_flow)
 
 
-@_waking
 def cancel(
     process_id: int,
     *,
@@ -53,7 +46,7 @@ def cancel(
 
     Refused once the process is final, is being undone, or has passed its point of no return.
     """
-    return commands.undo(
+    return undo(
         process_id,
         outcome=ProcessState.CANCELLED,
         actor=actor,

@@ -1,4 +1,4 @@
-"""Accepting a process: rows in the caller's transaction, a nudge after it."""
+"""Accepting a process: rows in the caller's transaction, a wake-up after it."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -6,19 +6,19 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
-from django.db import transaction
-
 from workers.conf import sas
 from workers.definitions import registry
 from workers.definitions.agent import Agent
 from workers.definitions.effects import Effect
 from workers.definitions.workflow import Fallback, StepSpec, Workflow
 from workers.models import Process
+from workers.rules import new_processes
 from workers.rules.rows import NewProcess, NewSink
-from workers.store.db import dialect, prepared_plans
+from workers.runtime import storable_text
+from workers.store.db import prepared_plans
 from workers.store.db.transactions import durable
 from workers.store.submit import create_processes
-from workers.wire import dispatch
+from workers.wire.wake_ups import wake_scheduler
 
 
 def submit(
@@ -39,17 +39,22 @@ def submit(
     Call it inside the transaction that makes what the process is about (``atomic``): then
     both exist or neither, for whatever fails once rows are written rolls that transaction back.
     The process is durable once that transaction commits, whatever state the broker is in.
-    ``input`` is JSON and becomes the snapshot that agents work from.  Raises
-    ``UnknownWorkflow``, ``UnknownAgent``, ``ValueError`` for a priority below 0, and
-    ``ValueError`` or ``TypeError`` for an input that is no JSON, all before anything is written.
+    ``input`` is JSON and becomes the snapshot that agents work from.
 
-    ``lane`` names whose process it is: many of one lane do not hold up a few of another.
+    Raises, before anything is written: ``UnknownWorkflow`` and ``UnknownAgent``; ``BadText``, a
+    ``ValueError``, for a subject of more than 200 characters, an address of more than 500, and any
+    text with NUL or a lone surrogate; ``ValueError`` for a priority outside 0 to 100, a
+    ``deadline_at`` without a time zone, and two sinks of one address; ``ValueError`` or
+    ``TypeError`` for an input that is no JSON.
+
+    ``lane`` names whose process it is: many of one lane do not hold up a few of another.  Its
+    first 200 characters count.
     Each level of ``priority`` is worth a head start of ``SAS_PRIORITY_SECONDS``.
     ``deadline_at`` overrides the workflow's own deadline.  ``sinks`` are told of whatever
     happens to it; their addresses are taken as they are, so check whose they are.
     """
-    one = NewProcess(subject, input, lane, priority, deadline_at, sinks)
-    return submit_many(workflow, [one], actor=actor, version=version, now=now)[0]
+    process = NewProcess(subject, input, lane, priority, deadline_at, sinks)
+    return submit_many(workflow, [process], actor=actor, version=version, now=now)[0]
 
 
 def submit_many(
@@ -65,17 +70,14 @@ def submit_many(
     As ``submit``, with a handful of statements for all: some hundreds at a time are many
     times as fast.
     """
-    for one in wanted:
-        if one.priority < 0:
-            raise ValueError(
-                f"priority is {one.priority}. Give 0 or more: the others come after it."
-            )
-        # What is no JSON is refused before anything is written: the transaction is as it was.
-        dialect.encode_document(one.input)
+    # Refused before anything is written: the transaction is as it was.
+    storable_text.check("actor", actor)
+    for process in wanted:
+        new_processes.check(process)
     definition = _completed(registry.workflow(workflow, version))
     with prepared_plans.kept(), durable("submission.submit", savepoint=False):
         made = create_processes.submit(definition, wanted, actor=actor, now=now)
-        transaction.on_commit(dispatch.nudge_later, robust=True)
+        wake_scheduler()
     return made
 
 

@@ -14,7 +14,7 @@ from workers.rules.external_answers import Outcome
 from workers.runtime.failpoints import durable
 from workers.store import received_webhooks
 from workers.store.operate import record_answers
-from workers.wire import dispatch
+from workers.wire.wake_ups import wake_scheduler
 
 #: Characters after the prefix.  A shorter secret could be guessed; an empty one, of a setting
 #: that was left out, is known to everybody.
@@ -58,7 +58,7 @@ def take(provider: Provider, event: Event, now: datetime | None = None) -> Outco
             return Outcome.REPEATED
         outcome = _apply(provider, event, now)
     if outcome == Outcome.ACCEPTED:
-        dispatch.nudge_later()
+        wake_scheduler()
     return outcome
 
 

@@ -10,6 +10,7 @@ from math import inf
 from typing import Any, TypeVar
 
 from workers.exceptions import WorkflowError
+from workers.runtime.storable_text import is_storable
 
 E = TypeVar("E", bound=StrEnum)
 
@@ -22,9 +23,11 @@ TIMEOUT_SECONDS = 600
 
 
 def name(where: str, what: str, value: object) -> None:
-    """Refuse what is no name: text of 1 to 100 characters."""
+    """Refuse what is no name: text of 1 to 100 characters that every database holds."""
     if not isinstance(value, str) or not 1 <= len(value) <= NAME_LENGTH:
         raise _refused(where, what, f"text of 1 to {NAME_LENGTH} characters", value)
+    if not is_storable(value):
+        raise _refused(where, what, "text without NUL and lone surrogates", value)
 
 
 def names(where: str, what: str, value: object) -> tuple[str, ...]:

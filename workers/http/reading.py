@@ -4,6 +4,8 @@ import json
 import math
 from typing import Any
 
+from workers.runtime.storable_text import is_storable
+
 LARGEST_DEPTH = 32
 
 
@@ -22,7 +24,7 @@ def read_object(raw: bytes) -> dict[str, Any] | None:
 
 def _is_storable(value: object, depth: int) -> bool:
     if isinstance(value, str):
-        return "\0" not in value and not any("\ud800" <= letter <= "\udfff" for letter in value)
+        return is_storable(value)
     if isinstance(value, float):
         return math.isfinite(value)
     if isinstance(value, dict):

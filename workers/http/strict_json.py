@@ -6,6 +6,8 @@ import math
 from collections import Counter
 from typing import Any, NoReturn
 
+from workers.runtime.storable_text import is_storable
+
 MAX_BYTES = 65_536
 MAX_DEPTH = 16
 MAX_DIGITS = 18
@@ -18,7 +20,7 @@ class BadJson(ValueError):
 def read(raw: bytes) -> Any:
     """Return the value of a JSON text in UTF-8.
 
-    Refused: NaN and infinities (1e999 is one), names given twice, NUL and half characters,
+    Refused: NaN and infinities (1e999 is one), names given twice, NUL and lone surrogates,
     nesting deeper than 16, whole numbers of more than 18 digits, ``__type__`` as a name
     (message libraries make objects of it), and more than 64 KiB.  Raises ``BadJson``.
     """
@@ -97,5 +99,5 @@ def _check(value: Any, depth: int) -> None:
 
 
 def _check_text(text: str) -> None:
-    if "\x00" in text or any("\ud800" <= char <= "\udfff" for char in text):
+    if not is_storable(text):
         raise BadJson("a text contains a NUL or a lone surrogate")

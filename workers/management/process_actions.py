@@ -13,12 +13,11 @@ from typing import Any, TypedDict
 
 from django.core.management.base import CommandError
 
-from workers.client import callbacks
+from workers.client import callbacks, operations
 from workers.exceptions import MessageError, Refused, StateError, UnknownWorkflow
 from workers.rules import compensation
 from workers.states import ProcessState
-from workers.store.operate import commands, edit_input
-from workers.wire import dispatch
+from workers.store.operate import commands
 
 
 class Word(TypedDict):
@@ -57,7 +56,7 @@ class Told:
 
 
 def _resubmit(asked: Asked) -> Told:
-    steps = commands.resubmit(
+    steps = operations.resubmit(
         asked.process_id, nothing_happened=asked.nothing_happened, **asked.word
     )
     return Told([f"{asked.subject} was resubmitted: {', '.join(steps)}."], {"resubmitted": steps})
@@ -67,7 +66,7 @@ def _undo(asked: Asked, action: str, outcome: str) -> Told:
     if asked.dry_run:
         plan = commands.preview(asked.process_id)
     else:
-        plan = commands.undo(asked.process_id, outcome=outcome, **asked.word)
+        plan = operations.undo(asked.process_id, outcome=outcome, **asked.word)
     verb = "would be undone" if asked.dry_run else "is being undone"
     facts = {"action": action, "done": not asked.dry_run, **_facts(plan)}
     return Told([f"{asked.subject} {verb}: {_listed(plan)}.", *_lasting(plan)], facts)
@@ -77,7 +76,7 @@ def _begin_again(asked: Asked) -> Told:
     if asked.dry_run:
         found = commands.preview_again(asked.process_id, asked.step)
     else:
-        found = commands.begin_again(asked.process_id, asked.step, **asked.word)
+        found = operations.begin_again(asked.process_id, asked.step, **asked.word)
     would = "would begin" if asked.dry_run else "begins"
     lines = [
         f"{asked.subject} {would} again from {asked.step}: {', '.join(found.steps)}.",
@@ -101,38 +100,38 @@ def _facts(plan: compensation.Plan) -> dict[str, Any]:
 
 
 def _pause(asked: Asked) -> Told:
-    commands.pause(asked.process_id, **asked.word)
+    operations.pause(asked.process_id, **asked.word)
     return Told([f"{asked.subject} is paused."], {"paused": True})
 
 
 def _resume(asked: Asked) -> Told:
-    commands.resume(asked.process_id, **asked.word)
+    operations.resume(asked.process_id, **asked.word)
     return Told([f"{asked.subject} goes on."], {"paused": False})
 
 
 def _retry(asked: Asked) -> Told:
-    commands.retry_now(asked.process_id, asked.step, **asked.word)
+    operations.retry(asked.process_id, asked.step, **asked.word)
     return Told([f"{asked.step} of {asked.subject} is tried again now."], {"retried": asked.step})
 
 
 def _retime(asked: Asked) -> Told:
-    commands.retime(asked.process_id, asked.step, asked.seconds, **asked.word)
+    operations.retime(asked.process_id, asked.step, asked.seconds, **asked.word)
     said = f"{asked.step} of {asked.subject} has {asked.seconds} s from now on."
     return Told([said], {"retimed": asked.step, "seconds": asked.seconds})
 
 
 def _complete(asked: Asked) -> Told:
-    commands.complete(asked.process_id, asked.step, asked.result, **asked.word)
+    operations.complete(asked.process_id, asked.step, asked.result, **asked.word)
     return Told([f"{asked.step} of {asked.subject} counts as done."], {"completed": asked.step})
 
 
 def _skip(asked: Asked) -> Told:
-    commands.skip(asked.process_id, asked.step, **asked.word)
+    operations.skip(asked.process_id, asked.step, **asked.word)
     return Told([f"{asked.step} of {asked.subject} is skipped."], {"skipped": asked.step})
 
 
 def _edit(asked: Asked) -> Told:
-    changed = edit_input.edit_input(asked.process_id, asked.changes, **asked.word)
+    changed = operations.edit_input(asked.process_id, asked.changes, **asked.word)
     lines = [f"{path}: {before!r} -> {after!r}" for path, (before, after) in changed.items()]
     return Told(lines, {"changed": changed})
 
@@ -215,13 +214,9 @@ def perform(action: str, process_id: int, subject: str, options: dict[str, Any])
         dry_run=dry_run,
     )
     try:
-        told = VERBS[action](asked)
+        return VERBS[action](asked)
     except (StateError, MessageError, UnknownWorkflow) as refusal:
         raise CommandError(str(refusal)) from None
-    if not dry_run:
-        # From this thread: the process ends before a background thread would have sent it.
-        dispatch.nudge()
-    return told
 
 
 def actor() -> str:

@@ -3,9 +3,15 @@
 from collections.abc import Callable
 from typing import Any
 
-from django.core.management.base import BaseCommand, OutputWrapper
+from django.core.management.base import BaseCommand, CommandError, OutputWrapper
 
+from workers.exceptions import BadText
+from workers.runtime import storable_text
 from workers.runtime.visible_text import visible
+from workers.wire import dispatch
+
+#: Time a command gives the broker for the wake-ups of what it did; without, the poll looks.
+FLUSH_SECONDS = 5.0
 
 
 class Terminal(OutputWrapper):
@@ -32,7 +38,23 @@ class ErrorTerminal(Terminal):
 
 
 class TerminalCommand(BaseCommand):
-    """A command whose every word goes through ``Terminal``, wherever it is printed to."""
+    """A command whose every word goes through ``Terminal``, wherever it is printed to.
+
+    Its options are text that every database holds: bytes that are no UTF-8 are refused.  It ends
+    once the wake-ups of what it did have left.
+    """
+
+    def execute(self, *args: Any, **options: Any) -> str | None:
+        try:
+            for name, value in options.items():
+                storable_text.check_value(f"--{name.replace('_', '-')}", value)
+        except BadText as refusal:
+            raise CommandError(str(refusal)) from None
+        try:
+            return super().execute(*args, **options)
+        finally:
+            # A background thread sends them, and ends with the process.
+            dispatch.flush(FLUSH_SECONDS)
 
     @property
     def stdout(self) -> Any:

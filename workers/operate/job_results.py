@@ -52,7 +52,7 @@ def _conditions() -> dict[str, Q]:
     """Return what each result is, by the item and its process as they are now.
 
     A process counts as failed again, too, where one of its branches is in error while others go
-    on.  What failed before a process was turned round does not count: an undo that is stuck does.
+    on.  What failed before a process began to compensate does not count: an undo that failed does.
     """
     # By the narrow rows: whatever the planner does, it reads those in error and no other steps.
     failed = LiveStep.objects.filter(step__process=OuterRef("process"), state=StepState.ERROR)

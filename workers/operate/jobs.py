@@ -16,6 +16,7 @@ from workers.store import leases
 from workers.store.operate import jobs
 from workers.store.operate.jobs import Worked
 from workers.wire import dispatch
+from workers.wire.wake_ups import wake_job_runner, wake_scheduler
 
 log = logging.getLogger(__name__)
 
@@ -54,16 +55,23 @@ def start(
     if len(seen) <= AT_ONCE and rate_per_second is None:
         while not _work(job_id, AT_ONCE).is_over:
             pass
-        wake_scheduler(verb)
+        _wake_scheduler(verb)
     else:
-        dispatch.run_jobs_later()
+        wake_job_runner()
     return job_id
 
 
-def wake_scheduler(verb: str) -> None:
-    """Have claimed what a verb has made ready; from a thread of its own."""
+def steer(job_id: int, act: str, *, actor: str, reason: str = "") -> None:
+    """Pause, resume or stop a job; raise ``StateError`` where its state forbids that."""
+    jobs.steer(job_id, act, actor=actor, reason=reason)
+    if act == "resume":
+        wake_job_runner()
+
+
+def _wake_scheduler(verb: str) -> None:
+    """Have claimed what a verb has made ready."""
     if verb not in QUIET_VERBS:
-        dispatch.nudge_later()
+        wake_scheduler()
 
 
 def run(now: datetime | None = None) -> None:
@@ -97,7 +105,7 @@ def _slice(lease: leases.Held, end: float, now: datetime | None) -> float | None
                 waits.append(0.0)
                 break
         if has_landed:
-            dispatch.nudge_later()
+            wake_scheduler()
         if waits and (min(waits) > 0 or monotonic() >= end):
             return min(waits)
     return None

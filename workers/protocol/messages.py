@@ -12,6 +12,7 @@ from uuid import UUID
 import msgspec
 
 from workers.exceptions import Fault, MessageError
+from workers.runtime import storable_text
 
 VERSION = 1
 #: What reading a message raises: a lone surrogate in a name is no matter of types.
@@ -143,11 +144,6 @@ class Reply(msgspec.Struct, frozen=True):
 MAX_RETRY_AFTER_SECONDS = 86_400.0
 
 
-def _plain(text: object) -> str:
-    """Return text that every database stores: no NUL, no half characters."""
-    return str(text).replace("\x00", "").encode("utf-8", "replace").decode("utf-8")
-
-
 def _seconds(value: object) -> float | None:
     """Return a time to wait within bounds; None for what is no such time."""
     if not isinstance(value, int | float) or isinstance(value, bool) or not value > 0:
@@ -159,8 +155,8 @@ def fault_body(fault: Fault) -> dict[str, Any]:
     """Return a fault as its fields on the wire, within bounds."""
     return {
         "kind": fault.kind,
-        "code": _plain(fault.code)[:60],
-        "message": _plain(fault.message)[:500],
+        "code": storable_text.storable(fault.code)[:60],
+        "message": storable_text.storable(fault.message)[:500],
         "retry_after": _seconds(fault.retry_after),
         "tries": int(fault.tries),
     }
@@ -227,20 +223,11 @@ def storable(result: Any) -> int:
     return len(text)
 
 
-def _is_whole(text: str) -> bool:
-    """Say whether a text can be written as UTF-8, which has no half characters."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 def _check_text(value: Any, depth: int) -> None:
     if depth > MAX_DEPTH:
         raise MessageError(f"An agent's result is nested deeper than {MAX_DEPTH}.")
     if isinstance(value, str):
-        if "\x00" in value or not _is_whole(value):
+        if not storable_text.is_storable(value):
             raise MessageError("An agent's result contains a NUL or a lone surrogate.")
     elif isinstance(value, dict):
         if "__type__" in value:

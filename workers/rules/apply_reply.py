@@ -56,7 +56,7 @@ def _defer(locked: LockedProcess, step: StepRow, deferral: dict[str, Any], actor
             apply_fault(locked, step, early["fault"], actor, None)
         return
     if locked.is_given_up(step):
-        # Nobody's answer is waited for on the way back; the undo finds out what happened.
+        # A compensating process waits for nobody's answer; the undo finds out what happened.
         locked.move(step, StepState.CANCELLED, "cancelled", actor)
         return
     step.complete_by = locked.now + timedelta(seconds=deferral["seconds"])
@@ -153,7 +153,7 @@ def ready_steps(locked: LockedProcess, actor: str) -> list[StepRow]:
 
 
 def finish(locked: LockedProcess, actor: str) -> None:
-    """End the process once every step is settled, or its way back is over."""
+    """End the process once every step is settled, or everything is undone."""
     if locked.process.state == ProcessState.COMPENSATING:
         compensation.finish(locked, actor)
     elif locked.is_forward:

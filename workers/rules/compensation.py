@@ -33,7 +33,7 @@ def is_past_no_return(locked: LockedProcess) -> bool:
 def plan(locked: LockedProcess, among: Collection[StepRow] | None = None) -> Plan:
     """Return what undoing would do just now, of all steps or of some; changes nothing.
 
-    Raises ``StateError`` when the process is final, on its way back already, or past its
+    Raises ``StateError`` when the process is final, compensating already, or past its
     point of no return.
     """
     refuse_if_too_late(locked)
@@ -76,11 +76,11 @@ def plan(locked: LockedProcess, among: Collection[StepRow] | None = None) -> Pla
 
 
 def begin(locked: LockedProcess, outcome: str, actor: str, reason: str) -> Plan:
-    """Turn a process round: nothing forward is claimed any more, and undo steps are planned.
+    """Begin to compensate: nothing forward is claimed any more, and undo steps are planned.
 
     Claims that nobody has started are voided; started ones run to their reply or deadline,
     and their undo waits for that.  ``outcome`` is what the process becomes: compensated or
-    cancelled.  Raises ``StateError`` when the process is final, on its way back already, or
+    cancelled.  Raises ``StateError`` when the process is final, compensating already, or
     past its point of no return.
     """
     process = locked.process
@@ -145,7 +145,7 @@ def undone(locked: LockedProcess, step: StepRow, actor: str) -> None:
 
 
 def finish(locked: LockedProcess, actor: str) -> None:
-    """End a compensating process once its way back is over, or show that it is stuck."""
+    """End a compensating process once everything is undone, or in error where an undo failed."""
     stuck = [step.name for step in locked.undo_steps if step.state == StepState.ERROR]
     if is_under_way(locked) or (has_more(locked) and not stuck):
         return
@@ -160,7 +160,7 @@ def finish(locked: LockedProcess, actor: str) -> None:
 
 
 def is_under_way(locked: LockedProcess) -> bool:
-    """Say whether something of the way back is queued or in flight."""
+    """Say whether something of the compensation is queued or in flight."""
     return any(
         step.state in (StepState.PENDING, StepState.PROCESSING)
         for step in locked.steps

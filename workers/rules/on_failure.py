@@ -81,7 +81,7 @@ def carry_out_deadline(locked: LockedProcess, actor: str) -> None:
     """Deal with the date by which the process should have ended, once.
 
     Undone, unless the workflow only wants to be told or the point of no return is passed.
-    A process on its way back has no such date any more.
+    A compensating process has no such date any more.
     """
     process = locked.process
     if process.outcome == ProcessState.PROCESSING:

@@ -1,6 +1,6 @@
 """Beginning again from an earlier step: it and what came after it is undone first.  Pure.
 
-The way back is the one of compensation, for these steps only; once it is over they are
+These steps alone are compensated; once that is over they are
 waiting again, each with a new generation of its idempotency key, and the process goes on.
 """
 
@@ -54,7 +54,7 @@ def chosen(locked: LockedProcess, name: str) -> list[StepRow]:
 
 
 def begin(locked: LockedProcess, name: str, actor: str, reason: str) -> Renewal:
-    """Turn a process round as far as step ``name``; it goes on by itself from there."""
+    """Compensate back to step ``name``; the process goes on by itself from there."""
     steps = chosen(locked, name)
     compensation.void(locked, steps, actor)
     # After that: what is void now may be in doubt from an earlier claim.
@@ -79,7 +79,7 @@ def begin(locked: LockedProcess, name: str, actor: str, reason: str) -> Renewal:
 
 
 def finish(locked: LockedProcess, actor: str) -> None:
-    """Set the process going forward again once its partial way back is over."""
+    """Set the process going forward again once its partial compensation is over."""
     process = locked.process
     if process.state != ProcessState.COMPENSATING or process.outcome != ProcessState.PROCESSING:
         return

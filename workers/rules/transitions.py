@@ -62,12 +62,12 @@ class LockedProcess:
 
     @property
     def is_forward(self) -> bool:
-        """Say whether the process is on its way and not on its way back."""
+        """Say whether the process goes forward and does not compensate."""
         return self.process.state in FORWARD_PROCESS_STATES
 
     @property
     def is_on_its_way_back(self) -> bool:
-        """Say whether the process was turned round, even if an undo is stuck just now."""
+        """Say whether the process compensates, even while an undo has failed."""
         return self.process.outcome is not None
 
     @property
@@ -76,7 +76,7 @@ class LockedProcess:
         return self.process.paused_at is not None
 
     def is_given_up(self, step: StepRow) -> bool:
-        """Say whether a step is on its way back: whatever it does is to be undone."""
+        """Say whether a step is given up: whatever it does is to be undone."""
         return (
             self.is_on_its_way_back
             and step.undoes_id is None

@@ -19,6 +19,7 @@ from workers.definitions import registry
 from workers.exceptions import UnknownAgent, UnknownWorkflow
 from workers.protocol.messages import Reply
 from workers.rules import apply_reply
+from workers.runtime.storable_text import storable
 from workers.runtime.worker_identity import me
 from workers.scheduler import background_sender, bundles
 from workers.scheduler.reply_batches import Arrivals
@@ -123,7 +124,7 @@ def _all_claims(
     try:
         taken = claim_steps.claim_due(settled.waited_for, me("scheduler"), now, meanwhile=meanwhile)
     except Exception:
-        log.exception("waiting_steps_left", extra={"agents": sorted(settled.waited_for)})
+        log.exception("waiting_claims_failed", extra={"agents": sorted(settled.waited_for)})
         return settled.claims
     if taken.has_news:
         dispatch.report_later()
@@ -302,7 +303,7 @@ def _give_up(unbuilt: Sequence[tuple[claim_steps.Claim, Exception]]) -> None:
         fault = {
             "kind": "permanent",
             "code": "request_builder_failed",
-            "message": f"{type(error).__name__}: {error}"[:500],
+            "message": storable(f"{type(error).__name__}: {error}")[:500],
         }
         settle([Reply(claim.step_id, claim.claim_id, claim.attempt, fault=fault)])
     for (definition, reason), left in unknown.items():

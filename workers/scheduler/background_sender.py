@@ -87,7 +87,7 @@ class Convoy:
         try:
             self._tell(departed.result())
         except Exception:
-            log.exception("departure_failed")
+            log.exception("background_send_failed")
 
 
 def _load_and_depart(load: Callable[[], Load]) -> Departed:

@@ -6,14 +6,23 @@ from datetime import datetime
 
 from workers.rules.rows import AlertCall
 from workers.runtime.failpoints import around
+from workers.runtime.storable_text import check, storable
 from workers.store.db import dialect
 
 log = logging.getLogger(__name__)
 
+LONGEST_CODE = 60
+
 
 @around("alerts.raise_alert")
 def raise_alert(code: str, message: str, *, subject: str = "", now: datetime | None = None) -> None:
-    """Raise an alert, once per code and subject until an operator acknowledges it."""
+    """Raise an alert, once per code and subject until an operator acknowledges it.
+
+    Raises ``BadText`` for a code of more than 60 characters.  What of the message and the subject
+    no database holds is replaced: an alert is not to be lost for its words.
+    """
+    check("code", code, LONGEST_CODE)
+    message = storable(message)
     log.warning("alert_raised", extra={"code": code, "reason": message})
     write([AlertCall(f"{code}:{subject}", code, message)], dialect.read_clock(now))
 
@@ -28,9 +37,9 @@ def write(calls: Sequence[AlertCall], at: datetime) -> None:
             " times = workers_alert.times + %s, message = excluded.message,"
             " last_raised_at = excluded.last_raised_at",
             [
-                call.cause[:200],
+                storable(call.cause)[:200],
                 call.code,
-                call.message,
+                storable(call.message),
                 call.process_id,
                 call.step_id,
                 dialect.instant_text(at),
@@ -45,6 +54,7 @@ def acknowledge(
     alert_id: int, user_id: int, comment: str = "", now: datetime | None = None
 ) -> bool:
     """Take note of an alert.  False: somebody else already has; nothing was changed."""
+    check("comment", comment)
     at = dialect.read_clock(now)
     return (
         dialect.execute(

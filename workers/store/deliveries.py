@@ -11,6 +11,7 @@ from uuid import UUID, uuid4
 
 from workers.models import Delivery
 from workers.runtime.failpoints import durable
+from workers.runtime.storable_text import storable
 from workers.states import DeliveryEvent
 from workers.store import alerts, routes
 from workers.store.db import dialect
@@ -133,7 +134,7 @@ def delivered(
         is_ours = _end_claim(
             delivery,
             "state = 'delivered', ended_at = %s, answer_status = %s, answer = %s",
-            [dialect.instant_text(at), status, answer[:400]],
+            [dialect.instant_text(at), status, storable(answer)[:400]],
         )
         if is_ours:
             alerts.resolve(f"{UNDELIVERABLE}:{delivery.route_id}", at)
@@ -158,7 +159,7 @@ def failed(
         _end_claim(
             delivery,
             "next_at = %s, tries = tries + 1, answer_status = %s, answer = %s",
-            [_in(seconds, now), status, answer[:400]],
+            [_in(seconds, now), status, storable(answer)[:400]],
         )
 
 
@@ -174,7 +175,7 @@ def give_up(
         return _end_claim(
             delivery,
             "state = 'failed', ended_at = %s, tries = tries + 1, answer_status = %s, answer = %s",
-            [dialect.instant_text(at), status, answer[:400]],
+            [dialect.instant_text(at), status, storable(answer)[:400]],
         )
 
 

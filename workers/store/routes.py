@@ -6,6 +6,7 @@ from django.db.models import QuerySet
 
 from workers.models import Route
 from workers.rules.rows import Entry
+from workers.runtime import storable_text
 from workers.runtime.failpoints import durable
 from workers.runtime.timestamps import text_of
 from workers.store import journal
@@ -26,6 +27,7 @@ def lock(route_id: int) -> Route | None:
 
 def save(route: Route, *, actor: str, now: datetime | None = None) -> None:
     """Write a route that was checked; the next sweep goes by it."""
+    storable_text.check("actor", actor)
     with durable("routes.save"):
         route.save()
         _note("route_set", route, actor, now)

@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from workers.rules.rows import Entry
+from workers.runtime import storable_text
 from workers.runtime.failpoints import durable
 from workers.store import journal
 from workers.store.db import dialect
@@ -15,6 +16,7 @@ def record(
 
     A submitter is not told of it: the row has no sequence number, and takes no lock.
     """
+    storable_text.check_all(what=what, actor=actor)
     with durable("showings.record"):
         entry = Entry(
             process_id=process_id, event="personal_shown", actor=actor, detail={"what": what}

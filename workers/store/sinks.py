@@ -15,6 +15,7 @@ from workers.models import Sink
 from workers.rules.rows import NewSink
 from workers.rules.transitions import LockedProcess
 from workers.runtime.failpoints import around, durable
+from workers.runtime.storable_text import storable
 from workers.store import alerts
 from workers.store.db import bulk_update, dialect
 
@@ -189,14 +190,14 @@ def failed(sink: ClaimedSink, seconds: float, error: str, now: datetime | None =
     _end_claim(
         sink,
         "next_try_at = %s, tries = tries + 1, last_error = %s",
-        [_in(seconds, now), error[:300]],
+        [_in(seconds, now), storable(error)[:300]],
     )
 
 
 def give_up(sink: ClaimedSink, error: str) -> bool:
     """Send to a sink no more.  False: it was told, or taken over, by somebody else meanwhile."""
     return _end_claim(
-        sink, "state = 'undeliverable', tries = tries + 1, last_error = %s", [error[:300]]
+        sink, "state = 'undeliverable', tries = tries + 1, last_error = %s", [storable(error)[:300]]
     )
 
 

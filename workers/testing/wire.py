@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.db import connection, transaction
+
 from workers import scheduler, supervisor, tasks
 from workers.conf import sas
 from workers.exceptions import BrokerRefused
@@ -19,7 +21,7 @@ from workers.store.db import dialect
 from workers.testing.clock import Clock
 from workers.testing.scripted_agents import WorkerDied
 from workers.testing.timers import JUST_AFTER, Timer, timers
-from workers.wire import dispatch
+from workers.wire import dispatch, wake_ups
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +205,15 @@ def _run_jobs_now() -> None:
     dispatch.run_jobs()
 
 
+def _send_as_if_committed(send: Callable[[], None]) -> None:
+    """Send a hint at once where only a test's own transaction is open: it is never committed."""
+    blocks = connection.atomic_blocks
+    if blocks and all(getattr(block, "_from_testcase", False) for block in blocks):
+        send()
+    else:
+        transaction.on_commit(send, robust=True)
+
+
 @contextmanager
 def wired() -> Iterator[Wire]:
     """Have every message of this process go to a wire in memory for the time of a block."""
@@ -211,9 +222,9 @@ def wired() -> Iterator[Wire]:
         *(dispatch.nudge_later, dispatch.nudge_after, dispatch.report_later),
         *(dispatch.run_jobs_later, dispatch.run_jobs_after),
     )
-    before = dispatch._send, scheduler._pause
+    before = dispatch._send, scheduler._pause, wake_ups.on_commit
     senders, of_incidents = dict(relay.senders), dict(incident.senders)
-    dispatch._send = wire.take
+    dispatch._send, wake_ups.on_commit = wire.take, _send_as_if_committed
     # From the caller's own thread: what a test looks at must not arrive after it has looked.
     dispatch.nudge_later, dispatch.report_later = _nudge_now, _report_now
     dispatch.run_jobs_later = _run_jobs_now
@@ -225,7 +236,7 @@ def wired() -> Iterator[Wire]:
     try:
         yield wire
     finally:
-        dispatch._send, scheduler._pause = before
+        dispatch._send, scheduler._pause, wake_ups.on_commit = before
         dispatch.nudge_later, dispatch.nudge_after, dispatch.report_later = nudges[:3]
         dispatch.run_jobs_later, dispatch.run_jobs_after = nudges[3:]
         relay.senders.update(senders)

@@ -4,6 +4,7 @@ Every message is a hint: its loss costs time and nothing else.
 """
 
 import logging
+import os
 import queue
 import threading
 import time
@@ -98,7 +99,7 @@ def _hint(name: str, to: str) -> bool:
         with around("dispatch.hint"):
             _send(name, [], to)
     except BrokerRefused as error:
-        log.warning("hint_refused", extra={"task": name, "reason": str(error)})
+        log.warning("wake_up_refused", extra={"task": name, "reason": str(error)})
         return False
     return True
 
@@ -109,6 +110,7 @@ class _Nudger:
     def __init__(self, send: Callable[[], bool], rest_seconds: float) -> None:
         self._hint, self._rest_seconds = send, rest_seconds
         self._wanted: queue.Queue[None] = queue.Queue(maxsize=1)
+        _nudgers.append((os.getpid(), self))
         threading.Thread(target=self._send_wanted, name="nudger", daemon=True).start()
 
     def want(self) -> None:
@@ -124,9 +126,31 @@ class _Nudger:
                 self._hint()
             except Exception:
                 # Whatever it was: without this thread the process would never nudge again.
-                log.exception("nudge_failed")
+                log.exception("wake_up_failed")
+            finally:
+                self._wanted.task_done()
             # The next one waits a moment, so that a burst of submissions is a few nudges.
             time.sleep(self._rest_seconds)
+
+    def flush(self, until: float) -> bool:
+        """Wait until what was wanted has been sent.  False: the time was over before."""
+        with self._wanted.all_tasks_done:
+            return self._wanted.all_tasks_done.wait_for(
+                lambda: not self._wanted.unfinished_tasks, max(0.0, until - time.monotonic())
+            )
+
+
+#: Those that were made, each with its process: a fork copies them, and not their threads.
+_nudgers: list[tuple[int, _Nudger]] = []
+
+
+def flush(seconds: float) -> bool:
+    """Wait until the hints that this process asked for have left; for one that ends now.
+
+    False: the broker did not take them in that time, and the poll will look instead.
+    """
+    until = time.monotonic() + seconds
+    return all(nudger.flush(until) for pid, nudger in _nudgers if pid == os.getpid())
 
 
 @per_process

@@ -83,7 +83,7 @@ def waiting(queue: str, task: str, limit: int) -> Iterator[Callable[..., list[li
             found = _get(_channel.get(), queue, task, min(most, limit - len(messages)))
             is_over = _return_others(found, task)
         except Exception:
-            log.warning("siblings_unreadable", extra={"queue": queue}, exc_info=True)
+            log.warning("queue_drain_failed", extra={"queue": queue}, exc_info=True)
             # With the channel goes what came over it before: that comes again, too.
             messages.clear()
             _channel.drop()
@@ -105,7 +105,7 @@ def waiting(queue: str, task: str, limit: int) -> Iterator[Callable[..., list[li
     try:
         _acknowledge(messages)
     except Exception:
-        log.warning("siblings_unacknowledged", extra={"queue": queue}, exc_info=True)
+        log.warning("drained_unacknowledged", extra={"queue": queue}, exc_info=True)
         _channel.drop()
 
 
@@ -166,7 +166,7 @@ def _readable(messages: list[Message], queue: str) -> list[list[Any]]:
             found.append(list(message.payload[0]))
         except Exception:
             # Acknowledged with the others: read again it would be no better.
-            log.exception("sibling_unreadable", extra={"queue": queue})
+            log.exception("drained_message_unreadable", extra={"queue": queue})
     return found
 
 

@@ -10,7 +10,6 @@ from orders import dead_letters
 from orders.dead_letters import NotNow
 from orders.models import DeadLetter, DroppedLetters
 from orders.reasons import Refused
-from workers import wake
 from workers.management.process_actions import actor
 from workers.management.terminal import TerminalCommand
 from workers.management.wording import instant, one_line
@@ -70,9 +69,6 @@ class Command(TerminalCommand):
                 became = f": order {order.number}" if order else ""
                 who = letters[pk].said_by
                 self.stdout.write(f"Dead letter {pk} of {who} is {DONE[action]}{became}.")
-        if action == "replay" and len(refused) < len(ids):
-            # From this thread: the process ends before a background thread would have sent it.
-            wake()
         if refused:
             raise CommandError("\n".join(refused))
 

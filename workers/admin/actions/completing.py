@@ -8,11 +8,11 @@ from django.utils.translation import gettext_lazy as lazy
 
 from workers.admin.actions.action import Preview, Section, Target, Verb, VerbForm, said_of
 from workers.admin.actions.dry_run import NOBODY
+from workers.client import operations
 from workers.definitions.effects import Effect
 from workers.exceptions import MessageError
 from workers.protocol.messages import storable
 from workers.rules import operator_commands
-from workers.store.operate import commands
 
 
 class CompleteForm(VerbForm):
@@ -61,7 +61,7 @@ class Complete(Verb):
 
     def perform(self, target: Target, actor: str, given: dict[str, Any]) -> str:
         result = given.pop("result")
-        commands.complete(target.process.pk, target.step_name, result, actor=actor, **given)
+        operations.complete(target.process.pk, target.step_name, result, actor=actor, **given)
         return said_of(target, _("%(step)s is done.") % {"step": target.step_name})
 
 
@@ -90,5 +90,5 @@ class Skip(Verb):
         )
 
     def perform(self, target: Target, actor: str, given: dict[str, Any]) -> str:
-        commands.skip(target.process.pk, target.step_name, actor=actor, **given)
+        operations.skip(target.process.pk, target.step_name, actor=actor, **given)
         return said_of(target, _("%(step)s was skipped.") % {"step": target.step_name})

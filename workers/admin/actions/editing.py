@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
 from workers.admin.actions.action import Preview, Target, Verb, VerbForm, said_of
+from workers.client import operations
 from workers.exceptions import MessageError, StateError
 from workers.protocol.messages import storable
 from workers.states import FINAL_PROCESS_STATES
@@ -111,7 +112,6 @@ class EditInput(Verb):
     address = "input/"
     form = InputForm
     template = "admin/workers/edit_input.html"
-    is_nudging = False
 
     def preview(self, target: Target) -> Preview:
         process = target.process
@@ -135,7 +135,7 @@ class EditInput(Verb):
         return {"diff": form.diff()}
 
     def perform(self, target: Target, actor: str, given: dict[str, Any]) -> str:
-        changed = edit_input.edit_input(target.process.pk, actor=actor, **given)
+        changed = operations.edit_input(target.process.pk, actor=actor, **given)
         return said_of(target, _("changed: %(paths)s.") % {"paths": ", ".join(changed)})
 
 

@@ -19,7 +19,6 @@ from workers.admin.actions.places import Place
 from workers.admin.lists import LiveMedia
 from workers.exceptions import StateError
 from workers.models import Process
-from workers.wire import dispatch
 
 
 def actor(request: HttpRequest) -> str:
@@ -68,8 +67,6 @@ def answer(
         # The page shows the process as it is now: that is what is seen then.
         target = _target(request, process_id, step)
         return _page(request, verb, target, place, form, status=409, refusal=str(refusal))
-    if verb.is_nudging:
-        dispatch.nudge_later()
     write_log(request, target.process, said, form.cleaned_data.get("reason", ""))
     messages.success(request, said)
     return redirect(place.url)

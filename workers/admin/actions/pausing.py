@@ -7,9 +7,9 @@ from django.utils.translation import gettext_lazy as lazy
 
 from workers.admin.actions.action import Preview, Section, Target, Verb, said_of
 from workers.admin.actions.dry_run import NOBODY
+from workers.client import operations
 from workers.rules import operator_commands
 from workers.states import StepState
-from workers.store.operate import commands
 
 
 class Pause(Verb):
@@ -18,7 +18,6 @@ class Pause(Verb):
     button = lazy("Pause it")
     permission = "pause_process"
     address = "pause/"
-    is_nudging = False
 
     def preview(self, target: Target) -> Preview:
         locked = target.rehearsal.stage()
@@ -31,7 +30,7 @@ class Pause(Verb):
         return Preview.saying(sentence, Section(_("In flight: goes on to its end"), tuple(busy)))
 
     def perform(self, target: Target, actor: str, given: dict[str, Any]) -> str:
-        commands.pause(target.process.pk, actor=actor, **given)
+        operations.pause(target.process.pk, actor=actor, **given)
         return said_of(target, _("paused."))
 
 
@@ -52,5 +51,5 @@ class Resume(Verb):
         return Preview.saying(sentence, Section(_("Pending"), tuple(ready)))
 
     def perform(self, target: Target, actor: str, given: dict[str, Any]) -> str:
-        commands.resume(target.process.pk, actor=actor, **given)
+        operations.resume(target.process.pk, actor=actor, **given)
         return said_of(target, _("resumed."))

@@ -8,8 +8,8 @@ from django.utils.translation import gettext_lazy as lazy
 from workers.admin.actions import undoing
 from workers.admin.actions.action import Preview, Section, Target, Verb, said_of
 from workers.admin.actions.dry_run import NOBODY
+from workers.client import operations
 from workers.rules import restart
-from workers.store.operate import commands
 
 
 class BeginAgain(Verb):
@@ -37,6 +37,6 @@ class BeginAgain(Verb):
         )
 
     def perform(self, target: Target, actor: str, given: dict[str, Any]) -> str:
-        found = commands.begin_again(target.process.pk, target.step_name, actor=actor, **given)
+        found = operations.begin_again(target.process.pk, target.step_name, actor=actor, **given)
         steps = ", ".join(found.steps)
         return said_of(target, _("begins again: %(steps)s.") % {"steps": steps})

@@ -10,9 +10,9 @@ from django.utils.translation import gettext_lazy as lazy
 from workers.admin import badges
 from workers.admin.actions.action import Preview, Section, Target, Verb, VerbForm
 from workers.admin.actions.dry_run import NOBODY, Rehearsal
+from workers.client import operations
 from workers.models import Step
 from workers.rules import operator_commands
-from workers.store.operate import commands
 
 
 def doubt(rehearsal: Rehearsal) -> str:
@@ -58,7 +58,7 @@ class Resubmit(Verb):
         )
 
     def perform(self, target: Target, actor: str, given: dict[str, Any]) -> str:
-        steps = commands.resubmit(target.process.pk, actor=actor, **given)
+        steps = operations.resubmit(target.process.pk, actor=actor, **given)
         said = _("%(subject)s was resubmitted: %(steps)s.")
         return said % {"subject": target.process.subject, "steps": ", ".join(steps)}
 

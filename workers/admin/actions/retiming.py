@@ -8,6 +8,7 @@ from django.utils.translation import gettext_lazy as lazy
 
 from workers.admin.actions.action import Preview, Target, Verb, VerbForm, said_of
 from workers.admin.actions.dry_run import NOBODY
+from workers.client import operations
 from workers.exceptions import StateError
 from workers.models import Step
 from workers.rules import operator_commands
@@ -59,7 +60,6 @@ class Retime(Verb):
     permission = "extend_step"
     address = "steps/<str:step>/retime/"
     form = RetimeForm
-    is_nudging = False
 
     def preview(self, target: Target) -> Preview:
         step = target.step
@@ -90,7 +90,7 @@ class Retime(Verb):
             if _time_of(step) != seen:
                 said = _("The time of %(step)s has been set since the page was opened. Look again.")
                 raise StateError(said % {"step": step.name})
-            commands.retime(target.process.pk, step.name, seconds, actor=actor, **given)
+            operations.retime(target.process.pk, step.name, seconds, actor=actor, **given)
         text = _("%(step)s has %(seconds)d s now.") % {"step": step.name, "seconds": seconds}
         return said_of(target, text)
 

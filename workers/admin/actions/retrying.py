@@ -8,9 +8,9 @@ from django.utils.translation import gettext_lazy as lazy
 from workers.admin import badges
 from workers.admin.actions.action import Preview, Section, Target, Verb, said_of
 from workers.admin.actions.dry_run import NOBODY
+from workers.client import operations
 from workers.rules import operator_commands
 from workers.runtime import timestamps
-from workers.store.operate import commands
 
 
 class Retry(Verb):
@@ -36,5 +36,5 @@ class Retry(Verb):
         return Preview.saying(sentence, Section(_("It waits because"), (fault,) if fault else ()))
 
     def perform(self, target: Target, actor: str, given: dict[str, Any]) -> str:
-        commands.retry_now(target.process.pk, target.step_name, actor=actor, **given)
+        operations.retry(target.process.pk, target.step_name, actor=actor, **given)
         return said_of(target, _("%(step)s is tried now.") % {"step": target.step_name})

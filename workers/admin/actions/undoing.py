@@ -8,11 +8,11 @@ from django.utils.translation import gettext_lazy as lazy
 
 from workers.admin.actions.action import Preview, Section, Target, Verb, said_of
 from workers.admin.actions.dry_run import NOBODY
+from workers.client import operations
 from workers.rules import compensation
 from workers.rules.rows import Entry
 from workers.rules.transitions import LockedProcess
 from workers.states import ProcessState, StepState
-from workers.store.operate import commands
 
 
 class _Undo(Verb):
@@ -31,7 +31,7 @@ class _Undo(Verb):
         raise NotImplementedError
 
     def perform(self, target: Target, actor: str, given: dict[str, Any]) -> str:
-        plan = commands.undo(
+        plan = operations.undo(
             target.process.pk,
             outcome=self.outcome,
             actor=actor,
@@ -75,9 +75,9 @@ class Compensate(_Undo):
 
 
 def sections(locked: LockedProcess, plan: compensation.Plan) -> Iterable[Section]:
-    """Return what undoing comes to, for people; ``locked`` was turned round just now."""
+    """Return what undoing comes to, for people; ``locked`` has just begun to compensate."""
     at_work = [step.name for step in locked.forward_steps if step.is_at_work]
-    called_off = [entry.detail["step"] for entry in locked.entries if _is_called_off(entry)]
+    cancelled = [entry.detail["step"] for entry in locked.entries if _is_cancelled(entry)]
     yield Section(
         _("Undone, in this order"),
         tuple(
@@ -90,9 +90,9 @@ def sections(locked: LockedProcess, plan: compensation.Plan) -> Iterable[Section
     paused = _("It is paused: nothing is undone until somebody resumes it.")
     yield Section(_("Mind"), (paused,) if locked.is_paused else ())
     yield Section(_("At work just now: runs to its end first"), tuple(at_work))
-    yield Section(_("Not done any more"), tuple(called_off))
+    yield Section(_("Not done any more"), tuple(cancelled))
     yield Section(_("May have had an effect, and nothing undoes it"), plan.lasting)
 
 
-def _is_called_off(entry: Entry) -> bool:
+def _is_cancelled(entry: Entry) -> bool:
     return entry.step_id is not None and entry.after == StepState.CANCELLED

@@ -7,13 +7,13 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
+from workers.client import operations
 from workers.definitions import registry
 from workers.exceptions import StateError
 from workers.management.process_actions import Word, actor
 from workers.management.terminal import TerminalCommand
 from workers.models import Flow, Hold
-from workers.store.flow import flow_settings, holds
-from workers.wire import dispatch
+from workers.store.flow import holds
 
 
 class Command(TerminalCommand):
@@ -49,12 +49,11 @@ class Command(TerminalCommand):
             self._act(action, reason, options)
         except StateError as refusal:
             raise CommandError(str(refusal)) from None
-        dispatch.nudge()
 
     def _act(self, action: str, reason: str, options: dict[str, Any]) -> None:
         word: Word = {"actor": actor(), "reason": reason}
         if action == "set":
-            changed = flow_settings.set_flow(options["agent"], _changes(options), **word)
+            changed = operations.set_flow(options["agent"], _changes(options), **word)
             for name, (before, after) in changed.items():
                 self.stdout.write(f"{options['agent']} {name}: {before} -> {after}")
             if not changed:
@@ -62,7 +61,7 @@ class Command(TerminalCommand):
             return
         if action == "hold" and options["kind"] == "step":
             _refuse_unknown_step(options["name"])
-        verb = holds.hold if action == "hold" else holds.lift
+        verb = operations.hold if action == "hold" else operations.lift
         verb(options["kind"], options["name"], **word)
         what = f"{options['kind']} {options['name']}".strip()
         self.stdout.write(f"{what} is {'held' if action == 'hold' else 'lifted'}.")

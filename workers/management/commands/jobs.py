@@ -18,8 +18,6 @@ from workers.management.wording import counted
 from workers.models import BulkJob
 from workers.operate import job_results, jobs
 from workers.rules.job_verbs import STEERING
-from workers.store.operate import jobs as store
-from workers.wire import dispatch
 
 #: Reasons that a dry run prints.
 REASONS = 10
@@ -94,10 +92,6 @@ class Command(TerminalCommand):
             params=params,
             rate_per_second=rate,
         )
-        # From this thread: the process ends before a background thread would have sent it.
-        dispatch.nudge()
-        if BulkJob.objects.filter(pk=job_id, ended_at=None).exists():
-            dispatch.run_jobs()
         if not as_json:
             self.stdout.write(_headline(chosen))
         self.stdout.write(json.dumps({"job": job_id}) if as_json else str(job_id))
@@ -149,11 +143,9 @@ class Command(TerminalCommand):
 
     def _steer(self, act: str, job: int, reason: str) -> None:
         try:
-            store.steer(job, act, actor=actor(), reason=reason)
+            jobs.steer(job, act, actor=actor(), reason=reason)
         except StateError as refusal:
             raise CommandError(str(refusal)) from None
-        if act == "resume":
-            dispatch.run_jobs()
         self.stdout.write(f"Job {job} is {BulkJob.objects.get(pk=job).state}.")
 
 

@@ -10,8 +10,7 @@ from django.db.models import QuerySet
 from workers.management.terminal import TerminalCommand
 from workers.management.wording import counted
 from workers.models import Sink
-from workers.store import sinks
-from workers.wire import dispatch
+from workers.operate.deliver_again import redeliver
 
 STATES = ("open", "ended", "undeliverable")
 COLUMNS = (
@@ -72,10 +71,7 @@ class Command(TerminalCommand):
         if ids and (missing := set(ids) - set(found.values_list("pk", flat=True))):
             raise CommandError(f"There is no such sink: {', '.join(map(str, sorted(missing)))}.")
         after = None if first is None else first - 1
-        again = [
-            pk for pk in found.values_list("pk", flat=True) if sinks.redeliver(pk, after=after)
-        ]
-        dispatch.report()
+        again = [pk for pk in found.values_list("pk", flat=True) if redeliver(pk, after=after)]
         self.stdout.write(f"{counted(len(again), 'sink')} told again.")
 
 

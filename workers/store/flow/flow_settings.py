@@ -5,6 +5,7 @@ from typing import Any
 
 from workers.exceptions import StateError
 from workers.rules.rows import Entry
+from workers.runtime import storable_text
 from workers.runtime.failpoints import durable
 from workers.store import journal
 from workers.store.db import dialect
@@ -28,6 +29,7 @@ def set_flow(
     changes nothing, for an unknown agent or a value that cannot be.
     """
     wanted = {name: _checked(name, value) for name, value in changes.items()}
+    storable_text.check_all(agent=agent, actor=actor, reason=reason)
     with durable("flow_settings.set_flow"):
         found = dialect.fetch(
             'SELECT "window", rate_per_second, forced FROM workers_flow t WHERE agent = %s '

@@ -5,6 +5,7 @@ from typing import Any
 
 from workers.exceptions import StateError
 from workers.rules.rows import Entry
+from workers.runtime import storable_text
 from workers.runtime.failpoints import durable
 from workers.store import journal
 from workers.store.db import dialect
@@ -39,6 +40,7 @@ def hold(
     Submissions are accepted all the same.  Raises ``StateError`` when it is held already.
     """
     name = _checked(kind, name)
+    storable_text.check_all(name=name, actor=actor, reason=reason)
     if kind == "agent" and not dialect.fetch("SELECT 1 FROM workers_flow WHERE agent = %s", [name]):
         raise StateError(f"There is no agent {name!r}.")
     with durable("holds.hold"):
@@ -59,6 +61,7 @@ def lift(
 ) -> None:
     """End a hold; raise ``StateError`` when there is none."""
     name = _checked(kind, name)
+    storable_text.check_all(name=name, actor=actor, reason=reason)
     with durable("holds.lift"):
         at = dialect.read_clock(now)
         landed = dialect.execute(

@@ -6,6 +6,7 @@ from datetime import datetime
 from workers.definitions.effects import Effect
 from workers.exceptions import StateError
 from workers.rules.transitions import LockedProcess
+from workers.runtime import storable_text
 from workers.runtime.failpoints import durable
 from workers.states import FINAL_PROCESS_STATES, StepState
 from workers.store.db import dialect
@@ -69,6 +70,7 @@ def mark(
     so a service that honours it does nothing twice; one that can be asked is asked; an
     unsafe one goes to an operator.
     """
+    storable_text.check("actor", actor)
     marked = 0
     with durable("after_restore.mark"):
         lockeds = load.lock(process_ids, now)

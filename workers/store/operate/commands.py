@@ -2,7 +2,8 @@
 
 ``sequence`` is the process's as the operator saw it.  Every verb raises ``StateError``, and
 changes nothing, when the process has moved since, when its state forbids the verb, or when
-there is no such process; so of two clicks one does something.
+there is no such process; so of two clicks one does something.  An actor or a reason that cannot
+be stored raises ``BadText``.
 """
 
 from collections.abc import Callable
@@ -14,11 +15,14 @@ from django.db import transaction
 from workers.rules import compensation, operator_commands, restart
 from workers.rules.refusals import refused
 from workers.rules.transitions import LockedProcess
+from workers.runtime import storable_text
 from workers.runtime.failpoints import durable
 from workers.store.locked import load
 from workers.store.settle import settle_replies
 
 T = TypeVar("T")
+
+LARGEST_KEY = 2**63 - 1
 
 
 def resubmit(
@@ -37,12 +41,13 @@ def resubmit(
     """
     return _steer(
         process_id,
-        sequence,
-        now,
-        actor,
         lambda locked: operator_commands.resubmit(
             locked, actor, reason, nothing_happened=nothing_happened
         ),
+        actor=actor,
+        reason=reason,
+        sequence=sequence,
+        now=now,
     )
 
 
@@ -58,10 +63,11 @@ def undo(
     """Begin to compensate a process; return the plan.  ``outcome``: cancelled or compensated."""
     return _steer(
         process_id,
-        sequence,
-        now,
-        actor,
         lambda locked: compensation.begin(locked, outcome, actor, reason),
+        actor=actor,
+        reason=reason,
+        sequence=sequence,
+        now=now,
     )
 
 
@@ -77,10 +83,11 @@ def begin_again(
     """Undo a step and what came after it, and go on from there.  Returns what that means."""
     return _steer(
         process_id,
-        sequence,
-        now,
-        actor,
         lambda locked: restart.begin(locked, step, actor, reason),
+        actor=actor,
+        reason=reason,
+        sequence=sequence,
+        now=now,
     )
 
 
@@ -95,10 +102,11 @@ def pause(
     """Have nothing of a process claimed; what is in flight goes on to its end."""
     _steer(
         process_id,
-        sequence,
-        now,
-        actor,
         lambda locked: operator_commands.pause(locked, actor, reason),
+        actor=actor,
+        reason=reason,
+        sequence=sequence,
+        now=now,
     )
 
 
@@ -113,10 +121,11 @@ def resume(
     """Let a paused process go on."""
     _steer(
         process_id,
-        sequence,
-        now,
-        actor,
         lambda locked: operator_commands.resume(locked, actor, reason),
+        actor=actor,
+        reason=reason,
+        sequence=sequence,
+        now=now,
     )
 
 
@@ -132,10 +141,11 @@ def retry_now(
     """Skip what is left of a step's backoff, delay or rest."""
     _steer(
         process_id,
-        sequence,
-        now,
-        actor,
         lambda locked: operator_commands.retry_now(locked, step, actor, reason),
+        actor=actor,
+        reason=reason,
+        sequence=sequence,
+        now=now,
     )
 
 
@@ -152,10 +162,11 @@ def retime(
     """Set the time a step has: a shorter one at once, a longer one from its next claim on."""
     _steer(
         process_id,
-        sequence,
-        now,
-        actor,
         lambda locked: operator_commands.retime(locked, step, seconds, actor, reason),
+        actor=actor,
+        reason=reason,
+        sequence=sequence,
+        now=now,
     )
 
 
@@ -172,10 +183,11 @@ def complete(
     """Mark a step as done by hand."""
     _steer(
         process_id,
-        sequence,
-        now,
-        actor,
         lambda locked: operator_commands.complete(locked, step, result, actor, reason),
+        actor=actor,
+        reason=reason,
+        sequence=sequence,
+        now=now,
     )
 
 
@@ -191,10 +203,11 @@ def skip(
     """Go on without a step."""
     _steer(
         process_id,
-        sequence,
-        now,
-        actor,
         lambda locked: operator_commands.skip(locked, step, actor, reason),
+        actor=actor,
+        reason=reason,
+        sequence=sequence,
+        now=now,
     )
 
 
@@ -213,24 +226,29 @@ def preview_again(process_id: int, step: str) -> restart.Renewal:
 @load.again_when_lost
 def _steer(
     process_id: int,
+    verb: Callable[[LockedProcess], T],
+    *,
+    actor: str,
+    reason: str,
     sequence: int | None,
     now: datetime | None,
-    actor: str,
-    verb: Callable[[LockedProcess], T],
 ) -> T:
+    storable_text.check_all(actor=actor, reason=reason)
     with durable("commands.steer"):
         locked = lock(process_id, sequence, now)
-        found = verb(locked)
+        outcome = verb(locked)
         # Branches that became ready meanwhile go on, too; the poll claims them.
         settle_replies.go_on([locked], actor, now, claim=False)
-    return found
+    return outcome
 
 
 def lock(process_id: int, sequence: int | None, now: datetime | None) -> LockedProcess:
     """Lock one process; raise ``StateError`` if it is missing or has moved since ``sequence``."""
-    found = load.lock([process_id], now)
-    if not found:
+    # No key is outside these bounds, and no database can be asked for one that is.
+    lockeds = load.lock([process_id], now) if 0 < process_id <= LARGEST_KEY else []
+    if not lockeds:
         raise refused("no_process", process=process_id)
-    if sequence is not None and found[0].process.sequence != sequence:
-        raise refused("moved", subject=found[0].process.subject)
-    return found[0]
+    (locked,) = lockeds
+    if sequence is not None and locked.process.sequence != sequence:
+        raise refused("moved", subject=locked.process.subject)
+    return locked

@@ -7,6 +7,7 @@ from typing import Any
 from workers.definitions import registry
 from workers.exceptions import MessageError, StateError
 from workers.protocol.messages import storable
+from workers.runtime import storable_text
 from workers.runtime.failpoints import durable
 from workers.states import FINAL_PROCESS_STATES
 from workers.store.db import dialect
@@ -34,6 +35,7 @@ def edit_input(
     this code has no such version, and ``StateError``, and changes nothing,
     otherwise, and when the process is final or has moved since ``sequence``.
     """
+    storable_text.check_all(actor=actor, reason=reason)
     with durable("edit_input.edit_input"):
         locked = commands.lock(process_id, sequence, now)
         if locked.process.state in FINAL_PROCESS_STATES:

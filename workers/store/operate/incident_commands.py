@@ -11,6 +11,7 @@ from typing import Any
 
 from workers.exceptions import StateError
 from workers.rules.rows import Entry
+from workers.runtime import storable_text
 from workers.runtime.failpoints import durable
 from workers.states import IncidentState
 from workers.store import journal
@@ -42,6 +43,7 @@ def acknowledge(
     now: datetime | None = None,
 ) -> bool:
     """Take an incident, and acknowledge its alerts.  False: somebody has taken or resolved it."""
+    storable_text.check_all(actor=actor, comment=comment)
     with durable("incident_commands.acknowledge"):
         row = _lock(incident_id)
         if row is None or row.state in (IncidentState.ACKNOWLEDGED, IncidentState.RESOLVED):
@@ -62,6 +64,7 @@ def assign(
     now: datetime | None = None,
 ) -> bool:
     """Say whose an incident is; None: nobody's.  False: it is already, or it is resolved."""
+    storable_text.check_all(actor=actor, reason=reason)
     with durable("incident_commands.assign"):
         row = _lock(incident_id)
         if row is None or row.is_resolved or row.assignee_id == assignee_id:
@@ -87,6 +90,7 @@ def snooze(
     Its cause goes on, and so does the count of its members.  Raises ``StateError`` for an instant
     that is over, or more than 30 days ahead.
     """
+    storable_text.check_all(actor=actor, reason=reason)
     with durable("incident_commands.snooze"):
         at = dialect.read_clock(now)
         if not at < until <= at + LONGEST_SNOOZE:
@@ -115,6 +119,7 @@ def resolve(
 
     It is reopened when one of its alerts is raised again.  False: it is resolved already.
     """
+    storable_text.check_all(actor=actor, reason=reason)
     with durable("incident_commands.resolve"):
         row = _lock(incident_id)
         if row is None or row.is_resolved:
@@ -134,6 +139,7 @@ def write_note(
     """Write a note on an incident, resolved or not.  False: there is no such incident."""
     if not 0 < len(text) <= LONGEST_NOTE:
         raise StateError(f"A note must have 1 to {LONGEST_NOTE} characters, got {len(text)}.")
+    storable_text.check_all(actor=actor, text=text)
     with durable("incident_commands.write_note"):
         row = _lock(incident_id)
         if row is None:

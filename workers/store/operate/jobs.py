@@ -18,6 +18,7 @@ from workers.rules.job_verbs import STEERING, VERBS, allowance
 from workers.rules.rate_limit import Bucket
 from workers.rules.refusals import refused
 from workers.rules.rows import Entry
+from workers.runtime import storable_text
 from workers.runtime.failpoints import durable
 from workers.states import ItemState, JobState
 from workers.store import journal, leases
@@ -61,6 +62,7 @@ def create(
     """
     if verb not in VERBS:
         raise StateError(f"A job's verb must be one of {', '.join(VERBS)}, got {verb!r}.")
+    storable_text.check_all(actor=actor, reason=reason)
     with durable("jobs.plan"):
         job = BulkJob.objects.create(
             verb=verb,
@@ -97,6 +99,7 @@ def steer(
     job.
     """
     before, after = STEERING[act]
+    storable_text.check_all(actor=actor, reason=reason)
     with durable("jobs.steer"):
         at = dialect.read_clock(now)
         changes: dict[str, Any] = {"state": after, "steered_by": actor[:200]}

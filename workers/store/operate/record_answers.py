@@ -5,6 +5,7 @@ from typing import Any
 
 from workers.exceptions import BadToken, StateError
 from workers.rules import external_answers
+from workers.runtime import storable_text
 from workers.runtime.failpoints import durable
 from workers.store.db import dialect
 from workers.store.locked import load
@@ -31,6 +32,7 @@ def answer(
     Raises ``StateError`` when there is no such process or step, when the process has moved
     since ``sequence``, and ``BadToken`` when ``key`` is not the step's key any more.
     """
+    storable_text.check("actor", actor)
     with durable("record_answers.answer"):
         locked = commands.lock(process_id, sequence, now)
         step = next((one for one in locked.steps if one.name == step_name), None)

@@ -12,6 +12,7 @@ from workers.exceptions import UnknownWorkflow
 from workers.rules import on_failure
 from workers.rules.rows import StepRow
 from workers.rules.transitions import LockedProcess
+from workers.runtime.storable_text import storable
 from workers.states import StepState
 from workers.store.locked import contexts
 from workers.store.locked.contexts import Context
@@ -86,7 +87,7 @@ def _fail(locked: LockedProcess, step: StepRow, error: Exception, actor: str) ->
     step.fault = {
         "kind": "permanent",
         "code": on_failure.CONDITION_FAILED,
-        "message": f"{type(error).__name__}: {error}"[:500],
+        "message": storable(f"{type(error).__name__}: {error}")[:500],
         "at": locked.now.isoformat(),
     }
     locked.move(step, StepState.ERROR, "condition_failed", actor, public=True)

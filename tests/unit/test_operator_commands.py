@@ -3,7 +3,7 @@
 import pytest
 
 from tests.unit.build import NOW, a_process, a_step
-from tests.unit.test_decisions import a_fault
+from tests.unit.test_apply_reply import a_fault
 from workers.exceptions import StateError
 from workers.rules import operator_commands
 

@@ -1,0 +1,35 @@
+"""Every rule has a unit file of its own name, and none of those needs a database."""
+
+import ast
+from pathlib import Path
+
+from tests.guard.test_architecture import ROOT
+
+UNIT = ROOT / "tests" / "unit"
+FIXTURES = {"db", "transactional_db", "django_db_setup", "django_db_blocker", "live_server"}
+
+
+def rules() -> list[str]:
+    return sorted(
+        path.stem for path in (ROOT / "workers/rules").glob("*.py") if path.stem != "__init__"
+    )
+
+
+def database_names(path: Path) -> set[str]:
+    """Return what a file names that gives a test a database: fixtures and the mark."""
+    tree = ast.parse(path.read_text())
+    arguments = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+    marks = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    return (arguments & FIXTURES) | (marks & {"django_db"})
+
+
+def test_every_rule_has_its_unit_file() -> None:
+    missing = [name for name in rules() if not (UNIT / f"test_{name}.py").exists()]
+
+    assert missing == []
+
+
+def test_unit_tests_of_rules_ask_no_database() -> None:
+    found = {name: database_names(UNIT / f"test_{name}.py") for name in rules()}
+
+    assert {name: names for name, names in found.items() if names} == {}

@@ -1,0 +1,29 @@
+"""Wake-ups of verbs in a test: at once where only the test's own transaction is open."""
+
+import pytest
+from django.db import transaction
+
+import workers
+from workers.testing import Wire
+from workers.wire import dispatch
+
+
+@pytest.mark.django_db
+def test_a_verb_wakes_at_once_where_nothing_will_be_committed(wire: Wire) -> None:
+    process = workers.submit("toy_line", subject="Toy 1", input={})
+
+    workers.cancel(process.pk, actor="ann", reason="why")
+
+    assert len(wire.of(dispatch.ADVANCE)) == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_verb_wakes_once_the_application_has_committed(wire: Wire) -> None:
+    process = workers.submit("toy_line", subject="Toy 1", input={})
+    wire.drop_all()
+
+    with transaction.atomic():
+        workers.cancel(process.pk, actor="ann", reason="why")
+        assert wire.messages == []
+
+    assert len(wire.of(dispatch.ADVANCE)) == 1

@@ -1,0 +1,73 @@
+"""What a process must be like to be accepted: asked before anything is written."""
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime
+
+from workers.rules.rows import NewProcess, NewSink
+from workers.runtime import storable_text
+
+#: What the columns hold.
+LONGEST_SUBJECT = 200
+LONGEST_ADDRESS, LONGEST_OWNER, LONGEST_CORRELATION = 500, 100, 200
+#: More levels would lead before the first instant there is.
+HIGHEST_PRIORITY = 100
+SINK_KINDS = ("queue", "webhook")
+
+#: Kept, for ``json.dumps`` would make one for each input.
+_strict = json.JSONEncoder(allow_nan=False)
+
+
+def check(wanted: NewProcess) -> None:
+    """Raise for what no column holds: ``BadText``, else ``ValueError`` or ``TypeError``."""
+    storable_text.check("subject", wanted.subject, LONGEST_SUBJECT)
+    storable_text.check("lane", wanted.lane)
+    _check_priority(wanted.priority)
+    _check_deadline(wanted.deadline_at)
+    _check_input(wanted.input)
+    _check_sinks(wanted.told)
+
+
+def _check_priority(priority: int) -> None:
+    if not 0 <= priority <= HIGHEST_PRIORITY:
+        raise ValueError(
+            f"priority must be 0 to {HIGHEST_PRIORITY}, got {priority}. Give the others less."
+        )
+
+
+def _check_deadline(deadline_at: datetime | None) -> None:
+    if deadline_at is not None and deadline_at.tzinfo is None:
+        raise ValueError(
+            f"deadline_at must be an instant with a time zone, got {deadline_at!r}. Make it aware."
+        )
+
+
+def _check_input(document: dict[str, object]) -> None:
+    try:
+        text = _strict.encode(document)
+    except RecursionError:
+        raise ValueError("input is nested too deep to be JSON. Flatten it.") from None
+    # Escaped by the encoder, so that most inputs are not walked through a second time.
+    if "\\u0000" in text or "\\ud" in text:
+        storable_text.check_value("input", document)
+
+
+def _check_sinks(sinks: Sequence[NewSink]) -> None:
+    for sink in sinks:
+        if sink.kind not in SINK_KINDS:
+            raise ValueError(
+                f"The kind of a sink must be {' or '.join(SINK_KINDS)}, got {sink.kind!r}."
+            )
+        storable_text.check("The address of a sink", sink.address, LONGEST_ADDRESS)
+        storable_text.check("The owner of a sink", sink.owner, LONGEST_OWNER)
+        storable_text.check(
+            "The correlation_id of a sink", sink.correlation_id, LONGEST_CORRELATION
+        )
+    twice = [place for place, times in _places(sinks).items() if times > 1]
+    if twice:
+        raise ValueError(f"sinks must name each address once, got {twice[0][1]!r} more often.")
+
+
+def _places(sinks: Sequence[NewSink]) -> Counter[tuple[str, str]]:
+    return Counter((sink.kind, sink.address) for sink in sinks)
