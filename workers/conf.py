@@ -145,6 +145,36 @@ class Url:
         return text
 
 
+@dataclass
+class Text:
+    """A setting that is a short line of text, or empty; named after its attribute."""
+
+    help: str
+    longest: int
+    name: str = ""
+
+    def __set_name__(self, owner: type, attribute: str) -> None:
+        self.name = f"SAS_{attribute.upper()}"
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> "Text": ...
+    @overload
+    def __get__(self, instance: object, owner: type) -> str: ...
+    def __get__(self, instance: object | None, owner: type) -> "str | Text":
+        if instance is None:
+            return self
+        return self.read(look_up(self.name, ""))
+
+    def read(self, value: Any) -> str:
+        """Return ``value`` as a text; raise ``BadSetting`` where it cannot be shown in a line."""
+        text = str(value or "")
+        if len(text) > self.longest or not text.isprintable():
+            raise BadSetting(
+                f"{self.name} must be a line of at most {self.longest} characters, got {value!r}."
+            )
+        return text
+
+
 class Settings:
     """The engine's settings as attributes; durations in seconds."""
 
@@ -187,12 +217,14 @@ class Settings:
     keep_resolved_days = Number(90, 7, 36_500, "Age at which what operators dealt with goes")
     admin_url = Url("Where the admin is, for links in messages to operators")
     ping_url = Url("Called each minute after a sweep, so that silence is noticed outside")
+    release = Text("Name of the code that runs, such as a commit; a mark among the figures", 80)
     shutdown_seconds = Number(20, 0, 3600, "Time a stopped worker gives its calls to end")
 
 
 sas = Settings()
 
 
-def declared() -> list[Number | Switch | Url]:
+def declared() -> list[Number | Switch | Url | Text]:
     """Return every setting's declaration, in order."""
-    return [value for value in vars(Settings).values() if isinstance(value, Number | Switch | Url)]
+    kinds = Number | Switch | Url | Text
+    return [value for value in vars(Settings).values() if isinstance(value, kinds)]

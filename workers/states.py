@@ -32,7 +32,7 @@ outcome nobody may find out by calling again goes from pending to error; and a p
 begins again from an earlier step takes that step and those after it back to waiting.
 """
 
-from django.db.models import TextChoices
+from django.db.models import IntegerChoices, TextChoices
 from django.utils.translation import gettext_lazy as _
 
 
@@ -110,6 +110,24 @@ class IncidentState(TextChoices):
     ACKNOWLEDGED = "acknowledged", _("taken")
     SNOOZED = "snoozed", _("snoozed")
     RESOLVED = "resolved", _("resolved")
+
+
+class BreakerState(TextChoices):
+    """Where the breaker of an agent stands, the better first; what is forced is an operator's."""
+
+    CLOSED = "closed", _("closed")
+    FORCED_CLOSED = "forced_closed", _("forced closed")
+    HALF_OPEN = "half_open", _("half open")
+    FORCED_OPEN = "forced_open", _("forced open")
+    OPEN = "open", _("open")
+
+
+class Span(IntegerChoices):
+    """How many seconds a row of figures stands for."""
+
+    MINUTE = 60, _("minute")
+    TEN_MINUTES = 600, _("ten minutes")
+    HOUR = 3600, _("hour")
 
 
 PROCESS_MOVES: frozenset[tuple[str, str]] = frozenset(

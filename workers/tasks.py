@@ -15,7 +15,7 @@ from workers import scheduler, supervisor
 from workers.agent import next_step, runner
 from workers.exceptions import MessageError, UnknownAgent
 from workers.notify import threads
-from workers.operate import jobs, retention
+from workers.operate import examinations, health, jobs, releases, retention
 from workers.protocol.messages import Bundle
 from workers.runtime import db_connections, gc_control
 from workers.scheduler.reply_batches import Arrivals, none_waits
@@ -37,6 +37,9 @@ HELD: dict[str, Any] = {
 DATABASE_PAUSE_SECONDS = 1.0
 #: Messages that a task takes along from its queue; should it fail, they come again.
 MOST_SIBLINGS = 200
+
+#: After so long a child that hangs over a probe is ended; a round ends itself long before.
+EXAMINE_SECONDS = 120
 
 worker_process_init.connect(gc_control.leave_what_is_there)
 
@@ -135,6 +138,28 @@ def run_jobs() -> None:
     with _left_to_the_next(), waiting(dispatch.SCHEDULER_QUEUE, dispatch.RUN_JOBS, 1000) as take:
         take()
         jobs.run()
+
+
+@shared_task(name=dispatch.KEEP_HEALTH, **HELD)
+def keep_health() -> None:
+    """Health: roll minutes up for a few seconds at most, and ask for the doctor where he is due.
+
+    What is left then is another message's.
+    """
+    with _left_to_the_next():
+        done = health.run()
+        releases.note_own()
+        if done is not None and done.is_behind:
+            dispatch.keep_health()
+        if examinations.is_due():
+            dispatch.examine()
+
+
+@shared_task(name=dispatch.EXAMINE, time_limit=EXAMINE_SECONDS, **HELD)
+def examine() -> None:
+    """Doctor: look over the installation and keep what is found; see ``doctor.rounds``."""
+    with _left_to_the_next():
+        examinations.run()
 
 
 @shared_task(name=dispatch.REPORT, **HELD)

@@ -4,7 +4,6 @@ import time
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
-from unittest import mock
 from uuid import uuid4
 
 from django.db import connection
@@ -17,7 +16,7 @@ from workers.conf import sas
 from workers.models import Flow, Process, Step
 from workers.protocol.messages import Reply
 from workers.store.claims import claim_steps
-from workers.store.db import dialect, prepared_plans
+from workers.store.db import dialect
 from workers.store.expire import expire_claims
 from workers.store.settle import settle_replies
 
@@ -40,7 +39,7 @@ def sweep(folder: Path, steps: str) -> dict[str, Any]:
     # Measured so often, each time with other rows; of a small table they would be half.
     times = 3 if is_large else 1
     claimable = times * int(sas.claim_batch)
-    # As many are reset at once and as many row by row, for each batch is to be new to it.
+    # As many are reset while it is listened to as without, for each batch is to be new to it.
     expired = 2 * times * EXPIRED
     living = expired + UNEXPIRED + claimable
     copying.copy(_ended(), int(steps) - living - 1)
@@ -78,28 +77,21 @@ def _claim_all_but(left: int, expired: int) -> None:
 
 
 def _expire(times: int, is_large: bool) -> dict[str, Any]:
-    found, by_row, at_once, python = [], [], [], []
+    found, whole, python = [], [], []
     for _ in range(times):
-        # As where plans are not kept: found by a statement of its own, and decided one by one.
-        with (
-            plans.listening() as sent,
-            mock.patch.object(prepared_plans, "decides_in_database", return_value=False),
-        ):
-            by_row.append(_reset()[0])
-        found.append(plans.the_one(sent, "SELECT", "complete_by <").ms)
-        # What is sent along with others is told to no wrapper of the connection.
-        with mock.patch.object(dialect, "send", wraps=dialect.send) as send:
-            ms, cpu = _reset()
-        at_once.append(ms)
+        # What is listened to is not prepared, so the whole is measured apart.
+        with plans.listening() as sent:
+            _reset()
+        look = plans.the_one(sent, "SELECT", "complete_by <")
+        found.append(look.ms)
+        ms, cpu = _reset()
+        whole.append(ms)
         python.append(cpu)
-    statement, params = send.call_args_list[0].args
-    index = plans.index_of(plans.Sent(statement, params, ms), "workers_live", is_required=is_large)
     return {
         "find_ms": figures.median(found),
-        "reset_ms": figures.median(at_once),
+        "reset_ms": figures.median(whole),
         "reset_python_ms": figures.median(python),
-        "reset_by_row_ms": figures.median(by_row),
-        "index": index,
+        "index": plans.index_of(look, "workers_live", is_required=is_large),
     }
 
 

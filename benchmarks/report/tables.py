@@ -179,7 +179,6 @@ def _sweep(found: Mapping[str, Any]) -> Table | None:
         "find_ms",
         "reset_ms",
         "reset_python_ms",
-        "reset_by_row_ms",
         "index",
         "claim_find_ms",
         "claim_ms",
@@ -190,13 +189,12 @@ def _sweep(found: Mapping[str, Any]) -> Table | None:
         for size, row in found["sweep"].items()
     ]
     head = (
-        "steps", "find 1,000 ms", "reset 1,000 ms", "of it Python", "row by row", "index",
+        "steps", "find 1,000 ms", "reset 1,000 ms", "of it Python", "index",
         "find 200 to claim ms", "claim 200 ms", "index",
     )  # fmt: skip
     note = (
         "Reset is all of it: find, lock, decide, write, journal, commit; of it Python is the CPU"
-        " time of our process. Find is the same by a statement of its own, and row by row what"
-        " follows it, as where plans are not kept. 10 million: --large."
+        " time of our process. 10 million: --large."
     )
     return Table("Sweep and claim by table size", head, rows, note)
 

@@ -11,7 +11,6 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
 from orders.models import DeadLetter, Order
-from workers import database_now
 from workers.admin import duties, filters, lists, standstill, waiting
 from workers.admin.actions import answering
 from workers.admin.duties import Duty
@@ -55,15 +54,15 @@ class Needs:
 
 def read(request: HttpRequest) -> Needs:
     user = request.user
-    now = database_now()
+    performed = duties.read()
     return Needs(
-        now=now,
+        now=performed.now,
         alerts=_alerts() if user.has_perm("workers.view_alert") else None,
         orders=_orders() if user.has_perm("orders.view_order") else None,
         answers=_answers(user),
         dead_letters=_dead_letters() if user.has_perm("orders.view_deadletter") else None,
-        sweep=duties.sweep(now),
-        poll=duties.poll(now),
+        sweep=performed.sweep,
+        poll=performed.poll,
         outages=standstill.outages() if user.has_perm("workers.view_flow") else None,
         paused=standstill.paused() if user.has_perm("orders.view_order") else None,
     )

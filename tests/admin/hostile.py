@@ -15,9 +15,20 @@ from orders.models import ApiClient, DeadLetter, Order, OrderLine, Product
 from tests.admin import toys
 from tests.admin.conftest import alert_about, note, order_in_error
 from tests.toyflow import agents as toy
-from workers.models import BulkJob, Delivery, Hold, Incident, Process, Route, Sink, Step
-from workers.store import incidents
+from workers.models import (
+    BulkJob,
+    Delivery,
+    Hold,
+    Incident,
+    Process,
+    Release,
+    Route,
+    Sink,
+    Step,
+)
+from workers.store import gauges, incidents, probe_results
 from workers.store.operate import incident_commands
+from workers.store.probe_results import Looked
 from workers.testing import Wire
 
 #: Closes an attribute, opens an element, asks a template engine to count, and hides in what
@@ -188,6 +199,16 @@ def fill(wire: Wire, user: AbstractUser) -> Order:
     refusal = {"code": "not_paused", "params": {"subject": evil("refused")}}
     job.items.create(process=order.process, sequence=0, state="refused", refusal=refusal)
     job.items.create(process=editable, sequence=0)
+    gauges.take()
+    Release.objects.create(name=evil("release"), seen_at=now)
+    finding = {
+        "level": "error",
+        "what": evil("finding"),
+        "why": evil("finding why"),
+        "remedy": evil("finding remedy"),
+    }
+    looks = [Looked(f"{evil('group')}.press", "error", [finding]), Looked("shop.mute", "ok")]
+    probe_results.keep(looks)
     _letter(now)
     _letter(now, state="discarded", resolved_at=now, resolved_by=evil("resolver"))
     client = ApiClient.objects.create(name=evil("c"), created_at=now)

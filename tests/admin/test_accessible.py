@@ -13,6 +13,7 @@ from playwright.sync_api import Browser, Page, expect
 from orders.models import DeadLetter, Order
 from tests import axe
 from tests.admin.conftest import note, order_with
+from tests.admin.test_health import fare
 from tests.browsing import launched
 from workers.models import Process, Step
 
@@ -77,12 +78,16 @@ def test_axe_finds_nothing(
     letter = DeadLetter.objects.create(
         received_at=timezone.now(), body=b'{"customer": {"name": "Ada"}}', reasons=[]
     )
+    fare()
     page = open_page(browser, live_server.url, admin_client, theme, width)
     for url in (
         f"/admin/orders/order/{order.number}/change/",
         f"/admin/workers/process/{order.process_id}/change/",
         f"/admin/orders/deadletter/{letter.pk}/change/",
         "/admin/workers/preferences/",
+        "/admin/workers/minute/",
+        "/admin/workers/minute/?agent=payment.charge&range=24h",
+        "/admin/workers/proberesult/",
         "/admin/",
     ):
         page.goto(url)

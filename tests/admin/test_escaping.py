@@ -12,7 +12,7 @@ from django.urls import URLPattern, URLResolver, get_resolver, resolve, reverse
 
 from orders.models import ApiClient, DeadLetter, Order
 from tests.admin.hostile import ATTACK, LINK, Reader, evil, fill, root
-from workers.models import Alert, BulkJob, Incident, Process
+from workers.models import Alert, BulkJob, Incident, Minute, ProbeResult, Process
 from workers.testing import Wire
 
 pytestmark = [pytest.mark.django_db, pytest.mark.fault("F31")]
@@ -35,6 +35,11 @@ SHOWN = (
     *("asked", "question", "paused", "resting", "editable", "given", "address", "held", "holder"),
     *("hold reason", "owner", "sink error", "message", "sender", "reply", "answer", "header"),
     *(
+        "release",
+        "group",
+        "finding",
+        "finding why",
+        "finding remedy",
         "route",
         "route address",
         "route answer",
@@ -59,6 +64,8 @@ NO_PAGES = (
     *("bulkjob_pause", "bulkjob_resume", "bulkjob_stop", "_csv", "_show", "_hide"),
     *("_resend", "route_test"),
 )
+#: Their rows have no page of their own: one shows them all.
+ON_ONE_PAGE = (Minute, ProbeResult)
 #: Pages of one kind that are read: every process that ``hostile`` makes.
 EACH = 5
 #: Reached from no link: htmx asks for them.
@@ -107,7 +114,7 @@ def beginnings() -> list[str]:
     rows = [
         (model._meta, row.pk)
         for model in admin.site._registry
-        if model._meta.app_label in ("orders", "workers")
+        if model._meta.app_label in ("orders", "workers") and model not in ON_ONE_PAGE
         for row in model._default_manager.all()[:2]
     ]
     return ["/admin/"] + [
@@ -181,6 +188,8 @@ def test_the_parts_that_keep_pages_up_to_date_do_too(client: Client) -> None:
             "workers/sink",
             "workers/hold",
             "workers/bulkjob",
+            "workers/minute",
+            "workers/proberesult",
         )
     ]
     parts = [

@@ -115,10 +115,10 @@ def test_the_doctor_says_so_of_claims(wire: Wire) -> None:
 
 def test_the_index_shows_a_duty_in_the_future_as_late(wire: Wire) -> None:
     supervisor.sweep()
-    assert not shown_duties.sweep(dialect.read_clock()).is_late
+    assert not shown_duties.read().sweep.is_late
     set_back()
 
-    assert shown_duties.sweep(dialect.read_clock()).is_late
+    assert shown_duties.read().sweep.is_late
 
 
 def entry(row: PeriodicTask) -> Any:

@@ -167,7 +167,11 @@ def test_a_router_that_moves_the_engines_tables_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["SETTLE", "RUN_BUNDLE", "ADVANCE", "SWEEP", "PRUNE", "REPORT", "RUN_JOBS"]
+    "name",
+    [
+        *("SETTLE", "RUN_BUNDLE", "ADVANCE", "SWEEP", "PRUNE", "REPORT", "RUN_JOBS"),
+        *("KEEP_HEALTH", "EXAMINE"),
+    ],
 )
 def test_the_engines_own_tasks_keep_their_promises_whatever_the_projects_others_do(
     name: str,

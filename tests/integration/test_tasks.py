@@ -12,7 +12,7 @@ from django.db import InterfaceError, OperationalError
 from django.test import override_settings
 
 from workers import scheduler, supervisor, tasks
-from workers.operate import retention
+from workers.operate import examinations, health, retention
 from workers.protocol.messages import Reply, replies_to_wire
 from workers.scheduler import reply_batches
 
@@ -20,6 +20,8 @@ LOOKS: list[tuple[Callable[[], None], object, str]] = [
     (tasks.advance, scheduler, "advance"),
     (tasks.sweep, supervisor, "sweep"),
     (tasks.prune, retention, "prune"),
+    (tasks.keep_health, health, "run"),
+    (tasks.examine, examinations, "run"),
 ]
 
 

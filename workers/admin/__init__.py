@@ -1,4 +1,4 @@
-"""The engine's admin: incidents, jobs, routes, processes, alerts, flow, holds, leases and sinks.
+"""The engine's admin: incidents, jobs, routes, processes, alerts, flow, health, holds, sinks.
 
 It names no order.
 """
@@ -7,6 +7,7 @@ from workers.admin import (
     alert,
     delivery,
     flow,
+    health,
     hold,
     incident,
     job,
@@ -21,6 +22,7 @@ __all__ = [
     "alert",
     "delivery",
     "flow",
+    "health",
     "hold",
     "incident",
     "job",

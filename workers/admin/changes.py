@@ -16,6 +16,8 @@ from workers.store.db import dialect
 
 #: A page is drawn anew at least this often.
 FRESH_SECONDS = 15
+#: One of figures, which are those of minutes, at least this often.
+HEALTH_SECONDS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +51,28 @@ def of_everything(*more: object) -> Marker:
     )
 
 
-def _read(*newest: str, params: list[int] | None = None, more: tuple[object, ...] = ()) -> Marker:
+def of_health() -> Marker:
+    """Return the marker of the pages about figures: they are new once a minute, and marks are."""
+    return _read(
+        "(SELECT max(at) FROM workers_gauge WHERE span = 60)",
+        "(SELECT cursor FROM workers_lease WHERE name = 'health')",
+        "(SELECT max(id) FROM workers_journal WHERE process_id IS NULL)",
+        "(SELECT max(id) FROM workers_incident)",
+        "(SELECT max(looked_at) FROM workers_proberesult)",
+        fresh_seconds=HEALTH_SECONDS,
+    )
+
+
+def _read(
+    *newest: str,
+    params: list[int] | None = None,
+    more: tuple[object, ...] = (),
+    fresh_seconds: int = FRESH_SECONDS,
+) -> Marker:
     """Read what is newest, each by the end of an index, and the clock: one statement."""
     clock, clock_params = dialect.clock(None)
     row = dialect.fetch(f"SELECT {clock}, {', '.join(newest)}", [*clock_params, *(params or [])])[0]
     at = dialect.instant(row[0])
     assert at is not None
-    period = int(at.timestamp() // FRESH_SECONDS)
+    period = int(at.timestamp() // fresh_seconds)
     return Marker("|".join(str(fact) for fact in (period, *row[1:], *more)), at)

@@ -1,7 +1,7 @@
 """The periodic duties, for pages: when each was last performed, and whether that is long ago."""
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from workers.conf import sas
 from workers.rules import lateness
@@ -14,17 +14,25 @@ class Duty:
     is_late: bool
 
 
-def sweep(now: datetime) -> Duty:
-    """Return how the Supervisor's sweep stands; ``now`` is the database's."""
-    return _duty(leases.SWEEP, sas.sweep_seconds, now)
+@dataclass(frozen=True, slots=True)
+class Duties:
+    """How sweep and poll stand at an instant of the database's clock."""
+
+    now: datetime
+    sweep: Duty
+    poll: Duty
 
 
-def poll(now: datetime) -> Duty:
-    """Return how the Scheduler's poll stands."""
-    return _duty(leases.POLL, sas.poll_seconds, now)
+def read(now: datetime | None = None) -> Duties:
+    """Read how both stand, in one statement with the clock."""
+    at, performed = leases.performed((leases.SWEEP, leases.POLL), now)
+    return Duties(
+        at,
+        _duty(performed.get(leases.SWEEP), sas.sweep_seconds, at),
+        _duty(performed.get(leases.POLL), sas.poll_seconds, at),
+    )
 
 
-def _duty(name: str, interval: float, now: datetime) -> Duty:
-    seconds = leases.seconds_since(name, now)
-    at = None if seconds is None else now - timedelta(seconds=seconds)
-    return Duty(at, lateness.is_overdue(seconds, interval))
+def _duty(performed_at: datetime | None, interval: float, now: datetime) -> Duty:
+    seconds = None if performed_at is None else (now - performed_at).total_seconds()
+    return Duty(performed_at, lateness.is_overdue(seconds, interval))

@@ -1,5 +1,6 @@
 """What each agent may have in flight, and what it has; its breaker, and what operators set."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
@@ -19,7 +20,8 @@ from workers.admin.changes import Marker
 from workers.admin.lists import LiveListAdmin
 from workers.admin.readonly import ReadOnlyAdmin
 from workers.models import Flow, LiveStep
-from workers.states import LIVE_STEP_STATES, StepState
+from workers.rules.breaker import Breaker
+from workers.states import LIVE_STEP_STATES, BreakerState, StepState
 from workers.store.db import dialect
 from workers.store.flow import holds
 
@@ -144,18 +146,29 @@ def _number(row: Any, state: str, name: str) -> SafeString:
     return _labelled(name, text)
 
 
+#: The state of a step whose shape and tone each state of a breaker has.
+LOOKS: Mapping[str, str] = {
+    BreakerState.CLOSED: StepState.PROCESSED,
+    BreakerState.FORCED_CLOSED: StepState.CANCELLED,
+    BreakerState.HALF_OPEN: StepState.SKIPPED,
+    BreakerState.FORCED_OPEN: StepState.ERROR,
+    BreakerState.OPEN: StepState.ERROR,
+}
+
+
 def breaker_mark(flow: Flow, now: datetime) -> SafeString:
     """Return where a breaker stands, an operator's word before its own."""
-    if flow.forced == "open":
-        return badges.label(_("forced open"), "error", "error")
-    if flow.forced == "closed":
-        return badges.label(_("forced closed"), "cancelled", "cancelled")
-    if flow.open_until is None:
-        return badges.label(_("closed"), "processed", "processed")
-    if flow.open_until > now:
-        return format_html(
-            "{} {}",
-            badges.label(_("open"), "error", "error"),
-            badges.countdown(flow.open_until, now, gettext("tried again in %s"), gettext("due")),
-        )
-    return badges.label(_("half open"), "processing", "skipped")
+    breaker = Breaker(0, flow.opened_at, flow.open_until, flow.forced)
+    mark = breaker_label(breaker.standing(now))
+    if breaker.standing(now) != BreakerState.OPEN:
+        return mark
+    return format_html(
+        "{} {}",
+        mark,
+        badges.countdown(flow.open_until, now, gettext("tried again in %s"), gettext("due")),
+    )
+
+
+def breaker_label(name: str) -> SafeString:
+    """Return the state of a breaker as a word with its shape."""
+    return badges.label(BreakerState(name).label, LOOKS[name], LOOKS[name])

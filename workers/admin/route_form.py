@@ -17,6 +17,7 @@ KINDS = {
     IncidentKind.DUTY: lazy("periodic duties"),
     IncidentKind.DEFINITION: lazy("code that no worker has"),
     IncidentKind.SUBMITTER: lazy("submitters"),
+    IncidentKind.INSTALLATION: lazy("what the doctor finds"),
     IncidentKind.OTHER: lazy("anything else"),
 }
 #: Browsers have fields of their own for these, with a clock and a calendar.

@@ -5,7 +5,7 @@ from typing import Any
 from django import forms
 from django.contrib import admin
 from django.core.paginator import Paginator
-from django.db.models import Exists, Min, OuterRef, QuerySet
+from django.db.models import Count, Exists, Min, OuterRef, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
@@ -38,9 +38,8 @@ def steps(user: Any) -> QuerySet[Step]:
 
 def pile(user: Any) -> dict[str, Any]:
     """Return how many steps wait for ``user``, and since when the oldest does."""
-    found = steps(user)
-    oldest = found.order_by().aggregate(oldest=Min("started_at"))["oldest"]
-    return {"count": found.count(), "oldest": oldest}
+    found = steps(user).order_by()
+    return dict(found.aggregate(count=Count("pk"), oldest=Min("started_at")))
 
 
 @require_safe

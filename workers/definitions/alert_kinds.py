@@ -32,6 +32,8 @@ class IncidentKind(StrEnum):
     DEFINITION = "definition"
     #: Whoever submits, or is to be told.
     SUBMITTER = "submitter"
+    #: What the doctor finds at an installation.
+    INSTALLATION = "installation"
     OTHER = "other"
 
 
@@ -215,6 +217,14 @@ for _kind in (
             "See its deliveries in the admin for what was answered, fix its address or its"
             " receiver, and have what was given up sent again."
         ),
+    ),
+    AlertKind(
+        "probe_failed",
+        IncidentKind.INSTALLATION,
+        Severity.ERROR,
+        _("The doctor's probe %(about)s finds an error: %(message)s"),
+        _("See on the doctor's page why it matters and what to do, and do that."),
+        goes_on=_("the doctor looks again each minute"),
     ),
     AlertKind(
         "restored",

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from django.db import connection, connections
 from django.db.migrations.executor import MigrationExecutor
 
-from workers.doctor.finding import Finding, Level, error
+from workers.doctor.finding import Finding, Level, error, info
 from workers.doctor.registry import Look, Need, Probe
 from workers.doctor.secrets import masked
 
 #: Time one probe has; its thread is left behind then, and ends with the process.
 PROBE_SECONDS = 10.0
+#: What PostgreSQL says where a login lacks a right.
+NOT_ALLOWED = "42501"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +98,9 @@ def _run(look: Look, seconds: float) -> tuple[list[Finding], str]:
         try:
             found.extend(look())
         except (Exception, SystemExit) as failure:  # noqa: BLE001 (any failure is a finding)
+            if _is_not_allowed(failure):
+                found.append(_may_not_look(failure))
+                return
             problems.append(f"failed: {type(failure).__name__}: {str(failure)[:300]}")
         finally:
             connections.close_all()
@@ -106,6 +111,18 @@ def _run(look: Look, seconds: float) -> tuple[list[Finding], str]:
     if thread.is_alive():
         return [], f"has not ended within {seconds:g} s"
     return found, problems[0] if problems else ""
+
+
+def _is_not_allowed(failure: BaseException) -> bool:
+    return getattr(failure.__cause__, "sqlstate", None) == NOT_ALLOWED
+
+
+def _may_not_look(failure: BaseException) -> Finding:
+    return info(
+        f"this login may not look: {str(failure).splitlines()[0][:200]}",
+        "It may still do all that its role needs.",
+        "Ask with a login that may: docs/how-to/limit-what-processes-may-do.md.",
+    )
 
 
 def worst(told: Iterable[Told]) -> Level:

@@ -33,6 +33,6 @@ def unless_left(apps, schema_editor):
 
 
 class Migration(migrations.Migration):
-    dependencies = [("workers", "0015_on_end")]
+    dependencies = [("workers", "0016_health")]
 
     operations = [migrations.RunPython(always, unless_left)]

@@ -6,6 +6,7 @@ every background query has a partial index whose condition is the query's own.
 
 from workers.models.alert import Alert
 from workers.models.flow import Flow, Hold
+from workers.models.health import Gauge, Minute, ProbeResult, Release
 from workers.models.incident import Incident, IncidentNote
 from workers.models.job import BulkItem, BulkJob
 from workers.models.journal import Journal
@@ -24,15 +25,19 @@ __all__ = [
     "BulkJob",
     "Delivery",
     "Flow",
+    "Gauge",
     "Hold",
     "Incident",
     "IncidentNote",
     "Journal",
     "Lease",
     "LiveStep",
+    "Minute",
     "Preferences",
+    "ProbeResult",
     "Process",
     "ReceivedWebhook",
+    "Release",
     "Route",
     "Sink",
     "Step",

@@ -16,7 +16,7 @@ from uuid import uuid4
 from django.utils.module_loading import autodiscover_modules
 
 from workers.runtime.worker_identity import me
-from workers.store import leases, prune_jobs, prune_rows, received_webhooks
+from workers.store import leases, prune_figures, prune_jobs, prune_rows, received_webhooks
 
 log = logging.getLogger(__name__)
 
@@ -126,6 +126,12 @@ for _pruner in (
         prune_rows.prune_deliveries,
     ),
     Pruner("jobs", "jobs that ended long ago", prune_jobs.old_jobs, prune_jobs.prune_jobs),
+    Pruner(
+        "figures",
+        "figures of minutes and hours, each as long as its span is kept",
+        prune_figures.old_figures,
+        prune_figures.prune_figures,
+    ),
     # After their alerts and their deliveries, which have them in their rows.
     Pruner(
         "incidents",

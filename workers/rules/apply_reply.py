@@ -124,7 +124,8 @@ def apply_fault(
         "refused",
         actor,
         public=True,
-        fault={"code": fault.get("code"), "message": fault.get("message")},
+        # The kind, because two have this event.
+        fault={name: fault.get(name) for name in ("kind", "code", "message")},
     )
     if fault["kind"] == "refused":
         on_failure.carry_out_refusal(locked, step, actor)

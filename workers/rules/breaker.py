@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from workers.states import BreakerState
+
 
 @dataclass(frozen=True, slots=True)
 class Breaker:
@@ -28,6 +30,14 @@ class Breaker:
         if now < self.open_until:
             return 0
         return max(0, 1 - in_flight)
+
+    def standing(self, now: datetime) -> BreakerState:
+        """Return where it stands, an operator's word before its own."""
+        if self.forced is not None:
+            return BreakerState(f"forced_{self.forced}")
+        if self.open_until is None:
+            return BreakerState.CLOSED
+        return BreakerState.OPEN if now < self.open_until else BreakerState.HALF_OPEN
 
     def after(
         self, reached: Sequence[bool], now: datetime, threshold: int, seconds: float

@@ -40,6 +40,8 @@ _ENDED = {
     "duty_overdue": "a.last_raised_at < c.quiet",
     "breaker_open": "NOT EXISTS (SELECT 1 FROM workers_flow f WHERE f.opened_at IS NOT NULL"
     " AND a.cause = 'breaker_open:agent:' || f.agent)",
+    "probe_failed": "NOT EXISTS (SELECT 1 FROM workers_proberesult r WHERE r.level = 'error'"
+    " AND a.cause = 'probe_failed:' || r.name)",
     "claims_unstarted": "NOT EXISTS (SELECT 1 FROM workers_live l JOIN workers_step t"
     " ON t.id = l.step_id WHERE l.state = 'processing' AND NOT l.is_deferred"
     f" AND l.agent = substr(a.cause, {len('unstarted:agent:') + 1})"

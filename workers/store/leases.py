@@ -1,6 +1,6 @@
 """Leases: one process at a time performs a periodic duty; a second one does no harm."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -97,6 +97,23 @@ def seconds_since(name: str, now: datetime | None = None) -> float | None:
     return None if at is None else (dialect.read_clock(now) - at).total_seconds()
 
 
+def performed(
+    names: Collection[str], now: datetime | None = None
+) -> tuple[datetime, dict[str, datetime]]:
+    """Return the present instant, and when each of some duties was last performed, if ever."""
+    moment, params = dialect.clock(now)
+    marks = ", ".join(["%s"] * len(names))
+    rows = dialect.fetch(
+        f"SELECT {moment}, NULL, NULL UNION ALL SELECT NULL, name, performed_at"
+        f" FROM workers_lease WHERE name IN ({marks}) AND performed_at IS NOT NULL",
+        [*params, *names],
+    )
+    at = next(dialect.instant(row[0]) for row in rows if row[1] is None)
+    assert at is not None
+    found = {name: dialect.instant(when) for _at, name, when in rows if name is not None}
+    return at, {name: when for name, when in found.items() if when is not None}
+
+
 def is_stuck(name: str, seconds: float, now: datetime | None = None) -> bool:
     """Say whether somebody performs a duty, under a lease of ``seconds``, for longer than it takes.
 
@@ -146,6 +163,17 @@ def held(name: str, holder: str, seconds: float) -> Iterator[Held]:
         raise
     if hold:
         release(name, holder)
+
+
+def clock_and_cursor(name: str, now: datetime | None = None) -> tuple[datetime, int]:
+    """Return the present instant, and where the last round of a duty stopped."""
+    moment, params = dialect.clock(now)
+    value, position = dialect.fetch(
+        f"SELECT {moment}, (SELECT cursor FROM workers_lease WHERE name = %s)", [*params, name]
+    )[0]
+    at = dialect.instant(value)
+    assert at is not None
+    return at, int(position or 0)
 
 
 def cursor(name: str) -> int:

@@ -12,6 +12,7 @@ from uuid import uuid4
 
 from workers.conf import sas
 from workers.notify import ping
+from workers.operate import health
 from workers.runtime.worker_identity import me
 from workers.store import alert_resolution, deliveries, delivery_plans, incidents, leases
 from workers.store.claims import find_work
@@ -66,6 +67,8 @@ def sweep() -> Swept:
         dispatch.nudge()
     if deliveries.seconds_waiting() is not None or ping.is_due():
         dispatch.report()
+    if health.is_due():
+        dispatch.keep_health()
     if reset or errors or extended:
         log.info("swept", extra={"reset": reset, "errors": errors, "extended": extended})
     return Swept(True, reset, errors, extended)

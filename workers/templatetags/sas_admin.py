@@ -7,6 +7,8 @@ from django import template
 from django.utils.safestring import SafeString
 
 from workers.admin import alert, badges, flow, icons, incident, job_page, wording
+from workers.admin.health import strip
+from workers.admin.health.strip import Strip
 from workers.client import explain
 from workers.models import Alert, Flow, Hold, Incident
 from workers.operate import incident_list
@@ -68,6 +70,11 @@ def breaker_mark(row: Flow, now: datetime) -> SafeString:
 
 
 @register.filter
+def breaker_state(name: str) -> SafeString:
+    return flow.breaker_label(name)
+
+
+@register.filter
 def pause_mark(said: str) -> SafeString:
     return badges.label(said, "pending", "skipped")
 
@@ -124,6 +131,12 @@ def hold_name(hold: Hold) -> str:
 def held_now() -> list[Hold]:
     """Return what operators hold just now, the longest hold first."""
     return list(Hold.objects.filter(ended_at=None).order_by("began_at"))
+
+
+@register.simple_tag
+def health_strip() -> Strip:
+    """Return the last hour in a few lines, for the front page."""
+    return strip.read()
 
 
 @register.simple_tag

@@ -63,6 +63,8 @@ class Wire:
     told_of_incidents: list[IncidentLetter] = field(default_factory=list)
 
     def take(self, name: str, body: list[Any], to: str, **options: Any) -> None:
+        if name in _NOT_CARRIED:
+            return
         if self.is_down:
             raise BrokerRefused("the wire is down")
         self.carry(self, Sent(name, body, to, options))
@@ -178,6 +180,8 @@ class Wire:
         supervisor.sweep()
 
 
+#: They look after the installation, and nothing that a test runs waits for them.
+_NOT_CARRIED = (dispatch.KEEP_HEALTH, dispatch.EXAMINE)
 #: The siblings that a task would take from its queue are delivered one by one here.
 _TASKS: dict[str, Callable[..., object]] = {
     dispatch.RUN_BUNDLE: tasks.run_bundle_now,

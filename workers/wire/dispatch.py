@@ -26,6 +26,8 @@ SWEEP = "workers.sweep"
 REPORT = "workers.report"
 PRUNE = "workers.prune"
 RUN_JOBS = "workers.run_jobs"
+KEEP_HEALTH = "workers.keep_health"
+EXAMINE = "workers.examine"
 
 SCHEDULER_QUEUE = "sas.scheduler"
 REPLY_QUEUE = "sas.replies"
@@ -92,6 +94,16 @@ def prune() -> bool:
 def run_jobs() -> bool:
     """Ask for a slice of the work of jobs.  False: the broker refused; the poll asks again."""
     return _hint(RUN_JOBS, SCHEDULER_QUEUE)
+
+
+def keep_health() -> bool:
+    """Ask for a round of the figures.  False: the broker refused; the sweep asks again."""
+    return _hint(KEEP_HEALTH, REPORTS_QUEUE)
+
+
+def examine() -> bool:
+    """Ask for a round of the doctor.  False: the broker refused; the next round asks again."""
+    return _hint(EXAMINE, REPORTS_QUEUE)
 
 
 def _hint(name: str, to: str) -> bool:

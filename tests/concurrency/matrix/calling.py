@@ -11,18 +11,25 @@ from tests.concurrency.matrix.scenes import AGENTS, DEFERRAL, FAULT, NOW, OPERAT
 from workers.client import submission
 from workers.models import Route
 from workers.rules.apply_reply import carry_out_policies
+from workers.rules.minutes import begin
 from workers.rules.rows import NewProcess
+from workers.states import Span
 from workers.store import (
     alert_resolution,
     alerts,
     deliveries,
     delivery_plans,
+    gauges,
     incidents,
     leases,
+    minutes,
     preferences,
+    probe_results,
+    prune_figures,
     prune_jobs,
     prune_rows,
     received_webhooks,
+    releases,
     routes,
     showings,
     sinks,
@@ -130,6 +137,10 @@ def _edit(scene: Scene) -> Any:
 def _start_job(scene: Scene) -> Any:
     told = {"actor": "operator:bob", "reason": "because", "source": {}}
     return jobs.create("resubmit", {scene.process_id: 0}, **told)
+
+
+def _keep_findings(scene: Scene) -> Any:
+    return probe_results.keep([scenes.FOUND_BAD])
 
 
 def _steer(verb: Callable[..., Any], *words: Any, about_step: bool = True, **more: Any) -> Any:
@@ -408,6 +419,25 @@ CALLS: tuple[Call, ...] = (
         "jobs.refuse_next",
         lambda s: jobs.refuse_next(s.job_id, "ZeroDivisionError"),
         (scenes.in_a_job,),
+    ),
+    # Health
+    Call(
+        "minutes.roll_up",
+        lambda s: minutes.roll_up(begin(NOW, Span.MINUTE) - timedelta(minutes=1)),
+        (scenes.at_work, scenes.in_error),
+    ),
+    Call(
+        "minutes.sum_up",
+        lambda s: minutes.sum_up(Span.HOUR, begin(NOW, Span.HOUR) - timedelta(hours=1)),
+        (scenes.rolled_up,),
+    ),
+    Call("gauges.take", lambda s: gauges.take(), (scenes.at_work, scenes.paused)),
+    Call("releases.note", lambda s: releases.note("1.4.2"), (scenes.submitted,)),
+    Call("probe_results.keep", _keep_findings, (scenes.erring,)),
+    Call(
+        "prune_figures.prune_figures",
+        lambda s: list(prune_figures.prune_figures(10)),
+        (scenes.long_over,),
     ),
     Call("prune_jobs.prune_jobs", lambda s: list(prune_jobs.prune_jobs(10)), (scenes.long_over,)),
 )

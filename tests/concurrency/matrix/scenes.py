@@ -19,14 +19,19 @@ from workers.definitions.registry import register_workflow
 from workers.definitions.workflow import OnFailure, Undo, Workflow, step
 from workers.models import Alert, Incident, LiveStep, Process, Route, Sink, Step
 from workers.protocol.messages import Reply
+from workers.rules.minutes import begin
 from workers.rules.rows import NewSink
+from workers.states import Span
 from workers.store import (
     alert_resolution,
     alerts,
     deliveries,
     delivery_plans,
+    gauges,
     incidents,
     leases,
+    minutes,
+    probe_results,
     sinks,
 )
 from workers.store.alerts import raise_alert
@@ -36,6 +41,7 @@ from workers.store.expire import expire_claims
 from workers.store.flow import flow_settings, holds
 from workers.store.operate import commands as steer
 from workers.store.operate import jobs
+from workers.store.probe_results import Looked
 from workers.store.settle import filed_replies, settle_replies
 
 #: The instant at which all verbs act.
@@ -44,6 +50,9 @@ YEARS = 3 * 366 * 86_400.0
 AGENTS = {"toy.alpha", "toy.beta", "toy.delta", "toy.quiet", "toy.undoer"}
 FAULT = {"kind": "transient", "code": "http_500", "message": "oops"}
 DEFERRAL = {"seconds": 60.0, "question": "?", "permission": "", "escalate_seconds": 40.0}
+FOUND_BAD = Looked(
+    "toys.bad", "error", [{"level": "error", "what": "bad", "why": "", "remedy": ""}]
+)
 OPERATOR = {"actor": "operator:ann", "reason": "because"}
 
 register_workflow(
@@ -155,6 +164,7 @@ def long_over() -> Scene:
         raise_alert("old", "long dealt with")
         alerts.acknowledge(Alert.objects.get().pk, _ann().pk)
         _resolved_incident(dialect.read_clock())
+        gauges.take()
         jobs.steer(_job(scene.process_id), "stop", actor="operator:ann")
         steer.undo(scene.process_id, outcome="cancelled", **OPERATOR)
         (sink,) = sinks.claim("queue", 1, 60)
@@ -343,6 +353,21 @@ def healed() -> Scene:
     with at(2):
         steer.resubmit(scene.process_id, nothing_happened=True, **OPERATOR)
         alert_resolution.resolve_ended()
+    return scene
+
+
+def rolled_up() -> Scene:
+    """The minute before has figures, which longer spans have not."""
+    scene = at_work()
+    minutes.roll_up(begin(NOW, Span.MINUTE) - timedelta(minutes=1))
+    return scene
+
+
+def erring() -> Scene:
+    """A probe has found an error once, and is told of when it does again."""
+    scene = submitted()
+    with at(5):
+        probe_results.keep([FOUND_BAD])
     return scene
 
 

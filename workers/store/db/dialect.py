@@ -234,6 +234,28 @@ def list_of(*values: str) -> str:
     return f"json_group_array(json_array({listed}))"
 
 
+def text_in(column: str, *path: str) -> str:
+    """Return SQL for what a document has at a path, as text; null where it has nothing there."""
+    if is_postgres():
+        return f"({column} #>> '{{{','.join(path)}}}')"
+    return f"json_extract({column}, '$.{'.'.join(path)}')"
+
+
+def seconds_between(earlier: str, later: str) -> str:
+    """Return SQL for the seconds from one instant to another, which documents have as texts."""
+    if is_postgres():
+        return f"EXTRACT(EPOCH FROM ({later})::timestamptz - ({earlier})::timestamptz)::float8"
+    return f"((julianday({later}) - julianday({earlier})) * 86400.0)"
+
+
+def count_reached(number: str, bounds: Sequence[float]) -> str:
+    """Return SQL for how many of some rising bounds a number reaches."""
+    if is_postgres():
+        listed = ", ".join(map(repr, bounds))
+        return f"width_bucket({number}, ARRAY[{listed}]::float8[])"
+    return "(" + " + ".join(f"({number} >= {bound!r})" for bound in bounds) + ")"
+
+
 def typed(kind: str, value: Any) -> tuple[str, list[Any]]:
     """Return SQL for one value of a column, and its parameter."""
     if value is not None:

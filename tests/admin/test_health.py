@@ -1,0 +1,267 @@
+"""The health page, the doctor's page and the last hour on the index: what they say, to whom."""
+
+import re
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.db import connection
+from django.http import HttpResponse
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from tests.admin.conftest import alert_about, order_in_error, staff
+from workers.admin.health import doctor_page, figures, frames, marks
+from workers.models import Incident, ProbeResult, Release
+from workers.operate import health
+from workers.rules import latency
+from workers.rules.minutes import begin
+from workers.states import Span
+from workers.store import gauges, incidents, leases, minutes, probe_results
+from workers.store.db import dialect
+from workers.store.flow import flow_settings
+from workers.store.probe_results import Looked
+from workers.supervisor import beat_schedule
+
+pytestmark = pytest.mark.django_db
+
+HEALTH = "/admin/workers/minute/"
+DOCTOR = "/admin/workers/proberesult/"
+AGENT = "payment.charge"
+MINUTE = timedelta(minutes=1)
+
+
+def fare(now: datetime | None = None) -> datetime:
+    """Have an hour behind it in which an agent got slower and failed; return where it ends."""
+    beat_schedule.ensure_flow()
+    until = begin(now or timezone.now(), Span.MINUTE)
+    for place in range(20):
+        _minute(until - (20 - place) * MINUTE, AGENT, {"ok": 30, "expired": place % 2}, 0.1 + place)
+        _minute(until - (20 - place) * MINUTE, "", {"taken": 12, "ended": 11, "failed": 1})
+    minutes.sum_up_around([until - place * MINUTE for place in range(1, 21)])
+    gauges.take(until - MINUTE)
+    leases.is_due(health.HEALTH, 0)
+    leases.set_cursor(health.HEALTH, int(until.timestamp()))
+    for _ in range(2):
+        probe_results.keep(
+            [
+                Looked("queues.are_read", "error", [_finding("error", "nobody reads sas.agents")]),
+                Looked("database.answers", "ok", [_finding("ok", "PostgreSQL answers")]),
+                Looked("database.holds_every_name", "ok", []),
+            ]
+        )
+    Release.objects.create(name="1.4.2", seen_at=until - 5 * MINUTE)
+    flow_settings.set_flow(AGENT, {"window": 7}, actor="operator:ann", reason="calm")
+    return until
+
+
+def _minute(at: datetime, agent: str, counts: dict[str, int], seconds: float = 0.0) -> None:
+    calls = {str(latency.bucket_of(seconds)): counts["ok"]} if agent else {}
+    dialect.execute(
+        "INSERT INTO workers_minute (span, at, agent, counts, calls, waits, workers)"
+        " VALUES (60, %s, %s, %s, %s, %s, 2)",
+        [
+            *(dialect.instant_text(at), agent, dialect.encode_document(counts)),
+            *(dialect.encode_document(calls), dialect.encode_document({})),
+        ],
+    )
+
+
+def _finding(level: str, what: str) -> dict[str, Any]:
+    return {"level": level, "what": what, "why": f"why {level}", "remedy": f"do {level}"}
+
+
+def text(answer: HttpResponse) -> str:
+    assert answer.status_code == 200
+    return re.sub(r"\s+", " ", answer.content.decode())
+
+
+@pytest.fixture
+def looker(db: None) -> Client:
+    """Somebody who may see health, and nothing else."""
+    return allowed("view_minute")
+
+
+def allowed(*codenames: str) -> Client:
+    from django.contrib.auth.models import Permission
+
+    user = get_user_model().objects.create_user("looker", is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(codename__in=codenames))
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def test_the_page_says_how_each_agent_fares(operator: Client) -> None:
+    fare()
+    html = text(operator.get(HEALTH))
+    for said in (
+        "Everything together",
+        "20 a minute",
+        f"?range=1h&amp;agent={AGENT}",
+        "no reply in time",
+        "nobody reads sas.agents",
+        "new code: 1.4.2",
+        "The flow of an agent was set · payment.charge · ann",
+    ):
+        assert said in html, said
+    assert "nobody rolls them up" not in html
+
+
+@pytest.mark.parametrize("name", ["1h", "24h", "30d", "nonsense"])
+def test_each_range_is_drawn_and_told_as_a_table(operator: Client, name: str) -> None:
+    fare()
+    html = text(operator.get(HEALTH, {"range": name, "agent": AGENT}))
+    columns = frames.range_named(name).columns
+    table = html.partition("sas-figures")[2].partition("</table>")[0]
+    assert table.count("<tr>") == columns + 1
+    for chart in ("results", "calls", "waits", "backlog", "oldest", "breaker"):
+        assert f"sas-series-{chart}" in html, chart
+    assert html.count("<title>") >= 6 * columns
+    assert html.count("sas-s-ok") >= 1
+
+
+def test_figures_are_those_that_were_counted(operator: Client) -> None:
+    until = fare()
+    frame = frames.Frame(frames.range_named("1h"), until)
+    agent = figures.of_agent(figures.read(frame), AGENT)
+    assert agent.counts["ok"] == 600
+    assert (agent.counts["expired"], agent.bad, agent.total) == (10, 10, 610)
+    assert agent.rate == pytest.approx(610 / 60)
+    assert agent.calls["p50"] == pytest.approx(9.1, rel=latency.ERROR)
+    together = figures.together(figures.read(frame))
+    assert [column.rates["taken"] for column in together[-20:]] == [12.0] * 20
+    assert sum(column.rates["taken"] for column in together) == 240
+    assert together[-1].level is not None
+    assert together[-2].level is None
+
+
+def test_a_column_under_way_is_no_dip() -> None:
+    until = begin(timezone.now(), Span.HOUR) + 3 * MINUTE
+    fare(until)
+    frame = frames.Frame(frames.range_named("24h"), until)
+    assert frame.end == begin(until, Span.TEN_MINUTES) + timedelta(minutes=10)
+    together = figures.together(figures.read(frame))
+    assert together[-1].rates["taken"] == 12.0
+
+
+def test_an_agent_that_nobody_knows_is_all_of_them(operator: Client) -> None:
+    fare()
+    html = text(operator.get(HEALTH, {"agent": "nobody.knows"}))
+    assert "Everything together" in html
+    assert "nobody.knows" not in html
+
+
+def test_figures_that_end_are_told_so(operator: Client) -> None:
+    fare(timezone.now() - timedelta(minutes=30))
+    assert "nobody rolls them up" in text(operator.get(HEALTH))
+    assert "The figures end at" in text(operator.get("/admin/"))
+
+
+def test_a_fresh_installation_says_so(operator: Client) -> None:
+    assert "Nobody has looked at an agent yet." in text(operator.get(HEALTH))
+    assert "The doctor has not looked yet." in text(operator.get(DOCTOR))
+
+
+def test_incidents_are_marks_for_who_may_see_them(operator: Client, looker: Client) -> None:
+    until = fare()
+    alert_about(order_in_error(), code="process_error")
+    incidents.collect()
+    title = f"/admin/workers/incident/{Incident.objects.latest('pk').pk}/change/"
+    assert title in text(operator.get(HEALTH))
+    html = text(looker.get(HEALTH))
+    assert title not in html
+    assert "The flow of an agent was set" not in html
+    assert "new code: 1.4.2" in html
+    frame = frames.Frame(frames.range_named("1h"), until)
+    user = get_user_model().objects.get(username="operator")
+    kept = marks.read(frame, user, "stock.reserve")
+    assert not [mark for mark in kept if AGENT in mark.text]
+
+
+def test_the_doctor_s_page_has_the_worst_first_with_what_to_do(operator: Client) -> None:
+    fare()
+    html = text(operator.get(DOCTOR))
+    for said in ("nobody reads sas.agents", "why error", "do error", "holds every name"):
+        assert said in html, said
+    assert html.index("nobody reads") < html.index("PostgreSQL answers")
+    assert "should each minute" not in html
+
+
+def test_a_probe_without_a_look_for_long_is_told_so(operator: Client) -> None:
+    fare()
+    old = timezone.now() - doctor_page.STALE - timedelta(seconds=1)
+    ProbeResult.objects.filter(name="database.answers").update(looked_at=old)
+    html = text(operator.get(DOCTOR))
+    assert html.count("not since") == 1
+    assert "should each minute" not in html
+    ProbeResult.objects.update(looked_at=old)
+    assert "should each minute" in text(operator.get(DOCTOR))
+
+
+def test_the_index_shows_the_last_hour(operator: Client, looker: Client) -> None:
+    fare()
+    for url in ("/admin/", "/admin/orders/order/needs/", "/admin/workers/incident/desk/"):
+        html = text(operator.get(url))
+        assert "The last hour" in html, url
+        assert re.search(r"<strong>12</strong> taken a minute", html), url
+        assert html.count('class="sas-spark"') == 6, url
+    assert "The last hour" in text(looker.get("/admin/"))
+
+
+def test_who_may_not_look_sees_nothing_of_it(db: None) -> None:
+    fare()
+    stranger = allowed("view_order")
+    for url in (HEALTH, DOCTOR):
+        assert stranger.get(url).status_code == 403, url
+        assert stranger.get(url, headers={"HX-Request": "true"}).status_code == 403, url
+        assert Client().get(url).status_code == 302, url
+    assert "The last hour" not in text(stranger.get("/admin/"))
+
+
+def test_a_poll_is_answered_with_nothing_until_there_is_something(
+    operator: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    until = fare()
+    monkeypatch.setattr(dialect, "frozen_at", until + timedelta(seconds=5))
+    for url in (HEALTH, f"{HEALTH}?range=24h&agent={AGENT}", DOCTOR):
+        first = operator.get(url, headers={"HX-Request": "true"})
+        assert (first.status_code, b"<html" in first.content) == (200, False), url
+        seen = {"HX-Request": "true", "X-Seen": first["X-Seen"]}
+        with CaptureQueriesContext(connection) as queries:
+            assert operator.get(url, headers=seen).status_code == 204, url
+        assert len(queries) <= 5, url
+        page = operator.get(url).content.decode()
+        assert f'data-seen="{first["X-Seen"]}"'.replace("+", "&#x2B;") in page.replace(
+            "+", "&#x2B;"
+        )
+    leases.set_cursor(health.HEALTH, int(until.timestamp()) + 60)
+    assert operator.get(url, headers=seen).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "url",
+    [HEALTH, f"{HEALTH}?range=30d", f"{HEALTH}?range=24h&agent={AGENT}", DOCTOR],
+)
+def test_a_page_takes_few_queries(url: str) -> None:
+    fare()
+    client = staff("owner")
+    client.get(url)
+    with CaptureQueriesContext(connection) as captured:
+        assert client.get(url).status_code == 200
+    assert len(captured) < 15, [query["sql"][:100] for query in captured.captured_queries]
+
+
+def test_the_strip_costs_the_index_three_queries(operator: Client) -> None:
+    fare()
+    operator.get("/admin/")
+    with CaptureQueriesContext(connection) as captured:
+        operator.get("/admin/")
+    of_strip = [
+        query["sql"]
+        for query in captured.captured_queries
+        if re.search("workers_(minute|gauge)|'health'", query["sql"])
+    ]
+    assert len(of_strip) == 3

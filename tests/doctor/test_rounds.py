@@ -1,0 +1,178 @@
+"""The doctor as a duty: what probes find is kept, and told of where they find it again."""
+
+from collections.abc import Callable, Iterable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from tests.integration.conftest import NOW
+from workers import doctor
+from workers.doctor import Finding, Need, error, ok, rounds
+from workers.doctor.registry import Probe
+from workers.models import Alert, Incident, ProbeResult
+from workers.operate import examinations
+from workers.store import alert_resolution, incidents, leases, probe_results
+from workers.store.probe_results import Looked
+from workers.testing import frozen_clock
+
+pytestmark = pytest.mark.django_db
+
+
+def probe(look: Callable[[], Iterable[Finding]], name: str = "press") -> Probe:
+    return Probe("shop", name, look, Need.TABLES)
+
+
+def failing(what: str = "no paper") -> list[Looked]:
+    return [Looked("shop.press", "error", [error(what, "It waits.", "Bring paper.").as_dict()])]
+
+
+WELL = [Looked("shop.press", "ok", [ok("there is paper").as_dict()])]
+
+
+def test_what_a_probe_finds_is_kept_with_its_time() -> None:
+    looks = rounds.look([probe(lambda: [ok("fine"), error("bad", "why", "do")])])
+
+    probe_results.keep(looks, NOW)
+
+    kept = ProbeResult.objects.get()
+    assert (kept.name, kept.level, kept.looked_at, kept.since) == ("shop.press", "error", NOW, NOW)
+    assert [finding["what"] for finding in kept.findings] == ["fine", "bad"]
+    assert kept.findings[1]["remedy"] == "do"
+
+
+def test_a_probe_that_says_nothing_is_well() -> None:
+    (look,) = rounds.look([probe(list)])
+    assert (look.level, look.findings) == ("ok", [])
+
+
+def test_a_probe_that_raises_is_an_error() -> None:
+    def broken() -> list[Finding]:
+        raise ZeroDivisionError
+
+    (look,) = rounds.look([probe(broken)])
+    assert look.level == "error"
+    assert "ZeroDivisionError" in look.findings[0]["what"]
+
+
+def test_a_login_that_may_not_look_is_no_error() -> None:
+    class NotAllowed(Exception):
+        sqlstate = "42501"
+
+    def look() -> list[Finding]:
+        raise ZeroDivisionError("permission denied for table auth_user") from NotAllowed()
+
+    (looked,) = rounds.look([probe(look)])
+    assert looked.level == "info"
+    assert "permission denied for table auth_user" in looked.findings[0]["what"]
+
+
+def test_a_round_ends_when_its_time_is_up_and_the_next_begins_with_the_rest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ran: list[str] = []
+    # Each probe takes a second.
+    monkeypatch.setattr(rounds, "monotonic", lambda: float(len(ran)))
+
+    def slow(name: str) -> Callable[[], list[Finding]]:
+        def look() -> list[Finding]:
+            ran.append(name)
+            return []
+
+        return look
+
+    wanted = [probe(slow(name), name) for name in "abc"]
+    probe_results.keep(rounds.look(rounds.due(wanted), seconds=2), NOW)
+    assert ran == ["a", "b"]
+
+    rounds.look(rounds.due(wanted), seconds=1)
+
+    assert ran == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("level", "seconds", "minutes", "is_due"),
+    [
+        ("ok", 0.9, 1, True),
+        ("ok", 1.1, 9, False),
+        ("ok", 1.1, 10, True),
+        ("info", 5.0, 1, False),
+        ("warning", 5.0, 1, True),
+        ("error", 5.0, 1, True),
+    ],
+)
+def test_a_costly_probe_rests_while_nothing_is_wrong(
+    level: str, seconds: float, minutes: int, is_due: bool
+) -> None:
+    with frozen_clock(NOW) as clock:
+        probe_results.keep([Looked("shop.press", level, [], seconds)])
+        clock.advance(minutes=minutes)
+        assert [one.name for one in rounds.due([probe(list)])] == ["press"] * is_due
+
+
+def test_since_is_when_it_became_so() -> None:
+    for seconds, looks in enumerate((WELL, WELL, failing(), failing("none"), WELL)):
+        probe_results.keep(looks, NOW + timedelta(minutes=seconds))
+        kept = ProbeResult.objects.get()
+        assert kept.since == NOW + timedelta(minutes=(0, 0, 2, 2, 4)[seconds])
+    assert kept.errors == 0
+
+
+def test_an_error_is_told_of_when_it_is_found_again_and_ends_with_its_cause() -> None:
+    assert probe_results.keep(failing(), NOW) == 0
+    assert not Alert.objects.exists()
+
+    assert probe_results.keep(failing(), NOW) == 1
+    assert probe_results.keep(failing("3 sheets are left"), NOW) == 1
+    assert probe_results.keep(failing("2 sheets are left"), NOW) == 1
+    incidents.collect()
+    (incident,) = Incident.objects.all()
+    assert (incident.kind, incident.code, incident.members) == ("installation", "probe_failed", 1)
+    assert incident.params["about"] == "shop.press"
+    alert_resolution.resolve_ended(NOW)
+    assert Alert.objects.filter(acknowledged_at=None).count() == 1
+
+    probe_results.keep(WELL, NOW)
+    alert_resolution.resolve_ended(NOW)
+    incidents.refresh(NOW)
+
+    assert Incident.objects.get().state == "resolved"
+
+
+def test_one_incident_for_each_probe() -> None:
+    other = Looked("queues.are_read", "error", [error("nobody reads", "a", "b").as_dict()])
+    for _ in range(2):
+        probe_results.keep([*failing(), other], NOW)
+    incidents.collect()
+    assert {one.params["about"] for one in Incident.objects.all()} == {
+        "shop.press",
+        "queues.are_read",
+    }
+
+
+def test_a_probe_that_nobody_runs_any_more_is_forgotten() -> None:
+    probe_results.keep(failing(), NOW)
+    probe_results.keep([Looked("other.one", "ok")], NOW + timedelta(days=1, seconds=1))
+    assert [one.name for one in ProbeResult.objects.all()] == ["other.one"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_duty_runs_every_probe_once_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted: list[Any] = [probe(lambda: [ok("fine")])]
+    monkeypatch.setattr(rounds, "probes", lambda: wanted)
+    with frozen_clock(NOW) as clock:
+        assert examinations.run()
+        assert not examinations.run()
+        clock.advance(seconds=59)
+        assert not examinations.run()
+        clock.advance(seconds=1)
+        assert leases.acquire(examinations.DOCTOR, "another", 30)
+        assert not examinations.run()
+        assert leases.abandon(examinations.DOCTOR, "another")
+        assert examinations.run()
+    assert ProbeResult.objects.get().looked_at == NOW + timedelta(minutes=1)
+
+
+def test_every_group_can_be_looked_at_by_a_worker() -> None:
+    groups = {one.group for one in doctor.probes()}
+    assert {"database", "broker", "queues", "duties", "settings", "shop"} <= groups

@@ -1,0 +1,193 @@
+"""The duty behind the figures: it goes on where it stopped, catches up, and no clock stops it."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db.models import Count
+
+from tests.integration.conftest import NOW
+from workers.models import Flow, Gauge, Lease, Minute, Release
+from workers.operate import health, releases, retention
+from workers.rules.minutes import KEPT
+from workers.states import Span
+from workers.store import gauges, leases, minutes
+from workers.store.db import dialect
+from workers.store.operate import commands
+from workers.testing import Wire, frozen_clock
+
+pytestmark = pytest.mark.django_db
+MINUTE = timedelta(minutes=1)
+
+
+@pytest.fixture
+def rolled(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Note which minutes are rolled up, as minutes from NOW."""
+    asked: list[Any] = []
+    monkeypatch.setattr(
+        minutes, "roll_up", lambda minute: asked.append(int((minute - NOW) / MINUTE))
+    )
+    return asked
+
+
+def test_it_begins_an_hour_back_and_goes_on_where_it_stopped(rolled: list[int]) -> None:
+    with frozen_clock(NOW) as clock:
+        clock.advance(seconds=health.GRACE_SECONDS)
+        assert health.run() == health.Round(60, is_behind=False)
+        assert rolled == list(range(-60, 0))
+
+        assert health.run() == health.Round(0, is_behind=False)
+        clock.advance(seconds=59)
+        assert health.run() == health.Round(0, is_behind=False)
+        clock.advance(seconds=1)
+        assert health.run() == health.Round(1, is_behind=False)
+        assert rolled[60:] == [0]
+
+
+def test_a_minute_waits_for_what_is_committed_late(rolled: list[int]) -> None:
+    with frozen_clock(NOW) as clock:
+        clock.advance(seconds=health.GRACE_SECONDS - 1)
+        health.run()
+    assert rolled[-1] == -2
+
+
+def test_after_an_hour_without_it_catches_up_a_bounded_piece_at_a_time(rolled: list[int]) -> None:
+    with frozen_clock(NOW) as clock:
+        clock.advance(seconds=health.GRACE_SECONDS)
+        health.run()
+        clock.advance(hours=1)
+        rolled.clear()
+
+        assert health.run(seconds=0) == health.Round(1, is_behind=True)
+        assert health.run(seconds=0) == health.Round(1, is_behind=True)
+        assert health.run() == health.Round(58, is_behind=False)
+
+    assert rolled == list(range(60))
+
+
+def test_after_months_without_it_begins_with_what_would_be_kept(rolled: list[int]) -> None:
+    with frozen_clock(NOW) as clock:
+        clock.advance(seconds=health.GRACE_SECONDS)
+        health.run()
+        rolled.clear()
+        clock.advance(days=100)
+        health.run(seconds=0)
+    assert rolled == [(100 - KEPT[Span.MINUTE].days) * 24 * 60]
+
+
+def test_a_clock_that_was_set_back_does_not_stop_it(rolled: list[int]) -> None:
+    with frozen_clock(NOW) as clock:
+        clock.advance(seconds=health.GRACE_SECONDS)
+        health.run()
+    rolled.clear()
+    with frozen_clock(NOW - timedelta(hours=1)) as clock:
+        clock.advance(seconds=health.GRACE_SECONDS + 60)
+        assert health.is_due()
+        # What was rolled up ahead of it is left; from now on it follows the clock again.
+        health.run()
+        clock.advance(minutes=2)
+        assert health.run() == health.Round(2, is_behind=False)
+    assert rolled == [-59, -58]
+
+
+def test_two_at_once_are_one(rolled: list[int]) -> None:
+    with frozen_clock(NOW):
+        assert leases.acquire(health.HEALTH, "another", 30)
+        assert health.run() is None
+    assert rolled == []
+
+
+def test_it_notes_how_each_agent_stands(wire: Wire, toy: Any) -> None:
+    Flow.objects.filter(agent="toy.beta").update(
+        opened_at=NOW, open_until=NOW + timedelta(seconds=30)
+    )
+    Flow.objects.filter(agent="toy.alpha").update(window=0)
+    waiting, paused = toy(), toy()
+    with frozen_clock(NOW) as clock:
+        commands.pause(paused.pk, actor="operator:ann", reason="stocktaking")
+        clock.advance(seconds=90)
+        gauges.take()
+        levels = {
+            level.agent: level
+            for _at, level in gauges.of_span(Span.MINUTE, NOW + MINUTE, NOW + 2 * MINUTE)
+        }
+
+    assert waiting.pk != paused.pk
+    alpha, beta = levels["toy.alpha"], levels["toy.beta"]
+    assert (alpha.pending, alpha.window_size, alpha.oldest_seconds) == (2, 0, 90.0)
+    assert (beta.breaker, beta.oldest_seconds) == ("half_open", None)
+
+
+def test_steps_of_paused_processes_are_not_the_oldest(wire: Wire, toy: Any) -> None:
+    Flow.objects.filter(agent="toy.alpha").update(window=0)
+    process = toy()
+    with frozen_clock(NOW) as clock:
+        commands.pause(process.pk, actor="operator:ann", reason="stocktaking")
+        clock.advance(seconds=5)
+        gauges.take()
+        (alpha,) = [
+            level
+            for _at, level in gauges.of_span(Span.MINUTE, NOW, NOW + MINUTE)
+            if level.agent == "toy.alpha"
+        ]
+    assert (alpha.pending, alpha.oldest_seconds) == (1, None)
+
+
+def test_a_minute_s_look_is_its_last_and_a_longer_span_s_its_worst(wire: Wire, toy: Any) -> None:
+    Flow.objects.filter(agent="toy.alpha").update(window=0)
+    with frozen_clock(NOW) as clock:
+        toy()
+        gauges.take()
+        toy()
+        clock.advance(seconds=30)
+        gauges.take()
+        Flow.objects.filter(agent="toy.alpha").update(window=9)
+        wire.run_until_idle()
+        clock.advance(seconds=40)
+        gauges.take()
+
+    def pending(span: Span) -> list[int]:
+        looks = gauges.of_span(span, NOW, NOW + timedelta(hours=1))
+        return [look.pending for _at, look in looks if look.agent == "toy.alpha"]
+
+    assert pending(Span.MINUTE) == [2, 0]
+    assert pending(Span.TEN_MINUTES) == pending(Span.HOUR) == [2]
+
+
+def test_figures_go_when_their_span_is_over() -> None:
+    for span, kept in KEPT.items():
+        for seconds in (-1, 1):
+            at = dialect.instant_text(NOW - kept + timedelta(seconds=seconds))
+            dialect.execute(
+                "INSERT INTO workers_minute (span, at, agent, counts, calls, waits, workers)"
+                " VALUES (%s, %s, '', '{}', '{}', '{}', 0)",
+                [int(span), at],
+            )
+
+    assert retention.prune(["figures"], now=NOW, batch=2) == {"figures": 3}
+
+    left = Minute.objects.values_list("span").annotate(Count("pk")).order_by("span")
+    assert list(left) == [(60, 1), (600, 1), (3600, 1)]
+
+
+def test_code_is_kept_once_by_its_name(
+    settings: Any, monkeypatch: pytest.MonkeyPatch, wire: Wire
+) -> None:
+    monkeypatch.setattr(releases, "_noted", set())
+    settings.SAS_RELEASE = "1.4.2"
+    releases.note_own()
+    releases.note_own()
+    settings.SAS_RELEASE = ""
+    releases.note_own()
+
+    names = list(Release.objects.order_by("pk").values_list("name", flat=True))
+    assert names[0] == "1.4.2"
+    assert names[1].startswith("definitions ")
+    assert len(names) == 2
+
+
+def test_the_round_is_a_lease_of_its_own(rolled: list[int]) -> None:
+    with frozen_clock(NOW):
+        health.run()
+    assert Lease.objects.get(name=health.HEALTH).holder is None
+    assert Gauge.objects.exists()

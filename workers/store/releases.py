@@ -1,0 +1,20 @@
+"""Which code has run here, and since when."""
+
+from datetime import datetime
+
+from workers.runtime.failpoints import around
+from workers.store.db import dialect
+
+
+@around("releases.note")
+def note(name: str, now: datetime | None = None) -> bool:
+    """Keep that code of this name runs here.  False: that was known."""
+    at = dialect.read_clock(now)
+    return (
+        dialect.execute(
+            "INSERT INTO workers_release (name, seen_at) VALUES (%s, %s)"
+            " ON CONFLICT (name) DO NOTHING",
+            [name[:100], dialect.instant_text(at)],
+        )
+        == 1
+    )
