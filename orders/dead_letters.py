@@ -13,7 +13,7 @@ from orders.consumer.message import Message, storable
 from orders.models import ApiClient, DeadLetter, DroppedLetters, Order
 from orders.reasons import Refused, because
 from orders.schemas import FieldProblem
-from workers import durable, raise_alert
+from workers import durable, raise_alert, record_act
 
 #: Of a larger body only the beginning is kept.
 KEPT_BYTES = 1_048_576
@@ -216,3 +216,14 @@ def _move(
     )
     if not changed:
         raise NotNow(f"Somebody else has done something to dead letter {letter.pk} meanwhile.")
+    record_act(
+        f"dead_letter_{done.partition(' ')[0]}",
+        {
+            "letter": letter.pk,
+            "client": letter.client,
+            "sender": "proven" if letter.is_proven else "claimed",
+            "reason": reason,
+        },
+        actor=actor,
+        process_id=order.process_id if order else None,
+    )

@@ -16,7 +16,7 @@ from orders.models import Product
 STOCK = 1_000_000
 APPS = ("orders", "workers")
 RECORDS = (
-    *("bulkitem", "bulkjob", "delivery", "incident", "incidentnote", "journal", "lease"),
+    *("bulkitem", "bulkjob", "delivery", "incident", "note", "journal", "lease"),
     *("orderline", "reservation"),
 )
 

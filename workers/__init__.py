@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from workers.client.submission import submit, submit_many
     from workers.rules.external_answers import Outcome
     from workers.rules.rows import NewProcess, NewSink
+    from workers.store.acts import record_act
     from workers.store.alerts import raise_alert
     from workers.store.db.dialect import read_clock as database_now
     from workers.wire.dispatch import nudge as wake
@@ -107,6 +108,7 @@ __all__ = [
     "fail_step",
     "pause",
     "raise_alert",
+    "record_act",
     "register_agent",
     "register_alert_kind",
     "register_amounts",
@@ -136,6 +138,7 @@ _LATER = {
     "fail_step": ("workers.client.callbacks", "fail_step"),
     "pause": ("workers.client.operations", "pause"),
     "raise_alert": ("workers.store.alerts", "raise_alert"),
+    "record_act": ("workers.store.acts", "record_act"),
     "resubmit": ("workers.client.operations", "resubmit"),
     "resume": ("workers.client.operations", "resume"),
     "retry": ("workers.client.operations", "retry"),

@@ -35,6 +35,9 @@ begins again from an earlier step takes that step and those after it back to wai
 from django.db.models import IntegerChoices, TextChoices
 from django.utils.translation import gettext_lazy as _
 
+#: What the actor of everything that people do begins with, in the journal.
+PEOPLE = "operator:"
+
 
 class ProcessState(TextChoices):
     """Where a process, one run of a workflow, stands."""

@@ -3,9 +3,9 @@
 from django.contrib import admin
 from django.utils.translation import gettext_lazy as _
 
-from orders.admin import client, dead_letter, order, product
+from orders.admin import client, dead_letter, events, order, product
 
-__all__ = ["client", "dead_letter", "order", "product"]
+__all__ = ["client", "dead_letter", "events", "order", "product"]
 
 admin.site.site_header = _("Lantern & Loom: operations")
 admin.site.site_title = _("Lantern & Loom")

@@ -1,6 +1,6 @@
 """Orders joined with their processes: the operators' list, and the page of each."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from django.contrib import admin
@@ -32,15 +32,28 @@ from workers.admin.actions import places
 from workers.admin.bulk.lists import BulkListAdmin
 from workers.admin.changes import Marker
 from workers.admin.columns import ProcessColumns
+from workers.admin.csv_lists import PROCESS_HEADS, CsvListAdmin, process_cells
 from workers.admin.incident_filter import IncidentFilter
 from workers.admin.lists import LiveListAdmin, StandingChangeList
 from workers.admin.page import ProcessPageAdmin
+from workers.admin.query_bar import QueryBarAdmin
 from workers.admin.readonly import ReadOnlyAdmin
 from workers.models import Process
 
+#: Orders found for lists of what belongs to one.
+FOUND = 200
+
 
 @admin.register(Order)
-class OrderAdmin(ProcessColumns, ReadOnlyAdmin, ProcessPageAdmin, BulkListAdmin, LiveListAdmin):
+class OrderAdmin(
+    ProcessColumns,
+    ReadOnlyAdmin,
+    ProcessPageAdmin,
+    BulkListAdmin,
+    CsvListAdmin,
+    QueryBarAdmin,
+    LiveListAdmin,
+):
     """Read-only but for the actions, each with its permission."""
 
     process_path = "process__"
@@ -71,6 +84,8 @@ class OrderAdmin(ProcessColumns, ReadOnlyAdmin, ProcessPageAdmin, BulkListAdmin,
         IncidentFilter,
         wait_filters.PausedFilter,
         wait_filters.AtAgentFilter,
+        wait_filters.WithAgentFilter,
+        wait_filters.SinceFilter,
         job_filter.JobFilter,
         "source",
         "created_at",
@@ -79,10 +94,12 @@ class OrderAdmin(ProcessColumns, ReadOnlyAdmin, ProcessPageAdmin, BulkListAdmin,
     search_fields = ("number",)
     search_help_text = _(
         "Number, beginning of name, e-mail or reference, submission key, "
-        "or a step's idempotency key"
+        "or a step's idempotency key; and words: "
+        "state:error agent:payment.* step: fault: needs: since:1h paused"
     )
     # The order of their processes, so that what is found among those is in order already.
     ordering = ("-process_id",)
+    csv_heads = ("number", "customer", "email", "reference", "source", "total", *PROCESS_HEADS)
     bulk_permissions = {"resubmit": resubmitting.PERMISSION}
 
     def get_urls(self) -> list[URLPattern]:
@@ -115,6 +132,15 @@ class OrderAdmin(ProcessColumns, ReadOnlyAdmin, ProcessPageAdmin, BulkListAdmin,
         if search_term.strip():
             queryset = queryset.filter(search.condition(search_term))
         return queryset, False
+
+    def csv_lines(self, rows: list[Order], *, is_personal: bool) -> Iterable[Sequence[Any]]:
+        cells = process_cells([row.process for row in rows], is_personal=is_personal)
+        for row, of_process in zip(rows, cells, strict=True):
+            customer = customer_of(row, is_shown=is_personal)
+            yield [
+                *(row.number, customer["name"], customer["email"]),
+                *(row.reference, row.source, row.total, *of_process),
+            ]
 
     def process_of(self, row: Order) -> Process:
         return row.process
@@ -156,6 +182,13 @@ class OrderAdmin(ProcessColumns, ReadOnlyAdmin, ProcessPageAdmin, BulkListAdmin,
 
 
 subjects.register_list("admin:orders_order_changelist", "orders.view_order", _("orders"))
+
+
+@subjects.register_search
+def found(term: str) -> Iterable[int]:
+    """Return the processes of the newest orders that ``term`` finds, as the list of orders does."""
+    orders = Order.objects.filter(search.condition(term)).order_by("-process_id")
+    return orders.values_list("process_id", flat=True)[:FOUND]
 
 
 def customer_of(order: Order, *, is_shown: bool) -> dict[str, str]:

@@ -4,13 +4,14 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.db.models import F
+from django.db.models import F, QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
 from orders.models import OrderLine, Product, Reservation
-from workers import durable
+from workers import durable, record_act
+from workers.admin.actions.page import actor
 from workers.admin.lists import AskableListAdmin
 
 #: Rows that keep a product are counted so far.
@@ -73,17 +74,30 @@ class ProductAdmin(AskableListAdmin):
     ) -> None:
         """Save what was edited, and only that; the stock by a difference."""
         restock: int = form.cleaned_data["restock"]
+        edited = [name for name in form.changed_data if name in ProductForm.Meta.fields]
+        facts = {"sku": obj.sku, "restock": restock or None, "fields": edited}
+        record_act("product_set" if change else "product_added", facts, actor=actor(request))
         if not change:
             obj.stock = restock
             obj.save()
             return
-        edited = [name for name in form.changed_data if name in ProductForm.Meta.fields]
         if edited:
             obj.save(update_fields=edited)
         if restock and not _add(obj, restock):
             messages.error(
                 request, _("The stock was left as it is: orders have taken what you would take.")
             )
+
+    @durable("product.delete")
+    def delete_model(self, request: HttpRequest, obj: Product) -> None:
+        record_act("product_deleted", {"sku": obj.sku}, actor=actor(request))
+        super().delete_model(request, obj)
+
+    @durable("product.delete_selected")
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Product]) -> None:
+        for sku in queryset.values_list("sku", flat=True):
+            record_act("product_deleted", {"sku": sku}, actor=actor(request))
+        super().delete_queryset(request, queryset)
 
 
 def _kept_by(product: Product) -> str:

@@ -12,7 +12,7 @@ from django.utils import timezone
 from orders import tokens
 from orders.models import ApiClient, Order
 from tests.factories import OrderFactory, ProcessFactory, StepFactory
-from workers.models import Alert, Flow, Hold, Incident, IncidentNote, Journal, Process, Step
+from workers.models import Alert, Flow, Hold, Incident, Journal, Note, Process, Step
 from workers.wire import dispatch
 
 STEPS = {
@@ -118,5 +118,5 @@ def alert_about(order: Order | None = None, message: str = "Look here", **column
 
 def every_row() -> dict[str, list[dict[str, Any]]]:
     """Return all rows of the state store and the shop's orders, to compare."""
-    models = (Process, Step, Journal, Alert, Incident, IncidentNote, Order, Flow, Hold, LogEntry)
+    models = (Process, Step, Journal, Alert, Incident, Note, Order, Flow, Hold, LogEntry)
     return {model.__name__: list(model.objects.order_by("pk").values()) for model in models}

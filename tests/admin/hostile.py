@@ -26,8 +26,8 @@ from workers.models import (
     Sink,
     Step,
 )
-from workers.store import gauges, incidents, probe_results
-from workers.store.operate import incident_commands
+from workers.store import acts, gauges, incidents, probe_results
+from workers.store.operate import notes
 from workers.store.probe_results import Looked
 from workers.testing import Wire
 
@@ -141,7 +141,8 @@ def fill(wire: Wire, user: AbstractUser) -> Order:
     alert_about(order, message=evil("alert"), code="process_error", step=charged)
     incidents.collect()
     incident = Incident.objects.get()
-    incident_commands.write_note(incident.pk, user.pk, evil("note"), actor=evil("actor"))
+    notes.write_on_incident(incident.pk, user.pk, evil("note"), actor=evil("actor"))
+    notes.write_on_process(order.process_id, user.pk, evil("noted"), actor=evil("actor"))
     done = alert_about(order, message=evil("old alert"), cause="old")
     type(done).objects.filter(pk=done.pk).update(
         acknowledged_at=timezone.now(), acknowledged_by=user, comment=evil("alert comment")
@@ -172,6 +173,11 @@ def fill(wire: Wire, user: AbstractUser) -> Order:
         tries=2,
         last_error=evil("sink error"),
         next_try_at=now,
+    )
+    acts.record_act(
+        "of_an_app",
+        {"client": evil("done to"), "reason": evil("why")},
+        actor=f"operator:{evil('doer')}",
     )
     route = Route.objects.create(
         name=evil("route"), kind="mail", address=f"{evil('route address')}@example.org"

@@ -15,7 +15,7 @@ from tests import axe
 from tests.admin.conftest import note, order_with
 from tests.admin.test_health import fare
 from tests.browsing import launched
-from workers.models import Process, Step
+from workers.models import Journal, Process, Step
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -75,6 +75,7 @@ def test_axe_finds_nothing(
     browser: Browser, live_server, admin_client: Client, theme: str, width: int
 ) -> None:
     order = drawn_order()
+    paused = Journal.objects.get(event="paused")
     letter = DeadLetter.objects.create(
         received_at=timezone.now(), body=b'{"customer": {"name": "Ada"}}', reasons=[]
     )
@@ -88,6 +89,9 @@ def test_axe_finds_nothing(
         "/admin/workers/minute/",
         "/admin/workers/minute/?agent=payment.charge&range=24h",
         "/admin/workers/proberesult/",
+        "/admin/workers/act/",
+        f"/admin/workers/act/{paused.pk}/change/",
+        "/admin/workers/incident/hand-over/",
         "/admin/",
     ):
         page.goto(url)

@@ -31,6 +31,7 @@ SHOWN = (
         "old alert",
         "alert comment",
         "note",
+        "noted",
     ),
     *("asked", "question", "paused", "resting", "editable", "given", "address", "held", "holder"),
     *("hold reason", "owner", "sink error", "message", "sender", "reply", "answer", "header"),
@@ -46,6 +47,9 @@ SHOWN = (
         "job actor",
         "job reason",
         "job cause",
+        "doer",
+        "done to",
+        "why",
         "refused",
         "value",
         "body",
@@ -62,7 +66,7 @@ SHOWN = (
 NO_PAGES = (
     *("_add", "_delete", "_selected", "_redeliver", "_acknowledge"),
     *("bulkjob_pause", "bulkjob_resume", "bulkjob_stop", "_csv", "_show", "_hide"),
-    *("_resend", "route_test"),
+    *("_resend", "route_test", "process_note", "order_note"),
 )
 #: Their rows have no page of their own: one shows them all.
 ON_ONE_PAGE = (Minute, ProbeResult)
@@ -190,6 +194,7 @@ def test_the_parts_that_keep_pages_up_to_date_do_too(client: Client) -> None:
             "workers/bulkjob",
             "workers/minute",
             "workers/proberesult",
+            "workers/act",
         )
     ]
     parts = [
@@ -217,6 +222,7 @@ def test_the_parts_that_keep_pages_up_to_date_do_too(client: Client) -> None:
         "workers/incident",
         "workers/sink",
         "workers/bulkjob",
+        "workers/act",
     ],
 )
 def test_what_is_searched_for_is_text(client: Client, url: str) -> None:

@@ -19,7 +19,7 @@ import workers
 from orders.models import Order
 from tests.admin.conftest import every_row, order_in_error, staff
 from tests.factories import OrderFactory, ProcessFactory, StepFactory
-from workers.models import Alert, BulkJob, Incident, IncidentNote, Journal, Step
+from workers.models import Alert, BulkJob, Incident, Journal, Note, Step
 from workers.store import incidents
 from workers.supervisor import beat_schedule
 
@@ -202,7 +202,7 @@ def test_what_is_resolved_takes_notes_only(owner: Client, incident: Incident) ->
 
 def test_a_note_that_says_nothing_is_refused(owner: Client, incident: Incident) -> None:
     assert owner.post(f"{LIST}{incident.pk}/note/", {"text": " "}).status_code == 400
-    assert not IncidentNote.objects.exists()
+    assert not Note.objects.exists()
 
 
 def test_without_the_permission_to_view_nothing_is_shown(incident: Incident) -> None:

@@ -11,7 +11,7 @@ from orders.models import Order
 from tests.admin import toys
 from tests.admin.conftest import order_in_error, staff
 from tests.toyflow import agents as toy
-from workers.admin import job_views
+from workers.admin import csv_files
 from workers.models import BulkItem, BulkJob, Process
 from workers.store.operate import jobs
 from workers.testing import Wire
@@ -223,7 +223,7 @@ def test_what_becomes_of_them_is_news_too(viewer: Client) -> None:
 
 
 def test_its_items_are_a_file(viewer: Client, monkeypatch: Any) -> None:
-    monkeypatch.setattr(job_views, "READ_AT_ONCE", 2)
+    monkeypatch.setattr(csv_files, "READ_AT_ONCE", 2)
     orders = [order_in_error() for _ in range(5)]
     job = job_of(orders)
     Process.objects.filter(pk=orders[1].process_id).update(sequence=5, subject="=1+1")

@@ -198,7 +198,7 @@ def _given_up(after: Aftermath) -> None:
 
 def _redeliver(wire: Wire, clock: Clock) -> None:
     wire.run_until_settled(clock)
-    sinks.redeliver(Sink.objects.get().pk, after=0)
+    sinks.redeliver(Sink.objects.get().pk, after=0, actor="operator:ann")
     wire.run_until_settled(clock)
 
 

@@ -73,7 +73,7 @@ def _given_up(after: Aftermath) -> None:
 
 def _test() -> None:
     if not Delivery.objects.filter(event="test").exclude(state="due").exists():
-        incident_relay.test(Route.objects.get().pk)
+        incident_relay.test(Route.objects.get().pk, actor=WHO)
 
 
 def _tested(after: Aftermath) -> None:
@@ -119,7 +119,7 @@ def _gave_up(wire: Wire) -> None:
 
 
 def _resend() -> None:
-    deliveries.resend(Delivery.objects.get().pk)
+    deliveries.resend(Delivery.objects.get().pk, actor=WHO)
 
 
 def _resent(after: Aftermath) -> None:

@@ -23,16 +23,16 @@ from workers.models import (
     Flow,
     Hold,
     Incident,
-    IncidentNote,
     Journal,
+    Note,
     Preferences,
     Process,
     Step,
 )
-from workers.store import alerts, incidents, preferences, showings
+from workers.store import acts, incidents, preferences
 from workers.store.db import dialect
 from workers.store.flow import flow_settings, holds
-from workers.store.operate import commands, edit_input, incident_commands
+from workers.store.operate import alert_commands, commands, edit_input, incident_commands, notes
 from workers.testing import Aftermath, Clock, Wire
 
 _AWAY = Unavailable("http_503", "closed for an hour", retry_after=3600)
@@ -249,7 +249,9 @@ VERBS = [
 
 
 def _acknowledge() -> None:
-    alerts.acknowledge(Alert.objects.get().pk, get_user_model().objects.get().pk, "seen")
+    alert_commands.acknowledge(
+        Alert.objects.get().pk, get_user_model().objects.get().pk, "seen", actor="operator:ann"
+    )
 
 
 def _acknowledged(after: Aftermath) -> None:
@@ -274,7 +276,7 @@ def _of_incident(name: str, act: Callable[[int, int], bool], event: str) -> Scen
         # Whoever saw no answer writes a note, or puts off, once more; the rest is done once.
         is_repeated = after.crash is not None and event in ("incident_noted", "incident_snoozed")
         assert 1 <= rows <= 1 + is_repeated
-        assert IncidentNote.objects.count() == (rows if event == "incident_noted" else 0)
+        assert Note.objects.count() == (rows if event == "incident_noted" else 0)
 
     return Scenario(name, begin, check, prepare=_gathered, run=nothing)
 
@@ -322,7 +324,7 @@ def _all_marked(after: Aftermath) -> None:
 
 
 def _show() -> None:
-    showings.record("workers.process:1", actor="operator:ann", process_id=_process().pk)
+    acts.record_act("personal_shown", actor="operator:ann", process_id=_process().pk)
 
 
 def _told_who_saw(after: Aftermath) -> None:
@@ -331,12 +333,33 @@ def _told_who_saw(after: Aftermath) -> None:
     assert Journal.objects.filter(event="personal_shown", actor="operator:ann").count() in (1, 2)
 
 
+def _note() -> None:
+    author = get_user_model().objects.get().pk
+    notes.write_on_process(_process().pk, author, "seen", actor="operator:ann")
+
+
+def _noted(after: Aftermath) -> None:
+    """Whoever saw no answer writes again: two notes at most, each with its row."""
+    after.assert_same_journal(may_add=("noted",))
+    assert Note.objects.count() == Journal.objects.filter(event="noted").count()
+    assert Note.objects.count() in (1, 2)
+
+
 def _choose_zone() -> None:
     preferences.set_time_zone(get_user_model().objects.get().pk, "Asia/Tokyo")
 
 
 def _zone_chosen(after: Aftermath) -> None:
     assert Preferences.objects.get().time_zone == "Asia/Tokyo"
+    after.assert_same_journal(may_add=())
+
+
+def _switch_keys() -> None:
+    preferences.set_keys(get_user_model().objects.get().pk, is_on=False)
+
+
+def _keys_off(after: Aftermath) -> None:
+    assert Preferences.objects.get().has_no_keys
     after.assert_same_journal(may_add=())
 
 
@@ -365,11 +388,13 @@ SCENARIOS = [
     ),
     _of_incident(
         "note on incident",
-        lambda pk, user: incident_commands.write_note(pk, user, "seen", actor="operator:ann"),
+        lambda pk, user: notes.write_on_incident(pk, user, "seen", actor="operator:ann"),
         "incident_noted",
     ),
+    Scenario("note on process", _note, _noted, prepare=_failed_and_admin, run=nothing),
     Scenario("show personal data", _show, _told_who_saw, prepare=_resting, run=nothing),
     Scenario("choose a time zone", _choose_zone, _zone_chosen, prepare=_admin, run=nothing),
+    Scenario("switch keys off", _switch_keys, _keys_off, prepare=_admin, run=nothing),
     Scenario("acknowledge", _acknowledge, _acknowledged, prepare=_failed_and_admin, run=nothing),
     Scenario("restored", _restore, _all_marked, prepare=_three_resting, run=nothing),
 ]

@@ -12,6 +12,7 @@ from workers import supervisor
 from workers.models import Alert, Flow, Lease, Process, Sink, Step
 from workers.store import alert_resolution, alerts, sinks
 from workers.store.alert_resolution import resolve_ended
+from workers.store.operate import alert_commands
 
 pytestmark = pytest.mark.django_db
 NOW = timezone.now()
@@ -206,7 +207,7 @@ def test_a_sink_that_is_told_again_closes_the_alert_about_its_address() -> None:
     mine = raised("sink_undeliverable", cause=f"sink_undeliverable:{mark}")
     other = raised("sink_undeliverable", cause="sink_undeliverable:other")
     assert resolve_ended(NOW) == 0
-    assert sinks.redeliver(sink.pk, now=NOW)
+    assert sinks.redeliver(sink.pk, actor="operator:ann", now=NOW)
     mine.refresh_from_db()
     other.refresh_from_db()
     assert (mine.has_ended_by_itself, other.resolved_at) == (True, None)
@@ -218,4 +219,4 @@ def test_a_sweep_closes_them() -> None:
     over(step)
     supervisor.sweep()
     assert not Alert.objects.filter(resolved_at=None).exists()
-    assert not alerts.acknowledge(Alert.objects.get().pk, 1)
+    assert not alert_commands.acknowledge(Alert.objects.get().pk, 1, actor="operator:ann")

@@ -12,9 +12,10 @@ from django.core.management import call_command
 from django.utils import timezone
 
 from workers.exceptions import StateError
-from workers.models import Alert, Flow, Incident, IncidentNote, Journal
+from workers.models import Alert, Flow, Incident, Journal, Note
 from workers.store import incidents
 from workers.store.operate import incident_commands as commands
+from workers.store.operate import notes
 
 pytestmark = pytest.mark.django_db
 NOW = timezone.now()
@@ -47,8 +48,7 @@ def ann() -> int:
 
 def rows() -> list[Any]:
     return [
-        list(model.objects.order_by("pk").values())
-        for model in (Incident, IncidentNote, Alert, Journal)
+        list(model.objects.order_by("pk").values()) for model in (Incident, Note, Alert, Journal)
     ]
 
 
@@ -125,19 +125,19 @@ def test_resolving_by_hand_closes_its_alerts_and_what_is_raised_again_reopens_it
 
 
 def test_a_note_is_kept_with_its_author(incident: Incident, ann: int) -> None:
-    assert commands.write_note(incident.pk, ann, "They know.", actor=ACTOR, now=NOW)
-    note = IncidentNote.objects.get()
+    assert notes.write_on_incident(incident.pk, ann, "They know.", actor=ACTOR, now=NOW)
+    note = Note.objects.get()
     assert (note.incident, note.author_id, note.text, note.at) == (incident, ann, "They know.", NOW)
     assert last_event()[0] == "incident_noted"
 
 
-@pytest.mark.parametrize("text", ["", "x" * (commands.LONGEST_NOTE + 1)])
+@pytest.mark.parametrize("text", ["", "x" * (notes.LONGEST_NOTE + 1)])
 def test_a_note_must_say_something_and_not_too_much(
     incident: Incident, ann: int, text: str
 ) -> None:
     with pytest.raises(StateError, match="1 to 5000 characters"):
-        commands.write_note(incident.pk, ann, text, actor=ACTOR, now=NOW)
-    assert not IncidentNote.objects.exists()
+        notes.write_on_incident(incident.pk, ann, text, actor=ACTOR, now=NOW)
+    assert not Note.objects.exists()
 
 
 LATE: list[Callable[[int, int], bool]] = [

@@ -14,7 +14,7 @@ from django.test import override_settings
 from orders.models import DeadLetter
 from tests.integration.conftest import NOW as NOON
 from workers.client.submission import submit
-from workers.models import Alert, Incident, IncidentNote, Journal, Process, Sink, Step
+from workers.models import Alert, Incident, Journal, Note, Process, Sink, Step
 from workers.operate import invariants, retention
 from workers.store import leases, prune_rows
 from workers.store.flow import holds
@@ -383,7 +383,7 @@ def test_incidents_go_once_they_were_resolved_long_ago_and_their_alerts_are_gone
     known = {"code": "restored", "severity": 1, "opened_at": NOW, "last_at": NOW}
     over = {"state": "resolved", "resolved_at": NOW}
     gone = [Incident.objects.create(key=f"gone{n}", **known, **over) for n in range(2)]
-    IncidentNote.objects.create(incident=gone[0], text="seen", at=NOW)
+    Note.objects.create(incident=gone[0], text="seen", at=NOW)
     kept = [
         Incident.objects.create(key="open", **known),
         Incident.objects.create(key="late", **known, state="resolved", resolved_at=LATER),
@@ -396,4 +396,4 @@ def test_incidents_go_once_they_were_resolved_long_ago_and_their_alerts_are_gone
     assert prune_rows.old_incidents(LATER) == 2
     assert list(prune_rows.prune_incidents(1, LATER)) == [1, 1, 0]
     assert list(Incident.objects.order_by("pk")) == kept
-    assert not IncidentNote.objects.exists()
+    assert not Note.objects.exists()

@@ -158,8 +158,8 @@ def test_it_is_given_up_in_the_end_and_the_others_are_told(
     assert events(dead).count("opened") == 1
 
     monkeypatch.undo()
-    assert deliveries.resend(row.pk)
-    assert not deliveries.resend(row.pk)
+    assert deliveries.resend(row.pk, actor="operator:ann")
+    assert not deliveries.resend(row.pk, actor="operator:ann")
     IncidentRelay().run()
     alert.refresh_from_db()
     assert alert.resolved_at is not None
@@ -256,9 +256,9 @@ def test_a_test_is_sent_at_once_and_once(
 ) -> None:
     chat = route("a", "slack", is_active=False)
     answers(monkeypatch, "slack", Answer(200, "ok"))
-    assert incident_relay.test(chat.pk) is True
+    assert incident_relay.test(chat.pk, actor="operator:ann") is True
     answers(monkeypatch, "slack", Undelivered("answered 404", answer=Answer(404, "no_team")))
-    assert incident_relay.test(chat.pk) is False
+    assert incident_relay.test(chat.pk, actor="operator:ann") is False
     clock.advance(seconds=4000)
     assert IncidentRelay().run() == 0
     assert [(row["event"], row["state"], row["answer"]) for row in rows()] == [

@@ -158,6 +158,10 @@ PAGES = [
     ),
     Page("docs/how-to/add-a-workflow.md", elsewhere={"python": HOW_TO_WORKFLOW}),
     Page(
+        "docs/how-to/audit-what-people-did.md",
+        after={"python manage.py incidents --hand-over": said("Hand-over, ")},
+    ),
+    Page(
         "docs/how-to/be-told.md",
         not_run=2,
         after={"python manage.py routes test": said("Sent to on-call")},

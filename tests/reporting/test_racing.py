@@ -221,7 +221,7 @@ def test_letters_are_sent_outside_of_any_transaction(
     def looks(letter: Letter) -> None:
         # From another connection: what is committed, and not locked.
         try:
-            seen.append(sinks.redeliver(sink_of(process).pk))
+            seen.append(sinks.redeliver(sink_of(process).pk, actor="operator:ann"))
         finally:
             connections.close_all()
 

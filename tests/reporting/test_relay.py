@@ -10,6 +10,7 @@ from unittest.mock import Mock
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from tests.reporting.conftest import QUEUE, read, relay, sequences, sink_of, told, webhook
 from tests.toyflow import agents as toy
@@ -414,7 +415,7 @@ def test_a_refusal_and_its_end_are_told_with_codes_only(wire: Wire) -> None:
     messages = read(wire.told)
     assert [one["sequence"] for one in messages] == list(range(1, len(messages) + 1))
     refused = next(one for one in messages if one["event"] == "refused")
-    assert refused["detail"] == {"code": "card_lost"}
+    assert refused["detail"] == {"kind": "permanent", "code": "card_lost"}
     stopped = next(one for one in messages if one["event"] == "error")
     assert (stopped["state"], stopped["detail"]) == ("error", {"step": "two"})
     assert messages[-1]["state"] == "cancelled"
@@ -527,7 +528,8 @@ def test_a_look_asks_for_a_report_of_what_it_decided(
     relays.report()
     commands.pause(process.pk, actor="ann", reason="a while")
     relays.report()
-    Process.objects.filter(pk=process.pk).update(needs_decision=True)
+    long_ago = timezone.now() - timedelta(minutes=1)
+    Process.objects.filter(pk=process.pk).update(needs_decision=True, deadline_at=long_ago)
 
     assert _asked_to_report(wire, monkeypatch) == 1
 
@@ -545,9 +547,9 @@ def test_a_sink_is_told_again_from_where_it_stood_or_from_further_back(wire: Wir
     process = told()
     wire.run_until_idle()
     sink = sink_of(process)
-    assert sinks.redeliver(sink.pk) is False, "it was told everything"
+    assert sinks.redeliver(sink.pk, actor="operator:ann") is False, "it was told everything"
 
-    assert sinks.redeliver(sink.pk, after=3) is True
+    assert sinks.redeliver(sink.pk, after=3, actor="operator:ann") is True
     wire.told.clear()
     relays.report()
     assert sequences(wire) == [4, 5]
@@ -555,7 +557,7 @@ def test_a_sink_is_told_again_from_where_it_stood_or_from_further_back(wire: Wir
 
     Sink.objects.update(state="undeliverable", cursor=2, tries=20)
     wire.told.clear()
-    assert sinks.redeliver(sink.pk) is True
+    assert sinks.redeliver(sink.pk, actor="operator:ann") is True
     relays.report()
     assert sequences(wire) == [3, 4, 5]
 

@@ -171,7 +171,7 @@ def test_a_vanished_queue_that_is_made_again_gets_everything(
     sink = sink_of(process)
     assert (sink.state, sink.cursor, sink.tries) == ("open", 2, 1)
     _make_queue(broker)
-    sinks.redeliver(sink.pk)
+    sinks.redeliver(sink.pk, actor="operator:ann")
     relay.report()
     assert [json.loads(one.body)["sequence"] for one in _taken(broker)] == [3, 4, 5]
     assert sink_of(process).state == "ended"

@@ -234,7 +234,7 @@ def test_a_webhook_that_does_not_answer_is_tried_again_and_then_told_all(
     wire.run_until_idle()
     assert sink_of(process).tries == 1
     receiver.status = 204
-    sinks.redeliver(sink_of(process).pk)
+    sinks.redeliver(sink_of(process).pk, actor="operator:ann")
 
     relay("webhook").run()
 

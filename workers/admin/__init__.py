@@ -1,9 +1,10 @@
-"""The engine's admin: incidents, jobs, routes, processes, alerts, flow, health, holds, sinks.
+"""The engine's admin: incidents, jobs, audit, routes, processes, alerts, flow, health, holds...
 
 It names no order.
 """
 
 from workers.admin import (
+    act,
     alert,
     delivery,
     flow,
@@ -19,6 +20,7 @@ from workers.admin import (
 )
 
 __all__ = [
+    "act",
     "alert",
     "delivery",
     "flow",

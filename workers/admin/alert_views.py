@@ -15,9 +15,10 @@ from django.utils.translation import gettext_lazy as lazy
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
+from workers.admin.actions.page import actor
 from workers.admin.lists import LiveMedia, back_to
 from workers.models import Alert
-from workers.store import alerts
+from workers.store.operate import alert_commands
 
 PERMISSION = "workers.acknowledge_alert"
 #: Alerts acknowledged in one go.
@@ -59,7 +60,9 @@ def acknowledge_one(request: HttpRequest, pk: int) -> HttpResponse:
     form = CommentForm(request.POST)
     if not form.is_valid():
         messages.error(request, " ".join(map(str, form.errors["comment"])))
-    elif alerts.acknowledge(alert.pk, user_id, form.cleaned_data["comment"]):
+    elif alert_commands.acknowledge(
+        alert.pk, user_id, form.cleaned_data["comment"], actor=actor(request)
+    ):
         messages.success(request, _("Acknowledged: %(message)s") % {"message": alert.message})
     elif Alert.objects.get(pk=pk).has_ended_by_itself:
         messages.warning(request, _("Its cause has ended: there is nothing left to acknowledge."))
@@ -91,7 +94,9 @@ def acknowledge_many(request: HttpRequest) -> HttpResponse:
         return _page(admin.site, request, form, list(Alert.objects.filter(pk__in=ids)))
     wanted: list[int] = form.cleaned_data["alerts"]
     comment = form.cleaned_data["comment"]
-    landed = sum(alerts.acknowledge(pk, user_id, comment) for pk in wanted)
+    landed = sum(
+        alert_commands.acknowledge(pk, user_id, comment, actor=actor(request)) for pk in wanted
+    )
     _report(request, landed, len(wanted) - landed)
     return back_to(request, "admin:workers_alert_changelist")
 

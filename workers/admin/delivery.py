@@ -17,7 +17,7 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
 from workers.admin import badges
-from workers.admin.actions.page import write_log
+from workers.admin.actions.page import actor, write_log
 from workers.admin.lists import BoundedChangeList, LiveListAdmin, back_to
 from workers.admin.readonly import ReadOnlyAdmin
 from workers.definitions.alert_kinds import alert_kind
@@ -54,7 +54,7 @@ def resend_one(request: HttpRequest, pk: int) -> HttpResponse:
     if not may(request):
         raise PermissionDenied
     delivery = get_object_or_404(Delivery.objects.select_related("route"), pk=pk)
-    if resend(delivery.pk):
+    if resend(delivery.pk, actor=actor(request)):
         said = _("Sent again: %(delivery)s.") % {"delivery": delivery}
         write_log(request, delivery, said, "")
         messages.success(request, said)

@@ -18,13 +18,16 @@ from django.utils.translation import gettext_lazy as lazy
 from workers.admin import (
     badges,
     delivery,
+    hand_over_views,
     hold_views,
+    incident_csv,
     incident_page,
     incident_views,
     lists,
     subjects,
 )
 from workers.admin.lists import BoundedChangeList, LiveListAdmin
+from workers.admin.notes import NoteForm
 from workers.admin.readonly import ReadOnlyAdmin
 from workers.definitions.alert_kinds import alert_kinds
 from workers.models import Incident
@@ -108,6 +111,8 @@ class CodeFilter(admin.SimpleListFilter):
 class IncidentAdmin(ReadOnlyAdmin, LiveListAdmin):
     """What operators deal with: one line per cause."""
 
+    change_list_template = "admin/workers/incident/list.html"
+
     list_display = ("what", "standing", "affected", "since", "last", "next_act", "owner")
     list_display_links = ("what",)
     sortable_by = ("last",)
@@ -121,6 +126,8 @@ class IncidentAdmin(ReadOnlyAdmin, LiveListAdmin):
     def get_urls(self) -> list[URLPattern]:
         wrap = self.admin_site.admin_view
         return [
+            path("hand-over/", wrap(hand_over_views.show), name="workers_incident_hand_over"),
+            path("<int:pk>/csv/", wrap(incident_csv.csv_view), name="workers_incident_csv"),
             path("desk/", wrap(desk), name="workers_incident_desk"),
             path("<int:pk>/live/", wrap(self.live_view), name="workers_incident_live"),
             *(
@@ -176,7 +183,8 @@ class IncidentAdmin(ReadOnlyAdmin, LiveListAdmin):
             "notes": incident_page.notes(row),
             "jobs": incident_page.jobs(row) if request.user.has_perm(VIEW_JOBS) else [],
             "deliveries": delivery.of_incident(row.pk),
-            "note_form": incident_views.NoteForm(),
+            "note_form": NoteForm(),
+            "note_url": note_url(request, row),
             "lists": subjects.lists(request.user),
             "agent": row.params.get("agent") or "",
             "may_hold": hold_views.may(request),
@@ -233,6 +241,13 @@ def desk(request: HttpRequest) -> HttpResponse:
     response = TemplateResponse(request, "admin/workers/incident/desk.html", {})
     lists.stamp(response)
     return response
+
+
+def note_url(request: HttpRequest, row: Incident) -> str:
+    """Return where a note is sent to; empty: the user may write none."""
+    if not request.user.has_perm("workers.note_incident"):
+        return ""
+    return reverse("admin:workers_incident_note", args=[row.pk])
 
 
 def state_mark(row: Incident) -> SafeString:

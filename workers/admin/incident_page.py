@@ -11,7 +11,7 @@ from workers.admin import arrivals, masking, subjects, timeline
 from workers.admin.arrivals import Chart
 from workers.admin.paging import COUNTED
 from workers.admin.timeline import Line
-from workers.models import Alert, BulkJob, Incident, IncidentNote
+from workers.models import Alert, BulkJob, Incident, Note
 from workers.operate import incident_list
 from workers.operate.incident_list import IncidentLine
 from workers.store.flow import wait_facts
@@ -127,5 +127,5 @@ def _is_on(job: BulkJob, incident: Incident) -> bool:
     return job.source.get("incident") == incident.key or str(incident.pk) in listed
 
 
-def notes(incident: Incident) -> list[IncidentNote]:
+def notes(incident: Incident) -> list[Note]:
     return list(incident.notes.select_related("author").order_by("-pk")[:NOTES])

@@ -19,14 +19,14 @@ from django.views.decorators.http import require_http_methods
 
 from workers.admin.actions.page import actor, write_log
 from workers.admin.lists import LiveMedia
+from workers.admin.notes import NoteForm
 from workers.admin.wording import Text
 from workers.definitions.alert_kinds import alert_kind
 from workers.exceptions import StateError
 from workers.models import Incident
 from workers.states import IncidentState
 from workers.store.db import dialect
-from workers.store.operate import incident_commands
-from workers.store.operate.incident_commands import LONGEST_NOTE
+from workers.store.operate import incident_commands, notes
 
 
 class CommentForm(forms.Form):
@@ -79,12 +79,6 @@ class SnoozeForm(CommentForm):
     field_order = ("minutes", "until", "comment")
 
 
-class NoteForm(forms.Form):
-    text = forms.CharField(
-        label=lazy("Note"), max_length=LONGEST_NOTE, widget=forms.Textarea(attrs={"rows": 3})
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class Act:
     """One thing an operator may do to an incident: its address, words, form, and the verb."""
@@ -128,7 +122,7 @@ def _resolve(incident: Incident, user_id: int, who: str, given: Mapping[str, Any
 
 
 def _note(incident: Incident, user_id: int, who: str, given: Mapping[str, Any]) -> bool:
-    return incident_commands.write_note(incident.pk, user_id, given["text"], actor=who)
+    return notes.write_on_incident(incident.pk, user_id, given["text"], actor=who)
 
 
 ACTS: tuple[Act, ...] = (

@@ -1,6 +1,5 @@
 """Pausing, resuming and stopping a job, and its items as a file."""
 
-import csv
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -10,9 +9,11 @@ from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST
 
+from workers.admin import csv_files, masking
 from workers.admin.actions.page import actor, write_log
+from workers.admin.masking import UNMASKED
 from workers.admin.wording import Text
 from workers.exceptions import StateError
 from workers.models import BulkItem, BulkJob
@@ -31,10 +32,6 @@ DONE: Mapping[str, Text] = {
     "resume": lazy("Job %(n)d goes on."),
     "stop": lazy("Job %(n)d is stopped: nothing more is done. What it has done stays done."),
 }
-#: Rows read from the database at a time.
-READ_AT_ONCE = 1000
-#: A cell that begins so would be a formula to a spreadsheet.
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def is_own(request: HttpRequest, job: BulkJob) -> bool:
@@ -67,47 +64,33 @@ def view_of(act: str) -> Callable[..., HttpResponse]:
     return view
 
 
-class _Line:
-    """A file to the csv module that returns what is written to it."""
-
-    def write(self, text: str) -> str:
-        return text
-
-
-@require_safe
+@require_http_methods(["GET", "POST"])
 def csv_view(request: HttpRequest, pk: int) -> StreamingHttpResponse:
     """Send every item of a job, or those that came to ``?is=``, as they are read."""
     job = get_object_or_404(BulkJob, pk=pk)
     if not (request.user.has_perm("workers.view_bulkjob") or is_own(request, job)):
         raise PermissionDenied
-    writer = csv.writer(_Line())
-    rows = (writer.writerow(row) for row in _rows(job, request.GET.get("is", "")))
-    return StreamingHttpResponse(
-        rows,
-        content_type="text/csv; charset=utf-8",
-        headers={"Content-Disposition": f'attachment; filename="job-{job.pk}.csv"'},
-    )
+    result = request.GET.get("is", "")
+    lines = _lines(job, result if result in Result.values else "", csv_files.is_personal(request))
+    heads = [_("process"), _("subject"), _("state"), _("result"), _("reason")]
+    return csv_files.answer(request, f"job-{job.pk}", heads, lines, job=job.pk, result=result)
 
 
-def _rows(job: BulkJob, result: str) -> Iterator[list[Any]]:
-    yield [_("process"), _("subject"), _("state"), _("result"), _("reason")]
-    chosen = result in Result.values
-    rows = job_results.of_result(job.pk, result) if chosen else BulkItem.objects.filter(job=job)
-    items = job_results.with_result(rows).select_related("process")
+def _lines(job: BulkJob, result: str, is_personal: bool) -> Iterator[list[Any]]:
+    rows = job_results.of_result(job.pk, result) if result else BulkItem.objects.filter(job=job)
+    items = job_results.with_result(rows).select_related("process").defer("process__input")
+    items = items.order_by("process_id")
     last = 0
-    while found := list(items.filter(process_id__gt=last).order_by("process_id")[:READ_AT_ONCE]):
+    while found := list(items.filter(process_id__gt=last)[: csv_files.READ_AT_ONCE]):
+        last = found[-1].process_id
+        masks = {} if is_personal else masking.of_processes(item.process_id for item in found)
         for item in found:
             refusal: Any = item.refusal
+            why = text_of(refusal["code"], refusal["params"]) if refusal else ""
             yield [
                 item.process_id,
-                plain(item.process.subject),
+                item.process.subject,
                 item.process.state,
                 item.result,
-                plain(text_of(refusal["code"], refusal["params"]) if refusal else ""),
+                masks.get(item.process_id, UNMASKED).text(why),
             ]
-        last = found[-1].process_id
-
-
-def plain(text: str) -> str:
-    """Return a text that no spreadsheet takes for a formula."""
-    return f"'{text}" if text.startswith(FORMULA) else text

@@ -75,12 +75,24 @@ class LiveMedia:
         Script("workers/countdown.js", defer=True),
         Script("workers/live.js", defer=True),
         Script("workers/tables.js", defer=True),
+        Script("workers/keys.js", defer=True),
     ]
 
 
 def is_askable(text: str) -> bool:
     """Say whether a database can be asked for a text: no NUL, no lone surrogate, no essay."""
     return len(text) <= LONGEST_QUESTION and is_storable(text)
+
+
+def asks_what_can_be_asked(request: HttpRequest) -> bool:
+    """Say whether a database can be asked for all that an address says."""
+    # A NUL in the search has a word of Django's own.
+    asked = [
+        value.replace("\x00", "") if name == SEARCH_VAR else value
+        for name, values in request.GET.lists()
+        for value in values
+    ]
+    return all(map(is_askable, asked))
 
 
 class AskableListAdmin(admin.ModelAdmin):
@@ -93,13 +105,7 @@ class AskableListAdmin(admin.ModelAdmin):
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        # A NUL in the search has a word of Django's own.
-        asked = [
-            value.replace("\x00", "") if name == SEARCH_VAR else value
-            for name, values in request.GET.lists()
-            for value in values
-        ]
-        if not all(map(is_askable, asked)):
+        if not asks_what_can_be_asked(request):
             return redirect(f"{request.path}?{ERROR_FLAG}=1")
         try:
             return super().changelist_view(request, extra_context)

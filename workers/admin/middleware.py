@@ -15,6 +15,8 @@ from workers.store import preferences
 
 #: Where the session keeps the name of the time zone.
 KEPT_ZONE = "sas_time_zone"
+#: And whether the keys of lists are switched off.
+KEYS_OFF = "sas_keys_off"
 
 #: What ends a line of a page is no text of anybody.
 _UNSEEN = unseen(keep="\t\n\r")
@@ -59,7 +61,9 @@ class ViewerTimeZone:
         if match is None or "admin" not in match.app_names or request.user.pk is None:
             return
         if KEPT_ZONE not in request.session:
-            request.session[KEPT_ZONE] = preferences.time_zone(request.user.pk)
+            chosen = preferences.chosen(request.user.pk)
+            request.session[KEPT_ZONE] = chosen.time_zone
+            request.session[KEYS_OFF] = not chosen.has_keys
         name = request.session[KEPT_ZONE]
         # One that this machine does not know any more is as good as none.
         with suppress(ZoneInfoNotFoundError, ValueError):

@@ -4,19 +4,19 @@ from typing import Any, ClassVar
 
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied, ValidationError
-from django.db.models import Model
+from django.db.models import Exists, Model, OuterRef
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.views.decorators.http import require_POST
 
-from workers.admin import changes, lists, masking, panel, showing
+from workers.admin import changes, lists, masking, notes, panel, showing
 from workers.admin.actions import available
 from workers.admin.actions.page import actor
 from workers.admin.masking import UNMASKED
 from workers.admin.pictures import read as pictures
-from workers.models import Process
+from workers.models import Note, Process
 
 
 class ProcessPageAdmin(admin.ModelAdmin):
@@ -27,6 +27,8 @@ class ProcessPageAdmin(admin.ModelAdmin):
 
     change_form_template = "admin/workers/process_page.html"
     live_template: str
+    #: How a row leads to its process: ``process__``, or nothing where rows are processes.
+    process_path: str
     #: Where the links to verbs stand, for their way back; see ``actions.places``.
     origin: ClassVar[str] = ""
     #: Verbs that the page has its own way for.
@@ -37,6 +39,7 @@ class ProcessPageAdmin(admin.ModelAdmin):
             "live": self.live_view,
             "show": require_POST(self.show_view),
             "hide": require_POST(self.hide_view),
+            "note": require_POST(self.note_view),
         }
         ours = [
             path(
@@ -70,6 +73,8 @@ class ProcessPageAdmin(admin.ModelAdmin):
             return None
         # With the input, which lists leave out.
         rows = self.get_queryset(request).defer(None)
+        on_it = Note.objects.filter(process=OuterRef(f"{self.process_path}pk"))
+        rows = rows.annotate(has_notes=Exists(on_it.order_by()))
         try:
             return rows.get(pk=object_id)
         except (rows.model.DoesNotExist, ValidationError, ValueError, OverflowError):
@@ -119,6 +124,14 @@ class ProcessPageAdmin(admin.ModelAdmin):
             context["seen"] = changes.of_process(self.process_of(row).pk).text
             context |= self.page_context(request, row)
             context |= {"title": str(row), "subtitle": None}
+            context |= {
+                # Most have none: whether one has was read with the row.
+                "notes": notes.of_process(self.process_of(row).pk, context["mask"])
+                if row.has_notes
+                else [],
+                "note_form": notes.NoteForm(),
+                "note_url": self._url(row, "note") if notes.may(request) else "",
+            }
         return super().change_view(request, object_id, form_url, context)
 
     def live_view(self, request: HttpRequest, pk: int) -> HttpResponse:
@@ -145,6 +158,12 @@ class ProcessPageAdmin(admin.ModelAdmin):
         row = self._row(request, pk)
         showing.hide(request, self.process_of(row))
         return redirect(self._url(row, "change"))
+
+    def note_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Write a note on the page's process."""
+        row = self._row(request, pk)
+        notes.write(request, self.process_of(row).pk)
+        return redirect(f"{self._url(row, 'change')}#notes-title")
 
     def _row(self, request: HttpRequest, pk: int) -> Any:
         row = self.get_object(request, str(pk))

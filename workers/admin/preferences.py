@@ -1,5 +1,6 @@
-"""The page on which a user of the admin chooses the time zone that times are shown in."""
+"""The page on which a user of the admin chooses the time zone and the keys."""
 
+from dataclasses import asdict
 from typing import Any
 from zoneinfo import available_timezones
 
@@ -16,7 +17,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
 from workers.admin.lists import LiveMedia
-from workers.admin.middleware import KEPT_ZONE
+from workers.admin.middleware import KEPT_ZONE, KEYS_OFF
 from workers.admin.readonly import ReadOnlyAdmin
 from workers.models import Preferences
 from workers.store import preferences
@@ -31,6 +32,12 @@ class TimeZoneForm(forms.Form):
         label=lazy("Time zone"),
         required=False,
         help_text=lazy("Every time in the admin is shown in it, with its name."),
+    )
+
+    has_keys = forms.BooleanField(
+        label=lazy("Keys"),
+        required=False,
+        help_text=lazy("In lists: / j k x o r g, and ? which says what each does."),
     )
 
     def __init__(self, *args: Any, **named: Any) -> None:
@@ -63,11 +70,13 @@ class PreferencesAdmin(ReadOnlyAdmin):
         user_id = request.user.pk
         if user_id is None:
             raise PermissionDenied
-        initial = {"time_zone": preferences.time_zone(user_id)}
+        initial = asdict(preferences.chosen(user_id))
         form = TimeZoneForm(request.POST if request.method == "POST" else None, initial=initial)
         if form.is_valid():
             preferences.set_time_zone(user_id, form.cleaned_data["time_zone"])
             request.session[KEPT_ZONE] = form.cleaned_data["time_zone"]
+            preferences.set_keys(user_id, is_on=form.cleaned_data["has_keys"])
+            request.session[KEYS_OFF] = not form.cleaned_data["has_keys"]
             messages.success(request, _("Times are shown in the time zone that you chose."))
             return redirect("admin:index")
         context = {

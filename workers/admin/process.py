@@ -1,5 +1,6 @@
 """The engine's own list and page of processes, whatever they are about.  Read-only."""
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from django.contrib import admin
@@ -28,15 +29,25 @@ from workers.admin.actions.page import view_of
 from workers.admin.bulk.lists import BulkListAdmin
 from workers.admin.changes import Marker
 from workers.admin.columns import ProcessColumns
+from workers.admin.csv_lists import PROCESS_HEADS, CsvListAdmin, process_cells
 from workers.admin.incident_filter import IncidentFilter
 from workers.admin.lists import LiveListAdmin, StandingChangeList
 from workers.admin.page import ProcessPageAdmin
+from workers.admin.query_bar import QueryBarAdmin
 from workers.admin.readonly import ReadOnlyAdmin
 from workers.models import Process
 
 
 @admin.register(Process)
-class ProcessAdmin(ProcessColumns, ReadOnlyAdmin, ProcessPageAdmin, BulkListAdmin, LiveListAdmin):
+class ProcessAdmin(
+    ProcessColumns,
+    ReadOnlyAdmin,
+    ProcessPageAdmin,
+    BulkListAdmin,
+    CsvListAdmin,
+    QueryBarAdmin,
+    LiveListAdmin,
+):
     """Processes, joined with their steps, and what may be done to them."""
 
     process_path = ""
@@ -63,13 +74,19 @@ class ProcessAdmin(ProcessColumns, ReadOnlyAdmin, ProcessPageAdmin, BulkListAdmi
         IncidentFilter,
         wait_filters.PausedFilter,
         wait_filters.AtAgentFilter,
+        wait_filters.WithAgentFilter,
+        wait_filters.SinceFilter,
         job_filter.JobFilter,
         filters.WorkflowFilter,
     )
     show_facets = ShowFacets.ALWAYS
     search_fields = ("subject",)
-    search_help_text = _("Beginning of the subject, id, or a step's idempotency key")
+    search_help_text = _(
+        "Beginning of the subject, id, or a step's idempotency key; and words: "
+        "state:error agent:payment.* step: fault: needs: since:1h paused"
+    )
     ordering = ("-id",)
+    csv_heads = PROCESS_HEADS
 
     def get_urls(self) -> list[URLPattern]:
         wrap = self.admin_site.admin_view
@@ -96,6 +113,9 @@ class ProcessAdmin(ProcessColumns, ReadOnlyAdmin, ProcessPageAdmin, BulkListAdmi
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         return StandingChangeList
+
+    def csv_lines(self, rows: list[Process], *, is_personal: bool) -> Iterable[Sequence[Any]]:
+        return process_cells(rows, is_personal=is_personal)
 
     def process_of(self, row: Process) -> Process:
         return row

@@ -57,7 +57,7 @@ def test_one(request: HttpRequest, pk: int) -> HttpResponse:
     if not may(request, TEST):
         raise PermissionDenied
     route = get_object_or_404(Route, pk=pk)
-    arrived = incident_relay.test(route.pk)
+    arrived = incident_relay.test(route.pk, actor=actor(request))
     delivery = Delivery.objects.filter(route=route).order_by("-pk").first()
     if delivery is None:
         messages.warning(request, _("%(route)s is gone.") % {"route": route})

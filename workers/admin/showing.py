@@ -8,7 +8,7 @@ from django.db.models import Model
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
-from workers.store import showings
+from workers.store import acts
 
 PERMISSION = "workers.show_personal"
 #: For so long it is shown, in the session that asked for it.
@@ -36,7 +36,7 @@ def show(request: HttpRequest, row: Model, actor: str, process_id: int | None = 
     """Show a row's personal data from now on, and journal it; refused without the right."""
     if not may(request):
         raise PermissionDenied
-    showings.record(_name(row), actor=actor, process_id=process_id)
+    acts.record_act("personal_shown", {"what": _name(row)}, actor=actor, process_id=process_id)
     kept = {name: until for name, until in _kept(request).items() if until > time.time()}
     kept.pop(_name(row), None)
     newest = list(kept.items())[-MOST + 1 :]

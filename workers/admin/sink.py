@@ -16,7 +16,7 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
 from workers.admin import badges, search, subjects
-from workers.admin.actions.page import write_log
+from workers.admin.actions.page import actor, write_log
 from workers.admin.lists import BoundedChangeList, LiveListAdmin, back_to
 from workers.admin.readonly import ReadOnlyAdmin
 from workers.models import Sink
@@ -57,7 +57,7 @@ def redeliver_one(request: HttpRequest, pk: int) -> HttpResponse:
     if not may(request):
         raise PermissionDenied
     sink = get_object_or_404(Sink, pk=pk)
-    if redeliver(sink.pk):
+    if redeliver(sink.pk, actor=actor(request)):
         said = _("Told again: %(sink)s.") % {"sink": sink}
         write_log(request, sink, said, "")
         messages.success(request, said)
@@ -71,7 +71,11 @@ def redeliver_selected(
     model_admin: admin.ModelAdmin, request: HttpRequest, queryset: QuerySet[Sink]
 ) -> None:
     """Have the selected sinks told again that were not told everything."""
-    landed = [row for row in queryset.order_by("pk")[:LIMIT] if redeliver(row.pk)]
+    landed = [
+        row
+        for row in queryset.order_by("pk")[:LIMIT]
+        if redeliver(row.pk, actor=actor(request))
+    ]
     for row in landed:
         write_log(request, row, _("Told again: %(sink)s.") % {"sink": row}, "")
     count = len(landed)

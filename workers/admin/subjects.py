@@ -30,6 +30,25 @@ def pages(process_ids: Iterable[int]) -> dict[int, str]:
     return found
 
 
+#: Takes what somebody typed; returns the ids of the processes, some hundreds at most, that an app
+#: knows by it.
+Searcher = Callable[[str], Iterable[int]]
+
+_searchers: list[Searcher] = []
+
+
+def register_search(searcher: Searcher) -> Searcher:
+    """Have processes found by what an app knows of its own rows; a decorator."""
+    if searcher not in _searchers:
+        _searchers.append(searcher)
+    return searcher
+
+
+def search(term: str) -> set[int]:
+    """Return the processes that the apps know by ``term``."""
+    return {process_id for searcher in _searchers for process_id in searcher(term)}
+
+
 _lists: list[tuple[str, str, Text]] = []
 
 

@@ -70,7 +70,7 @@ def read(
         for row in page:
             row.detail = mask.record(row.detail)
     return Timeline(
-        lines=tuple(_line(row, process.created_at) for row in page),
+        lines=tuple(line(row, process.created_at) for row in page),
         earlier=page[0].pk if len(found) > limit else None,
         is_past=before is not None,
     )
@@ -90,21 +90,25 @@ def ends(
             row.detail = masks[process.pk].record(row.detail)
     return {
         process.pk: tuple(
-            _line(row, process.created_at)
+            line(row, process.created_at)
             for row in reversed(process.newest_rows)  # type: ignore[attr-defined]
         )
         for process in processes
     }
 
 
-def _line(row: Journal, since: datetime) -> Line:
+def line(row: Journal, since: datetime, event: str = "") -> Line:
+    """Put a row, whose step was fetched, into words; ``since`` is when its process began.
+
+    ``event`` is what happened, where somebody has a better word for it.
+    """
     detail = row.detail if isinstance(row.detail, dict) else {"detail": row.detail}
     by_hand = bool(detail.get("by_hand"))
     return Line(
         id=row.pk,
         at=row.at,
         offset=offset((row.at - since).total_seconds()),
-        event=wording.event(row.event, of_step=row.step_id is not None, by_hand=by_hand),
+        event=event or wording.event(row.event, of_step=row.step_id is not None, by_hand=by_hand),
         tone=wording.tone(row.event, by_hand=by_hand),
         step=row.step.name if row.step else "",
         gist=_gist(detail, row.at),
@@ -168,7 +172,7 @@ def _took(started_at: Any, at: datetime) -> str:
 def of_agent(agent: str) -> list[Line]:
     """Return what operators last set on an agent; such rows belong to no process."""
     rows = Journal.objects.filter(process=None, event="flow_set", detail__agent=agent)
-    return [_line(row, row.at) for row in rows.order_by("-id")[:AGENT_LINES]]
+    return [line(row, row.at) for row in rows.order_by("-id")[:AGENT_LINES]]
 
 
 def _text(value: Any) -> str:

@@ -1,5 +1,7 @@
 """What an operator reads: states, faults and journal events in plain words."""
 
+from collections.abc import Mapping
+
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
@@ -88,9 +90,29 @@ PROCESS_EVENTS: dict[str, Text] = {
     "incident_assigned": _("An incident was assigned"),
     "incident_snoozed": _("An incident was put off"),
     "incident_resolved": _("An incident was resolved by hand"),
+    "handed_over": _("The shift was handed over"),
     "incident_noted": _("A note was written on an incident"),
+    "noted": _("A note was written on it"),
+    "alert_acknowledged": _("An alert was acknowledged"),
+    "route_tested": _("A route was tested"),
+    "delivery_resent": _("What a route had not been told was sent again"),
+    "retold": _("Its submitter is told again"),
+    "exported": _("A list was downloaded as a file"),
+    "pruned_by_hand": _("What is over for long was pruned"),
     "personal_shown": _("Its personal data were shown to an operator"),
     "pruned": _("What had happened before was pruned"),
+}
+
+
+def register_events(events: Mapping[str, Text]) -> None:
+    """Say how the acts of an app's own, which it journals with ``record_act``, are called."""
+    PROCESS_EVENTS.update(events)
+
+
+#: What a person answered who was asked.
+ANSWERED: dict[str, Text] = {
+    "processed": _("Answered: it goes on"),
+    "refused": _("Answered: declined"),
 }
 #: The same of a step that a person ended.
 BY_HAND: dict[str, Text] = {
@@ -135,6 +157,10 @@ TONES: dict[str, str] = {
     "job_resumed": "person",
     "job_stopped": "person",
     "personal_shown": "person",
+    "exported": "person",
+    "noted": "person",
+    "retold": "person",
+    "alert_acknowledged": "person",
 }
 
 
@@ -152,6 +178,13 @@ def event(name: str, *, of_step: bool, by_hand: bool = False) -> str:
         return str(BY_HAND[name])
     known = (STEP_EVENTS if of_step else PROCESS_EVENTS).get(name)
     return str(known or name.replace("_", " ").capitalize())
+
+
+def act(name: str, *, of_step: bool, by_hand: bool = False) -> str:
+    """Return what a person did as a sentence: a step that they ended was asked, or by hand."""
+    if of_step and not by_hand and name in ANSWERED:
+        return str(ANSWERED[name])
+    return event(name, of_step=of_step, by_hand=by_hand)
 
 
 def tone(name: str, *, by_hand: bool = False) -> str:

@@ -16,7 +16,7 @@ from django.core.management.base import CommandError
 from workers.client import callbacks, operations
 from workers.exceptions import MessageError, Refused, StateError, UnknownWorkflow
 from workers.rules import compensation
-from workers.states import ProcessState
+from workers.states import PEOPLE, ProcessState
 from workers.store.operate import commands
 
 
@@ -222,9 +222,9 @@ def perform(action: str, process_id: int, subject: str, options: dict[str, Any])
 def actor() -> str:
     """Return who runs the command, for the journal."""
     try:
-        return f"operator:{getpass.getuser()}"
+        return f"{PEOPLE}{getpass.getuser()}"
     except (KeyError, OSError):  # a user id without a name, as in some containers
-        return "operator:unknown"
+        return f"{PEOPLE}unknown"
 
 
 def _json_object(text: str) -> dict[str, Any]:

@@ -7,11 +7,12 @@ every background query has a partial index whose condition is the query's own.
 from workers.models.alert import Alert
 from workers.models.flow import Flow, Hold
 from workers.models.health import Gauge, Minute, ProbeResult, Release
-from workers.models.incident import Incident, IncidentNote
+from workers.models.incident import Incident
 from workers.models.job import BulkItem, BulkJob
-from workers.models.journal import Journal
+from workers.models.journal import Act, Journal
 from workers.models.lease import Lease
 from workers.models.live import LiveStep
+from workers.models.note import Note
 from workers.models.preferences import Preferences
 from workers.models.process import Process
 from workers.models.route import Delivery, Route
@@ -20,6 +21,7 @@ from workers.models.step import Step
 from workers.models.webhook import ReceivedWebhook
 
 __all__ = [
+    "Act",
     "Alert",
     "BulkItem",
     "BulkJob",
@@ -28,11 +30,11 @@ __all__ = [
     "Gauge",
     "Hold",
     "Incident",
-    "IncidentNote",
     "Journal",
     "Lease",
     "LiveStep",
     "Minute",
+    "Note",
     "Preferences",
     "ProbeResult",
     "Process",

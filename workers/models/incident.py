@@ -49,6 +49,7 @@ class Incident(models.Model):
             ("snooze_incident", _("Can snooze an incident")),
             ("resolve_incident", _("Can resolve an incident by hand")),
             ("note_incident", _("Can write notes on an incident")),
+            ("hand_over_incident", _("Can see the hand-over sheet and mail it")),
         ]
         constraints = [
             models.UniqueConstraint(
@@ -94,20 +95,3 @@ class Incident(models.Model):
 
     def __str__(self) -> str:
         return self.key
-
-
-class IncidentNote(models.Model):
-    """What an operator wrote down about an incident, for whoever looks next."""
-
-    incident = models.ForeignKey(Incident, on_delete=models.CASCADE, related_name="notes")
-    author = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
-    )
-    text = models.TextField()
-    at = models.DateTimeField()
-
-    class Meta:
-        ordering = ["-id"]
-
-    def __str__(self) -> str:
-        return self.text

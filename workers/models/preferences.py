@@ -12,7 +12,9 @@ class Preferences(models.Model):
         settings.AUTH_USER_MODEL, primary_key=True, on_delete=models.CASCADE, related_name="+"
     )
     #: Times are shown in it; empty = in that of the installation.
-    time_zone = models.CharField(max_length=64, blank=True)
+    time_zone = models.CharField(max_length=64, blank=True, default="", db_default="")
+    #: Keys such as j and k do nothing.
+    has_no_keys = models.BooleanField(default=False, db_default=False)
 
     class Meta:
         verbose_name = verbose_name_plural = _("preferences")

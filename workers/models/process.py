@@ -73,6 +73,7 @@ class Process(models.Model):
             ("skip_step", _("Can skip a step")),
             ("answer_step", _("Can answer a step that waits for somebody")),
             ("show_personal", _("Can see personal data unmasked")),
+            ("note_process", _("Can write notes on a process")),
         ]
         constraints = [
             models.CheckConstraint(

@@ -135,12 +135,12 @@ def _give_up(delivery: ClaimedDelivery, status: int | None, text: str, reason: s
             )
 
 
-def test(route_id: int) -> bool:
+def test(route_id: int, *, actor: str) -> bool:
     """Send a test to a route at once, in this thread; return whether it arrived.
 
     It is not tried again.  What was answered is kept with the delivery, the route's newest.
     """
-    delivery = deliveries.note_test(route_id, CLAIM_SECONDS)
+    delivery = deliveries.note_test(route_id, CLAIM_SECONDS, actor=actor)
     if delivery is None:
         return False
     (letter,) = incident_letters.write([delivery])

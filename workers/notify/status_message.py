@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC
 from typing import Any
 
+from workers.states import PEOPLE
 from workers.store.unsent_statuses import News, Subject
 
 VERSION = 1
@@ -52,7 +53,7 @@ def _detail(news: News) -> dict[str, Any]:
     fault = given.get("fault")
     fault = fault if isinstance(fault, dict) else {}
     found = {"kind": fault.get("kind"), "code": fault.get("code")}
-    if not news.actor.startswith("operator:"):
+    if not news.actor.startswith(PEOPLE):
         found["reason"] = given.get("reason")
     if news.step is None:
         found["step"] = given.get("step")

@@ -1,4 +1,4 @@
-"""Raising and acknowledging alerts: one open alert per cause."""
+"""Raising alerts: one open alert per cause."""
 
 import logging
 from collections.abc import Sequence
@@ -47,23 +47,6 @@ def write(calls: Sequence[AlertCall], at: datetime) -> None:
                 int(call.is_counted),
             ],
         )
-
-
-@around("alerts.acknowledge")
-def acknowledge(
-    alert_id: int, user_id: int, comment: str = "", now: datetime | None = None
-) -> bool:
-    """Take note of an alert.  False: somebody else already has; nothing was changed."""
-    check("comment", comment)
-    at = dialect.read_clock(now)
-    return (
-        dialect.execute(
-            "UPDATE workers_alert SET acknowledged_at = %s, acknowledged_by_id = %s, comment = %s"
-            " WHERE id = %s AND acknowledged_at IS NULL",
-            [dialect.instant_text(at), user_id, comment, alert_id],
-        )
-        == 1
-    )
 
 
 def resolve(cause: str, at: datetime) -> None:

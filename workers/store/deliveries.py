@@ -13,7 +13,7 @@ from workers.models import Delivery
 from workers.runtime.failpoints import durable
 from workers.runtime.storable_text import storable
 from workers.states import DeliveryEvent
-from workers.store import alerts, routes
+from workers.store import acts, alerts, routes
 from workers.store.db import dialect
 
 #: Raised about a route that cannot be told.
@@ -53,7 +53,9 @@ _READ = [field.name for field in fields(ClaimedDelivery) if field.name != "until
 _SELECT = ", ".join(f"{'r' if name in _OF_ROUTE else 'd'}.{name}" for name in _READ)
 
 
-def note_test(route_id: int, seconds: float, now: datetime | None = None) -> ClaimedDelivery | None:
+def note_test(
+    route_id: int, seconds: float, *, actor: str, now: datetime | None = None
+) -> ClaimedDelivery | None:
     """Note a test of a route, and claim it for whoever asked: nobody else sends it meanwhile.
 
     None: there is no such route any more.
@@ -68,6 +70,7 @@ def note_test(route_id: int, seconds: float, now: datetime | None = None) -> Cla
         row = Delivery.objects.create(
             route=route, event=DeliveryEvent.TEST, at=at, next_at=until, uid=uuid4()
         )
+        acts.record_act("route_tested", {"route": route.name}, actor=actor, now=at)
     of_route = {name: getattr(route, name) for name in _OF_ROUTE}
     return ClaimedDelivery(
         row.pk, row.uid, route_id, None, DeliveryEvent.TEST, at, 0, **of_route, until=until
@@ -179,18 +182,18 @@ def give_up(
         )
 
 
-def resend(delivery_id: int, now: datetime | None = None) -> bool:
+def resend(delivery_id: int, *, actor: str, now: datetime | None = None) -> bool:
     """Have a delivery that was given up sent again at once.  False: it was not given up."""
-    at = dialect.instant_text(dialect.read_clock(now))
+    at = dialect.read_clock(now)
     with durable("deliveries.resend"):
-        return (
-            dialect.execute(
-                "UPDATE workers_delivery SET state = 'due', tries = 0, next_at = %s,"
-                " ended_at = NULL WHERE id = %s AND state = 'failed'",
-                [at, delivery_id],
-            )
-            == 1
+        is_due = dialect.execute(
+            "UPDATE workers_delivery SET state = 'due', tries = 0, next_at = %s,"
+            " ended_at = NULL WHERE id = %s AND state = 'failed'",
+            [dialect.instant_text(at), delivery_id],
         )
+        if is_due:
+            acts.record_act("delivery_resent", {"delivery": delivery_id}, actor=actor, now=at)
+    return bool(is_due)
 
 
 def _in(seconds: float, now: datetime | None) -> str:

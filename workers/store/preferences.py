@@ -1,5 +1,6 @@
 """What users of the admin have chosen for themselves."""
 
+from dataclasses import dataclass
 from zoneinfo import available_timezones
 
 from workers.exceptions import StateError
@@ -23,7 +24,26 @@ def set_time_zone(user_id: int, name: str) -> None:
         )
 
 
-def time_zone(user_id: int) -> str:
-    """Return the name of the time zone that a user has chosen; empty: none."""
-    chosen = Preferences.objects.filter(user=user_id).values_list("time_zone", flat=True)
-    return chosen.first() or ""
+def set_keys(user_id: int, *, is_on: bool) -> None:
+    """Have the keys of lists do something for a user, or nothing."""
+    with durable("preferences.set_keys"):
+        dialect.execute(
+            "INSERT INTO workers_preferences (user_id, has_no_keys) VALUES (%s, %s)"
+            " ON CONFLICT (user_id) DO UPDATE SET has_no_keys = excluded.has_no_keys",
+            [user_id, not is_on],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What a user has chosen; or has not, which is as installed."""
+
+    #: Name of a time zone; empty: that of the installation.
+    time_zone: str = ""
+    has_keys: bool = True
+
+
+def chosen(user_id: int) -> Chosen:
+    """Return what a user has chosen."""
+    row = Preferences.objects.filter(user=user_id).first()
+    return Chosen() if row is None else Chosen(row.time_zone, not row.has_no_keys)

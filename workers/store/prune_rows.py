@@ -213,9 +213,7 @@ def prune_incidents(limit: int, now: datetime | None = None) -> Iterator[int]:
                 [than, limit],
             )
             ids = [dialect.id_list([row[0] for row in locked])]
-            dialect.execute(
-                f"DELETE FROM workers_incidentnote WHERE {dialect.among('incident_id')}", ids
-            )
+            dialect.execute(f"DELETE FROM workers_note WHERE {dialect.among('incident_id')}", ids)
             dialect.execute(f"DELETE FROM workers_incident WHERE {dialect.among('id')}", ids)
         yield len(locked)
         if len(locked) < limit:

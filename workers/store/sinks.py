@@ -16,7 +16,7 @@ from workers.rules.rows import NewSink
 from workers.rules.transitions import LockedProcess
 from workers.runtime.failpoints import around, durable
 from workers.runtime.storable_text import storable
-from workers.store import alerts
+from workers.store import acts, alerts
 from workers.store.db import bulk_update, dialect
 
 #: SQL that says of the process row ``t`` whether anybody wants to be told of it.  With EXISTS
@@ -217,7 +217,9 @@ def _end_claim(sink: ClaimedSink, assign: str, params: list[Any]) -> bool:
     )
 
 
-def redeliver(sink_id: int, *, after: int | None = None, now: datetime | None = None) -> bool:
+def redeliver(
+    sink_id: int, *, actor: str, after: int | None = None, now: datetime | None = None
+) -> bool:
     """Have a sink told again at once, from where it stands or from ``after`` a row on.
 
     A claim that somebody holds on it counts no more, and the alert about its address is closed:
@@ -230,11 +232,13 @@ def redeliver(sink_id: int, *, after: int | None = None, now: datetime | None = 
         found = dialect.fetch(
             f"UPDATE workers_sink SET state = 'open', tries = 0, last_error = '',"
             f" next_try_at = %s, cursor = {begin} WHERE id = %s AND last > {begin}"
-            " RETURNING kind, owner, address",
+            " RETURNING kind, owner, address, process_id",
             [dialect.instant_text(at), *params, sink_id, *params],
         )
-        for kind, owner, address in found:
+        for kind, owner, address, process_id in found:
             alerts.resolve(f"sink_undeliverable:{mark(kind, owner, address)}", at)
+            detail = {"owner": owner, "after": after}
+            acts.record_act("retold", detail, actor=actor, process_id=process_id, now=at)
     return bool(found)
 
 

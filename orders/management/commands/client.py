@@ -12,7 +12,8 @@ from django.utils import timezone
 
 from orders import tokens, webhooks
 from orders.models import ApiClient
-from workers import durable
+from workers import durable, record_act
+from workers.management.process_actions import actor
 from workers.management.terminal import TerminalCommand
 from workers.management.wording import counted
 
@@ -66,13 +67,16 @@ class Command(TerminalCommand):
         with durable("client.add"):
             client = ApiClient.objects.create(name=name, created_at=timezone.now())
             token = tokens.issue(client, scopes=scopes, expires_at=expires_at)
+            _record("add", client)
         self.stdout.write(f"Client {name} may {', '.join(scopes)}. Its token, shown only now:")
         self.stdout.write(token)
 
     def _issue(self, options: dict[str, Any]) -> None:
         client = _client(options["name"])
         scopes, expires_at = _extent(options)
-        token = tokens.issue(client, scopes=scopes, expires_at=expires_at)
+        with durable("client.issue"):
+            token = tokens.issue(client, scopes=scopes, expires_at=expires_at)
+            _record("issue", client)
         self.stdout.write(f"With it {client} may {', '.join(scopes)}. The token, shown only now:")
         self.stdout.write(token)
 
@@ -80,7 +84,9 @@ class Command(TerminalCommand):
         client = _client(options["name"])
         hours = _overlap(options)
         try:
-            token = tokens.rotate(client, timedelta(hours=hours))
+            with durable("client.rotate"):
+                token = tokens.rotate(client, timedelta(hours=hours))
+                _record("rotate", client)
         except tokens.NoToken as error:
             raise CommandError(str(error)) from None
         self.stdout.write(f"The old tokens of {client} end in {hours:g} h. The new one:")
@@ -91,19 +97,25 @@ class Command(TerminalCommand):
         hours = _overlap(options)
         if options["rotate"]:
             try:
-                webhooks.rotate(client, timedelta(hours=hours))
+                with durable("client.webhook_secret"):
+                    webhooks.rotate(client, timedelta(hours=hours))
+                    _record("rotate_secret", client)
             except webhooks.SecretPromised as error:
                 raise CommandError(str(error)) from None
             old = f"two signatures for {hours:g} h" if hours else "no other signature any more"
             self.stdout.write(f"Webhooks to {client} have {old}.")
+        if not options["rotate"]:
+            _record("reveal", client)
         self.stdout.write(f"Webhooks to {client} are signed with:")
         self.stdout.write(client.webhook_secret)
 
     def _revoke(self, options: dict[str, Any]) -> None:
         client = _client(options["name"])
-        count = tokens.revoke(client, options["prefix"])
-        if not count:
-            raise CommandError(f"{client} has no such token that is good.")
+        with durable("client.revoke"):
+            count = tokens.revoke(client, options["prefix"])
+            if not count:
+                raise CommandError(f"{client} has no such token that is good.")
+            _record("revoke_one" if options["prefix"] else "revoke", client, options["prefix"])
         self.stdout.write(f"{counted(count, 'token')} of {client} revoked.")
 
     def _list(self, options: dict[str, Any]) -> None:
@@ -132,6 +144,11 @@ class Command(TerminalCommand):
                 scopes = ",".join(token["scopes"])
                 used = token["last_used_at"] or "never"
                 self.stdout.write(f"  {token['prefix']}  {scopes}  until {end}  last used {used}")
+
+
+def _record(act: str, client: ApiClient, prefix: str | None = None) -> None:
+    """Journal an act on a client, as the admin does; no secret is in it."""
+    record_act(f"client_{act}", {"client": client.name, "prefix": prefix}, actor=actor())
 
 
 def _extent(options: dict[str, Any]) -> tuple[list[str], datetime | None]:

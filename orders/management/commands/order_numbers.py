@@ -6,6 +6,8 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from orders.numbers import skip_to
+from workers import durable, record_act
+from workers.management.process_actions import actor
 from workers.management.terminal import TerminalCommand
 
 
@@ -21,6 +23,8 @@ class Command(TerminalCommand):
     def handle(self, *, number: int, **options: Any) -> None:
         if number < 1:
             raise CommandError(f"--next is {number}. Order numbers begin at 1.")
-        if not skip_to(number):
-            raise CommandError(f"Numbers up to {number} and beyond were given out already.")
+        with durable("order_numbers.next"):
+            if not skip_to(number):
+                raise CommandError(f"Numbers up to {number} and beyond were given out already.")
+            record_act("order_numbers_moved", {"next": number}, actor=actor())
         self.stdout.write(f"The next order is {number} or later.")

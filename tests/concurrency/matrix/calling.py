@@ -15,6 +15,7 @@ from workers.rules.minutes import begin
 from workers.rules.rows import NewProcess
 from workers.states import Span
 from workers.store import (
+    acts,
     alert_resolution,
     alerts,
     deliveries,
@@ -31,7 +32,6 @@ from workers.store import (
     received_webhooks,
     releases,
     routes,
-    showings,
     sinks,
 )
 from workers.store.claims import claim_steps, dead_workers, release, unstarted
@@ -40,10 +40,12 @@ from workers.store.flow import flow_control, flow_settings, holds, spend_rate
 from workers.store.locked import step_index
 from workers.store.operate import (
     after_restore,
+    alert_commands,
     commands,
     edit_input,
     incident_commands,
     jobs,
+    notes,
     record_answers,
 )
 from workers.store.settle import filed_replies, settle_replies
@@ -174,8 +176,8 @@ CALLS: tuple[Call, ...] = (
         (scenes.submitted,),
     ),
     Call(
-        "alerts.acknowledge",
-        lambda s: alerts.acknowledge(s.alert_id, s.user_id),
+        "alert_commands.acknowledge",
+        lambda s: alert_commands.acknowledge(s.alert_id, s.user_id, actor=ANN),
         (scenes.in_error,),
     ),
     Call(
@@ -201,20 +203,28 @@ CALLS: tuple[Call, ...] = (
         (scenes.gathered,),
     ),
     Call(
-        "incident_commands.write_note",
-        lambda s: incident_commands.write_note(
-            s.incident_id, s.user_id, "seen", actor="operator:ann"
-        ),
+        "notes.write_on_incident",
+        lambda s: notes.write_on_incident(s.incident_id, s.user_id, "seen", actor=ANN),
         (scenes.gathered,),
     ),
     Call(
-        "showings.record",
-        lambda s: showings.record("it", actor="operator:ann", process_id=s.process_id),
+        "notes.write_on_process",
+        lambda s: notes.write_on_process(s.process_id, s.user_id, "seen", actor=ANN),
+        (scenes.in_error,),
+    ),
+    Call(
+        "acts.record_act",
+        lambda s: acts.record_act("personal_shown", actor="operator:ann", process_id=s.process_id),
         (scenes.submitted,),
     ),
     Call(
         "preferences.set_time_zone",
         lambda s: preferences.set_time_zone(s.user_id, "Asia/Tokyo"),
+        (scenes.in_error,),
+    ),
+    Call(
+        "preferences.set_keys",
+        lambda s: preferences.set_keys(s.user_id, is_on=False),
         (scenes.in_error,),
     ),
     Call("holds.hold", lambda s: holds.hold("agent", "toy.alpha", **OPERATOR), (scenes.submitted,)),
@@ -353,7 +363,9 @@ CALLS: tuple[Call, ...] = (
     Call("sinks.put_off", lambda s: sinks.put_off(_sink(s), 5), (scenes.told,)),
     Call("sinks.failed", lambda s: sinks.failed(_sink(s), 5, "oops"), (scenes.told,)),
     Call("sinks.give_up", lambda s: sinks.give_up(_sink(s), "gone"), (scenes.told,)),
-    Call("sinks.redeliver", lambda s: sinks.redeliver(s.sink_id, after=0), (scenes.told,)),
+    Call(
+        "sinks.redeliver", lambda s: sinks.redeliver(s.sink_id, after=0, actor=ANN), (scenes.told,)
+    ),
     # Routes
     Call("delivery_plans.plan", lambda s: delivery_plans.plan(), (scenes.routed,)),
     Call("deliveries.claim", lambda s: deliveries.claim(10, 60), (scenes.noted,)),
@@ -373,8 +385,16 @@ CALLS: tuple[Call, ...] = (
         lambda s: deliveries.give_up(_delivery(s), 410, "gone"),
         (scenes.telling,),
     ),
-    Call("deliveries.resend", lambda s: deliveries.resend(_delivery(s).id), (scenes.given_up,)),
-    Call("deliveries.note_test", lambda s: deliveries.note_test(s.route_id, 60), (scenes.routed,)),
+    Call(
+        "deliveries.resend",
+        lambda s: deliveries.resend(_delivery(s).id, actor=ANN),
+        (scenes.given_up,),
+    ),
+    Call(
+        "deliveries.note_test",
+        lambda s: deliveries.note_test(s.route_id, 60, actor=ANN),
+        (scenes.routed,),
+    ),
     Call("routes.save", _save_route, (scenes.routed,)),
     Call("routes.delete", lambda s: routes.delete(_route(s), actor=ANN), (scenes.noted,)),
     Call("routes.mute", lambda s: routes.mute(_route(s), NOW, actor=ANN), (scenes.routed,)),

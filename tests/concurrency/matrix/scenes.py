@@ -24,7 +24,6 @@ from workers.rules.rows import NewSink
 from workers.states import Span
 from workers.store import (
     alert_resolution,
-    alerts,
     deliveries,
     delivery_plans,
     gauges,
@@ -39,8 +38,8 @@ from workers.store.claims import claim_steps
 from workers.store.db import dialect
 from workers.store.expire import expire_claims
 from workers.store.flow import flow_settings, holds
+from workers.store.operate import alert_commands, jobs
 from workers.store.operate import commands as steer
-from workers.store.operate import jobs
 from workers.store.probe_results import Looked
 from workers.store.settle import filed_replies, settle_replies
 
@@ -162,7 +161,7 @@ def long_over() -> Scene:
         holds.hold("agent", "toy.beta", **OPERATOR)
         holds.lift("agent", "toy.beta", **OPERATOR)
         raise_alert("old", "long dealt with")
-        alerts.acknowledge(Alert.objects.get().pk, _ann().pk)
+        alert_commands.acknowledge(Alert.objects.get().pk, _ann().pk, actor="operator:ann")
         _resolved_incident(dialect.read_clock())
         gauges.take()
         jobs.steer(_job(scene.process_id), "stop", actor="operator:ann")

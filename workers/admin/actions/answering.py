@@ -12,6 +12,7 @@ from workers.admin.panel import pretty
 from workers.client import callbacks
 from workers.exceptions import Refused, StateError
 from workers.rules.external_answers import Outcome
+from workers.states import PEOPLE
 
 APPROVE, DECLINE = "approve", "decline"
 #: Needed where a deferral names no permission of its own.
@@ -69,7 +70,7 @@ class Answer(Verb):
         where = (target.process.pk, target.step_name)
         comment, sequence = given["reason"], given["sequence"]
         if given["decision"] == APPROVE:
-            by = actor.removeprefix("operator:")
+            by = actor.removeprefix(PEOPLE)
             result = {"approved": True, "by": by, "comment": comment}
             outcome = callbacks.complete_step(*where, result, actor=actor, sequence=sequence)
             said = _("%(step)s approved.")

@@ -19,11 +19,12 @@ from workers.admin.actions.places import Place
 from workers.admin.lists import LiveMedia
 from workers.exceptions import StateError
 from workers.models import Process
+from workers.states import PEOPLE
 
 
 def actor(request: HttpRequest) -> str:
     """Return how the journal calls the user of a request."""
-    return f"operator:{request.user.get_username()}"
+    return f"{PEOPLE}{request.user.get_username()}"
 
 
 def view_of(verb: Verb) -> Callable[..., HttpResponse]:

@@ -7,10 +7,7 @@ from typing import Any
 
 from workers.admin import badges, wording
 from workers.models import Journal, Process, Step
-from workers.states import CLOSED_STEP_STATES, StepState
-
-#: Actors that are people.
-PEOPLE = "operator:"
+from workers.states import CLOSED_STEP_STATES, PEOPLE, StepState
 
 
 @dataclass(slots=True)

@@ -13,7 +13,7 @@ from workers.admin.pictures.attempts import Attempt, Mark, StepHistory
 from workers.admin.pictures.axis import Axis, Fold
 from workers.models import Journal, Process, Step
 from workers.runtime import timestamps
-from workers.states import FINAL_PROCESS_STATES
+from workers.states import FINAL_PROCESS_STATES, PEOPLE
 
 #: Steps that have a row; the others have nothing new to show.
 ROWS = 40
@@ -251,7 +251,7 @@ def _ends(attempt: Attempt, scale: Axis) -> list[Sign]:
 def _sign(mark: Mark, scale: Axis) -> Sign:
     said = [timestamps.full(mark.at), mark.text]
     if mark.is_by_person:
-        said.append(mark.actor.removeprefix(attempts.PEOPLE))
+        said.append(mark.actor.removeprefix(PEOPLE))
     if mark.reason:
         said.append(mark.reason)
     return Sign("mark", mark.tone, _percent(scale.x(mark.at)), " · ".join(said))
@@ -293,7 +293,7 @@ def _lines(histories: Sequence[StepHistory], marks: Sequence[Mark], now: datetim
 
 
 def _marked(mark: Mark, step: str) -> Line:
-    said = [mark.actor.removeprefix(attempts.PEOPLE)] if mark.is_by_person else []
+    said = [mark.actor.removeprefix(PEOPLE)] if mark.is_by_person else []
     said += [mark.reason] if mark.reason else []
     return Line(mark.at, step, mark.text, "", "", " · ".join(said))
 

@@ -4,6 +4,10 @@ import argparse
 import json
 from typing import Any
 
+from django.core.management.base import CommandError
+
+from workers.admin import hand_over as sheets
+from workers.admin.hand_over import LONGEST_HOURS, SHIFT_HOURS
 from workers.management.terminal import TerminalCommand
 from workers.management.wording import counted
 from workers.operate import incident_list
@@ -17,8 +21,20 @@ class Command(TerminalCommand):
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("--json", dest="as_json", action="store_true", help="one JSON object")
+        parser.add_argument(
+            "--hand-over", action="store_true", help="what the next person on duty must know"
+        )
+        parser.add_argument(
+            "--hours", type=int, default=SHIFT_HOURS, help="hand-over: notes of so many hours"
+        )
 
-    def handle(self, *, as_json: bool, **_: Any) -> None:
+    def handle(self, *, as_json: bool, hand_over: bool, hours: int, **_: Any) -> None:
+        if hand_over:
+            if not 1 <= hours <= LONGEST_HOURS:
+                raise CommandError(f"--hours must be 1 to {LONGEST_HOURS}, got {hours}.")
+            for text in sheets.text(sheets.read(hours)).splitlines():
+                self.stdout.write(text)
+            return
         lines = incident_list.read().lines
         if as_json:
             facts = {"incidents": [_facts(line) for line in lines]}

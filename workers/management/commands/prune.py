@@ -6,8 +6,10 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
+from workers.management.process_actions import actor
 from workers.management.terminal import TerminalCommand
 from workers.operate import retention
+from workers.store.acts import record_act
 
 #: One round; between two of them another process may take over.
 ROUND_SECONDS = 30.0
@@ -53,6 +55,9 @@ class Command(TerminalCommand):
             total = {name: total.get(name, 0) + count for name, count in done.items()}
             if not any(done.values()):
                 break
+        if any(total.values()):
+            gone = {name: count for name, count in total.items() if count}
+            record_act("pruned_by_hand", {"pruned": gone}, actor=actor())
         for name, count in total.items():
             self.stdout.write(f"{name}: {count} pruned")
 

@@ -8,6 +8,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError
 
+from workers.management.process_actions import actor
 from workers.management.terminal import TerminalCommand
 from workers.management.wording import counted
 from workers.models import Delivery, Route
@@ -15,8 +16,6 @@ from workers.models.route import RouteKind
 from workers.notify import incident_relay
 from workers.operate import routes as checks
 from workers.store import routes
-
-ACTOR = "operator:terminal"
 
 
 class Command(TerminalCommand):
@@ -93,7 +92,7 @@ class Command(TerminalCommand):
             route.full_clean()
         except ValidationError as invalid:
             raise CommandError(" ".join(invalid.messages)) from None
-        routes.save(route, actor=ACTOR)
+        routes.save(route, actor=actor())
         self.stdout.write(f"Route {name} is told of incidents.")
         if made:
             self.stdout.write("Its messages are signed with this secret, shown only now:")
@@ -101,7 +100,7 @@ class Command(TerminalCommand):
 
     def _test(self, *, name: str, **_: Any) -> None:
         route = self._found(name)
-        arrived = incident_relay.test(route.pk)
+        arrived = incident_relay.test(route.pk, actor=actor())
         last = Delivery.objects.filter(route=route).order_by("-pk").first()
         answer = last.answer_text if last else "it is gone"
         if not arrived:
@@ -109,7 +108,7 @@ class Command(TerminalCommand):
         self.stdout.write(f"Sent to {name}: {answer or 'taken without an answer.'}")
 
     def _remove(self, *, name: str, **_: Any) -> None:
-        routes.delete(self._found(name), actor=ACTOR)
+        routes.delete(self._found(name), actor=actor())
         self.stdout.write(f"Route {name} is gone.")
 
     def _found(self, name: str) -> Route:

@@ -7,6 +7,7 @@ from typing import Any
 from django.core.management.base import CommandError
 from django.db.models import QuerySet
 
+from workers.management.process_actions import actor
 from workers.management.terminal import TerminalCommand
 from workers.management.wording import counted
 from workers.models import Sink
@@ -71,7 +72,11 @@ class Command(TerminalCommand):
         if ids and (missing := set(ids) - set(found.values_list("pk", flat=True))):
             raise CommandError(f"There is no such sink: {', '.join(map(str, sorted(missing)))}.")
         after = None if first is None else first - 1
-        again = [pk for pk in found.values_list("pk", flat=True) if redeliver(pk, after=after)]
+        again = [
+            pk
+            for pk in found.values_list("pk", flat=True)
+            if redeliver(pk, actor=actor(), after=after)
+        ]
         self.stdout.write(f"{counted(len(again), 'sink')} told again.")
 
 

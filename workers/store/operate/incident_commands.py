@@ -19,7 +19,6 @@ from workers.store.db import dialect
 
 #: An incident is put off for so long at most.
 LONGEST_SNOOZE = timedelta(days=30)
-LONGEST_NOTE = 5000
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,27 +129,6 @@ def resolve(
         _set(row, state=IncidentState.RESOLVED, **over)
         _acknowledge_alerts(row, user_id, reason, at)
         _note("incident_resolved", row, actor, at, reason=reason)
-    return True
-
-
-def write_note(
-    incident_id: int, author_id: int, text: str, *, actor: str, now: datetime | None = None
-) -> bool:
-    """Write a note on an incident, resolved or not.  False: there is no such incident."""
-    if not 0 < len(text) <= LONGEST_NOTE:
-        raise StateError(f"A note must have 1 to {LONGEST_NOTE} characters, got {len(text)}.")
-    storable_text.check_all(actor=actor, text=text)
-    with durable("incident_commands.write_note"):
-        row = _lock(incident_id)
-        if row is None:
-            return False
-        at = dialect.read_clock(now)
-        dialect.execute(
-            "INSERT INTO workers_incidentnote (incident_id, author_id, text, at)"
-            " VALUES (%s, %s, %s, %s)",
-            [row.id, author_id, text, dialect.instant_text(at)],
-        )
-        _note("incident_noted", row, actor, at)
     return True
 
 

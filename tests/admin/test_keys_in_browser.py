@@ -1,0 +1,66 @@
+"""Keys in a list move, select and open; never while somebody types, and not switched off."""
+
+from collections.abc import Iterator
+
+import pytest
+from django.conf import settings
+from django.test import Client
+from playwright.sync_api import Browser, Page, expect
+
+from tests.admin.conftest import order_in_error
+from tests.browsing import launched, watched_page
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with launched() as browser:
+        yield browser
+
+
+@pytest.fixture
+def page(browser: Browser, live_server, admin_client: Client) -> Iterator[Page]:
+    with watched_page(browser, live_server.url) as page:
+        name = settings.SESSION_COOKIE_NAME
+        cookie = {"name": name, "value": admin_client.cookies[name].value, "url": live_server.url}
+        page.context.add_cookies([cookie])
+        yield page
+
+
+def test_keys_move_select_and_open(page: Page) -> None:
+    first, second = order_in_error(), order_in_error()
+    page.goto("/admin/orders/order/")
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
+    page.keyboard.press("Escape")
+    for key in "jj":
+        page.keyboard.press(key)
+    expect(page.locator(":focus")).to_have_text(str(first.number))
+    page.keyboard.press("k")
+    expect(page.locator(":focus")).to_have_text(str(second.number))
+    page.keyboard.press("x")
+    expect(page.locator(".action-select").first).to_be_checked()
+    page.keyboard.press("x")
+    page.keyboard.press("/")
+    expect(page.locator("#searchbar")).to_be_focused()
+    page.keyboard.type("jxog?")
+    expect(page.locator("#searchbar")).to_have_value("jxog?")
+    page.locator("#searchbar").blur()
+    page.keyboard.press("j")
+    page.keyboard.press("o")
+    page.wait_for_url("**/change/**")
+    page.keyboard.press("g")
+    page.wait_for_url("**/admin/")
+
+
+def test_whoever_switched_them_off_has_none(page: Page) -> None:
+    order_in_error()
+    page.goto("/admin/workers/preferences/")
+    page.get_by_label("Keys").uncheck()
+    page.get_by_role("button", name="Save").click()
+    page.goto("/admin/orders/order/")
+    page.keyboard.press("j")
+    page.keyboard.press("?")
+    expect(page.locator("[data-keys]")).to_have_count(0)
+    expect(page.locator("#result_list :focus")).to_have_count(0)
