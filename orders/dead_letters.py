@@ -7,9 +7,10 @@ from django.db.models import Count, F, Sum
 from django.db.models.functions import Length
 from django.utils import timezone
 
-from orders import reply_queues
+from orders import letter_groups, reply_queues
 from orders.consumer import accepting, reading
 from orders.consumer.message import Message, storable
+from orders.letter_corrections import Correction
 from orders.models import ApiClient, DeadLetter, DroppedLetters, Order
 from orders.reasons import Refused, because
 from orders.schemas import FieldProblem
@@ -49,6 +50,7 @@ def keep(
     if len(body) > KEPT_BYTES:
         size = f"has {len(body)} bytes; only the first {KEPT_BYTES} are kept here"
         reasons = [*reasons, because("body", size)]
+    kept = [{"field": storable(one.field), "problem": storable(one.problem)} for one in reasons]
     letter = DeadLetter(
         received_at=now or timezone.now(),
         message_id=storable(message.text("message_id"), 200),
@@ -56,9 +58,8 @@ def keep(
         sender=proven.name if proven else "",
         properties={**message.kept(), "sender": "proven" if proven else "claimed"},
         body=body[:KEPT_BYTES],
-        reasons=[
-            {"field": storable(one.field), "problem": storable(one.problem)} for one in reasons
-        ],
+        reasons=kept,
+        cause=letter_groups.cause_of(kept),
     )
     with durable("dead_letters.keep"):
         first = _first(letter) if message.is_redelivered else None
@@ -90,9 +91,13 @@ def _drop(letter: DeadLetter, size: int) -> None:
     if count % ALERT_EACH == 1:
         raise_alert(
             "dead_letters_full",
-            f"{letter.sender or 'Senders that are not proven'} left {MOST_OPEN} dead letters or"
-            f" {MOST_OPEN_BYTES} bytes open: further messages that cannot be orders are refused and"
-            f" not kept. Not kept so far: {count}. Replay or discard the open ones.",
+            params={
+                "says": ["sender" if letter.sender else "unproven", "count"],
+                "sender": letter.sender,
+                "most": MOST_OPEN,
+                "bytes": MOST_OPEN_BYTES,
+                "count": count,
+            },
             subject=letter.sender,
         )
 
@@ -111,9 +116,12 @@ def replay(
     actor: str,
     reason: str = "",
     unproven: bool = False,
+    correction: Correction | None = None,
     now: datetime | None = None,
 ) -> Order:
     """Place the order of a dead letter, as its client and under its key.
+
+    With a correction that is read instead of what came; both are kept.
 
     Everything is looked at again but the token: that the client sent it must have been proven
     when it came, or the operator stands for it (``unproven``).  A reply queue that is not the
@@ -122,10 +130,31 @@ def replay(
     """
     with durable("dead_letters.replay"):
         letter = _locked(pk, State.OPEN, "replayed")
-        order, _ = accepting.accept(*_submission(letter, unproven=unproven))
+        order, _ = accepting.accept(*_submission(letter, unproven=unproven, correction=correction))
         done = "replayed" if letter.is_proven else "replayed as unproven"
+        if correction is not None:
+            done = f"corrected and {done}"
+            DeadLetter.objects.filter(pk=pk).update(corrected=correction.body)
         _move(letter, State.REPLAYED, done, actor=actor, reason=reason, now=now, order=order)
     return order
+
+
+def problems(
+    letter: DeadLetter, correction: Correction, *, unproven: bool = False
+) -> list[FieldProblem]:
+    """Return what would still be wrong with a message once it is corrected."""
+    try:
+        _submission(letter, unproven=unproven, correction=correction)
+    except Refused as refused:
+        return refused.reasons
+    return []
+
+
+def note(pk: int, *, actor: str, reason: str, now: datetime | None = None) -> None:
+    """Write something down about an open dead letter, for whoever looks next."""
+    with durable("dead_letters.note"):
+        letter = _locked(pk, State.OPEN, "noted")
+        _move(letter, State.OPEN, "noted", actor=actor, reason=reason, now=now)
 
 
 def discard(pk: int, *, actor: str, reason: str, now: datetime | None = None) -> None:
@@ -145,12 +174,15 @@ def restore(pk: int, *, actor: str, reason: str = "", now: datetime | None = Non
 #: What an operator can do, by its name.
 VERBS: dict[str, Callable[..., Order | None]] = {
     "replay": replay,
+    "note": note,
     "discard": discard,
     "restore": restore,
 }
 
 
-def _submission(letter: DeadLetter, *, unproven: bool) -> tuple[reading.Submission, ApiClient]:
+def _submission(
+    letter: DeadLetter, *, unproven: bool, correction: Correction | None = None
+) -> tuple[reading.Submission, ApiClient]:
     client = ApiClient.objects.filter(name=letter.client).first()
     found = []
     if client is None:
@@ -167,7 +199,7 @@ def _submission(letter: DeadLetter, *, unproven: bool) -> tuple[reading.Submissi
             )
         )
     try:
-        submission = reading.read(_message(letter, client), client)
+        submission = reading.read(_message(letter, client, correction), client)
     except Refused as refused:
         found += refused.reasons
     if found or client is None:
@@ -175,11 +207,17 @@ def _submission(letter: DeadLetter, *, unproven: bool) -> tuple[reading.Submissi
     return submission, client
 
 
-def _message(letter: DeadLetter, client: ApiClient | None) -> Message:
+def _message(
+    letter: DeadLetter, client: ApiClient | None, correction: Correction | None
+) -> Message:
     kept = dict(letter.properties)
     unreadable = kept.pop("unreadable", "")
     if client is not None and not reply_queues.belongs_to(client, kept.get("reply_to")):
         kept.pop("reply_to", None)
+    if correction is not None:
+        # Whoever corrects it has read it, and sends text.
+        kept.pop("content_encoding", None)
+        return Message(correction.body, {**kept, "message_id": correction.message_id})
     return Message(bytes(letter.body), kept, unreadable=unreadable)
 
 

@@ -27,6 +27,17 @@ register_alert_kind(
             " whoever sends such things."
         ),
         goes_on=_("further messages of this sender that are no orders are refused"),
+        message={
+            "sender": _(
+                "%(sender)s left %(most)s dead letters or %(bytes)s bytes open: further messages"
+                " that cannot be orders are refused and not kept."
+            ),
+            "unproven": _(
+                "Senders that are not proven left %(most)s dead letters or %(bytes)s bytes open:"
+                " further messages that cannot be orders are refused and not kept."
+            ),
+            "count": _("Not kept so far: %(count)s. Replay or discard the open ones."),
+        },
     )
 )
 register_alert_kind(
@@ -36,5 +47,9 @@ register_alert_kind(
         Severity.NOTICE,
         _("Somebody guesses the password of %(about)s from many addresses"),
         _("Give that user a long password; keep the admin behind your VPN or single sign-on."),
+        message=_(
+            "Somebody guesses the password of %(name)s from many addresses. Nobody is locked out by"
+            " it. Give that user a long password, or close the admin to the outside."
+        ),
     )
 )

@@ -44,6 +44,8 @@ class UnknownWorkflow(WorkflowError):
         wanted = name if version is None else f"{name} version {version}"
         #: What is unknown, as alerts name it.
         self.definition = f"workflow:{name}:{version}"
+        #: What an alert says of it, and with what.
+        self.params = {"says": ["workflow"], "name": name, "version": version}
         super().__init__(f"No workflow {wanted} is registered. Register it in a workflows module.")
 
 
@@ -53,6 +55,8 @@ class UnknownAgent(WorkflowError):
     def __init__(self, name: str) -> None:
         #: What is unknown, as alerts name it.
         self.definition = f"agent:{name}"
+        #: What an alert says of it, and with what.
+        self.params = {"says": ["agent"], "name": name}
         super().__init__(f"No agent {name!r} is registered. Register it in an agents module.")
 
 

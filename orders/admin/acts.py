@@ -19,6 +19,7 @@ from workers.admin.actions.available import Offer
 from workers.admin.actions.page import actor
 
 PERMISSION = "orders.resolve_dead_letter"
+CORRECT = "orders.correct_dead_letter"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,7 @@ class Act:
     #: The state that it is done in.
     state: str
     needs_reason: bool = False
+    is_grave: bool = True
     #: Whether who sent it must be proven, or stood for.
     asks_proof: bool = False
 
@@ -48,6 +50,15 @@ ACTS = (
         ),
         DeadLetter.State.OPEN,
         asks_proof=True,
+    ),
+    Act(
+        "note",
+        lazy("Write a note"),
+        lazy("Write a note on selected dead letters"),
+        lazy("It is kept with the message, for whoever looks next. Nothing else changes."),
+        DeadLetter.State.OPEN,
+        needs_reason=True,
+        is_grave=False,
     ),
     Act(
         "discard",
@@ -74,14 +85,18 @@ def may(request: HttpRequest) -> bool:
 
 def offers(request: HttpRequest, letter: DeadLetter) -> list[Offer]:
     """Return what the user may do about a dead letter now."""
+    found = []
+    if letter.state == DeadLetter.State.OPEN and request.user.has_perm(CORRECT):
+        url = reverse("admin:orders_deadletter_correct", args=[letter.pk])
+        found.append(Offer(_("Correct and replay"), url, "correct", False))
     if not may(request):
-        return []
-    return [
+        return found
+    return found + [
         Offer(
             act.label,
             reverse(f"admin:orders_deadletter_{act.name}", args=[letter.pk]),
             act.name,
-            act.needs_reason,
+            act.needs_reason and act.is_grave,
         )
         for act in ACTS
         if act.state == letter.state

@@ -21,7 +21,7 @@ from orders.admin.client_acts import ACTS
 from orders.models import ApiClient, ApiToken, Order
 from workers.admin import badges
 from workers.admin.actions.available import Offer
-from workers.admin.lists import AskableListAdmin, LiveMedia
+from workers.admin.lists import AskableListAdmin, ClockedChangeList, LiveMedia
 from workers.admin.readonly import ReadOnlyAdmin
 
 #: Beyond it orders are not counted, for each of a page's clients would have all of its read.
@@ -30,15 +30,12 @@ COUNTED = 10_000
 LOGGED = 20
 
 
-class ClientChangeList(ChangeList):
+class ClientChangeList(ClockedChangeList):
     """A change list whose rows know their good tokens and how many orders they have placed."""
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
-        now = timezone.now()
-        self.result_list = list(self.result_list)
         for row in self.result_list:
-            row.now = now
             row.all_tokens = list(row.tokens.all())
             row.placed = placed(row)
             row.may_see_orders = request.user.has_perm("orders.view_order")

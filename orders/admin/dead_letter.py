@@ -16,12 +16,14 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 
-from orders.admin import acts, resolving
+from orders.admin import acts, letter_corrections, letter_groups, resolving
+from orders.admin.letter_corrections import mask_of
 from orders.consumer.message import PROPERTIES
+from orders.letter_groups import Group
+from orders.letter_groups import like as letters_like
 from orders.models import DeadLetter, DroppedLetters
-from orders.workflows.payloads import PERSONAL
 from workers import database_now
-from workers.admin import badges, changes, showing
+from workers.admin import badges, showing
 from workers.admin.actions.page import actor
 from workers.admin.changes import Marker
 from workers.admin.lists import LiveListAdmin
@@ -66,7 +68,7 @@ class DeadLetterAdmin(ReadOnlyAdmin, LiveListAdmin):
     fields = ("state",)
     list_display = ("standing", "received", "sent_by", "message_id", "why", "outcome")
     list_display_links = ("standing", "message_id")
-    list_filter = ("state", ClientFilter, "received_at")
+    list_filter = ("state", letter_groups.LikeFilter, ClientFilter, "received_at")
     show_facets = ShowFacets.ALWAYS
     search_fields = ("message_id",)
     search_help_text = _("Message id, client, reason, property or comment")
@@ -75,13 +77,22 @@ class DeadLetterAdmin(ReadOnlyAdmin, LiveListAdmin):
     actions = resolving.ACTIONS
 
     def marker(self, request: HttpRequest) -> Marker:
-        is_open = Q(state=DeadLetter.State.OPEN)
-        newest = DeadLetter.objects.order_by("-pk").values_list("pk", flat=True).first()
-        return changes.of_everything(newest, DeadLetter.objects.filter(is_open).count())
+        return letter_groups.marker()
 
     def get_urls(self) -> list[URLPattern]:
         wrap = self.admin_site.admin_view
         return [
+            path("groups/", wrap(letter_groups.show), name="orders_deadletter_groups"),
+            path(
+                "<int:pk>/correct/",
+                wrap(letter_corrections.correct),
+                name="orders_deadletter_correct",
+            ),
+            path(
+                "<int:pk>/like/<slug:name>/",
+                wrap(resolving.view_of_group),
+                name="orders_deadletter_like",
+            ),
             *(
                 path(
                     f"<int:pk>/{act.name}/",
@@ -110,7 +121,7 @@ class DeadLetterAdmin(ReadOnlyAdmin, LiveListAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[DeadLetter]:
         # Without the bodies: a page of the list could be fifty of a megabyte.
         found: QuerySet[DeadLetter] = super().get_queryset(request)
-        return found.defer("body")
+        return found.defer("body", "corrected")
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[DeadLetter], search_term: str
@@ -146,7 +157,7 @@ class DeadLetterAdmin(ReadOnlyAdmin, LiveListAdmin):
         context = dict(extra_context or {})
         if isinstance(row, DeadLetter):
             is_shown = showing.is_shown(request, row)
-            mask = UNMASKED if is_shown else _mask_of(row)
+            mask = UNMASKED if is_shown else mask_of(row)
             context |= {
                 "is_shown": is_shown,
                 "showing_url": self._showing_url(request, row, is_shown=is_shown),
@@ -157,6 +168,8 @@ class DeadLetterAdmin(ReadOnlyAdmin, LiveListAdmin):
                 "mark": self.standing(row),
                 "body": shown(bytes(row.body), mask),
                 "is_cut": len(row.body) > SHOWN_BYTES,
+                "corrected": shown(bytes(row.corrected), mask) if row.corrected else "",
+                "alike": count_alike(row),
                 "properties": mask.value(_properties(row)),
                 "headers": _pretty(mask.value(row.properties.get("headers") or {})),
                 "now": database_now(),
@@ -211,8 +224,8 @@ class DeadLetterAdmin(ReadOnlyAdmin, LiveListAdmin):
         return row.resolved_by or badges.NOTHING
 
 
-def sender_mark(row: DeadLetter) -> SafeString | str:
-    """Return who sent a message; before a name that nobody has proven stands that."""
+def sender_mark(row: DeadLetter | Group) -> SafeString | str:
+    """Return who sent a message, or several; before a name that nobody has proven stands that."""
     if not row.client:
         return badges.NOTHING
     if row.is_proven:
@@ -224,12 +237,9 @@ def unproven_mark() -> SafeString:
     return badges.label(_("not proven"), "alert", "alert")
 
 
-def _mask_of(row: DeadLetter) -> Mask:
-    """Return the mask of a message, by what it says itself where an order says it."""
-    try:
-        return Mask(PERSONAL, [strict_json.read(bytes(row.body))])
-    except strict_json.BadJson:
-        return Mask(PERSONAL)
+def count_alike(row: DeadLetter) -> int:
+    """Return how many other open ones are like it."""
+    return letters_like(row.pk).exclude(pk=row.pk).count()
 
 
 def shown(body: bytes, mask: Mask) -> str:

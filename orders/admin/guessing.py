@@ -45,9 +45,7 @@ class Handler(AxesDatabaseHandler):  # type: ignore[misc]
         if name and _failures(username=name) >= ALERT_FAILURES:
             raise_alert(
                 "password_guessing",
-                f"Somebody guesses the password of {name[:100]!r} from many addresses. Nobody is"
-                " locked out by it. Give that user a long password, or close the admin to the"
-                " outside.",
+                params={"name": name[:100]},
                 subject=name[:100],
             )
 

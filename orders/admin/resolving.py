@@ -7,15 +7,16 @@ from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 from django.utils.translation import ngettext
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from orders import letter_groups
 from orders.admin.acts import ACTS, Act, carry_out, may
 from orders.models import DeadLetter
 from workers.admin.lists import LiveMedia, back_to
@@ -102,6 +103,21 @@ def view_of_many(act: Act) -> Callable[..., HttpResponse]:
         return back_to(request, "admin:orders_deadletter_changelist")
 
     return view
+
+
+@require_safe
+def view_of_group(request: HttpRequest, pk: int, name: str) -> HttpResponse:
+    """Ask about all open ones that are like one: as many of them as go in one go, by age."""
+    _demand(request)
+    act = next((act for act in ACTS if act.name == name), None)
+    if act is None or act.state != DeadLetter.State.OPEN:
+        raise Http404
+    found = list(letter_groups.like(pk).defer("body", "corrected").order_by("pk")[:LIMIT])
+    if not found:
+        messages.warning(request, _("None of that group is open any more."))
+        return redirect("admin:orders_deadletter_groups")
+    form = ReasonForm(act, initial={"letters": ",".join(str(one.pk) for one in found)})
+    return _page(request, act, form, found, is_bulk=True)
 
 
 def _action_of(act: Act) -> Callable[..., HttpResponse | None]:

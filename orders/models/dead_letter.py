@@ -30,6 +30,10 @@ class DeadLetter(models.Model):
     body = models.BinaryField()
     #: [{"field", "problem"}, ...]
     reasons = models.JSONField(default=list)
+    #: The reasons without what is one message's own: what groups are made by.
+    cause = models.CharField(max_length=200, blank=True, db_default="")
+    #: What was replayed instead of the body; null = the body itself.
+    corrected = models.BinaryField(null=True)
     resolved_at = models.DateTimeField(null=True)
     resolved_by = models.CharField(max_length=200, blank=True)
     comment = models.TextField(blank=True)
@@ -38,13 +42,22 @@ class DeadLetter(models.Model):
 
     class Meta:
         ordering = ["-received_at"]
-        permissions = [("resolve_dead_letter", _("Can replay and discard dead letters"))]
+        permissions = [
+            ("resolve_dead_letter", _("Can replay and discard dead letters")),
+            ("correct_dead_letter", _("Can correct dead letters and replay them")),
+        ]
         indexes = [
             models.Index(
                 name="dead_letter_open_idx", fields=["id"], condition=models.Q(state="open")
             ),
             models.Index(
                 name="dead_letter_sender_idx", fields=["sender"], condition=models.Q(state="open")
+            ),
+            # All that a group says, so that the open ones are counted without their rows.
+            models.Index(
+                name="dead_letter_group_idx",
+                fields=["cause", "client", "sender", "received_at", "id"],
+                condition=models.Q(state="open"),
             ),
         ]
 

@@ -6,6 +6,7 @@ from django.utils.safestring import SafeString
 
 from orders.admin import dead_letter, needs
 from orders.admin.needs import Needs
+from orders.letter_groups import Group
 from orders.models import DeadLetter
 
 register = template.Library()
@@ -17,7 +18,7 @@ def what_needs_you(context: RequestContext) -> Needs:
 
 
 @register.filter
-def sender_mark(letter: DeadLetter) -> SafeString | str:
+def sender_mark(letter: DeadLetter | Group) -> SafeString | str:
     return dead_letter.sender_mark(letter)
 
 

@@ -138,7 +138,8 @@ def fill(wire: Wire, user: AbstractUser) -> Order:
         detail={"reason": evil("reason"), evil("detail"): LINK},
     )
     charged = Step.objects.get(process=order.process, name="charge_payment")
-    alert_about(order, message=evil("alert"), code="process_error", step=charged)
+    params = {"subject": evil("subject"), "step": "charge_payment", "reason": evil("alert")}
+    alert_about(order, cause="hostile", message="", params=params, step=charged)
     incidents.collect()
     incident = Incident.objects.get()
     notes.write_on_incident(incident.pk, user.pk, evil("note"), actor=evil("actor"))

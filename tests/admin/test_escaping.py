@@ -67,6 +67,8 @@ NO_PAGES = (
     *("_add", "_delete", "_selected", "_redeliver", "_acknowledge"),
     *("bulkjob_pause", "bulkjob_resume", "bulkjob_stop", "_csv", "_show", "_hide"),
     *("_resend", "route_test", "process_note", "order_note"),
+    # Led to where there are more members than a sample has; read below.
+    "incident_sample",
 )
 #: Their rows have no page of their own: one shows them all.
 ON_ONE_PAGE = (Minute, ProbeResult)
@@ -236,7 +238,12 @@ ACTIONS = {
     "orders/order": ("resubmit_selected", "pause_selected", "cancel_selected"),
     "workers/process": ("resume_selected", "pause_selected"),
     "workers/alert": ("acknowledge_selected",),
-    "orders/deadletter": ("replay_selected", "discard_selected", "restore_selected"),
+    "orders/deadletter": (
+        "replay_selected",
+        "note_selected",
+        "discard_selected",
+        "restore_selected",
+    ),
 }
 MODELS = {
     "orders/order": Order,
@@ -254,6 +261,12 @@ def test_what_is_done_to_many_lists_them_as_text(client: Client, url: str, actio
     page = Reader(answer.content.decode())
     assert page.wrong == []
     assert ATTACK in page.text
+
+
+def test_a_sample_of_an_incident_lists_them_as_text(client: Client) -> None:
+    incident = Incident.objects.get()
+    url = f"/admin/workers/incident/{incident.pk}/sample/?incident={incident.pk}"
+    assert ATTACK in read(client, url).text
 
 
 def posted(client: Client, url: str, **form: Any) -> Reader:

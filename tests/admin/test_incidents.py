@@ -22,6 +22,7 @@ from tests.factories import OrderFactory, ProcessFactory, StepFactory
 from workers.models import Alert, BulkJob, Incident, Journal, Note, Step
 from workers.store import incidents
 from workers.supervisor import beat_schedule
+from workers.testing import Wire
 
 pytestmark = pytest.mark.django_db
 
@@ -309,3 +310,37 @@ def _job(source: dict[str, str]) -> BulkJob:
     return BulkJob.objects.create(
         verb="resubmit", actor="operator:ann", reason="", source=source, created_at=timezone.now()
     )
+
+
+def test_a_sample_of_its_members_is_resubmitted_first(wire: Wire) -> None:
+    for number in range(7):
+        fail(number)
+    incidents.collect()
+    incident = Incident.objects.get()
+    url = f"{LIST}{incident.pk}/"
+    client = staff("ann", "view_bulkjob", "resubmit_order", "resubmit_process")
+    html = client.get(f"{url}change/").content.decode()
+    assert "Resubmit a sample of 5 first" in html
+
+    page = client.get(f"{url}sample/?incident={incident.pk}")
+
+    form = page.context["form"]
+    assert form["sample"].value() == 5
+    assert len(form["seen"].value().split(",")) == 7
+    asked = {"seen": form["seen"].value(), "reason": "back", "sample": "5"}
+    done = client.post(f"{page.context['post_url']}{page.context['query']}", asked)
+    job = BulkJob.objects.get()
+    assert (job.state, job.landed, job.left) == ("paused", 5, 2)
+    assert job.source["query"] == f"incident={incident.pk}"
+    assert done["Location"].endswith(f"/bulkjob/{job.pk}/change/")
+
+
+def test_who_may_not_resubmit_is_offered_no_sample(wire: Wire) -> None:
+    for number in range(7):
+        fail(number)
+    incidents.collect()
+    url = f"{LIST}{Incident.objects.get().pk}/"
+    viewer = staff("vic")
+    assert "Resubmit a sample" not in viewer.get(f"{url}change/").content.decode()
+    assert viewer.get(f"{url}sample/").status_code == 403
+    assert viewer.get(f"{LIST}999/sample/").status_code in (403, 404)

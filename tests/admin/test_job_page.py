@@ -295,3 +295,40 @@ def test_rows_are_shown_and_never_written_by_hand() -> None:
     assert chief.get(f"{JOBS}add/").status_code == 403
     assert chief.post(f"{JOBS}{job.pk}/delete/").status_code == 403
     assert chief.post(f"{JOBS}{job.pk}/change/", {"reason": "x"}).status_code == 403
+
+
+def test_a_sample_waits_for_whoever_looks_and_goes_on_at_one_click(wire: Wire) -> None:
+    operator = staff("ann")
+    job = job_of([order_in_error() for _ in range(4)], sample=3)
+    jobs.work(job.pk, 200)
+    html = page(operator, job)
+    assert "It has changed a sample of 3 and waits" in html
+    assert "Go on with the other one" in html
+    operator.post(f"{JOBS}{job.pk}/resume/")
+    assert "It has changed a sample" not in page(operator, job)
+
+
+def test_a_list_asks_for_a_sample(operator: Client, wire: Wire) -> None:
+    orders = [order_in_error() for _ in range(3)]
+    chosen = {"action": "resubmit_selected", "_selected_action": [one.pk for one in orders]}
+    form = operator.post(ORDERS, chosen).context["form"]
+    asked = {"seen": form["seen"].value(), "reason": "back", "sample": "0"}
+    assert operator.post(f"{ORDERS}resubmit/", asked).status_code == 400
+    operator.post(f"{ORDERS}resubmit/", asked | {"sample": "2"})
+    job = BulkJob.objects.get()
+    assert (job.state, job.landed, job.sample) == ("paused", 2, 2)
+
+
+def test_names_in_refusals_are_masked(viewer: Client) -> None:
+    order = order_in_error()
+    process = Process.objects.get(pk=order.process_id)
+    Process.objects.filter(pk=process.pk).update(
+        subject="for Ada Lovelace", sequence=9, version=2,
+        input={"customer": {"name": "Ada Lovelace"}},
+    )  # fmt: skip
+    job = job_of([order])
+    jobs.work(job.pk, 1)
+    html = page(viewer, job)
+    assert "A*** has moved since the page was opened" in html.replace("for ", "")
+    file = b"".join(viewer.get(f"{JOBS}{job.pk}/csv/")).decode()  # type: ignore[call-overload]
+    assert "Ada Lovelace has moved" not in file

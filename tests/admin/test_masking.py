@@ -139,6 +139,9 @@ def found(text: str) -> list[str]:
 def test_no_page_of_the_admin_shows_what_nobody_asked_for(wire: Wire, admin_client: Client) -> None:
     order = private_order()
     alert_about(order, message=f"Order {order.number}: write to {MAIL}")
+    failed = Step.objects.get(process=order.process, name="charge_payment")
+    params = {"subject": f"Order {order.number}", "step": failed.name, "reason": f"{NAME}: no"}
+    alert_about(order, message="", cause="failed", params=params, step=failed)
     private_letter()
     toys.asked(wire)
     incidents.collect()

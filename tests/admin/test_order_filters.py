@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import pytest
+from django.http import HttpRequest
 from django.test import Client
 from django.utils import timezone
 
@@ -120,10 +121,10 @@ def test_very_many_orders_are_counted_up_to_a_bound_and_every_page_is_answered(
 def test_a_poll_asks_for_no_choices_of_filters(
     operator: Client, orders: dict[str, Order], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def asked(column: str, **wanted: object) -> set[str]:
-        raise AssertionError(f"a poll shows no filter, and asked for {column}")
+    def asked(request: HttpRequest) -> dict[str, set[str]]:
+        raise AssertionError(f"a poll shows no filter, and {request.path} asked for choices")
 
-    monkeypatch.setattr("workers.admin.filters._sampled", asked)
+    monkeypatch.setattr("workers.admin.filters._choices", asked)
     response = operator.get(URL + "?step=charge_payment", headers={"HX-Request": "true"})
     assert response.status_code == 200
 

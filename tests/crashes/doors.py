@@ -131,6 +131,13 @@ def _resolved(state: str, orders: int, lines: int) -> Callable[[Aftermath], None
     return check
 
 
+def _noted(after: Aftermath) -> None:
+    letter = DeadLetter.objects.get()
+    # Whoever does not know whether it was written down writes it down again.
+    assert len(letter.comment.splitlines()) in ((1,) if after.crash is None else (1, 2))
+    assert letter.state == "open"
+
+
 def _awaits_payment(wire: Wire) -> None:
     toy.script["toy.alpha"] = lambda call: Deferred(within_seconds=7200)
     submit("toy_answered", subject="Toy 1", input={})
@@ -208,6 +215,7 @@ SCENARIOS = [
     Scenario(
         "replay", _resolve("replay"), _resolved("replayed", 1, 1), prepare=_letter, run=nothing
     ),
+    Scenario("note", _resolve("note"), _noted, prepare=_letter, run=nothing),
     Scenario(
         "discard", _resolve("discard"), _resolved("discarded", 0, 1), prepare=_letter, run=nothing
     ),

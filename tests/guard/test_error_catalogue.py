@@ -9,6 +9,7 @@ import pytest
 from orders.api.problem_types import OF_STATUS
 from tests.guard.messages import FILLED_IN, assigned, coded, given, raised, translated
 from workers import exceptions
+from workers.definitions import delivery_problems
 from workers.exceptions import SASError
 from workers.rules import on_failure
 
@@ -77,11 +78,8 @@ def webhooks() -> set[str]:
 
 
 def undelivered() -> set[str]:
-    return (
-        raised("Undelivered", 0, "workers")
-        | raised("NotSent", 0, "workers")
-        | raised("give_up", 1, "workers")
-    )
+    catalogue = translated("workers/definitions/delivery_problems.py")
+    return catalogue | raised("NotSent", 0, "workers")
 
 
 def shown_to_buyers() -> set[str]:
@@ -137,6 +135,10 @@ CATALOGUE: dict[str, Callable[[], set[str]]] = {
     "Messages between Scheduler and Agents": wire,
     "Declarations and settings": declarations,
 }
+
+
+def test_every_problem_of_a_delivery_that_is_raised_has_its_words() -> None:
+    assert raised("Undelivered", 0, "workers") == set(delivery_problems.TEXTS)
 
 
 @pytest.mark.parametrize("section", CATALOGUE)

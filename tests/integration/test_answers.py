@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 from django.db import transaction
 
+from tests.alerts import text_of
 from tests.integration.conftest import only
 from tests.toyflow import agents as toy
 from workers import scheduler
@@ -199,7 +200,7 @@ def test_an_overdue_answer_is_escalated_once(waiting: Process) -> None:
 
     alert = Alert.objects.get()
     assert (alert.code, alert.times) == ("answer_overdue", 1)
-    assert "is it paid?" in alert.message
+    assert "is it paid?" in text_of(alert)
     assert only(waiting, "ask").state == "processing"
 
 

@@ -183,3 +183,20 @@ def test_what_cannot_be_done_is_said(words: tuple[str, ...], said: str) -> None:
 def test_there_is_no_such_job(act: str) -> None:
     with pytest.raises(CommandError, match="There is no job 7"):
         run(act, 7)
+
+
+def test_a_sample_is_looked_at_before_the_rest_goes_on(wire: Wire) -> None:
+    failed(4)
+    number = run("start", "resubmit", "--step", "pay", "--sample", "2", "--reason", "r")[-1]
+
+    job = BulkJob.objects.get(pk=number)
+    assert (job.state, job.done) == ("paused", 2)
+    assert run("show", number)[-1] == (
+        f"It paused after a sample of 2; `jobs resume {number}` goes on with the other 2."
+    )
+    assert json.loads(run("show", number, "--json")[0])["sample"] == 2
+    run("resume", number)
+    wire.run_until_idle()
+    assert BulkJob.objects.get(pk=number).state == "done"
+    with pytest.raises(CommandError, match="--sample must be 1 or more, got 0"):
+        run("start", "resubmit", "--step", "pay", "--sample", "0", "--reason", "r")

@@ -8,6 +8,7 @@ import pytest
 from django.contrib.auth.models import Group
 from django.db import IntegrityError, transaction
 
+from tests.alerts import text_of
 from tests.integration.conftest import NOW
 from tests.integration.test_store_claims import start
 from tests.integration.test_store_settling import a_fault, a_result
@@ -220,7 +221,7 @@ def test_where_it_raises_nothing_is_left_of_the_end_and_the_reply_is_kept(ends: 
     assert "on_end has failed" in status(process.pk).headline
     alert = Alert.objects.get()
     assert (alert.code, alert.process_id) == ("on_end_failed", process.pk)
-    assert alert.message == (
+    assert text_of(alert) == (
         "Toy 1 cannot end as processed: on_end of toy_heard version 1 raised"
         " RuntimeError: no such account"
     )

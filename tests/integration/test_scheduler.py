@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from django.test import override_settings
 
+from tests.alerts import text_of
 from tests.integration.conftest import only
 from tests.toyflow import agents as toy
 from workers import scheduler, supervisor
@@ -352,6 +353,6 @@ def test_an_overdue_duty_blames_only_what_is_known_to_be_at_fault(
 
     assert beat_watchdog.look() == ["sweep"]
 
-    message = Alert.objects.get().message
+    message = text_of(Alert.objects.get())
     assert said in message
     assert unsaid not in message

@@ -22,6 +22,8 @@ from workers.testing import Clock, Wire, frozen_clock
 
 pytestmark = pytest.mark.django_db
 
+ANSWERED_500 = {"code": "answered", "params": {"status": 500}}
+
 
 @pytest.fixture
 def clock() -> Any:
@@ -99,13 +101,15 @@ def test_a_failed_one_is_tried_again_later_under_the_same_id(
     route("a", "slack")
     incident()
     plan()
-    sent = answers(monkeypatch, "slack", Undelivered("answered 500", answer=Answer(500, "oops")))
+    sent = answers(
+        monkeypatch, "slack", Undelivered("answered", status=500, answer=Answer(500, "oops"))
+    )
 
     IncidentRelay().run()
 
     (row,) = rows()
     assert (row["state"], row["tries"], row["answer_status"]) == ("due", 1, 500)
-    assert row["answer"] == "answered 500: oops"
+    assert (row["problem"], row["answer"]) == (ANSWERED_500, "oops")
     assert row["next_at"] == NOW + timedelta(seconds=5)
     IncidentRelay().run()
     assert len(sent) == 1
@@ -257,13 +261,15 @@ def test_a_test_is_sent_at_once_and_once(
     chat = route("a", "slack", is_active=False)
     answers(monkeypatch, "slack", Answer(200, "ok"))
     assert incident_relay.test(chat.pk, actor="operator:ann") is True
-    answers(monkeypatch, "slack", Undelivered("answered 404", answer=Answer(404, "no_team")))
+    answers(
+        monkeypatch, "slack", Undelivered("answered", status=404, answer=Answer(404, "no_team"))
+    )
     assert incident_relay.test(chat.pk, actor="operator:ann") is False
     clock.advance(seconds=4000)
     assert IncidentRelay().run() == 0
     assert [(row["event"], row["state"], row["answer"]) for row in rows()] == [
         ("test", "delivered", "ok"),
-        ("test", "failed", "answered 404: no_team"),
+        ("test", "failed", "no_team"),
     ]
     assert not Alert.objects.exists()
 

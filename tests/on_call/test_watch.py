@@ -16,6 +16,7 @@ from django.db import connection
 from django.test import override_settings
 from django.test.utils import CaptureQueriesContext
 
+from tests.alerts import text_of
 from tests.on_call.conftest import NOW, SECRET, events, incident, member, route
 from tests.reporting.receiver import Receiver, is_signed, receiving
 from workers import supervisor
@@ -83,8 +84,8 @@ def test_it_raises_the_incident_and_tells_routes_once(wire: Wire, clock: Clock) 
     ]
     assert events(mail) == ["opened", "opened"]
     alert = Alert.objects.filter(cause="duty_overdue:sweep").get()
-    assert "Noticed by `manage.py watch`." in alert.message
-    assert "last done 100 s ago" in alert.message
+    assert "Noticed by `manage.py watch`." in text_of(alert)
+    assert "last done 100 s ago" in text_of(alert)
     # It asks nobody for anything: a message that nobody reads helps nobody.
     assert wire.messages == []
 
@@ -112,7 +113,9 @@ def test_a_duty_that_never_was_is_late_from_the_watch_s_beginning(
     began = watch._began
     monkeypatch.setattr("workers.supervisor.watch.monotonic", lambda: began + PATIENCE_SECONDS)
     assert watch.look().late == ["sweep", "poll"]
-    assert Alert.objects.filter(message__startswith="The sweep was never done.").exists()
+    assert text_of(Alert.objects.get(cause="duty_overdue:sweep")).startswith(
+        "The sweep was never done."
+    )
 
 
 def test_deliveries_that_no_relay_sends_are_sent(wire: Wire, clock: Clock) -> None:

@@ -13,6 +13,7 @@ from django.test import Client
 from orders import dead_letters, tokens
 from orders.consumer import accepting, handling
 from orders.models import ApiClient, DeadLetter, DroppedLetters, Order
+from tests.alerts import text_of
 from tests.queue_door.conftest import Make, new_client
 from workers.models import Alert
 
@@ -48,7 +49,7 @@ def test_a_senders_open_dead_letters_are_bounded_and_the_rest_is_counted(make: M
     assert {one.letter.reasons[0]["field"] for one in handled if one.letter} == {"body"}
     alert = Alert.objects.get(code="dead_letters_full")
     assert (alert.cause, alert.times) == ("dead_letters_full:acme", 3)
-    assert "Not kept so far: 5" in alert.message
+    assert "Not kept so far: 5" in text_of(alert)
 
 
 def test_the_admin_s_list_says_whose_messages_were_not_kept_and_when(

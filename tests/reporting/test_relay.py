@@ -12,6 +12,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from tests.alerts import text_of
 from tests.reporting.conftest import QUEUE, read, relay, sequences, sink_of, told, webhook
 from tests.toyflow import agents as toy
 from workers import scheduler, tasks
@@ -249,7 +250,7 @@ def test_after_all_tries_it_is_undeliverable_with_one_alert_and_the_order_goes_o
     assert len(tries) == 3 * 20
     alert = Alert.objects.get()
     assert (alert.code, alert.times) == ("sink_undeliverable", 3)
-    assert "client:acme" in alert.message
+    assert "client:acme" in text_of(alert)
     assert {Process.objects.get(pk=one.pk).state for one in processes} == {"processed"}
 
 
@@ -269,7 +270,7 @@ def test_one_that_is_gone_is_given_up_at_once(
     relays.report()
 
     assert (sink_of(process).state, sink_of(process).tries) == ("undeliverable", 1)
-    assert "private" not in Alert.objects.get().message
+    assert "private" not in text_of(Alert.objects.get())
 
 
 @pytest.mark.fault("F11")
@@ -307,7 +308,7 @@ def test_an_error_of_ours_is_a_failed_try_and_no_other_sink_s(
     with caplog.at_level(logging.CRITICAL):
         relays.report()
 
-    assert (sink_of(bad).tries, sink_of(bad).last_error) == (1, "KeyError")
+    assert (sink_of(bad).tries, sink_of(bad).last_error) == (1, "failed (KeyError)")
     assert sink_of(good).cursor == 1
 
 

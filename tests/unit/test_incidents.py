@@ -8,13 +8,14 @@ import pytest
 
 from workers.definitions.alert_kinds import alert_kind, alert_kinds
 from workers.rules.incidents import AlertFacts, IncidentRow, cause_of, general, refreshed
+from workers.rules.masks import Mask
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 FAULT = {"kind": "permanent", "code": "http_400", "message": "POST /charge: answered 400"}
 FAILED = AlertFacts(
     code="process_error",
     cause="process_error:process:7:charge",
-    message="Order 7: step charge failed for good: POST /charge: answered 400",
+    params={"subject": "Order 7", "step": "charge", "reason": "POST /charge: answered 400"},
     subject="Order 7",
     workflow="fulfilment",
     step="charge",
@@ -83,8 +84,19 @@ def test_a_message_is_kept_short() -> None:
     assert len(general("word " * 1000)) <= 300
 
 
-def test_a_step_without_a_fault_is_told_by_what_the_alert_says() -> None:
-    silent = replace(FAILED, fault=None, message="Order 7: step charge failed: no answer")
+def test_a_step_without_a_fault_is_told_by_what_the_alert_was_raised_with() -> None:
+    silent = replace(FAILED, fault=None, params={"subject": "Order 7", "reason": "no answer"})
+    again = replace(silent, subject="Order 8", params={**silent.params, "subject": "Order 8"})
+    assert key(silent) == key(again)
+    assert cause_of(silent).params["message"] == "no answer"
+    late = replace(silent, params={"subject": "Order 7", "says": ["goes_on"]})
+    assert key(late) != key(replace(late, params={"subject": "Order 7", "says": ["undone"]}))
+
+
+def test_an_alert_of_a_version_before_is_told_by_its_message() -> None:
+    silent = replace(
+        FAILED, fault=None, params=None, message="Order 7: step charge failed: no answer"
+    )
     again = replace(silent, subject="Order 8", message="Order 8: step charge failed: no answer")
     assert key(silent) == key(again)
     assert cause_of(silent).params["message"] == "step charge failed: no answer"
@@ -105,19 +117,29 @@ def test_a_step_without_a_fault_is_told_by_what_the_alert_says() -> None:
 def test_what_is_of_no_process_is_told_by_what_its_cause_names(
     code: str, cause: str, about: str
 ) -> None:
-    alert = AlertFacts(code, cause, "the first words")
+    alert = AlertFacts(code, cause, {"text": "the first words"})
     assert cause_of(alert).params["about"] == about
     assert key(alert) != key(replace(alert, cause=f"{code}:of:another:one"))
 
 
 def test_how_long_a_named_cause_lasts_is_no_difference() -> None:
-    alert = AlertFacts("breaker_open", "breaker_open:agent:a", "not reached since noon")
-    assert key(alert) == key(replace(alert, message="not reached since midnight"))
+    alert = AlertFacts("breaker_open", "breaker_open:agent:a", {"opened_at": "noon"})
+    assert key(alert) == key(replace(alert, params={"opened_at": "midnight"}))
 
 
 def test_two_addresses_of_one_owner_have_one_cause() -> None:
-    alert = AlertFacts("sink_undeliverable", "sink_undeliverable:client:acme:0f3a", "gone")
+    alert = AlertFacts("sink_undeliverable", "sink_undeliverable:client:acme:0f3a", {})
     assert key(alert) == key(replace(alert, cause="sink_undeliverable:client:acme:77aa"))
+
+
+def test_whom_an_order_is_for_is_its_own() -> None:
+    def of(name: str) -> AlertFacts:
+        fault = {**FAULT, "message": f"no account of {name}, {name}@example.org"}
+        mask = Mask(["customer.name"], [{"customer": {"name": name}}])
+        return replace(FAILED, fault=fault, mask=mask)
+
+    assert key(of("Ada Lovelace")) == key(of("Zoë"))
+    assert cause_of(of("Ada Lovelace")).params["message"] == "no account of #"
 
 
 def test_a_key_can_be_typed_in_a_terminal() -> None:

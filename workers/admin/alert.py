@@ -1,10 +1,11 @@
 """Alerts: a list with the open ones first, and a page for each."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 from django.contrib import admin
 from django.contrib.admin import ShowFacets
-from django.db.models import F, Q, QuerySet
+from django.db.models import F, Q, QuerySet, TextField
+from django.db.models.functions import Cast
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
@@ -14,7 +15,7 @@ from django.utils.translation import gettext_lazy as lazy
 
 from workers.admin import alert_views, badges, changes, masking, search, subjects
 from workers.admin.changes import Marker
-from workers.admin.lists import BoundedChangeList, LiveListAdmin
+from workers.admin.lists import BoundedChangeList, ConditionFilter, LiveListAdmin
 from workers.admin.readonly import ReadOnlyAdmin
 from workers.definitions.alert_kinds import alert_kind
 from workers.models import Alert
@@ -36,26 +37,15 @@ class AlertChangeList(BoundedChangeList):
             row.may_acknowledge = alert_views.may(request) and row.acknowledged_at is None
 
 
-class OpenFilter(admin.SimpleListFilter):
+class OpenFilter(ConditionFilter):
     title = lazy("open or closed")
     parameter_name = "is"
-    conditions: ClassVar = {
-        "open": Q(acknowledged_at=None),
-        "acknowledged": Q(acknowledged_at__isnull=False)
-        & ~Q(resolved_at__isnull=False, resolved_at=F("acknowledged_at")),
-        "ended": Q(resolved_at__isnull=False, resolved_at=F("acknowledged_at")),
-    }
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        return [
-            ("open", lazy("Open")),
-            ("acknowledged", lazy("Acknowledged")),
-            ("ended", lazy("Ended by itself")),
-        ]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Alert]) -> QuerySet[Alert]:
-        condition = self.conditions.get(str(self.value()))
-        return queryset if condition is None else queryset.filter(condition)
+    _is_over = Q(resolved_at__isnull=False, resolved_at=F("acknowledged_at"))
+    choices_of = (
+        ("open", lazy("Open"), Q(acknowledged_at=None)),
+        ("acknowledged", lazy("Acknowledged"), Q(acknowledged_at__isnull=False) & ~_is_over),
+        ("ended", lazy("Ended by itself"), _is_over),
+    )
 
 
 class StillSoFilter(admin.SimpleListFilter):
@@ -84,8 +74,8 @@ class AlertAdmin(ReadOnlyAdmin, LiveListAdmin):
     list_filter = (OpenFilter, StillSoFilter, "code", "raised_at")
     show_facets = ShowFacets.ALWAYS
     list_select_related = ("process", "acknowledged_by")
-    search_fields = ("message", "code")
-    search_help_text = lazy("Message, code, or beginning of what the process is about")
+    search_fields = ("facts", "message", "code")
+    search_help_text = lazy("What it names, code, or beginning of what the process is about")
     ordering = (F("acknowledged_at").desc(nulls_first=True), "-last_raised_at")
     actions = (alert_views.acknowledge_selected,)
 
@@ -111,6 +101,8 @@ class AlertAdmin(ReadOnlyAdmin, LiveListAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Alert], search_term: str
     ) -> tuple[QuerySet[Alert], bool]:
+        # What it was raised with; the words around that are in nobody's language.
+        queryset = queryset.annotate(facts=Cast("params", TextField()))
         found, may_repeat = super().get_search_results(request, queryset, search_term)
         term = search_term.strip()
         if term:

@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy as lazy
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
+from workers.admin import masking
 from workers.admin.actions.page import actor
 from workers.admin.lists import LiveMedia, back_to
 from workers.models import Alert
@@ -57,6 +58,7 @@ def acknowledge_one(request: HttpRequest, pk: int) -> HttpResponse:
     """Acknowledge one alert; the list it was clicked in, or the alert, is shown again."""
     user_id = _user_id(request)
     alert = get_object_or_404(Alert, pk=pk)
+    masking.conceal_alerts([alert])
     form = CommentForm(request.POST)
     if not form.is_valid():
         messages.error(request, " ".join(map(str, form.errors["comment"])))
@@ -121,6 +123,7 @@ def _report(request: HttpRequest, landed: int, others: int) -> None:
 def _page(
     site: admin.AdminSite, request: HttpRequest, form: SelectedForm, found: list[Alert]
 ) -> HttpResponse:
+    masking.conceal_alerts(found)
     context = {
         **site.each_context(request),
         "title": _("Acknowledge alerts"),

@@ -18,28 +18,26 @@ from django.views.decorators.http import require_POST
 
 from workers.admin import badges
 from workers.admin.actions.page import actor, write_log
-from workers.admin.lists import BoundedChangeList, LiveListAdmin, back_to
+from workers.admin.lists import ClockedChangeList, LiveListAdmin, back_to
+from workers.admin.masking import UNKNOWN
 from workers.admin.readonly import ReadOnlyAdmin
+from workers.definitions import delivery_problems
 from workers.definitions.alert_kinds import alert_kind
 from workers.models import Delivery, Incident, Route
 from workers.operate.deliver_again import resend
 from workers.states import DeliveryState
-from workers.store.db import dialect
 
 PERMISSION = "workers.resend_delivery"
 #: Deliveries shown on an incident's page.
 SHOWN = 50
 
 
-class DeliveryChangeList(BoundedChangeList):
-    """A change list whose rows know the time, and whether one may act."""
+class DeliveryChangeList(ClockedChangeList):
+    """A change list whose rows know whether one may act."""
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
-        now = dialect.read_clock()
-        self.result_list = list(self.result_list)
         for row in self.result_list:
-            row.now = now
             row.may_resend = row.state == DeliveryState.FAILED and may(request)
 
 
@@ -88,10 +86,19 @@ class DeliveryAdmin(ReadOnlyAdmin, LiveListAdmin):
     sortable_by = ()
     ordering = ("-pk",)
     fields = (
-        *("route", "what", "concerns", "standing", "tries", "answer_status", "answer"),
+        *("route", "what", "concerns", "standing", "tries", "said"),
         *("noted", "ended", "next_try", "message"),
     )
-    readonly_fields = ("what", "concerns", "standing", "noted", "ended", "next_try", "message")
+    readonly_fields = (
+        "what",
+        "concerns",
+        "standing",
+        "said",
+        "noted",
+        "ended",
+        "next_try",
+        "message",
+    )
 
     def get_urls(self) -> list[URLPattern]:
         wrap = self.admin_site.admin_view
@@ -145,6 +152,10 @@ class DeliveryAdmin(ReadOnlyAdmin, LiveListAdmin):
     def answered(self, row: Any) -> SafeString | str:
         return answer_mark(row, row.now)
 
+    @admin.display(description=lazy("answer"))
+    def said(self, row: Delivery) -> str:
+        return answer_of(row) or str(badges.NOTHING)
+
     @admin.display(description=lazy("send again"))
     def again(self, row: Any) -> SafeString | str:
         if not row.may_resend:
@@ -159,6 +170,12 @@ class DeliveryAdmin(ReadOnlyAdmin, LiveListAdmin):
 
 def title_of(incident: Incident) -> str:
     return alert_kind(incident.code).title_with(incident.params)
+
+
+def answer_of(row: Delivery) -> str:
+    """Return how a delivery went at last, in words; receivers repeat what they were told."""
+    said = delivery_problems.answer_text(row.problem, row.answer_status, row.answer)
+    return UNKNOWN.text(said)
 
 
 def standing_mark(row: Delivery) -> SafeString:
@@ -180,11 +197,12 @@ def answer_mark(row: Delivery, now: Any) -> SafeString | str:
         parts.append(tries % {"n": row.tries})
         if row.state == DeliveryState.DUE:
             parts.append(badges.countdown(row.next_at, now, _("next in %s"), _("due %s ago")))
-    if not parts and not row.answer_text:
+    said = answer_of(row)
+    if not parts and not said:
         return badges.NOTHING
     return format_html(
         '<span class="sas-message">{}</span> <span class="sas-agent">{}</span>',
-        row.answer_text,
+        said,
         format_html_join(" · ", "{}", ((part,) for part in parts)),
     )
 

@@ -20,6 +20,7 @@ from django.db.models import (
     Q,
     QuerySet,
     TextField,
+    Value,
 )
 from django.db.models.fields.json import KT
 from django.db.models.functions import Cast
@@ -189,7 +190,7 @@ class CurrentStepFilter(ProcessFilter):
     parameter_name = "step"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        return self.named(request, lambda: _sampled("name", state__in=LIVE_STEP_STATES))
+        return self.named(request, lambda: _choices(request)["step"])
 
     def narrow(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
         steps = Step.objects.filter(name=value, state__in=LIVE_STEP_STATES)
@@ -201,8 +202,7 @@ class AgentInErrorFilter(ProcessFilter):
     parameter_name = "agent"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        agents = LiveStep.objects.filter(state=StepState.ERROR).order_by()
-        return self.named(request, agents.values_list("agent", flat=True).distinct)
+        return self.named(request, lambda: _choices(request)["agent"])
 
     def narrow(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
         steps = Step.objects.filter(agent=value, state=StepState.ERROR)
@@ -214,7 +214,7 @@ class FaultFilter(ProcessFilter):
     parameter_name = "fault"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        return self.named(request, lambda: _sampled("fault__code", state=StepState.ERROR))
+        return self.named(request, lambda: _choices(request)["fault"])
 
     def narrow(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
         # As JSON, one that looks like a number would be compared as one.
@@ -223,12 +223,33 @@ class FaultFilter(ProcessFilter):
         return with_step(rows, self.path, faulty.filter(code=value))
 
 
-def _sampled(column: str, **wanted: Any) -> set[str]:
-    """Return what a column says of the newest live steps of some states.
+def _choices(request: HttpRequest) -> dict[str, set[str]]:
+    """Return the names of live steps, and the agents and faults of those in error: one question.
 
-    All of them together may be hundreds of thousands.  What none of these says can still be
-    asked for in the address, and is among the causes of errors.
+    Several filters of a list ask; what is found is kept with the request.  Names and faults are
+    those of the newest: all of them together may be hundreds of thousands.  What none of these
+    says can still be asked for in the address, and is among the causes of errors.
     """
-    newest = LiveStep.objects.filter(**wanted).order_by("-step_id").values("step_id")[:SAMPLED]
-    steps = Step.objects.filter(pk__in=newest).order_by()
-    return {str(value) for value in steps.values_list(column, flat=True) if value}
+    kept: dict[str, set[str]] | None = getattr(request, "_sas_choices", None)
+    if kept is not None:
+        return kept
+    in_error = LiveStep.objects.filter(state=StepState.ERROR).order_by()
+    agents = in_error.values_list(Value("agent", TextField()), "agent").distinct()
+    code = Cast(KT("fault__code"), TextField())
+    rows = agents.union(
+        _newest(in_error).values_list(Value("fault", TextField()), code).distinct(),
+        _newest(LiveStep.objects.filter(state__in=LIVE_STEP_STATES))
+        .values_list(Value("step", TextField()), "name")
+        .distinct(),
+    )
+    kept = {"agent": set(), "fault": set(), "step": set()}
+    for kind, value in rows:
+        if value:
+            kept[kind].add(value)
+    request._sas_choices = kept  # type: ignore[attr-defined]
+    return kept
+
+
+def _newest(live: QuerySet[LiveStep]) -> QuerySet[Step]:
+    newest = live.order_by("-step_id").values("step_id")[:SAMPLED]
+    return Step.objects.filter(pk__in=newest).order_by()

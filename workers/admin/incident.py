@@ -1,12 +1,13 @@
 """Incidents: a list with the open ones first, a page for each, and the desk of the open ones."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 from django.contrib import admin
 from django.contrib.admin import ShowFacets
 from django.core.exceptions import PermissionDenied
 from django.db.models import F, Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.formats import number_format
@@ -21,12 +22,15 @@ from workers.admin import (
     hand_over_views,
     hold_views,
     incident_csv,
+    incident_filter,
     incident_page,
     incident_views,
     lists,
     subjects,
 )
-from workers.admin.lists import BoundedChangeList, LiveListAdmin
+from workers.admin.bulk.form import SAMPLE
+from workers.admin.bulk.kinds import BY_NAME
+from workers.admin.lists import BoundedChangeList, ConditionFilter, LiveListAdmin
 from workers.admin.notes import NoteForm
 from workers.admin.readonly import ReadOnlyAdmin
 from workers.definitions.alert_kinds import alert_kinds
@@ -59,27 +63,19 @@ class IncidentChangeList(BoundedChangeList):
             row.line, row.now = line, situation.now
 
 
-class OpenFilter(admin.SimpleListFilter):
+class OpenFilter(ConditionFilter):
     title = lazy("state")
     parameter_name = "is"
-    conditions: ClassVar = {
-        "open": Q(resolved_at=None),
-        "acknowledged": Q(resolved_at=None, state=IncidentState.ACKNOWLEDGED),
-        "snoozed": Q(resolved_at=None, state=IncidentState.SNOOZED),
-        "resolved": Q(resolved_at__isnull=False),
-    }
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        return [
-            ("open", lazy("Not resolved")),
-            ("acknowledged", lazy("Taken")),
-            ("snoozed", lazy("Snoozed")),
-            ("resolved", lazy("Resolved")),
-        ]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Incident]) -> QuerySet[Incident]:
-        condition = self.conditions.get(str(self.value()))
-        return queryset if condition is None else queryset.filter(condition)
+    choices_of = (
+        ("open", lazy("Not resolved"), Q(resolved_at=None)),
+        (
+            "acknowledged",
+            lazy("Taken"),
+            Q(resolved_at=None, state=IncidentState.ACKNOWLEDGED),
+        ),
+        ("snoozed", lazy("Snoozed"), Q(resolved_at=None, state=IncidentState.SNOOZED)),
+        ("resolved", lazy("Resolved"), Q(resolved_at__isnull=False)),
+    )
 
 
 class OwnerFilter(admin.SimpleListFilter):
@@ -129,6 +125,7 @@ class IncidentAdmin(ReadOnlyAdmin, LiveListAdmin):
             path("hand-over/", wrap(hand_over_views.show), name="workers_incident_hand_over"),
             path("<int:pk>/csv/", wrap(incident_csv.csv_view), name="workers_incident_csv"),
             path("desk/", wrap(desk), name="workers_incident_desk"),
+            path("<int:pk>/sample/", wrap(self.sample_view), name="workers_incident_sample"),
             path("<int:pk>/live/", wrap(self.live_view), name="workers_incident_live"),
             *(
                 path(
@@ -186,6 +183,10 @@ class IncidentAdmin(ReadOnlyAdmin, LiveListAdmin):
             "note_form": NoteForm(),
             "note_url": note_url(request, row),
             "lists": subjects.lists(request.user),
+            "may_sample": row.resolved_at is None
+            and row.members > SAMPLE
+            and incident_filter.list_to_resubmit(request) is not None,
+            "sample": SAMPLE,
             "agent": row.params.get("agent") or "",
             "may_hold": hold_views.may(request),
             "media": self.media,
@@ -193,6 +194,25 @@ class IncidentAdmin(ReadOnlyAdmin, LiveListAdmin):
             **(extra_context or {}),
         }
         return TemplateResponse(request, "admin/workers/incident/page.html", context)
+
+    def sample_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Ask before a job that resubmits a sample of the members, and then the others."""
+        row = self.get_object(request, str(pk))
+        if not self.has_view_permission(request, row):
+            raise PermissionDenied
+        if not isinstance(row, Incident):
+            raise Http404
+        model_admin = incident_filter.list_to_resubmit(request)
+        if model_admin is None:
+            raise PermissionDenied
+        # As its list would be filtered: the job's page leads back there.
+        if request.GET.get("incident") != str(pk):
+            return redirect(f"{request.path}?incident={pk}")
+        rows = incident_filter.members(
+            model_admin.get_queryset(request), model_admin.process_path, pk
+        )
+        page = model_admin.ask(request, BY_NAME["resubmit"], rows, sample=SAMPLE)
+        return page or redirect("admin:workers_incident_change", pk)
 
     def live_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         row = self.get_object(request, str(pk))

@@ -2,14 +2,17 @@
 
 from typing import Any
 
+from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
+from workers.admin.bulk.kinds import BY_NAME
+from workers.admin.bulk.lists import BulkListAdmin
 from workers.admin.filters import ProcessFilter, among
 from workers.definitions.alert_kinds import alert_kind
-from workers.models import Alert, Incident
+from workers.models import Alert, Incident, Process
 
 
 class IncidentFilter(ProcessFilter):
@@ -31,7 +34,22 @@ class IncidentFilter(ProcessFilter):
     def narrow(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
         if not (value.isascii() and value.isdigit() and len(value) < 19):
             return rows.none()
-        members = Alert.objects.filter(
-            incident_id=int(value), resolved_at=None, process__isnull=False
-        )
-        return among(rows, self.path, members.order_by().values("process"))
+        return members(rows, self.path, int(value))
+
+
+def members(rows: QuerySet[Any], path: str, incident_id: int) -> QuerySet[Any]:
+    """Return those of the rows whose process an incident still stops."""
+    alerts = Alert.objects.filter(incident_id=incident_id, resolved_at=None, process__isnull=False)
+    return among(rows, path, alerts.order_by().values("process"))
+
+
+def list_to_resubmit(request: HttpRequest) -> BulkListAdmin | None:
+    """Return the list in which the user may resubmit, an app's own first; None: there is none."""
+    found = [
+        model_admin
+        for model_admin in admin.site._registry.values()
+        if isinstance(model_admin, BulkListAdmin)
+        and model_admin.has_view_permission(request)
+        and model_admin.may(request, BY_NAME["resubmit"])
+    ]
+    return min(found, key=lambda model_admin: model_admin.model is Process, default=None)

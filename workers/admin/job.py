@@ -14,22 +14,10 @@ from django.utils.translation import gettext_lazy as lazy
 
 from workers.admin import badges, job_page, job_views
 from workers.admin.bulk.kinds import KINDS, label_of
-from workers.admin.lists import BoundedChangeList, LiveListAdmin, stamp
+from workers.admin.lists import ClockedChangeList, LiveListAdmin, stamp
 from workers.admin.readonly import ReadOnlyAdmin
 from workers.models import BulkJob
 from workers.rules.job_verbs import STEERING
-from workers.store.db import dialect
-
-
-class JobChangeList(BoundedChangeList):
-    """A change list whose rows know the time."""
-
-    def get_results(self, request: HttpRequest) -> None:
-        super().get_results(request)
-        now = dialect.read_clock()
-        self.result_list = list(self.result_list)
-        for row in self.result_list:
-            row.now = now
 
 
 class VerbFilter(admin.SimpleListFilter):
@@ -66,8 +54,8 @@ class BulkJobAdmin(ReadOnlyAdmin, LiveListAdmin):
         csv = path("<int:pk>/csv/", wrap(job_views.csv_view), name="workers_bulkjob_csv")
         return [*acts, live, csv, *super().get_urls()]
 
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[JobChangeList]:
-        return JobChangeList
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ClockedChangeList]:
+        return ClockedChangeList
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Whoever started a job may see it, too."""

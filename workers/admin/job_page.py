@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from workers.admin import badges, job_views, subjects
+from workers.admin import badges, job_views, masking, subjects
 from workers.admin.bulk.kinds import BY_NAME, label_of
 from workers.admin.bulk.lists import BulkListAdmin
 from workers.admin.wording import Text
@@ -175,13 +175,18 @@ def _page(job: BulkJob, chosen: str, by_result: Mapping[str, int], wanted: str) 
 def _lines(request: HttpRequest, items: Any) -> list[Line]:
     rows = list(items)
     urls = subjects.pages(item.process_id for item in rows)
+    refused = [item.process_id for item in rows if item.refusal]
+    masks = masking.of_processes(refused) if refused else {}
     may_see = request.user.has_perm("workers.view_process")
     found = []
     for item in rows:
         url = urls.get(item.process_id, "")
         if not url and may_see:
             url = reverse("admin:workers_process_change", args=[item.process_id])
-        why = text_of(item.refusal["code"], item.refusal["params"]) if item.refusal else ""
+        why = ""
+        if item.refusal:
+            said = text_of(item.refusal["code"], item.refusal["params"])
+            why = masks[item.process_id].text(said)
         found.append(Line(item.process.subject, url, result_mark(item.result), why))
     return found
 
@@ -196,10 +201,17 @@ def _acts(request: HttpRequest, job: BulkJob) -> list[tuple[str, Text, str]]:
     if not job_views.may(request, job):
         return []
     return [
-        (act, job_views.LABELS[act], reverse(f"admin:workers_bulkjob_{act}", args=[job.pk]))
+        (act, _label(job, act), reverse(f"admin:workers_bulkjob_{act}", args=[job.pk]))
         for act, (before, _after) in STEERING.items()
         if job.state in before
     ]
+
+
+def _label(job: BulkJob, act: str) -> Text:
+    if act == "resume" and job.is_sampled:
+        rest = ngettext("Go on with the other one", "Go on with the other %(n)d", job.left)
+        return rest % {"n": job.left}
+    return job_views.LABELS[act]
 
 
 def _again(

@@ -12,30 +12,18 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
 from workers.admin import badges
-from workers.admin.lists import LiveListAdmin
+from workers.admin.lists import ClockedChangeList, LiveListAdmin
 from workers.admin.readonly import ReadOnlyAdmin
 from workers.conf import sas
 from workers.models import Lease
 from workers.rules.wait_reasons import Duty
 from workers.store import leases
-from workers.store.db import dialect
 
 #: How often each duty is performed that somebody waits for.
 INTERVALS: dict[str, Callable[[], float]] = {
     leases.SWEEP: lambda: sas.sweep_seconds,
     leases.POLL: lambda: sas.poll_seconds,
 }
-
-
-class _ClockedChangeList(ChangeList):
-    """A change list whose rows know the database's time."""
-
-    def get_results(self, request: HttpRequest) -> None:
-        super().get_results(request)
-        now = dialect.read_clock()
-        self.result_list = list(self.result_list)
-        for row in self.result_list:
-            row.now = now
 
 
 @admin.register(Lease)
@@ -47,7 +35,7 @@ class LeaseAdmin(ReadOnlyAdmin, LiveListAdmin):
     ordering = ("name",)
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
-        return _ClockedChangeList
+        return ClockedChangeList
 
     @admin.display(description=lazy("last performed"), ordering="performed_at")
     def performed(self, row: Any) -> SafeString | str:

@@ -5,7 +5,7 @@ from typing import Any
 from django.contrib import admin
 from django.contrib.admin.views.main import ERROR_FLAG, SEARCH_VAR, ChangeList
 from django.core.paginator import Paginator
-from django.db.models import Model, QuerySet
+from django.db.models import Model, Q, QuerySet
 from django.forms import Script
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -15,6 +15,7 @@ from django.utils.text import capfirst
 
 from workers.admin import masking, snapshot
 from workers.admin.changes import Marker
+from workers.admin.facets import Facets
 from workers.admin.paging import BoundedPaginator
 from workers.models import Process
 from workers.runtime.storable_text import is_storable
@@ -188,6 +189,16 @@ class BoundedChangeList(ChangeList):
         super().__init__(request, *args, **kwargs)
         if is_poll(request) or self._is_large():
             self.add_facets = self.is_facets_optional = False
+        facets = Facets(request, self, getattr(self, "_rest", {}))
+        for spec in self.filter_specs:
+            # Django asks each filter, and each of them asks the database.
+            spec.get_facet_queryset = lambda _listed, spec=spec: facets.of(spec)  # type: ignore[attr-defined]
+
+    def get_filters(self, request: HttpRequest) -> Any:
+        """Keep what of the address is no filter's: facets are counted under it, too."""
+        found = super().get_filters(request)
+        self._rest = dict(found[2])
+        return found
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
@@ -206,8 +217,36 @@ class BoundedChangeList(ChangeList):
         return bool(getattr(self.paginator, "is_bounded", False))
 
     def _is_large(self) -> bool:
-        newest = self.root_queryset.order_by("-pk").values_list("pk", flat=True).first()
+        newest = getattr(self.paginator, "newest", None)
+        if newest is None:
+            # Nothing is listed, and nobody knows of how many.
+            newest = self.root_queryset.order_by("-pk").values_list("pk", flat=True).first()
         return isinstance(newest, int) and newest > FACET_ROWS
+
+
+class ClockedChangeList(BoundedChangeList):
+    """A change list whose rows know the database's time."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        now = dialect.read_clock()
+        self.result_list = list(self.result_list)
+        for row in self.result_list:
+            row.now = now
+
+
+class ConditionFilter(admin.SimpleListFilter):
+    """A filter each of whose choices is a condition on the rows: (name, label, condition)."""
+
+    choices_of: tuple[tuple[str, Any, Q], ...] = ()
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        return [(name, label) for name, label, _condition in self.choices_of]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        conditions = {name: condition for name, _label, condition in self.choices_of}
+        condition = conditions.get(str(self.value()))
+        return queryset if condition is None else queryset.filter(condition)
 
 
 class StandingChangeList(BoundedChangeList):

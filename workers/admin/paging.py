@@ -4,7 +4,7 @@ from functools import cached_property
 from typing import Any
 
 from django.core.paginator import Page, Paginator
-from django.db.models import QuerySet
+from django.db.models import QuerySet, Subquery
 
 #: Rows are counted so far; beyond that a list says "1,000+".
 COUNTED = 1000
@@ -31,10 +31,21 @@ class BoundedPaginator(Paginator):
         """Return the number of rows, ``COUNTED`` at most."""
         return min(len(self._first), COUNTED)
 
-    @cached_property
+    @property
+    def newest(self) -> Any:
+        """Return the largest key of the table, filtered or not; None where nothing is listed."""
+        return self._found[0][1] if self._found else None
+
+    @property
     def _first(self) -> list[Any]:
         """Return the keys of the first rows: what counts them also finds the pages among them."""
-        return self._keys(0, COUNTED + 1)
+        return [key for key, _newest in self._found]
+
+    @cached_property
+    def _found(self) -> list[tuple[Any, Any]]:
+        rows: Any = self.object_list
+        newest = self._rows.model._default_manager.order_by("-pk").values("pk")[:1]
+        return list(rows.values_list("pk", Subquery(newest))[: COUNTED + 1])
 
     def _keys(self, bottom: int, top: int) -> list[Any]:
         rows: Any = self.object_list

@@ -13,6 +13,7 @@ from workers.admin.masking import UNMASKED, Mask
 from workers.admin.snapshot import Standing
 from workers.admin.timeline import Timeline
 from workers.client.progress import ProcessProgress, StepProgress
+from workers.definitions.alert_kinds import alert_text
 from workers.models import Alert, Process, Step
 from workers.states import StepState
 
@@ -141,7 +142,7 @@ def of(process: Process, mask: Mask, before: int | None = None, place: int | Non
 def _alerts(process: Process, mask: Mask) -> tuple[Alert, ...]:
     alerts = process.alerts.select_related("acknowledged_by").order_by("-id")[:ALERTS_SHOWN]
     for alert in alerts:
-        alert.message = mask.text(alert.message)
+        alert.message = mask.text(alert_text(alert.code, alert.params, alert.message))
     return tuple(alerts)
 
 

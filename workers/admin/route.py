@@ -19,7 +19,7 @@ from django.views.decorators.http import require_POST
 
 from workers.admin import badges
 from workers.admin.actions.page import actor, write_log
-from workers.admin.delivery import standing_mark
+from workers.admin.delivery import answer_of, standing_mark
 from workers.admin.lists import BoundedChangeList, LiveListAdmin, back_to
 from workers.admin.route_form import RouteForm, kind_names
 from workers.models import Delivery, Route
@@ -66,7 +66,7 @@ def test_one(request: HttpRequest, pk: int) -> HttpResponse:
         _("Sent to %(route)s: %(answer)s") if arrived else _("%(route)s failed: %(answer)s")
     ) % {
         "route": route,
-        "answer": delivery.answer_text or _("taken without an answer."),
+        "answer": answer_of(delivery) or _("taken without an answer."),
     }
     write_log(request, route, said, "")
     (messages.success if arrived else messages.error)(request, said)

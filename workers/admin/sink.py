@@ -72,9 +72,7 @@ def redeliver_selected(
 ) -> None:
     """Have the selected sinks told again that were not told everything."""
     landed = [
-        row
-        for row in queryset.order_by("pk")[:LIMIT]
-        if redeliver(row.pk, actor=actor(request))
+        row for row in queryset.order_by("pk")[:LIMIT] if redeliver(row.pk, actor=actor(request))
     ]
     for row in landed:
         write_log(request, row, _("Told again: %(sink)s.") % {"sink": row}, "")

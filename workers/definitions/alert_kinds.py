@@ -10,13 +10,11 @@ from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from typing import Any
 
-from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from workers.definitions.alert_messages import MESSAGES, Text, in_words
 from workers.exceptions import WorkflowError
-
-Text = str | Promise
 
 
 class IncidentKind(StrEnum):
@@ -63,11 +61,24 @@ class AlertKind:
     remedy: Text
     #: What happens by itself; empty = nothing until somebody acts.
     goes_on: Text = ""
+    #: What an alert says, with the parameters it was raised with; or the sentences of which each
+    #: alert says some, those that its parameter ``says`` names.  Empty = the title.
+    message: Text | Mapping[str, Text] = ""
 
     def title_with(self, params: Mapping[str, Any]) -> str:
         """Return the title in words; a parameter that is missing is left empty."""
         known = {"code": self.code, "reason": _reason(params), **params}
         return str(self.title) % defaultdict(str, known)
+
+    def message_with(self, params: Mapping[str, Any]) -> str:
+        """Return in words what an alert of this kind says.
+
+        ``text`` in its parameters is what it was raised with where nobody gave any.
+        """
+        if "text" in params:
+            return str(params["text"])
+        message = self.message or MESSAGES.get(self.code) or self.title
+        return in_words(message, {"code": self.code, **params})
 
 
 def _reason(params: Mapping[str, Any]) -> str:
@@ -93,6 +104,11 @@ def alert_kind(code: str) -> AlertKind:
         return known
     unnamed = _("%(code)s: %(message)s")
     return AlertKind(code, IncidentKind.OTHER, Severity.ERROR, unnamed, "")
+
+
+def alert_text(code: str, params: Mapping[str, Any] | None, message: str) -> str:
+    """Return what an alert says, in words; one without parameters says its message."""
+    return message if params is None else alert_kind(code).message_with(params)
 
 
 def alert_kinds() -> list[AlertKind]:

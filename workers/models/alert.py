@@ -15,7 +15,10 @@ class Alert(models.Model):
 
     cause = models.CharField(max_length=200)
     code = models.CharField(max_length=60)
-    message = models.TextField()
+    #: What its text is made with when it is read; null = it was raised by a version before, as
+    #: ``message``.
+    params = models.JSONField(null=True)
+    message = models.TextField(blank=True)
     process = models.ForeignKey(Process, null=True, on_delete=models.CASCADE, related_name="alerts")
     step = models.ForeignKey(Step, null=True, on_delete=models.CASCADE, related_name="alerts")
     raised_at = models.DateTimeField()

@@ -31,6 +31,8 @@ class BulkJob(models.Model):
     #: What is left of the rate, and when it was last reckoned.
     tokens = models.FloatField(default=0, db_default=0)
     refilled_at = models.DateTimeField(null=True)
+    #: So many are changed first, and then it pauses by itself; 0 = it goes on to its end.
+    sample = models.PositiveIntegerField(default=0, db_default=0)
     total = models.PositiveIntegerField(default=0, db_default=0)
     #: Items worked through, those refused among them.
     done = models.PositiveIntegerField(default=0, db_default=0)
@@ -71,6 +73,12 @@ class BulkJob(models.Model):
     def left(self) -> int:
         """Return how many items are not worked yet."""
         return self.total - self.done
+
+    @property
+    def is_sampled(self) -> bool:
+        """Say whether it waits for somebody to look at what became of its sample."""
+        has_paused = self.state == JobState.PAUSED and not self.steered_by
+        return has_paused and 0 < self.sample <= self.landed
 
     @property
     def landed(self) -> int:

@@ -130,6 +130,8 @@ class Delivery(models.Model):
     next_at = models.DateTimeField()
     #: When it arrived, was given up, or went into a digest.
     ended_at = models.DateTimeField(null=True)
+    #: Why it did not arrive at last: a code with its parameters; null = it did, or was not tried.
+    problem = models.JSONField(null=True)
     #: What was answered at last; null = there was no answer with a status.
     answer_status = models.PositiveSmallIntegerField(null=True)
     answer = models.CharField(max_length=400, blank=True)
@@ -170,9 +172,3 @@ class Delivery(models.Model):
     def message_id(self) -> str:
         """Return by what a receiver knows a repetition."""
         return f"msg_{self.uid.hex}"
-
-    @property
-    def answer_text(self) -> str:
-        """Return what was answered at last, with its status where that is not in the text."""
-        status = str(self.answer_status or "")
-        return self.answer if status in self.answer else f"{status} {self.answer}".strip()

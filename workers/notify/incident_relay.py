@@ -97,7 +97,7 @@ def carry(letter: IncidentLetter) -> Outcome:
         return problem
     except Exception as error:
         log.exception("incident_not_told", extra={"kind": letter.kind})
-        return Undelivered(type(error).__name__)
+        return Undelivered("failed", error=type(error).__name__)
 
 
 def land(delivery: ClaimedDelivery, outcome: Outcome) -> bool:
@@ -107,30 +107,25 @@ def land(delivery: ClaimedDelivery, outcome: Outcome) -> bool:
         deliveries.delivered(delivery, status, text)
         return True
     status = outcome.answer.status if outcome.answer else None
-    text = _said(outcome)
+    text = outcome.answer.text if outcome.answer else ""
     if outcome.is_gone or delivery.tries + 1 >= sas.report_tries:
-        _give_up(delivery, status, text, str(outcome))
+        _give_up(delivery, status, text, outcome)
     else:
         delay = max(BACKOFF.seconds(delivery.tries + 1), outcome.retry_after or 0)
-        deliveries.failed(delivery, delay, status, text)
+        deliveries.failed(delivery, delay, status, text, problem=outcome.record)
     return False
 
 
-def _said(problem: Undelivered) -> str:
-    """Return what went wrong, with what the receiver said of it."""
-    text = problem.answer.text if problem.answer else ""
-    return f"{problem}: {text}" if text else str(problem)
-
-
-def _give_up(delivery: ClaimedDelivery, status: int | None, text: str, reason: str) -> None:
+def _give_up(
+    delivery: ClaimedDelivery, status: int | None, text: str, problem: Undelivered
+) -> None:
     """Send a delivery no more, and have the other routes told so."""
     # Together: nobody would look at it again that was given up without word of it.
     with durable("incident_relay.give_up"):
-        if deliveries.give_up(delivery, status, text):
+        if deliveries.give_up(delivery, status, text, problem=problem.record):
             raise_alert(
                 "route_undeliverable",
-                f"Route {delivery.route_id} cannot be told of incidents: {reason}."
-                " Fix it, then send a test from its page in the admin.",
+                params={"route": delivery.route_id, "problem": problem.record},
                 subject=str(delivery.route_id),
             )
 
@@ -144,9 +139,10 @@ def test(route_id: int, *, actor: str) -> bool:
     if delivery is None:
         return False
     (letter,) = incident_letters.write([delivery])
-    outcome = Undelivered("it cannot be written") if letter is None else carry(letter)
+    outcome = Undelivered("unwritable") if letter is None else carry(letter)
     if isinstance(outcome, Undelivered):
         status = outcome.answer.status if outcome.answer else None
-        deliveries.give_up(delivery, status, _said(outcome))
+        text = outcome.answer.text if outcome.answer else ""
+        deliveries.give_up(delivery, status, text, problem=outcome.record)
         return False
     return land(delivery, outcome)

@@ -145,7 +145,7 @@ class Relay:
                 return outcomes + [problem] * (len(letters) - len(outcomes))
             except Exception as error:
                 log.exception("report_failed", extra={"kind": self.kind})
-                outcomes.append(Undelivered(type(error).__name__))
+                outcomes.append(Undelivered("failed", error=type(error).__name__))
         return outcomes
 
     def _land(self, landed: Sequence[tuple[_Trip, list[Outcome]]]) -> tuple[int, list[_Trip]]:
@@ -181,7 +181,7 @@ class Relay:
         if problem.is_away:
             self._rest(sink.place)
         if problem.is_gone or sink.tries + 1 >= sas.report_tries:
-            give_up(sink, str(problem))
+            give_up(sink, problem)
             return
         backoff = Backoff(sas.report_backoff_base_seconds, sas.report_backoff_cap_seconds)
         delay = max(backoff.seconds(sink.tries + 1), problem.retry_after or 0)
@@ -207,22 +207,27 @@ def _may_leave(errand: Errand) -> bool:
     """Give up a webhook that nobody could check: its owner is closed, or was never known."""
     sink = errand.sink
     if sink.kind == "webhook" and not errand.letters[0].secrets:
-        give_up(sink, "there is no secret to sign with")
+        give_up(sink, Undelivered("no_secret"))
         return False
     return True
 
 
-def give_up(sink: sinks.ClaimedSink, error: str) -> None:
+def give_up(sink: sinks.ClaimedSink, problem: Undelivered) -> None:
     """Send to a sink no more, and tell an operator, once per owner and address."""
     place = sink.address.partition("?")[0]
     # Together: nobody would look at a sink again that was given up without word of it.
     with durable("relay.give_up"):
-        if not sinks.give_up(sink, error):
+        if not sinks.give_up(sink, str(problem)):
             return
         raise_alert(
             "sink_undeliverable",
-            f"{sink.owner or 'Somebody'} cannot be told of orders at the {sink.kind} {place[:200]}:"
-            f" {error}. Nothing waits for it. Once it is mended: manage.py sinks retry.",
+            params={
+                "says": ["owner" if sink.owner else "nobody", "mend"],
+                "owner": sink.owner,
+                "kind": sink.kind,
+                "place": place[:200],
+                "problem": problem.record,
+            },
             subject=sinks.mark(sink.kind, sink.owner, sink.address),
         )
 

@@ -37,11 +37,12 @@ def start(
     source: Mapping[str, Any],
     params: Mapping[str, Any] | None = None,
     rate_per_second: float | None = None,
+    sample: int = 0,
 ) -> int:
     """Make a job of a frozen set and have it worked; return its number.
 
-    A small one without a rate is worked through before this returns.  Raises ``StateError`` for a
-    verb that no job has.
+    A small one without a rate is worked through before this returns, or to the end of its
+    sample.  Raises ``StateError`` for a verb that no job has.
     """
     job_id = jobs.create(
         verb,
@@ -51,6 +52,7 @@ def start(
         source=source,
         params=params,
         rate_per_second=rate_per_second,
+        sample=sample,
     )
     if len(seen) <= AT_ONCE and rate_per_second is None:
         while not _work(job_id, AT_ONCE).is_over:

@@ -89,13 +89,9 @@ def escalate(locked: LockedProcess, step: StepRow, actor: str) -> None:
     """Tell an operator that an answer is overdue, once."""
     locked.touch(step)
     step.escalate_at = None
-    question = (step.deferral or {}).get("question") or "an answer"
     locked.note("escalated", actor, step=step, attempt=step.attempt, detail={"step": step.name})
-    locked.alert(
-        "answer_overdue",
-        f"{locked.process.subject}: step {step.name} still waits for {question}",
-        step,
-    )
+    question = (step.deferral or {}).get("question") or ""
+    locked.alert("answer_overdue", step, question=question)
 
 
 def _has_asked(step: StepRow) -> bool:

@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from workers.definitions.alert_kinds import IncidentKind, alert_kind
+from workers.rules.masks import UNKNOWN, Mask
 from workers.states import IncidentState
 
 #: A cause that comes back within this time reopens its incident; later it is a new one.
@@ -29,12 +30,16 @@ class AlertFacts:
 
     code: str
     cause: str
-    message: str
+    #: What it is said with; null = it is of a version before, and ``message`` is what it says.
+    params: Mapping[str, Any] | None
+    message: str = ""
     subject: str = ""
     workflow: str = ""
     step: str = ""
     agent: str = ""
     fault: Mapping[str, Any] | None = None
+    #: Knows what is personal of its process.
+    mask: Mask = UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +57,8 @@ def cause_of(alert: AlertFacts) -> Cause:
     """Return the cause of an alert: equal for alerts that one act would mend.
 
     Of a failure: workflow, step, agent, and the fault's kind, code and message without what is
-    one order's own.  Of anything else: what the alert's cause names.
+    one order's own, personal data included: incidents are told to people who may not see it.
+    Of anything else: what the alert's cause names.
     """
     kind = alert_kind(alert.code)
     if alert.workflow:
@@ -63,10 +69,11 @@ def cause_of(alert: AlertFacts) -> Cause:
             "agent": alert.agent,
             "fault": str(fault.get("kind") or ""),
             "fault_code": str(fault.get("code") or ""),
-            "message": general(str(fault.get("message") or _reason(alert))),
+            "message": general(alert.mask.without(_said(alert), ANY)),
         }
     else:
-        params = {"about": _about(alert), "message": general(alert.message)}
+        about = _about(alert)
+        params = {"about": about, "message": general(_reason(alert)) or about}
     distinct = params if alert.workflow or kind.kind == IncidentKind.OTHER else _named(params)
     return Cause(_key(alert.code, distinct), kind.kind, alert.code, int(kind.severity), params)
 
@@ -77,9 +84,17 @@ def general(message: str) -> str:
     return _REPEATED.sub(ANY, text).strip()[:300]
 
 
+def _said(alert: AlertFacts) -> str:
+    return str((alert.fault or {}).get("message") or _reason(alert))
+
+
 def _reason(alert: AlertFacts) -> str:
-    """Return what an alert says beside the name of what it is about."""
-    return alert.message.removeprefix(alert.subject).lstrip(": ")
+    """Return what an alert says beside the name of what it is about, in nobody's language."""
+    params = alert.params
+    if params is None:
+        return alert.message.removeprefix(alert.subject).lstrip(": ")
+    told = params.get("reason") or params.get("text") or params.get("question")
+    return str(told or " ".join(map(str, params.get("says", ()))))
 
 
 def _about(alert: AlertFacts) -> str:

@@ -40,6 +40,16 @@ STEERING: Mapping[str, tuple[frozenset[str], str]] = {
 }
 
 
+def within_sample(sample: int, landed: int, most: int) -> int:
+    """Return how many processes may be acted on before the sample is complete, or after it."""
+    return min(most, sample - landed) if landed < sample else most
+
+
+def pauses(sample: int, before: int, after: int) -> bool:
+    """Say whether a job pauses by itself: just now it has changed as many as its sample has."""
+    return before < sample <= after
+
+
 def allowance(bucket: Bucket | None, most: int) -> int:
     """Return how many processes may be acted on now; ``bucket`` is the rate, refilled."""
     return most if bucket is None else min(most, max(0, int(bucket.tokens)))

@@ -24,45 +24,27 @@ def carry_out(locked: LockedProcess, step: StepRow, actor: str, *, is_counted: b
     Without ``is_counted``, for callers that look at every step in error again, an alert that
     is open already does not count one more time.
     """
-    reason = (step.fault or {}).get("message") or "no reason was given"
+    told = (step.fault or {}).get("message") or ""
+    reason = told or "no reason was given"
     if step.undoes_id is not None:
-        locked.alert(
-            "undo_stuck",
-            f"{locked.process.subject}: undo step {step.name} failed for good: {reason}",
-            step,
-            is_counted=is_counted,
-        )
+        locked.alert("undo_stuck", step, is_counted=is_counted, reason=told)
     elif locked.is_on_its_way_back:
         return
     elif step.fallbacks and not step.may_have_effect and not _is_unjudged(step):
         _fall_back(locked, step, actor)
     elif step.is_optional:
         locked.move(step, StepState.SKIPPED, "skipped", actor, public=True, reason=reason)
-        locked.alert(
-            "step_skipped",
-            f"{locked.process.subject}: optional step {step.name} was skipped: {reason}",
-            step,
-        )
+        locked.alert("step_skipped", step, reason=told)
     elif not locked.is_forward:
         # In error already, because of another step: an operator sees both.
-        _tell(locked, step, reason, is_counted=is_counted)
+        locked.alert("process_error", step, is_counted=is_counted, reason=told)
     elif step.on_failure == "wait" and not _is_waited_for_in_vain(locked, step):
         _wait(locked, step, actor)
     elif step.on_failure == "ask":
-        locked.alert(
-            "decision_needed",
-            f"{locked.process.subject}: step {step.name} failed, and somebody must decide: "
-            f"{reason}",
-            step,
-            is_counted=is_counted,
-        )
+        locked.alert("decision_needed", step, is_counted=is_counted, reason=told)
     elif step.on_failure == "compensate" and not compensation.is_past_no_return(locked):
         compensation.begin(locked, ProcessState.COMPENSATED, actor, f"{step.name}: {reason}")
-        locked.alert(
-            "process_compensating",
-            f"{locked.process.subject} is being undone: step {step.name} failed: {reason}",
-            step,
-        )
+        locked.alert("process_compensating", step, reason=told)
     else:
         _stop(locked, step, actor, reason)
 
@@ -95,8 +77,8 @@ def carry_out_deadline(locked: LockedProcess, actor: str) -> None:
     is_undone = process.on_deadline == "compensate" and not compensation.is_past_no_return(locked)
     locked.alert(
         "deadline_passed",
-        f"{process.subject} was to end by {deadline:%Y-%m-%d %H:%M} UTC"
-        + (" and is being undone." if is_undone else " and goes on."),
+        deadline_at=deadline.isoformat(),
+        says=["undone" if is_undone else "goes_on"],
     )
     if is_undone:
         compensation.begin(locked, ProcessState.COMPENSATED, actor, "its deadline has passed")
@@ -118,16 +100,7 @@ def _stop(locked: LockedProcess, step: StepRow, actor: str, reason: str) -> None
         # It failed before anything was claimed.
         locked.move_process(ProcessState.PROCESSING, "started", actor)
     locked.move_process(ProcessState.ERROR, "error", actor, step=step.name, reason=reason)
-    _tell(locked, step, reason, is_counted=True)
-
-
-def _tell(locked: LockedProcess, step: StepRow, reason: str, *, is_counted: bool) -> None:
-    locked.alert(
-        "process_error",
-        f"{locked.process.subject}: step {step.name} failed for good: {reason}",
-        step,
-        is_counted=is_counted,
-    )
+    locked.alert("process_error", step, reason=(step.fault or {}).get("message") or "")
 
 
 def _fall_back(locked: LockedProcess, step: StepRow, actor: str) -> None:

@@ -192,7 +192,8 @@ class AlertCall:
 
     cause: str
     code: str
-    message: str
+    #: JSON: what its text is made with when it is read.
+    params: dict[str, Any]
     process_id: int | None = None
     step_id: int | None = None
     #: Whether raising it again counts as one more time.

@@ -284,12 +284,15 @@ class LockedProcess:
         return False
 
     def alert(
-        self, code: str, message: str, step: StepRow | None = None, *, is_counted: bool = True
+        self, code: str, step: StepRow | None = None, *, is_counted: bool = True, **params: Any
     ) -> None:
         """Tell an operator, once per process, step and code until acknowledged."""
         cause = f"{code}:process:{self.process.id}" + (f":{step.name}" if step else "")
+        params = {"subject": self.process.subject, **params}
+        if step is not None:
+            params["step"] = step.name
         self.alerts.append(
-            AlertCall(cause, code, message, self.process.id, step.id if step else None, is_counted)
+            AlertCall(cause, code, params, self.process.id, step.id if step else None, is_counted)
         )
 
 

@@ -1,6 +1,7 @@
 """Text that every database holds: PostgreSQL takes no NUL, and UTF-8 no lone surrogate."""
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from workers.exceptions import BadText
@@ -18,6 +19,17 @@ def is_storable(text: str) -> bool:
 def storable(text: object) -> str:
     """Return a text with a replacement character for each one that no database holds."""
     return UNSTORABLE.sub("\ufffd", str(text))
+
+
+def storable_value(value: Any) -> Any:
+    """Return a JSON value with every text in it as ``storable`` returns it."""
+    if isinstance(value, str):
+        return storable(value)
+    if isinstance(value, Mapping):
+        return {storable(name): storable_value(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [storable_value(part) for part in value]
+    return value
 
 
 def check(what: str, text: object, longest: int | None = None) -> None:

@@ -295,10 +295,10 @@ def _departed(departed: background_sender.Departed) -> int:
 
 def _give_up(unbuilt: Sequence[tuple[claim_steps.Claim, Exception]]) -> None:
     """Leave claims to code that knows them; refuse a step for good whose builder failed."""
-    unknown: dict[tuple[str, str], list[claim_steps.Claim]] = {}
+    unknown: dict[str, tuple[UnknownAgent | UnknownWorkflow, list[claim_steps.Claim]]] = {}
     for claim, error in unbuilt:
         if isinstance(error, UnknownAgent | UnknownWorkflow):
-            unknown.setdefault((error.definition, str(error)), []).append(claim)
+            unknown.setdefault(error.definition, (error, []))[1].append(claim)
             continue
         fault = {
             "kind": "permanent",
@@ -306,11 +306,7 @@ def _give_up(unbuilt: Sequence[tuple[claim_steps.Claim, Exception]]) -> None:
             "message": storable(f"{type(error).__name__}: {error}")[:500],
         }
         settle([Reply(claim.step_id, claim.claim_id, claim.attempt, fault=fault)])
-    for (definition, reason), left in unknown.items():
+    for definition, (error, left) in unknown.items():
         # No failure, and an alert.
-        raise_alert(
-            "unknown_definition",
-            f"Steps wait for code that knows them. {reason}",
-            subject=definition,
-        )
-        unstarted.hand_back(left, me("scheduler"), reason, delay_seconds=UNKNOWN_SECONDS)
+        raise_alert("unknown_definition", params=error.params, subject=definition)
+        unstarted.hand_back(left, me("scheduler"), str(error), delay_seconds=UNKNOWN_SECONDS)

@@ -1,12 +1,17 @@
-"""Raising alerts: one open alert per cause."""
+"""Raising alerts: one open alert per cause.
+
+An alert is its code and its parameters; what it says is put into words when it is read.
+"""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
+from workers.definitions.alert_kinds import alert_kind
 from workers.rules.rows import AlertCall
 from workers.runtime.failpoints import around
-from workers.runtime.storable_text import check, storable
+from workers.runtime.storable_text import check, storable, storable_value
 from workers.store.db import dialect
 
 log = logging.getLogger(__name__)
@@ -15,31 +20,43 @@ LONGEST_CODE = 60
 
 
 @around("alerts.raise_alert")
-def raise_alert(code: str, message: str, *, subject: str = "", now: datetime | None = None) -> None:
+def raise_alert(
+    code: str,
+    message: str = "",
+    *,
+    params: Mapping[str, Any] | None = None,
+    subject: str = "",
+    now: datetime | None = None,
+) -> None:
     """Raise an alert, once per code and subject until an operator acknowledges it.
 
-    Raises ``BadText`` for a code of more than 60 characters.  What of the message and the subject
-    no database holds is replaced: an alert is not to be lost for its words.
+    ``params`` (JSON) are put into the message of the code's ``AlertKind`` when it is read, in the
+    reader's language; a ``message`` is shown as it is.  Raises ``BadText`` for a code of more than
+    60 characters.  What of the rest no database holds is replaced: an alert is not to be lost for
+    its words.
     """
     check("code", code, LONGEST_CODE)
-    message = storable(message)
-    log.warning("alert_raised", extra={"code": code, "reason": message})
-    write([AlertCall(f"{code}:{subject}", code, message)], dialect.read_clock(now))
+    params = {**(params or {}), **({"text": message} if message else {})}
+    reason = storable(alert_kind(code).message_with(params))
+    log.warning("alert_raised", extra={"code": code, "reason": reason})
+    write([AlertCall(f"{code}:{subject}", code, params)], dialect.read_clock(now))
 
 
 def write(calls: Sequence[AlertCall], at: datetime) -> None:
     """Raise alerts; one whose cause is open already is counted on the open one."""
     for call in calls:
+        params, document = dialect.typed("json", storable_value(call.params))
         dialect.execute(
-            "INSERT INTO workers_alert (cause, code, message, process_id, step_id, raised_at,"
-            " last_raised_at, times, comment) VALUES (%s, %s, %s, %s, %s, %s, %s, 1, '')"
+            "INSERT INTO workers_alert (cause, code, message, params, process_id, step_id,"
+            " raised_at, last_raised_at, times, comment)"
+            f" VALUES (%s, %s, '', {params}, %s, %s, %s, %s, 1, '')"
             " ON CONFLICT (cause) WHERE acknowledged_at IS NULL DO UPDATE SET"
-            " times = workers_alert.times + %s, message = excluded.message,"
+            " times = workers_alert.times + %s, params = excluded.params,"
             " last_raised_at = excluded.last_raised_at",
             [
                 storable(call.cause)[:200],
                 call.code,
-                storable(call.message),
+                *document,
                 call.process_id,
                 call.step_id,
                 dialect.instant_text(at),

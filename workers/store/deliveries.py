@@ -3,7 +3,7 @@
 Whoever holds a claim says so by its end in ``next_at``: one that was overtaken changes nothing.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from typing import Any
@@ -136,7 +136,7 @@ def delivered(
     with durable("deliveries.delivered"):
         is_ours = _end_claim(
             delivery,
-            "state = 'delivered', ended_at = %s, answer_status = %s, answer = %s",
+            "state = 'delivered', ended_at = %s, answer_status = %s, answer = %s, problem = NULL",
             [dialect.instant_text(at), status, storable(answer)[:400]],
         )
         if is_ours:
@@ -156,13 +156,19 @@ def failed(
     status: int | None,
     answer: str,
     now: datetime | None = None,
+    *,
+    problem: Mapping[str, Any] | None = None,
 ) -> None:
-    """Count a failed try, and have the next one made after ``seconds``."""
+    """Count a failed try, and have the next one made after ``seconds``.
+
+    ``problem`` is a code of ``delivery_problems`` with its parameters.
+    """
+    assign, params = _problem(problem)
     with durable("deliveries.failed"):
         _end_claim(
             delivery,
-            "next_at = %s, tries = tries + 1, answer_status = %s, answer = %s",
-            [_in(seconds, now), status, storable(answer)[:400]],
+            f"next_at = %s, tries = tries + 1, answer_status = %s, answer = %s, {assign}",
+            [_in(seconds, now), status, storable(answer)[:400], *params],
         )
 
 
@@ -171,14 +177,18 @@ def give_up(
     status: int | None,
     answer: str,
     now: datetime | None = None,
+    *,
+    problem: Mapping[str, Any] | None = None,
 ) -> bool:
     """Send a delivery no more.  False: somebody else has dealt with it meanwhile."""
     at = dialect.read_clock(now)
+    assign, params = _problem(problem)
     with durable("deliveries.give_up"):
         return _end_claim(
             delivery,
-            "state = 'failed', ended_at = %s, tries = tries + 1, answer_status = %s, answer = %s",
-            [dialect.instant_text(at), status, storable(answer)[:400]],
+            "state = 'failed', ended_at = %s, tries = tries + 1, answer_status = %s, answer = %s,"
+            f" {assign}",
+            [dialect.instant_text(at), status, storable(answer)[:400], *params],
         )
 
 
@@ -194,6 +204,11 @@ def resend(delivery_id: int, *, actor: str, now: datetime | None = None) -> bool
         if is_due:
             acts.record_act("delivery_resent", {"delivery": delivery_id}, actor=actor, now=at)
     return bool(is_due)
+
+
+def _problem(problem: Mapping[str, Any] | None) -> tuple[str, list[Any]]:
+    value, params = dialect.typed("json", problem)
+    return f"problem = {value}", params
 
 
 def _in(seconds: float, now: datetime | None) -> str:

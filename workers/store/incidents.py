@@ -22,6 +22,7 @@ from workers.rules.incidents import (
 )
 from workers.runtime.failpoints import durable
 from workers.states import IncidentState
+from workers.store import personal_data
 from workers.store.db import bulk_update, dialect
 
 #: Alerts attached in one transaction.
@@ -29,7 +30,7 @@ PORTION = 500
 
 #: Alerts that belong to no incident yet, with what tells their causes apart.
 _UNCOLLECTED = (
-    "SELECT a.id, a.last_raised_at, a.process_id, a.code, a.cause, a.message,"
+    "SELECT a.id, a.last_raised_at, a.process_id, a.code, a.cause, a.params, a.message,"
     " p.subject, p.workflow, s.name, s.agent, s.fault"
     " FROM workers_alert a LEFT JOIN workers_process p ON p.id = a.process_id"
     " LEFT JOIN workers_step s ON s.id = a.step_id"
@@ -85,12 +86,15 @@ class _Alert:
 
 def _uncollected() -> list[_Alert]:
     alerts = []
-    for alert_id, raised_at, process_id, code, cause, message, *about in dialect.fetch(
-        _UNCOLLECTED, [PORTION]
-    ):
+    rows = dialect.fetch(_UNCOLLECTED, [PORTION])
+    masks = personal_data.of_processes(row[2] for row in rows)
+    for alert_id, raised_at, process_id, code, cause, params, message, *about in rows:
         subject, workflow, step, agent = (text or "" for text in about[:4])
-        fault = dialect.document(about[4])
-        facts = AlertFacts(code, cause, message, subject, workflow, step, agent, fault)
+        facts = AlertFacts(
+            *(code, cause, dialect.document(params), message, subject, workflow, step, agent),
+            dialect.document(about[4]),
+            masks[process_id],
+        )
         at = dialect.instant(raised_at)
         assert at is not None
         alerts.append(_Alert(alert_id, at, process_id, cause_of(facts)))

@@ -103,4 +103,5 @@ def _erring(looks: Sequence[Looked]) -> list[tuple[str, list[dict[str, Any]]]]:
 
 def _alert(name: str, findings: Sequence[dict[str, Any]]) -> AlertCall:
     said = next((finding["what"] for finding in findings if finding["level"] == ERROR), name)
-    return AlertCall(f"probe_failed:{name}", "probe_failed", f"{name}: {said}", is_counted=False)
+    params = {"probe": name, "finding": said}
+    return AlertCall(f"probe_failed:{name}", "probe_failed", params, is_counted=False)

@@ -51,39 +51,32 @@ def look() -> list[str]:
         if not lateness.is_overdue(seconds, duty.interval):
             continue
         # Before this worker asks for it, too.
-        reason = None if seconds is None else reason_of(duty, seconds)
+        params = None if seconds is None else reason_of(duty, seconds)
         duty.trigger()
         triggered.append(duty.name)
-        if reason:
+        if params:
+            params["says"].append("triggered")
             alerts.raise_alert(
-                "duty_overdue", f"{reason} A worker has triggered it.", subject=duty.name
+                "duty_overdue", params={"duty": duty.name, **params}, subject=duty.name
             )
     return triggered
 
 
-def reason_of(duty: Duty, seconds: float) -> str:
+def reason_of(duty: Duty, seconds: float) -> dict[str, Any]:
     """Say how late a duty is, and what of: only what is known, so that the right thing is mended.
 
     Who asks for it and nobody listens is not to blame, and neither is Beat then.
+    Returned are the parameters of an alert: which sentences it says, and what stands in them.
     """
     if lateness.is_ahead(seconds):
-        return (
-            f"The {duty.name} is dated {-seconds:.0f} s in the future: the database's clock was set"
-            " back. Look at its time service."
-        )
-    late = f"The {duty.name} is overdue: last done {seconds:.0f} s ago."
+        return {"says": ["ahead"], "seconds": f"{-seconds:.0f}"}
+    why, waiting = "stuck", None
     # The other workers look, too: what one of them has just asked for is no cause.
-    if leases.is_stuck(duty.name, sas.lease_seconds):
-        return f"{late} A worker is at it and has not done: is the database slow?"
-    waiting = queue_drain.count(duty.queue)
-    if waiting is None:
-        return f"{late} The broker does not answer."
-    if waiting:
-        return (
-            f"{late} It was asked for, and no worker takes the messages in {duty.queue}"
-            f" ({waiting}): are the workers that read it busy, or is there none?"
-        )
-    return f"{late} Nobody has asked for it: is Celery Beat running, and its periodic task enabled?"
+    if not leases.is_stuck(duty.name, sas.lease_seconds):
+        waiting = queue_drain.count(duty.queue)
+        why = "no_broker" if waiting is None else "unread" if waiting else "unasked"
+    params = {"says": ["late", why], "seconds": f"{seconds:.0f}"}
+    return params | ({"queue": duty.queue, "waiting": waiting} if waiting else {})
 
 
 class OverdueTimer(bootsteps.StartStopStep):

@@ -44,11 +44,10 @@ class Watch:
             return Watched()
         for duty in late:
             seconds = leases.seconds_since(duty.name)
-            reason = (
-                f"The {duty.name} was never done." if seconds is None else reason_of(duty, seconds)
-            )
+            params = {"says": ["never"]} if seconds is None else reason_of(duty, seconds)
+            params["says"].append("watched")
             alerts.raise_alert(
-                "duty_overdue", f"{reason} Noticed by `manage.py watch`.", subject=duty.name
+                "duty_overdue", params={"duty": duty.name, **params}, subject=duty.name
             )
         while incidents.collect() >= incidents.PORTION:
             pass

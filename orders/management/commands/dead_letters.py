@@ -2,56 +2,99 @@
 
 import argparse
 import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError
 
-from orders import dead_letters
+from orders import dead_letters, letter_corrections, letter_groups
 from orders.dead_letters import NotNow
+from orders.letter_corrections import Correction
 from orders.models import DeadLetter, DroppedLetters
 from orders.reasons import Refused
 from workers.management.process_actions import actor
 from workers.management.terminal import TerminalCommand
 from workers.management.wording import instant, one_line
 
-DONE = {"replay": "replayed", "discard": "discarded", "restore": "restored"}
+DONE = {
+    "replay": "replayed",
+    "note": "noted",
+    "discard": "discarded",
+    "restore": "restored",
+}
+#: Kept with the dead letter, and worth nothing without words.
+NEED_REASON = ("note", "discard")
 
 
 class Command(TerminalCommand):
-    help = "Lists, shows, replays, discards and restores messages that could not become orders."
+    help = (
+        "Lists, groups, shows, notes, corrects, replays, discards and restores messages that could "
+        "not become orders."
+    )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("action", choices=["list", "show", *DONE])
+        parser.add_argument("action", choices=["list", "groups", "show", "correct", *DONE])
         parser.add_argument("ids", nargs="*", type=int, metavar="ID")
-        parser.add_argument("--reason", default="", help="kept with them; needed to discard")
+        parser.add_argument(
+            "--like",
+            type=int,
+            metavar="ID",
+            help="all open ones of the same reason and client, as `groups` prints them",
+        )
+        parser.add_argument(
+            "--reason", default="", help="kept with them; needed to note, correct and discard"
+        )
+        parser.add_argument(
+            "--body", metavar="FILE", help="correct: the message as it should be; - reads stdin"
+        )
+        parser.add_argument("--message-id", default=None, help="correct: another key")
+        parser.add_argument(
+            "--dry-run", action="store_true", help="correct: only print what would be different"
+        )
         parser.add_argument(
             "--unproven",
             action="store_true",
-            help="replay: those, too, of which nobody has proven who sent them; ask first",
+            help="replay, correct: those, too, of which nobody has proven who sent them; ask first",
         )
         parser.add_argument(
             "--state", choices=DeadLetter.State.values, default="open", help="list: default open"
         )
         parser.add_argument("--client", default="", help="list: only those of this client")
         parser.add_argument(
-            "--json", dest="as_json", action="store_true", help="list, show: one JSON value instead"
+            "--json", dest="as_json", action="store_true", help="list, groups, show: one JSON value"
         )
 
     def handle(self, *, action: str, ids: list[int], **options: Any) -> None:
         if action == "list":
             self._list(options)
             return
+        if action == "groups":
+            self._groups(as_json=options["as_json"])
+            return
+        if options["like"] is not None:
+            if ids or action not in DONE or action == "restore":
+                raise CommandError("--like goes with replay, note and discard, instead of ids.")
+            ids = list(
+                letter_groups.like(options["like"]).order_by("pk").values_list("pk", flat=True)
+            )
+            if not ids:
+                raise CommandError(f"No open dead letter is like {options['like']}.")
         if not ids:
             raise CommandError(f"Say which to {action}: the ids that `dead_letters list` prints.")
         if action == "show":
             self._show(ids, as_json=options["as_json"])
             return
         reason = options["reason"].strip()
-        if action == "discard" and not reason:
+        if action in (*NEED_REASON, "correct") and not reason:
             raise CommandError("Say why, with --reason: it is kept with the dead letter.")
-        if options["unproven"] and action != "replay":
-            raise CommandError("--unproven goes with replay.")
+        if options["unproven"] and action not in ("replay", "correct"):
+            raise CommandError("--unproven goes with replay and correct.")
         stands = {"unproven": True} if options["unproven"] else {}
+        if action == "correct":
+            self._correct(ids, {"reason": reason, **stands}, options)
+            return
         self._act(action, ids, {"reason": reason, **stands})
 
     def _act(self, action: str, ids: list[int], given: dict[str, Any]) -> None:
@@ -71,6 +114,51 @@ class Command(TerminalCommand):
                 self.stdout.write(f"Dead letter {pk} of {who} is {DONE[action]}{became}.")
         if refused:
             raise CommandError("\n".join(refused))
+
+    def _correct(self, ids: list[int], given: dict[str, Any], options: dict[str, Any]) -> None:
+        """Print what is different, and replay the message so unless that is all."""
+        letter = DeadLetter.objects.filter(pk=ids[0]).first() if len(ids) == 1 else None
+        if letter is None:
+            raise CommandError("Correct one dead letter: give the id of one that there is.")
+        before = letter_corrections.value_of(bytes(letter.body))
+        after, body = before, bytes(letter.body)
+        if options["body"]:
+            body = _read(options["body"])
+            after = letter_corrections.value_of(body)
+        kept_id = str(letter.properties.get("message_id") or "")
+        message_id = kept_id if options["message_id"] is None else options["message_id"]
+        changes = letter_corrections.diff_of_message(before, after, kept_id, message_id)
+        if not changes:
+            raise CommandError("Nothing is different. Give --body or --message-id.")
+        for change in changes:
+            old, new = map(letter_corrections.in_words, (change.before, change.after))
+            self.stdout.write(
+                f"{change.path or 'message'}: {old or 'nothing'} -> {new or 'nothing'}"
+            )
+        correction = Correction(body, message_id)
+        stands = bool(given.get("unproven"))
+        if problems := dead_letters.problems(letter, correction, unproven=stands):
+            raise CommandError(
+                "\n".join(one_line(f"{one.field}: {one.problem}") for one in problems)
+            )
+        if options["dry_run"]:
+            self.stdout.write(f"Dead letter {letter.pk} of {letter.said_by} would be an order.")
+            return
+        self._act("replay", [letter.pk], {**given, "correction": correction})
+
+    def _groups(self, *, as_json: bool) -> None:
+        groups = letter_groups.read()
+        if as_json:
+            rows = [{**asdict(group), "is_proven": group.is_proven} for group in groups]
+            self.stdout.write(json.dumps({"groups": rows}, default=str))
+            return
+        if not groups:
+            self.stdout.write("No dead letters are open.")
+        for group in groups:
+            self.stdout.write(
+                f"{group.count}  like {group.pk}  {group.said_by}  {instant(group.first)} to"
+                f" {instant(group.last)}  {group.cause or '-'}"
+            )
 
     def _list(self, options: dict[str, Any]) -> None:
         found = DeadLetter.objects.defer("body").filter(state=options["state"]).order_by("pk")
@@ -110,6 +198,15 @@ class Command(TerminalCommand):
                 self.stdout.write(f"{name}: {first}")
                 for line in rest:
                     self.stdout.write(f"  {line}")
+
+
+def _read(name: str) -> bytes:
+    try:
+        return sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+    except OSError as error:
+        raise CommandError(
+            f"--body must be a file that can be read, got {name!r}: {error}."
+        ) from None
 
 
 def _facts(letter: DeadLetter, *, with_body: bool = False) -> dict[str, Any]:

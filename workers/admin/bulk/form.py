@@ -9,6 +9,8 @@ from django.utils.translation import gettext_lazy as lazy
 from workers.admin.actions.action import ReasonForm
 from workers.conf import sas
 
+#: What a page that suggests a sample suggests.
+SAMPLE = 5
 #: Digits of a process's id and its sequence, at most.
 LONGEST_NUMBER = 18
 
@@ -25,7 +27,18 @@ class JobForm(ReasonForm):
         help_text=lazy("Empty: as fast as possible. You can pause and stop it all the same."),
     )
 
-    field_order = ("seen", "reason", "rate")
+    sample = forms.IntegerField(
+        label=lazy("A sample first"),
+        required=False,
+        min_value=1,
+        max_value=1000,
+        help_text=lazy(
+            "So many are changed, and then the job pauses until you have seen what became of them."
+            " Empty: all of them."
+        ),
+    )
+
+    field_order = ("seen", "reason", "sample", "rate")
 
     def clean_seen(self) -> dict[int, int]:
         pairs = [pair.partition(":")[::2] for pair in self.cleaned_data["seen"].split(",")]

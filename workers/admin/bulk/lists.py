@@ -94,6 +94,7 @@ class BulkListAdmin(admin.ModelAdmin):
             reason=reason,
             source={"list": self.opts.label_lower, "query": request.GET.urlencode()},
             rate_per_second=form.cleaned_data["rate"],
+            sample=form.cleaned_data["sample"] or 0,
         )
         job = BulkJob.objects.get(pk=job_id)
         write_log(request, job, f"{bulk.label}: {job.total}.", reason)
@@ -114,6 +115,18 @@ class BulkListAdmin(admin.ModelAdmin):
     @property
     def _list_name(self) -> str:
         return f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist"
+
+    def ask(
+        self, request: HttpRequest, bulk: BulkVerb, rows: QuerySet[Any], **initial: Any
+    ) -> HttpResponse | None:
+        """Return the page that asks before a job on some rows; None where none of them changes."""
+        found = selection.select(rows, self.process_path, bulk)
+        if not found.seen:
+            why = found.left_out[0][1] if found.left_out else ""
+            said = _("%(verb)s: nothing of what was selected would change. %(why)s")
+            messages.warning(request, said % {"verb": bulk.label, "why": why})
+            return None
+        return self.bulk_page(request, JobForm(initial={"seen": found.frozen, **initial}), found)
 
     def bulk_page(self, request: HttpRequest, form: JobForm, found: Selection) -> HttpResponse:
         """Show what will change and what will not, and ask for the reason."""
@@ -144,12 +157,6 @@ def _action_of(bulk: BulkVerb) -> Action:
     def action(
         model_admin: Any, request: HttpRequest, queryset: QuerySet[Any]
     ) -> HttpResponse | None:
-        found = selection.select(queryset, model_admin.process_path, bulk)
-        if not found.seen:
-            why = found.left_out[0][1] if found.left_out else ""
-            said = _("%(verb)s: nothing of what was selected would change. %(why)s")
-            messages.warning(request, said % {"verb": bulk.label, "why": why})
-            return None
-        return model_admin.bulk_page(request, JobForm(initial={"seen": found.frozen}), found)  # type: ignore[no-any-return]
+        return model_admin.ask(request, bulk, queryset)  # type: ignore[no-any-return]
 
     return action

@@ -34,6 +34,12 @@ class Command(TerminalCommand):
             start.add_argument(f"--{name}", help=says)
         start.add_argument("--reason", default="", help="kept in the journal; needed to act")
         start.add_argument("--rate", type=float, help="processes a second at most")
+        start.add_argument(
+            "--sample",
+            type=int,
+            metavar="N",
+            help="pause after the first N that change; `jobs resume` goes on with the rest",
+        )
         start.add_argument("--limit", type=int, help="so many processes at most, the oldest")
         start.add_argument(
             "--nothing-happened",
@@ -68,6 +74,9 @@ class Command(TerminalCommand):
             raise CommandError(f"--rate must be a number above 0, got {rate:g}.")
         if limit is not None and limit < 1:
             raise CommandError(f"--limit must be 1 or more, got {limit}.")
+        sample = options["sample"]
+        if sample is not None and sample < 1:
+            raise CommandError(f"--sample must be 1 or more, got {sample}.")
         params = {"nothing_happened": True} if options["nothing_happened"] else {}
         try:
             rows, source = named_sets.find(options)
@@ -91,6 +100,7 @@ class Command(TerminalCommand):
             source=source,
             params=params,
             rate_per_second=rate,
+            sample=sample or 0,
         )
         if not as_json:
             self.stdout.write(_headline(chosen))
@@ -140,6 +150,11 @@ class Command(TerminalCommand):
         self.stdout.write(f"{row.done} of {row.total} worked through, {row.refused} refused.")
         said = ", ".join(f"{n} {name.replace('_', ' ')}" for name, n in outcome.items())
         self.stdout.write(f"What became of them: {said}.")
+        if row.is_sampled:
+            self.stdout.write(
+                f"It paused after a sample of {row.sample}; `jobs resume {row.pk}` goes on with the"
+                f" other {row.left}."
+            )
 
     def _steer(self, act: str, job: int, reason: str) -> None:
         try:
@@ -162,6 +177,7 @@ def _facts(row: BulkJob) -> dict[str, Any]:
         "total": row.total,
         "done": row.done,
         "refused": row.refused,
+        "sample": row.sample,
         "actor": row.actor,
         "reason": row.reason,
     }

@@ -43,8 +43,7 @@ class Command(TerminalCommand):
             self.stdout.write(f"{processes} processes looked at, {steps} steps in doubt")
         raise_alert(
             "restored",
-            f"The database was restored to {at:%Y-%m-%d %H:%M:%S} UTC: {steps} steps of "
-            f"{processes} processes are in doubt. What was accepted later has to come again.",
+            params={"since_at": at.isoformat(), "steps": steps, "processes": processes},
             subject=at.isoformat(),
         )
         self.stdout.write(f"Done: {processes} processes, {steps} steps in doubt.")

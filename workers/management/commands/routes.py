@@ -8,6 +8,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError
 
+from workers.definitions import delivery_problems
 from workers.management.process_actions import actor
 from workers.management.terminal import TerminalCommand
 from workers.management.wording import counted
@@ -63,7 +64,7 @@ class Command(TerminalCommand):
             "event": last.event,
             "state": last.state,
             "at": last.at.isoformat(),
-            "answer": last.answer_text,
+            "answer": _answer(last),
         }
         return {
             "name": route.name,
@@ -102,7 +103,7 @@ class Command(TerminalCommand):
         route = self._found(name)
         arrived = incident_relay.test(route.pk, actor=actor())
         last = Delivery.objects.filter(route=route).order_by("-pk").first()
-        answer = last.answer_text if last else "it is gone"
+        answer = _answer(last) if last else "it is gone"
         if not arrived:
             raise CommandError(f"Route {name} failed: {answer}")
         self.stdout.write(f"Sent to {name}: {answer or 'taken without an answer.'}")
@@ -116,6 +117,11 @@ class Command(TerminalCommand):
         if route is None:
             raise CommandError(f"There is no route {name!r}. `manage.py routes list` names them.")
         return route
+
+
+def _answer(delivery: Delivery) -> str:
+    row = delivery
+    return delivery_problems.answer_text(row.problem, row.answer_status, row.answer)
 
 
 def _hours(text: str | None) -> tuple[time | None, time | None]:

@@ -1,7 +1,9 @@
 """A status message on its way, and the ways in which it does not arrive."""
 
 from dataclasses import dataclass
+from typing import Any
 
+from workers.definitions import delivery_problems
 from workers.exceptions import SASError
 
 
@@ -31,7 +33,7 @@ class Answer:
 
 
 class Undelivered(SASError):
-    """The receiver did not take it: a failed try.
+    """The receiver did not take it: a failed try, with the code of its ``delivery_problems``.
 
     ``is_gone``: it never will.  ``is_away``: it takes nothing else just now either.
     ``answer``: what it answered, where it did.
@@ -39,14 +41,17 @@ class Undelivered(SASError):
 
     def __init__(
         self,
-        reason: str,
+        code: str,
         *,
         retry_after: float | None = None,
         is_gone: bool = False,
         is_away: bool = False,
         answer: Answer | None = None,
+        **params: Any,
     ) -> None:
-        super().__init__(reason)
+        super().__init__(delivery_problems.text_of(code, params))
+        #: What is kept of it, to be put into words when it is read.
+        self.record: dict[str, Any] = {"code": code, "params": params}
         self.retry_after = retry_after
         self.is_gone = is_gone
         self.is_away = is_away

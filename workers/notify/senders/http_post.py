@@ -30,20 +30,20 @@ def post(url: str, body: bytes, headers: Mapping[str, str]) -> Answer:
     try:
         is_plain = urlsplit(url).scheme != "https"
     except ValueError:
-        raise Undelivered("its URL cannot be read") from None
+        raise Undelivered("url_unreadable") from None
     if is_plain and not sas.webhook_private_addresses:
-        raise Undelivered("its URL does not begin with https://")
+        raise Undelivered("url_plain")
     try:
         response = _transport(sas.webhook_private_addresses).handle_request(
             _request(url, body, headers)
         )
     except httpx2.TimeoutException:
-        raise Undelivered("no answer in time", is_away=True) from None
+        raise Undelivered("late", is_away=True) from None
     except (httpx2.ConnectError, httpx2.UnsupportedProtocol, httpx2.InvalidURL) as problem:
-        raise Undelivered(f"not reached: {problem}"[:200], is_away=True) from problem
+        raise Undelivered("unreached", error=str(problem)[:180], is_away=True) from problem
     except (httpx2.TransportError, ValueError) as problem:
         # By its class only: the text of a protocol error quotes what the receiver sent.
-        raise Undelivered(f"failed ({type(problem).__name__})", is_away=True) from problem
+        raise Undelivered("failed", error=type(problem).__name__, is_away=True) from problem
     try:
         answer = Answer(response.status_code, _read(response))
     finally:
@@ -97,10 +97,11 @@ def _check(answer: Answer, headers: Mapping[str, str]) -> None:
     if 200 <= status <= 299:
         return
     if 300 <= status <= 399:
-        raise Undelivered(f"answered {status}: redirects are not followed", answer=answer)
+        raise Undelivered("redirected", status=status, answer=answer)
     wait = retry_after(headers.get("Retry-After", "")) if status in (429, 503) else None
     raise Undelivered(
-        f"answered {status}",
+        "answered",
+        status=status,
         retry_after=wait,
         is_gone=status == 410,
         is_away=status == 429 or status >= 500,

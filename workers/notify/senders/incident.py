@@ -49,11 +49,12 @@ def mail(letter: IncidentLetter) -> None:
         raw = problem.smtp_error
         said = raw.decode(errors="replace") if isinstance(raw, bytes) else str(raw)
         raise Undelivered(
-            f"the mail server answered {problem.smtp_code}",
+            "mail_answered",
+            status=problem.smtp_code,
             answer=Answer(problem.smtp_code, visible(said)[: http_post.KEPT_CHARACTERS]),
         ) from problem
     except (SMTPException, OSError) as problem:
-        raise Undelivered(f"the mail server failed ({type(problem).__name__})") from problem
+        raise Undelivered("mail_failed", error=type(problem).__name__) from problem
 
 
 def webhook(letter: IncidentLetter) -> Answer:

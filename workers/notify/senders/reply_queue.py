@@ -68,13 +68,13 @@ class QueueSender:
                 **({"correlation_id": letter.correlation_id} if letter.correlation_id else {}),
             )
         except MessageNacked:
-            raise Undelivered("the broker refused it: is the queue full?") from None
+            raise Undelivered("queue_refused") from None
         except self._connection.channel_errors as error:
             # Of this message alone; the channel is closed by it.
             self._drop()
-            raise Undelivered(f"{type(error).__name__}: {error}"[:200]) from error
+            raise Undelivered("failed", error=f"{type(error).__name__}: {error}"[:180]) from error
         if self._returned:
-            raise Undelivered("there is no such queue")
+            raise Undelivered("no_queue")
 
     def _open(self) -> bool:
         """Connect unless that is done; return whether it was not."""

@@ -21,7 +21,7 @@ def signed(secrets: tuple[str, ...], message_id: str, body: bytes) -> dict[str, 
     try:
         signature = sign(secrets, message_id, sent_at, body)
     except ValueError as problem:
-        raise Undelivered(str(problem)) from None
+        raise Undelivered("unsigned", error=str(problem)) from None
     return {
         "webhook-id": message_id,
         "webhook-timestamp": str(sent_at),

@@ -125,7 +125,7 @@ def _tell_of_lost(claims: list[Claim], counts: list[int], worker: str, at: datet
             AlertCall(
                 cause=f"unstarted:agent:{agent}",
                 code="claims_unstarted",
-                message=f"Nobody starts the claims of agent {agent}. Is a worker for its queue up?",
+                params={"agent": agent},
             )
             for agent in agents
         ],

@@ -8,6 +8,7 @@ from workers.conf import sas
 from workers.rules.breaker import Breaker
 from workers.rules.rate_limit import Bucket
 from workers.rules.rows import AlertCall
+from workers.runtime import timestamps
 from workers.runtime.failpoints import around
 from workers.store import alerts
 from workers.store.db import dialect
@@ -206,23 +207,23 @@ class LockedFlow:
 @around("flow_control.alert_long_open")
 def alert_long_open(now: datetime) -> int:
     """Raise an alert for each breaker that has kept steps waiting for long; return how many."""
-    since = now - timedelta(seconds=sas.breaker_alert_seconds)
+    before = now - timedelta(seconds=sas.breaker_alert_seconds)
     found = dialect.fetch(
         "SELECT agent, opened_at FROM workers_flow WHERE opened_at < %s AND EXISTS (SELECT 1"
         " FROM workers_live l WHERE l.state = 'pending' AND l.agent = workers_flow.agent)"
         " ORDER BY agent",
-        [dialect.instant_text(since)],
+        [dialect.instant_text(before)],
     )
     alerts.write(
         [
             AlertCall(
                 cause=f"breaker_open:agent:{agent}",
                 code="breaker_open",
-                message=f"The service of agent {agent} has not been reached since"
-                f" {dialect.instant(opened_at):%Y-%m-%d %H:%M:%S} UTC. Its steps wait; none fails.",
+                params={"agent": agent, "opened_at": timestamps.text_of(since)},
                 is_counted=False,
             )
             for agent, opened_at in found
+            if (since := dialect.instant(opened_at)) is not None
         ],
         now,
     )

@@ -14,7 +14,7 @@ from django.db.models import F
 
 from workers.exceptions import StateError
 from workers.models import BulkItem, BulkJob
-from workers.rules.job_verbs import STEERING, VERBS, allowance
+from workers.rules.job_verbs import STEERING, VERBS, allowance, pauses, within_sample
 from workers.rules.rate_limit import Bucket
 from workers.rules.refusals import refused
 from workers.rules.rows import Entry
@@ -53,9 +53,12 @@ def create(
     source: Mapping[str, Any],
     params: Mapping[str, Any] | None = None,
     rate_per_second: float | None = None,
+    sample: int = 0,
     now: datetime | None = None,
 ) -> int:
     """Freeze a set of processes and have its job run; return the job's number.
+
+    With a ``sample`` it pauses by itself once it has changed so many.
 
     ``seen`` is the sequence of each process as it was looked at, by its id.  A set whose writing
     is cut off stays *planned*, and none of it is ever acted on.
@@ -71,6 +74,7 @@ def create(
             source=dict(source),
             params=dict(params or {}),
             rate_per_second=rate_per_second,
+            sample=sample,
             created_at=dialect.read_clock(now),
         )
     pairs = sorted(seen.items())
@@ -126,7 +130,7 @@ def work(job_id: int, most: int, now: datetime | None = None) -> Worked:
             return Worked(is_over=True)
         at = dialect.read_clock(now)
         bucket = _bucket(job, at)
-        count = allowance(bucket, most)
+        count = within_sample(job.sample, job.landed, allowance(bucket, most))
         if bucket is not None and not count:
             return Worked(wait_seconds=bucket.seconds_to_next())
         items = _waiting(job, count)
@@ -220,6 +224,12 @@ def _note(job: BulkJob, done: int, turned_down: int, bucket: Bucket | None, at: 
     if job.done + done >= job.total or not done:
         job.state = JobState.DONE
         changes |= {"state": JobState.DONE, "ended_at": at}
+    elif pauses(job.sample, job.landed, job.landed + done - turned_down):
+        job.state = JobState.PAUSED
+        # Steered by nobody: it waits for whoever looks at what became of the sample.
+        changes |= {"state": JobState.PAUSED, "steered_by": ""}
+        detail = {"job": job.pk, "sample": job.sample}
+        journal.write([_entry(EVENTS["pause"], job.actor, detail)], at)
     BulkJob.objects.filter(pk=job.pk).update(**changes)
 
 

@@ -57,7 +57,7 @@ def _judge(locked: LockedProcess, step: StepRow, context: Context, actor: str) -
         if until is not None and (not isinstance(until, datetime) or until.tzinfo is None):
             raise TypeError(f"until returned {until!r}, which is no instant with a time zone")
     except UnknownWorkflow as error:
-        locked.alert("unknown_definition", str(error), step, is_counted=False)
+        locked.alert("unknown_definition", step, is_counted=False, **error.params)
         return False
     except Exception as error:
         log.exception("condition_failed", extra={"step": step.name})

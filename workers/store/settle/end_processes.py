@@ -52,8 +52,13 @@ def _end(locked: LockedProcess, ending: Entry, context: Context) -> AlertCall | 
         return AlertCall(
             f"on_end_failed:process:{process.id}",
             "on_end_failed",
-            f"{process.subject} cannot end as {ending.after}: on_end of {context.workflow} version"
-            f" {context.version} raised {reason}",
+            {
+                "subject": process.subject,
+                "state": ending.after,
+                "workflow": context.workflow,
+                "version": context.version,
+                "reason": reason,
+            },
             process.id,
         )
     return None

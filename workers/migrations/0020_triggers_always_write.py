@@ -33,6 +33,6 @@ def unless_left(apps, schema_editor):
 
 
 class Migration(migrations.Migration):
-    dependencies = [("workers", "0019_notes")]
+    dependencies = [("workers", "0019_codes_with_parameters")]
 
     operations = [migrations.RunPython(always, unless_left)]

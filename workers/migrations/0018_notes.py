@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("workers", "0018_audit")]
+    dependencies = [("workers", "0017_audit")]
 
     operations = [
         migrations.RenameModel("IncidentNote", "Note"),

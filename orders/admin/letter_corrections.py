@@ -1,0 +1,269 @@
+"""Correcting a dead letter: fields or raw JSON, the difference, and the replay."""
+
+import json
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as lazy
+from django.views.decorators.http import require_http_methods
+
+from orders import dead_letters, letter_corrections
+from orders.admin import acts
+from orders.consumer.message import TOKEN
+from orders.dead_letters import NotNow
+from orders.letter_corrections import MISSING, TEXTS, Change, Correction, at, in_words, value_of
+from orders.models import DeadLetter
+from orders.reasons import Refused
+from orders.workflows.payloads import PERSONAL
+from workers.admin import showing
+from workers.admin.actions.page import actor
+from workers.admin.lists import LiveMedia
+from workers.admin.masking import STARS, UNMASKED, Mask
+from workers.http import strict_json
+
+
+class CorrectionForm(forms.Form):
+    """What an order has, each in its field, and the whole message as JSON.
+
+    Fields whose value the viewer may not see are empty, and stay what they are where they are left
+    so; the JSON is there for those who see all of it.
+    """
+
+    def __init__(self, letter: DeadLetter, mask: Mask, data: Any = None) -> None:
+        super().__init__(data)
+        self.mask = mask
+        self.before = value_of(bytes(letter.body))
+        self.kept_id = str(letter.properties.get("message_id") or "")
+        self.fields["message_id"] = forms.CharField(
+            label=lazy("Message id"), required=False, max_length=200, strip=False
+        )
+        self.initial["message_id"] = self.kept_id
+        self.names: dict[str, str] = {}
+        if isinstance(self.before, dict):
+            self._add_fields(self.before)
+        if mask is UNMASKED:
+            self.fields["raw"] = forms.CharField(
+                label=lazy("The message as JSON"),
+                required=False,
+                strip=False,
+                max_length=strict_json.MAX_BYTES,
+                widget=forms.Textarea(attrs={"rows": 12}),
+                help_text=lazy("Counts instead of the fields once it is changed."),
+            )
+            self.initial["raw"] = self._raw(bytes(letter.body))
+        self.fields["reason"] = forms.CharField(
+            label=lazy("Reason"),
+            max_length=500,
+            help_text=lazy("Kept with the dead letter and your name."),
+            widget=forms.Textarea(attrs={"rows": 3}),
+        )
+        if not letter.is_proven:
+            self.fields["unproven"] = forms.BooleanField(
+                label=lazy("I have asked the client that is named, and stand for it"),
+                required=False,
+                help_text=lazy("Anybody who may log in to the broker may write any name."),
+            )
+        self.is_confirmed = bool(data and "confirm" in data)
+        self.is_edited_again = bool(data and "edit" in data)
+
+    def _add_fields(self, before: dict[str, Any]) -> None:
+        for place, path in enumerate(TEXTS):
+            name = f"value_{place}"
+            self.names[name] = path
+            text = in_words(at(before, path))
+            is_long = "\n" in text or path == "customer.address"
+            widget = forms.Textarea(attrs={"rows": 3}) if is_long else forms.TextInput()
+            self.fields[name] = forms.CharField(
+                label=path, required=False, strip=False, widget=widget
+            )
+            if self._is_masked(path):
+                self.fields[name].help_text = _("Now %(masked)s. Left empty, it stays so.") % {
+                    "masked": self.mask.value_at(path, at(before, path))
+                }
+            else:
+                self.initial[name] = text
+        self.fields["lines"] = forms.CharField(
+            label="lines",
+            required=False,
+            widget=forms.Textarea(attrs={"rows": 4}),
+            help_text=lazy("A line for each product: its sku and the quantity."),
+        )
+        self.initial["lines"] = letter_corrections.lines_as_text(at(before, "lines"))
+        if more := letter_corrections.unknown(before):
+            self.fields["without"] = forms.BooleanField(
+                label=_("Leave out what no order has: %(names)s")
+                % {"names": ", ".join(more[:10])[:500]},
+                required=False,
+            )
+
+    def _raw(self, body: bytes) -> str:
+        if self.before is not MISSING:
+            return json.dumps(self.before, indent=2, ensure_ascii=False)
+        return body[: strict_json.MAX_BYTES].decode("utf-8", "replace").replace("\x00", "")
+
+    def _is_masked(self, path: str) -> bool:
+        value = at(self.before, path)
+        return value is not MISSING and self.mask.value_at(path, value) != value
+
+    def clean(self) -> dict[str, Any]:
+        given = super().clean() or {}
+        if self.errors:
+            return given
+        self.after = self._after(given)
+        if TOKEN.search(json.dumps(self.after)):
+            raise forms.ValidationError(
+                lazy("The message must hold no token, got one. Take it out.")
+            )
+        self.correction = Correction(
+            json.dumps(self.after, ensure_ascii=False).encode("utf-8", "surrogatepass"),
+            given["message_id"],
+        )
+        self.changes = letter_corrections.diff_of_message(
+            self.before, self.after, self.kept_id, given["message_id"]
+        )
+        if not self.changes:
+            raise forms.ValidationError(
+                lazy("Nothing is different: every value is what it was. Change one, or replay it.")
+            )
+        return given
+
+    def _after(self, given: dict[str, Any]) -> Any:
+        raw = _lines(given.get("raw", ""))
+        if "raw" in self.fields and raw.strip() and raw != _lines(str(self.initial["raw"])):
+            try:
+                return strict_json.read(raw.encode("utf-8", "surrogatepass"))
+            except strict_json.BadJson as error:
+                said = _("The message cannot be read: %(why)s.") % {"why": error}
+                raise forms.ValidationError(said) from None
+        if not isinstance(self.before, dict):
+            raise forms.ValidationError(
+                lazy("The message is no JSON object. Show personal data to see it, then write one.")
+                if "raw" not in self.fields
+                else lazy("The message is no JSON object. Write one.")
+            )
+        values = {
+            path: MISSING if not given[name] else _lines(given[name])
+            for name, path in self.names.items()
+            if self._is_typed(name, path, given[name])
+        }
+        if _lines(given["lines"]).strip() != str(self.initial["lines"]).strip():
+            try:
+                values["lines"] = letter_corrections.lines_of_text(given["lines"])
+            except ValueError as error:
+                said = _("A line must be a sku and a quantity, got %(line)s.") % {"line": error}
+                raise forms.ValidationError({"lines": said}) from None
+        if given.get("without"):
+            values |= dict.fromkeys(letter_corrections.unknown(self.before), MISSING)
+        return letter_corrections.put(self.before, values)
+
+    def _is_typed(self, name: str, path: str, text: str) -> bool:
+        if self._is_masked(path):
+            return bool(text)
+        return _lines(text) != in_words(at(self.before, path))
+
+    def shown_changes(self) -> list[dict[str, str]]:
+        """Return what changes in words: what was there stays masked, what was typed is not."""
+        return [
+            {
+                "path": change.path or str(_("the message")),
+                "before": self._before(change),
+                "after": "" if change.after is MISSING else in_words(change.after),
+            }
+            for change in self.changes
+        ]
+
+    def _before(self, change: Change) -> str:
+        if change.before is MISSING:
+            return "" if change.path else (STARS if self.mask is not UNMASKED else "")
+        return in_words(self.mask.value_at(change.path, change.before))
+
+    def hide(self) -> None:
+        """Have every value go along unseen, for the page that asks for confirmation."""
+        for field in self.fields.values():
+            field.widget = field.hidden_widget()
+
+
+def _lines(text: str) -> str:
+    # Browsers end lines their own way.
+    return text.replace("\r\n", "\n")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def correct(request: HttpRequest, pk: int) -> HttpResponse:
+    """Ask what is to be different, show it, and on confirmation replay the message so."""
+    if not request.user.has_perm(acts.CORRECT):
+        raise PermissionDenied
+    letter = get_object_or_404(DeadLetter, pk=pk)
+    mask = UNMASKED if showing.is_shown(request, letter) else mask_of(letter)
+    if request.method != "POST":
+        return _page(request, letter, CorrectionForm(letter, mask))
+    form = CorrectionForm(letter, mask, request.POST)
+    if not form.is_valid() or form.is_edited_again:
+        return _page(request, letter, form, status=400 if form.errors else 200)
+    stands = form.cleaned_data.get("unproven", False)
+    refusals = [
+        f"{one.field} {one.problem}"
+        for one in dead_letters.problems(letter, form.correction, unproven=stands)
+    ]
+    if refusals or not form.is_confirmed:
+        return _page(request, letter, form, refusals, status=409 if refusals else 200)
+    try:
+        dead_letters.replay(
+            pk,
+            actor=actor(request),
+            reason=form.cleaned_data["reason"],
+            unproven=stands,
+            correction=form.correction,
+        )
+    except (NotNow, Refused) as refused:
+        return _page(request, letter, form, [str(refused)], status=409)
+    assert request.user.pk is not None
+    LogEntry.objects.log_actions(
+        user_id=request.user.pk,
+        queryset=DeadLetter.objects.defer("body").filter(pk=pk),
+        action_flag=CHANGE,
+        change_message=f"{_('Correct and replay')} {form.cleaned_data['reason']}",
+        single_object=True,
+    )
+    return redirect("admin:orders_deadletter_change", pk)
+
+
+def mask_of(letter: DeadLetter) -> Mask:
+    """Return the mask of a message, by what it says itself where an order says it."""
+    value = value_of(bytes(letter.body))
+    return Mask(PERSONAL) if value is MISSING else Mask(PERSONAL, [value])
+
+
+def _page(
+    request: HttpRequest,
+    letter: DeadLetter,
+    form: CorrectionForm,
+    refusals: list[str] | None = None,
+    *,
+    status: int = 200,
+) -> HttpResponse:
+    is_ready = form.is_bound and not form.errors and not refusals and not form.is_edited_again
+    changes = form.shown_changes() if is_ready else []
+    if is_ready:
+        form.hide()
+    context = {
+        **admin.site.each_context(request),
+        "title": _("Correct and replay: %(letter)s") % {"letter": letter},
+        "letter": letter,
+        "form": form,
+        "diff": changes,
+        "refusals": refusals or [],
+        "is_masked": form.mask is not UNMASKED,
+        "media": forms.Media(LiveMedia),
+        "opts": DeadLetter._meta,
+    }
+    return TemplateResponse(
+        request, "admin/orders/dead_letter/correct.html", context, status=status
+    )

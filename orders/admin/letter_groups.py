@@ -1,0 +1,84 @@
+"""Open dead letters by what is wrong with them and who sent them: a page, and a filter."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as lazy
+from django.views.decorators.http import require_safe
+
+from orders import letter_groups
+from orders.admin import acts
+from orders.models import DeadLetter
+from workers import database_now
+from workers.admin import changes, lists
+from workers.admin.changes import Marker
+from workers.admin.lists import LiveMedia
+
+VIEW = "orders.view_deadletter"
+
+
+def marker() -> Marker:
+    """Return what the pages of dead letters show: any new one, any act, any note."""
+    newest = DeadLetter.objects.order_by("-pk").values_list("pk", flat=True).first()
+    is_open = DeadLetter.objects.filter(state=DeadLetter.State.OPEN)
+    return changes.of_everything(newest, is_open.count())
+
+
+@require_safe
+def show(request: HttpRequest) -> HttpResponse:
+    """Show the groups, the largest first; a poll gets them alone."""
+    if not request.user.has_perm(VIEW):
+        raise PermissionDenied
+    now = marker()
+    if lists.is_seen(request, now):
+        return lists.unchanged(now)
+    groups = letter_groups.read()
+    context = {
+        "groups": groups,
+        "is_cut": len(groups) == letter_groups.MOST,
+        "now": database_now(),
+        "acts": [act for act in acts.ACTS if act.state == DeadLetter.State.OPEN]
+        if acts.may(request)
+        else [],
+    }
+    if lists.is_poll(request):
+        answer = TemplateResponse(request, "admin/orders/dead_letter/_groups.html", context)
+    else:
+        context |= {
+            **admin.site.each_context(request),
+            "title": _("Dead letters by reason"),
+            "opts": DeadLetter._meta,
+            "media": forms.Media(LiveMedia),
+        }
+        answer = TemplateResponse(request, "admin/orders/dead_letter/groups.html", context)
+    lists.stamp(answer, now)
+    return answer
+
+
+class LikeFilter(admin.SimpleListFilter):
+    """The open ones of one group; shown where the page of groups led to it."""
+
+    title = lazy("group")
+    parameter_name = "like"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        chosen = self.value()
+        if not chosen:
+            return []
+        return [(chosen, _("open ones like dead letter %(pk)s") % {"pk": chosen})]
+
+    def queryset(
+        self, request: HttpRequest, queryset: QuerySet[DeadLetter]
+    ) -> QuerySet[DeadLetter]:
+        chosen = self.value()
+        if not chosen:
+            return queryset
+        if not (chosen.isascii() and chosen.isdecimal() and len(chosen) < 19):
+            return queryset.none()
+        return queryset.filter(pk__in=letter_groups.like(int(chosen)).values("pk"))

@@ -1,0 +1,54 @@
+"""Every page of the admin, as it looks with rows, in both themes and at two widths."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from django.test import Client
+from playwright.sync_api import Browser
+
+from tests import axe
+from tests.admin.hostile import fill, root
+from tests.admin.test_accessible import THEMES, WIDTHS, browser, open_page
+from tests.admin.test_escaping import walk
+from workers.testing import Wire
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.slow,
+    pytest.mark.django_db(transaction=True),
+]
+__all__ = ["browser"]
+
+#: What tells two pages of one kind apart.
+ONE_OF_EACH = re.compile(r"\d+|\?.*$")
+
+
+def addresses(client: Client) -> Iterator[str]:
+    """Yield one address of each kind of page; no part that a poll asks for, none of Django's."""
+    met = set()
+    _, pages = walk(client)
+    for url in pages:
+        kind = ONE_OF_EACH.sub("", url)
+        is_ours = not any(part in url for part in ("/live/", "/history/", "/delete/"))
+        if kind not in met and is_ours and not url.endswith(("/needs/", "/desk/")):
+            met.add(kind)
+            yield url
+
+
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("width", WIDTHS)
+def test_axe_finds_nothing_on_any_page(
+    browser: Browser, live_server, wire: Wire, theme: str, width: int
+) -> None:
+    user = root()
+    fill(wire, user)
+    client = Client()
+    client.force_login(user)
+    page = open_page(browser, live_server.url, client, theme, width)
+    found = {}
+    for url in list(addresses(client)):
+        page.goto(url)
+        if wrong := axe.violations(page):
+            found[url] = wrong
+    assert found == {}

@@ -1,0 +1,131 @@
+"""What alerts say: a code with parameters, put into words when it is read."""
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+import pytest
+from django.utils import timezone
+from django.utils.functional import Promise
+
+from workers.definitions import delivery_problems
+from workers.definitions.alert_kinds import (
+    AlertKind,
+    IncidentKind,
+    Severity,
+    alert_kinds,
+    alert_text,
+)
+from workers.definitions.alert_messages import MESSAGES, Text, in_words
+
+AT = datetime(2026, 3, 1, 12, 0, tzinfo=UTC).isoformat()
+
+
+def test_an_alert_says_its_text_with_its_parameters() -> None:
+    params = {"subject": "Order 7", "step": "charge", "reason": "answered 400"}
+    said = "Order 7: step charge failed for good: answered 400"
+    assert alert_text("process_error", params, "") == said
+
+
+def test_one_of_a_version_before_says_what_it_was_stored_with() -> None:
+    assert alert_text("process_error", None, "Order 7 failed") == "Order 7 failed"
+
+
+def test_one_that_was_raised_with_a_text_says_that() -> None:
+    assert alert_text("of_an_app", {"text": "100 % of the paper is out"}, "") == (
+        "100 % of the paper is out"
+    )
+
+
+def test_one_of_a_code_without_a_message_says_its_title() -> None:
+    assert alert_text("of_an_app", {"message": "Look"}, "") == "of_an_app: Look"
+
+
+def test_an_application_gives_its_own_message() -> None:
+    kind = AlertKind(
+        *("paper_out", IncidentKind.OTHER, Severity.ERROR, "No paper", "Bring paper."),
+        message="Press %(press)s has no paper",
+    )
+    assert kind.message_with({"press": 3}) == "Press 3 has no paper"
+
+
+def test_a_missing_reason_is_said_to_be_missing() -> None:
+    params = {"subject": "Order 7", "step": "charge", "reason": ""}
+    assert alert_text("process_error", params, "").endswith(": no reason was given")
+    assert alert_text("answer_overdue", params, "").endswith(" still waits for an answer")
+
+
+def test_sentences_are_said_in_the_order_in_which_they_are_named() -> None:
+    params = {"says": ["late", "stuck", "watched"], "duty": "sweep", "seconds": 9}
+    assert alert_text("duty_overdue", params, "") == (
+        "The sweep is overdue: last done 9 s ago. A worker is at it and has not done: is the"
+        " database slow? Noticed by `manage.py watch`."
+    )
+
+
+def test_a_sentence_of_newer_code_is_left_out() -> None:
+    params = {"says": ["late", "of_tomorrow"], "duty": "sweep", "seconds": 9}
+    assert alert_text("duty_overdue", params, "") == "The sweep is overdue: last done 9 s ago."
+
+
+def test_instants_are_told_in_the_reader_s_time_zone() -> None:
+    params = {"agent": "pay", "opened_at": AT}
+    with timezone.override(ZoneInfo("Asia/Tokyo")):
+        assert "since 2026-03-01 21:00:00 JST." in alert_text("breaker_open", params, "")
+    assert "since soon." in alert_text("breaker_open", {**params, "opened_at": "soon"}, "")
+
+
+def test_a_problem_of_a_delivery_is_put_into_words_where_it_stands() -> None:
+    params = {"route": 3, "problem": {"code": "answered", "params": {"status": 503}}}
+    assert "be told of incidents: answered 503. Fix it" in alert_text(
+        "route_undeliverable", params, ""
+    )
+
+
+def test_the_text_is_looked_up_when_it_is_read() -> None:
+    texts = [text for message in MESSAGES.values() for text in _texts(message)]
+    assert [text for text in texts if not isinstance(text, Promise)] == []
+
+
+def _texts(message: Text | Mapping[str, Text]) -> list[Text]:
+    return list(message.values()) if isinstance(message, Mapping) else [message]
+
+
+def sentences() -> Iterator[tuple[str, str]]:
+    for code, message in MESSAGES.items():
+        yield from ((code, str(text)) for text in _texts(message))
+
+
+def test_every_kind_of_the_engine_s_has_a_message() -> None:
+    ours = {kind.code for kind in alert_kinds()}
+    assert set(MESSAGES) <= ours
+    assert ours - set(MESSAGES) == {kind.code for kind in alert_kinds() if kind.message}
+
+
+@pytest.mark.parametrize(("code", "text"), list(sentences()))
+def test_every_message_takes_parameters_by_their_names_only(code: str, text: str) -> None:
+    assert not re.findall(r"%(?!\()", text)
+    assert in_words(text, {})
+
+
+@pytest.mark.parametrize("code", list(delivery_problems.TEXTS))
+def test_every_problem_of_a_delivery_has_its_words(code: str) -> None:
+    assert delivery_problems.text_of(code, {"status": 503, "error": "OSError"})
+
+
+@pytest.mark.parametrize(
+    ("problem", "status", "answer", "said"),
+    [
+        (None, 202, "", "202"),
+        (None, 200, "ok", "200 ok"),
+        ({"code": "late", "params": {}}, None, "", "no answer in time"),
+        ({"code": "answered", "params": {"status": 500}}, 500, "oops", "answered 500: oops"),
+        (None, None, "answered 500: of a version before", "answered 500: of a version before"),
+        ({"code": "of_tomorrow", "params": {"text": "newer"}}, None, "", "newer"),
+    ],
+)
+def test_how_a_delivery_went_is_told_in_one_line(
+    problem: dict | None, status: int | None, answer: str, said: str
+) -> None:
+    assert delivery_problems.answer_text(problem, status, answer) == said

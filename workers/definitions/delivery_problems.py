@@ -1,0 +1,43 @@
+"""Why something could not be delivered: a code with its parameters, and the text of each.
+
+What is stored of it is the code and the parameters; the text is made when it is read, in the
+reader's language.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.utils.translation import gettext_lazy as _
+
+TEXTS: Mapping[str, Any] = {
+    "answered": _("answered %(status)s"),
+    "redirected": _("answered %(status)s: redirects are not followed"),
+    "late": _("no answer in time"),
+    "unreached": _("not reached: %(error)s"),
+    "failed": _("failed (%(error)s)"),
+    "url_unreadable": _("its URL cannot be read"),
+    "url_plain": _("its URL does not begin with https://"),
+    "mail_answered": _("the mail server answered %(status)s"),
+    "mail_failed": _("the mail server failed (%(error)s)"),
+    "unwritable": _("it cannot be written"),
+    "unsigned": _("it cannot be signed: %(error)s"),
+    "no_secret": _("there is no secret to sign with"),
+    "no_queue": _("there is no such queue"),
+    "queue_refused": _("the broker refused it: is the queue full?"),
+}
+
+
+def text_of(code: str, params: Mapping[str, Any]) -> str:
+    """Return what a problem is in words; of one that has no code of its own, as it was told."""
+    template = TEXTS.get(code)
+    if template is None:
+        return str(params.get("text", code))
+    return str(template % dict(params))
+
+
+def answer_text(problem: Mapping[str, Any] | None, status: int | None, answer: str) -> str:
+    """Return in words how a delivery went at last: the problem, the status, what was answered."""
+    text = text_of(problem["code"], problem["params"]) if problem else ""
+    text = ": ".join(filter(None, (text, answer)))
+    known = str(status or "")
+    return text if known in text else f"{known} {text}".strip()
