@@ -21,7 +21,10 @@ def next_order_number() -> int:
 
 
 def skip_to(number: int) -> bool:
-    """Have no order below ``number`` be made any more.  False: that is so already."""
+    """Have no order below ``number`` be made any more.  False: that is so already.
+
+    PostgreSQL: waits for orders that are being stored, and needs the owner of the sequence.
+    """
     with durable("numbers.skip_to"), connection.cursor() as cursor:
         if connection.vendor == "postgresql":
             cursor.execute("SELECT pg_get_serial_sequence('orders_order', 'number')")
@@ -31,7 +34,8 @@ def skip_to(number: int) -> bool:
             last, is_called = cursor.fetchone()
             if last + is_called >= number:
                 return False
-            cursor.execute("SELECT setval(%s, %s, false)", [sequence, number])
+            # Unlike setval it is rolled back with what the caller writes beside it.
+            cursor.execute(f"ALTER SEQUENCE {sequence} RESTART WITH {number:d}")
             return True
         cursor.execute("SELECT seq FROM sqlite_sequence WHERE name = 'orders_order'")
         row = cursor.fetchone()

@@ -11,10 +11,11 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
 from orders.models import DeadLetter, Order
-from workers.admin import duties, filters, lists, standstill, waiting
+from workers.admin import duties, filters, lists, piles, standstill, waiting
 from workers.admin.actions import answering
 from workers.admin.duties import Duty
-from workers.admin.standstill import Outages, Paused
+from workers.admin.piles import Counted
+from workers.admin.standstill import Outages
 from workers.models import Alert
 
 
@@ -41,7 +42,7 @@ class Needs:
     poll: Duty
     #: Neither needs the user: but nobody should have to find out elsewhere.
     outages: Outages | None
-    paused: Paused | None
+    paused: Counted | None
 
     @property
     def is_calm(self) -> bool:
@@ -55,17 +56,35 @@ class Needs:
 def read(request: HttpRequest) -> Needs:
     user = request.user
     performed = duties.read()
+    kinds = {
+        "alerts": ("workers.view_alert", Alert.objects.filter(acknowledged_at=None), "raised_at"),
+        "dead_letters": (
+            "orders.view_deadletter",
+            DeadLetter.objects.filter(state=DeadLetter.State.OPEN),
+            "received_at",
+        ),
+        "outages": ("workers.view_flow", standstill.away(), "opened_at"),
+        "paused": ("orders.view_order", standstill.paused(), "paused_at"),
+    }
+    found = piles.counted(
+        {kind: (rows, at) for kind, (right, rows, at) in kinds.items() if user.has_perm(right)}
+    )
+    away = found.get("outages")
     return Needs(
         now=performed.now,
-        alerts=_alerts() if user.has_perm("workers.view_alert") else None,
+        alerts=_pile(found.get("alerts")),
         orders=_orders() if user.has_perm("orders.view_order") else None,
         answers=_answers(user),
-        dead_letters=_dead_letters() if user.has_perm("orders.view_deadletter") else None,
+        dead_letters=_pile(found.get("dead_letters")),
         sweep=performed.sweep,
         poll=performed.poll,
-        outages=standstill.outages() if user.has_perm("workers.view_flow") else None,
-        paused=standstill.paused() if user.has_perm("orders.view_order") else None,
+        outages=standstill.outages(away) if away else None,
+        paused=found.get("paused"),
     )
+
+
+def _pile(counted: Counted | None) -> Pile | None:
+    return Pile(counted.count, counted.oldest) if counted else None
 
 
 def show(request: HttpRequest) -> HttpResponse:
@@ -78,19 +97,9 @@ def show(request: HttpRequest) -> HttpResponse:
     return response
 
 
-def _alerts() -> Pile:
-    found = Alert.objects.filter(acknowledged_at=None)
-    return Pile(**found.aggregate(count=Count("pk"), oldest=Min("raised_at")))
-
-
 def _orders() -> Pile:
     found = filters.among(Order.objects.all(), "process__", filters.in_error())
     return Pile(**found.aggregate(count=Count("pk"), oldest=Min("created_at"), amount=Sum("total")))
-
-
-def _dead_letters() -> Pile:
-    found = DeadLetter.objects.filter(state=DeadLetter.State.OPEN)
-    return Pile(**found.aggregate(count=Count("pk"), oldest=Min("received_at")))
 
 
 def _answers(user: Any) -> Pile | None:

@@ -5,7 +5,7 @@ from typing import Any
 from django import forms
 from django.contrib import admin, messages
 from django.db.models import F, QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
@@ -93,7 +93,14 @@ class ProductAdmin(AskableListAdmin):
         record_act("product_deleted", {"sku": obj.sku}, actor=actor(request))
         super().delete_model(request, obj)
 
-    @durable("product.delete_selected")
+    @durable("product.act_on_selected")
+    def response_action(
+        self, request: HttpRequest, queryset: QuerySet[Product], *args: Any, **kwargs: Any
+    ) -> HttpResponse | None:
+        """Do it all or nothing: Django writes its log of what is deleted before it deletes."""
+        response: HttpResponse | None = super().response_action(request, queryset, *args, **kwargs)
+        return response
+
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Product]) -> None:
         for sku in queryset.values_list("sku", flat=True):
             record_act("product_deleted", {"sku": sku}, actor=actor(request))

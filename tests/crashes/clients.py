@@ -1,5 +1,6 @@
 """API clients and what they show, made and ended; and the shop's own admin."""
 
+from collections.abc import Callable
 from datetime import timedelta
 from io import StringIO
 from typing import Any
@@ -14,6 +15,7 @@ from orders.admin.client_acts import seen
 from orders.models import ApiClient, ApiToken, Product
 from tests.crashes.doors import acme, page
 from tests.crashes.scenario import Scenario, nothing
+from workers.models import Journal
 from workers.testing import Aftermath, Wire
 
 
@@ -113,6 +115,34 @@ def _restocked(after: Aftermath) -> None:
     assert (product.name, product.stock) == ("Torch", 105)
 
 
+def _two_in_admin(wire: Wire) -> None:
+    _in_admin(wire)
+    Product.objects.create(sku="SKU-002", name="Desk", price="99.00", stock=5)
+
+
+def _delete() -> None:
+    product = Product.objects.filter(sku="SKU-001").first()
+    if product is not None:
+        assert _post(f"product/{product.pk}/delete/", post="yes") == 302
+
+
+def _delete_selected() -> None:
+    selected = list(Product.objects.values_list("pk", flat=True))
+    if selected:
+        form = {"action": "delete_selected", "_selected_action": selected, "post": "yes"}
+        assert _post("product/", **form) == 302
+
+
+def _deleted(*skus: str) -> Callable[[Aftermath], None]:
+    def check(after: Aftermath) -> None:
+        assert not Product.objects.filter(sku__in=skus).exists()
+        rows = Journal.objects.filter(event="product_deleted", actor="operator:ann")
+        assert sorted(row.detail["sku"] for row in rows) == sorted(skus)
+        assert LogEntry.objects.count() == len(skus)
+
+    return check
+
+
 SCENARIOS = [
     Scenario("issue a token", _issue, _issued, prepare=acme, run=nothing),
     Scenario("rotate tokens", _rotate, _rotated, prepare=acme, run=nothing),
@@ -124,4 +154,12 @@ SCENARIOS = [
     ),
     Scenario("register a client", _register, _registered, prepare=_in_admin, run=nothing),
     Scenario("restock", _restock, _restocked, prepare=_in_admin, run=nothing),
+    Scenario("delete a product", _delete, _deleted("SKU-001"), prepare=_two_in_admin, run=nothing),
+    Scenario(
+        "delete selected products",
+        _delete_selected,
+        _deleted("SKU-001", "SKU-002"),
+        prepare=_two_in_admin,
+        run=nothing,
+    ),
 ]

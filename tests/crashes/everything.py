@@ -11,6 +11,7 @@ from tests.crashes import (
     on_call,
     operating,
     shopping,
+    terminal,
 )
 from tests.crashes.scenario import Scenario
 
@@ -24,5 +25,6 @@ SCENARIOS: list[Scenario] = [
     *shopping.SCENARIOS,
     *doors.SCENARIOS,
     *clients.SCENARIOS,
+    *terminal.SCENARIOS,
     *ending.SCENARIOS,
 ]

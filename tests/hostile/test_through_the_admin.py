@@ -22,8 +22,9 @@ from workers.runtime.visible_text import visible
 LISTS = {
     meta.label_lower: reverse(f"admin:{meta.app_label}_{meta.model_name}_changelist")
     for meta in (model._meta for model in admin.site._registry)
-    # That of preferences is a form of one's own.
-    if meta.app_label in ("orders", "workers") and meta.model_name != "preferences"
+    if meta.app_label in ("orders", "workers")
+    # A form of one's own, and pages that show all there is.
+    and meta.model_name not in ("preferences", "minute", "proberesult")
 }
 
 

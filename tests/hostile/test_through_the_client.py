@@ -13,9 +13,16 @@ from workers.definitions import registry
 from workers.models import Alert, Incident, Journal, Process, Route, Sink, Step
 from workers.operate import jobs
 from workers.runtime.storable_text import is_storable
-from workers.store import alerts, routes, showings, sinks
+from workers.store import acts, routes, sinks
 from workers.store.flow import flow_settings, holds
-from workers.store.operate import after_restore, commands, edit_input, incident_commands
+from workers.store.operate import (
+    after_restore,
+    alert_commands,
+    commands,
+    edit_input,
+    incident_commands,
+    notes,
+)
 from workers.store.operate import jobs as stored_jobs
 from workers.testing import Wire
 
@@ -93,19 +100,21 @@ BY_ACTOR: dict[str, Verb] = {
     "complete step": lambda pk, actor: workers.complete_step(pk, "one", {}, actor=actor),
     "fail step": lambda pk, actor: workers.fail_step(pk, "one", Permanent("a", "b"), actor=actor),
     "restored": lambda pk, actor: after_restore.mark([pk], NOW, actor=actor),
-    "showing": lambda pk, actor: showings.record("order 1", actor=actor),
+    "showing": lambda pk, actor: acts.record_act(
+        "personal_shown", {"what": "order 1"}, actor=actor
+    ),
     "route": lambda pk, actor: routes.save(Route(name="a"), actor=actor),
     "take": lambda pk, actor: incident_commands.acknowledge(pk, 1, actor=actor),
-    "note": lambda pk, actor: incident_commands.write_note(pk, 1, "a", actor=actor),
+    "note": lambda pk, actor: notes.write_on_incident(pk, 1, "a", actor=actor),
 }
 BY_TEXT: dict[str, Verb] = {
-    "note": lambda text: incident_commands.write_note(1, 1, text, actor="ann"),
+    "note": lambda text: notes.write_on_incident(1, 1, text, actor="ann"),
     "comment": lambda text: incident_commands.acknowledge(1, 1, actor="ann", comment=text),
-    "alert": lambda text: alerts.acknowledge(1, 1, text),
+    "alert": lambda text: alert_commands.acknowledge(1, 1, text, actor="ann"),
     "hold": lambda text: holds.hold("step", text, actor="ann", reason="why"),
     "agent": lambda text: flow_settings.set_flow(text, {"window": 5}, actor="ann", reason="why"),
     "code": lambda text: workers.raise_alert(text, "message"),
-    "shown": lambda text: showings.record(text, actor="ann"),
+    "shown": lambda text: acts.record_act("personal_shown", {"what": text}, actor="ann"),
 }
 
 

@@ -4,8 +4,10 @@ from io import StringIO
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import transaction
 
 from orders.models import Order, Product
+from orders.numbers import skip_to
 from orders.submission import Customer, Line, place_order
 
 pytestmark = pytest.mark.django_db
@@ -43,6 +45,14 @@ def test_a_number_that_was_given_out_is_not_given_out_again() -> None:
     for number in (first, first + 1):
         with pytest.raises(CommandError, match="given out already"):
             skip(number)
+    assert place("b").number == first + 1
+
+
+def test_what_is_rolled_back_moves_no_number() -> None:
+    first = place("a").number
+    with transaction.atomic():
+        skip_to(first + 1000)
+        transaction.set_rollback(True)
     assert place("b").number == first + 1
 
 

@@ -103,4 +103,4 @@ def test_an_overdue_answer_is_told_once() -> None:
 
     (alert,) = locked.alerts
     assert (alert.code, step.escalate_at) == ("answer_overdue", None)
-    assert alert.message == "Toy 1: step a still waits for approval"
+    assert alert.params == {"subject": "Toy 1", "step": "a", "question": "approval"}

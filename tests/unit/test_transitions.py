@@ -135,8 +135,8 @@ def test_a_step_is_ready_once_everything_before_it_is_settled() -> None:
 def test_there_is_one_alert_for_a_step_and_a_code() -> None:
     step = a_step("a")
     locked = a_process(step)
-    locked.alert("undo_stuck", "words", step)
-    locked.alert("deadline_passed", "words", is_counted=False)
+    locked.alert("undo_stuck", step)
+    locked.alert("deadline_passed", is_counted=False)
 
     assert [(alert.cause, alert.is_counted) for alert in locked.alerts] == [
         ("undo_stuck:process:1:a", True),

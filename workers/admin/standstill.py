@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Count, Min, Q
+from django.db.models import Q, QuerySet
 
+from workers.admin.piles import Counted
 from workers.admin.wait_filters import is_paused
 from workers.models import Flow, LiveStep, Process
 from workers.states import StepState
@@ -28,25 +29,21 @@ class Outages:
         return f"{MOST:,}+" if self.parked > MOST else f"{self.parked:,}"
 
 
-@dataclass(frozen=True, slots=True)
-class Paused:
-    count: int
-    oldest: datetime | None
+def away() -> QuerySet[Flow]:
+    """Return the flow rows of services that are not called just now."""
+    return Flow.objects.filter(Q(forced="open") | Q(forced=None, open_until__isnull=False))
 
 
-def outages() -> Outages:
-    """Return the services that are not called just now."""
-    away = Flow.objects.filter(Q(forced="open") | Q(forced=None, open_until__isnull=False))
-    found = away.aggregate(count=Count("pk"), oldest=Min("opened_at"))
+def paused() -> QuerySet[Process]:
+    """Return the processes that operators paused."""
+    return Process.objects.filter(is_paused())
+
+
+def outages(counted: Counted) -> Outages:
+    """Return what is known of the services that are not called, ``counted`` by ``away``."""
     parked = 0
-    if found["count"]:
-        agents = list(away.values_list("agent", flat=True))
+    if counted.count:
+        agents = list(away().values_list("agent", flat=True))
         steps = LiveStep.objects.filter(state=StepState.PENDING, agent__in=agents).order_by()
         parked = steps[: MOST + 1].count()
-    return Outages(**found, parked=parked)
-
-
-def paused() -> Paused:
-    """Return the processes that operators paused."""
-    found = Process.objects.filter(is_paused())
-    return Paused(**found.aggregate(count=Count("pk"), oldest=Min("paused_at")))
+    return Outages(counted.count, counted.oldest, parked)

@@ -14,7 +14,7 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.CreateModel(
-            name='IncidentNote',
+            name='Note',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('text', models.TextField()),
@@ -72,12 +72,12 @@ class Migration(migrations.Migration):
             index=models.Index(condition=models.Q(('incident__isnull', False), ('resolved_at__isnull', True)), fields=['incident', 'money'], name='alert_member_idx'),
         ),
         migrations.AddField(
-            model_name='incidentnote',
+            model_name='note',
             name='author',
             field=models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL),
         ),
         migrations.AddField(
-            model_name='incidentnote',
+            model_name='note',
             name='incident',
             field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='notes', to='workers.incident'),
         ),

@@ -8,7 +8,6 @@ class Migration(migrations.Migration):
     dependencies = [("workers", "0017_audit")]
 
     operations = [
-        migrations.RenameModel("IncidentNote", "Note"),
         migrations.AlterField(
             model_name="note",
             name="incident",

@@ -24,8 +24,9 @@ def record_act(
     ``actor`` is ``operator:NAME`` of a person: the audit shows what begins so.  A submitter is not
     told of it: the row has no sequence number, and takes no lock.
     """
-    known = {name: value for name, value in (detail or {}).items() if value not in ("", None)}
     storable_text.check_all(actor=actor)
+    storable_text.check_value("detail", dict(detail or {}))
+    known = {name: value for name, value in (detail or {}).items() if value not in ("", None)}
     with durable("acts.record_act"):
         entry = Entry(process_id=process_id, event=event, actor=actor, detail=known)
         journal.write([entry], dialect.read_clock(now))

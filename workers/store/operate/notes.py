@@ -16,7 +16,7 @@ def write_on_incident(
     incident_id: int, author_id: int, text: str, *, actor: str, now: datetime | None = None
 ) -> bool:
     """Write a note on an incident, resolved or not.  False: there is no such incident."""
-    _refuse_unless_writable(text)
+    _refuse_unless_writable(text, actor)
     with durable("notes.write_on_incident"):
         # Locked, so that it is not pruned meanwhile.
         rows = dialect.fetch(
@@ -39,7 +39,7 @@ def write_on_process(
 
     It takes no lock of the process: nothing of it changes, and its submitter is not told.
     """
-    _refuse_unless_writable(text)
+    _refuse_unless_writable(text, actor)
     with durable("notes.write_on_process"):
         if not dialect.fetch("SELECT 1 FROM workers_process WHERE id = %s", [process_id]):
             return False
@@ -49,8 +49,8 @@ def write_on_process(
     return True
 
 
-def _refuse_unless_writable(text: str) -> None:
-    storable_text.check("text", text)
+def _refuse_unless_writable(text: str, actor: str) -> None:
+    storable_text.check_all(actor=actor, text=text)
     if not 0 < len(text) <= LONGEST_NOTE:
         raise StateError(f"A note must have 1 to {LONGEST_NOTE} characters, got {len(text)}.")
 

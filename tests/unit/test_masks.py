@@ -1,0 +1,69 @@
+"""What is personal in documents and texts is masked, and nothing else."""
+
+from typing import Any
+
+import pytest
+
+from workers.rules import masks
+from workers.rules.masks import Mask
+
+NAME, MAIL, ADDRESS = "Zelda Quux", "zelda.quux@example.org", "77 Hidden Lane\nNowhereville"
+CUSTOMER = {"name": NAME, "email": MAIL, "address": ADDRESS}
+
+
+@pytest.mark.parametrize(
+    ("text", "mask"),
+    [
+        ("ada@example.org", "a***@example.org"),
+        (" ada@example.org ", "a***@example.org"),
+        ("Ada Lovelace", "A***"),
+        ("朝子", "朝***"),
+        ("12 St James Square\nLondon", "1***"),
+        ("not@a mail", "n***"),
+        ("", ""),
+        ("   ", "   "),
+    ],
+)
+def test_a_personal_text_keeps_its_first_letter_and_a_mail_its_domain(text: str, mask: str) -> None:
+    assert masks.masked(text) == mask
+
+
+def test_what_was_declared_is_masked_with_all_below_it() -> None:
+    document = {
+        "number": 5,
+        "customer": {"name": NAME, "age": 40, "tags": ["vip"], "is_new": True, "note": None},
+        "lines": [{"sku": "A", "name": "lamp"}],
+    }
+    assert Mask(["customer"]).value(document) == {
+        "number": 5,
+        "customer": {"name": "Z***", "age": "***", "tags": ["v***"], "is_new": True, "note": None},
+        "lines": [{"sku": "A", "name": "lamp"}],
+    }
+
+
+def test_a_path_is_found_in_documents_that_hold_others_parts() -> None:
+    mask = Mask(["customer.address"])
+    changes = {"changes": {"customer.address": [ADDRESS, "new"], "address": ["x", "y"]}}
+    assert mask.value(changes) == {
+        "changes": {"customer.address": ["7***", "n***"], "address": ["x", "y"]}
+    }
+    # A name that only ends alike is another one.
+    assert mask.value({"xcustomer": {"address": "here"}}) == {"xcustomer": {"address": "here"}}
+
+
+def test_what_the_input_says_is_masked_in_every_text_that_repeats_it() -> None:
+    mask = Mask(["customer"], [{"customer": CUSTOMER}])
+    said = f"no such street: 77 hidden lane, for {NAME} ({MAIL})"
+    assert mask.text(said) == "no such street: 7***, for Z*** (z***@example.org)"
+    # No part of another word, and no text that is too short to be anybody's.
+    assert Mask(["n"], [{"n": "Ann"}]).text("Annual") == "Annual"
+    assert Mask(["n"], [{"n": "it"}]).text("it is") == "it is"
+
+
+def test_a_mail_is_masked_wherever_it_stands() -> None:
+    assert Mask().text("to bob@shop.example, please") == "to b***@shop.example, please"
+
+
+@pytest.mark.parametrize("document", [None, 5, True, "text", [], {}, [[{"a": None}]]])
+def test_a_document_without_anything_personal_stays_what_it_is(document: Any) -> None:
+    assert Mask(["customer"], [document]).value(document) == document
