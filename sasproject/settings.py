@@ -44,6 +44,8 @@ else:
     SECRET_KEY = loopback.check_secret_key(SECRET_KEY)
 # Whether there may be accounts whose password is their name.
 DEMO_LOGINS = IS_LOCAL
+# Whether the admin has a page that breaks services and kills processes.
+FAULT_PAGE = IS_LOCAL
 CSRF_TRUSTED_ORIGINS = env.list("DJANGO_CSRF_TRUSTED_ORIGINS", default=[])
 
 INSTALLED_APPS = [

@@ -4,7 +4,7 @@ from django.contrib import admin
 from django.urls import include, path
 
 from orders.api import api, docs
-from sasproject import health
+from sasproject import fault_page, health
 
 handler500 = "orders.views.pages.broken"
 urlpatterns = [
@@ -12,6 +12,8 @@ urlpatterns = [
     path("readyz", health.ready),
     path("api/v1/docs", docs),
     path("api/v1/", api.urls),
+    # Before the admin, which answers for everything below its address.
+    path("admin/faults/", include(fault_page.urls)),
     path("admin/", admin.site.urls),
     path("", include("orders.urls")),
 ]

@@ -1,9 +1,9 @@
 """Kills processes of the stack the hard way, and counts how often."""
 
 import itertools
-import json
 from pathlib import Path
 
+from sasproject.stack import folder
 from sasproject.stack.runner import Runner
 
 WORKERS = ("agents", "scheduler")
@@ -16,7 +16,7 @@ class Chaos:
 
     def __init__(self, runner: Runner, run_dir: Path) -> None:
         self._runner = runner
-        self._listing = run_dir / "stack.json"
+        self._run_dir = run_dir
         self._workers = itertools.cycle(WORKERS)
         self._main: dict[str, int] = {}
         self.kills = 0
@@ -25,11 +25,7 @@ class Chaos:
 
     def roles(self) -> dict[str, list[int]]:
         """Return role -> process ids now, from the stack's own listing."""
-        try:
-            listed: dict[str, list[int]] = json.loads(self._listing.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return {}
-        listed.pop("stack", None)
+        listed = folder.roles_in(self._run_dir)
         for role, pids in listed.items():
             if pids and self._main.setdefault(role, pids[0]) != pids[0]:
                 self._main[role] = pids[0]

@@ -25,6 +25,8 @@ SETTINGS = {
     "SAS_POLL_SECONDS": "1",
     # An outage of seconds is not to be waited for half a minute.
     "SAS_BREAKER_SECONDS": "2",
+    # Nor is the incident that it makes.
+    "SAS_BREAKER_ALERT_SECONDS": "5",
     # A killed Supervisor holds its lease until it is over.
     "SAS_LEASE_SECONDS": "3",
     # What waits for a worker waits in the rows, where it is seen, and not in the broker.

@@ -60,7 +60,28 @@ class Faults:
         return {**FAULTS[service], "seed": self._seed}
 
     def _put(self, service: str, faults: dict[str, Any]) -> None:
-        """Raises ``httpx2.HTTPError`` when the sandbox does not take it."""
-        url = f"{self._url}/{service}/faults"
-        with httpx2.Client(timeout=SECONDS, trust_env=False) as client:
-            client.put(url, json=faults).raise_for_status()
+        switch(self._url, service, faults)
+
+
+def in_force(sandbox_url: str, *, seconds: float = SECONDS) -> dict[str, dict[str, Any]]:
+    """Return what each service does wrong now.
+
+    Raises ``httpx2.HTTPError`` when the sandbox does not answer.
+    """
+    with httpx2.Client(base_url=sandbox_url, timeout=seconds, trust_env=False) as client:
+        return {
+            service: client.get(f"/{service}/faults").raise_for_status().json()
+            for service in FAULTS
+        }
+
+
+def switch(
+    sandbox_url: str, service: str, faults: dict[str, Any], *, seconds: float = SECONDS
+) -> None:
+    """Have a service do that wrong, and nothing else.
+
+    Raises ``httpx2.HTTPError`` when the sandbox does not take it.
+    """
+    url = f"{sandbox_url}/{service}/faults"
+    with httpx2.Client(timeout=seconds, trust_env=False) as client:
+        client.put(url, json=faults).raise_for_status()

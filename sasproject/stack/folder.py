@@ -9,6 +9,8 @@ from typing import IO
 
 from sasproject.stack.exceptions import StackError
 
+LISTING = "stack.json"
+
 
 class RunFolder:
     """A stack's run folder: its lock, its `stack.json` and its logs."""
@@ -16,7 +18,7 @@ class RunFolder:
     def __init__(self, path: Path) -> None:
         self.path = path.resolve()
         self.logs = self.path / "logs"
-        self._listing = self.path / "stack.json"
+        self._listing = self.path / LISTING
         self._lock: IO[str] | None = None
 
     def claim(self) -> None:
@@ -52,3 +54,16 @@ class RunFolder:
 
     def withdraw(self) -> None:
         self._listing.unlink(missing_ok=True)
+
+
+def roles_in(run_dir: Path) -> dict[str, list[int]]:
+    """Return role -> process ids, its main process first, of the stack that runs in a folder.
+
+    A role that is down has none; there are no roles where no stack runs.
+    """
+    try:
+        roles: dict[str, list[int]] = json.loads((run_dir / LISTING).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    roles.pop("stack", None)
+    return roles

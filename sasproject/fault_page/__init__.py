@@ -1,0 +1,16 @@
+"""The page of a demonstration that breaks services, kills processes and shows what comes of it.
+
+- ``choices.py`` (what a service can be told to do wrong, and what it does, in words)
+- ``scene.py`` (what the page shows, and the marker by which a poll asks whether it is new)
+- ``views.py`` (the page, and its two acts)
+"""
+
+from django.urls import path
+
+from sasproject.fault_page import views
+
+urls = [
+    path("", views.show, name="sasproject_faults"),
+    path("switch/", views.switch, name="sasproject_faults_switch"),
+    path("kill/", views.kill, name="sasproject_faults_kill"),
+]
