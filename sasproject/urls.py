@@ -13,7 +13,7 @@ urlpatterns = [
     path("api/v1/docs", docs),
     path("api/v1/", api.urls),
     # Before the admin, which answers for everything below its address.
-    path("admin/faults/", include(fault_page.urls)),
+    path("admin/faults/", fault_page.urls),
     path("admin/", admin.site.urls),
     path("", include("orders.urls")),
 ]

@@ -38,6 +38,7 @@ from workers.admin.lists import LiveListAdmin, StandingChangeList
 from workers.admin.page import ProcessPageAdmin
 from workers.admin.query_bar import QueryBarAdmin
 from workers.admin.readonly import ReadOnlyAdmin
+from workers.admin.view_lists import ViewListAdmin
 from workers.models import Process
 
 #: Orders found for lists of what belongs to one.
@@ -52,6 +53,7 @@ class OrderAdmin(
     BulkListAdmin,
     CsvListAdmin,
     QueryBarAdmin,
+    ViewListAdmin,
     LiveListAdmin,
 ):
     """Read-only but for the actions, each with its permission."""

@@ -9,8 +9,10 @@ from django.urls import path
 
 from sasproject.fault_page import views
 
-urls = [
-    path("", views.show, name="sasproject_faults"),
-    path("switch/", views.switch, name="sasproject_faults_switch"),
-    path("kill/", views.kill, name="sasproject_faults_kill"),
+pages = [
+    path("", views.show, name="page"),
+    path("switch/", views.switch, name="switch"),
+    path("kill/", views.kill, name="kill"),
 ]
+#: Pages of an admin: what others wrote is made visible there, and times are the viewer's.
+urls = (pages, "admin", "faults")

@@ -71,6 +71,8 @@ def in_demonstration(view: View) -> View:
         # Before the admin looks who asks: a login page would say that there is something.
         if not settings.FAULT_PAGE:
             raise Http404
+        # Links to the admin from here lead to its own pages, not to these.
+        request.current_app = admin.site.name
         return guarded(request)
 
     return answer
@@ -111,7 +113,7 @@ def switch(request: HttpRequest) -> HttpResponse:
     who = EVERY_SERVICE if chosen == choices.EVERY_SERVICE else chosen
     said = {"service": who, "fault": choices.CHOICES[fault].label}
     messages.success(request, _("%(service)s %(fault)s.") % said)
-    return redirect("sasproject_faults")
+    return redirect("faults:page")
 
 
 @in_demonstration
@@ -136,7 +138,7 @@ def kill(request: HttpRequest) -> HttpResponse:
         _("Killed: %(role)s, process %(pid)d. The stack starts it again.")
         % {"role": role, "pid": pid},
     )
-    return redirect("sasproject_faults")
+    return redirect("faults:page")
 
 
 def _check(request: HttpRequest) -> None:

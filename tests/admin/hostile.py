@@ -4,6 +4,7 @@ import re
 from datetime import timedelta
 from html.parser import HTMLParser
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.auth import get_user_model
@@ -26,7 +27,7 @@ from workers.models import (
     Sink,
     Step,
 )
-from workers.store import acts, gauges, incidents, probe_results
+from workers.store import acts, gauges, incidents, probe_results, saved_views
 from workers.store.operate import notes
 from workers.store.probe_results import Looked
 from workers.testing import Wire
@@ -206,6 +207,13 @@ def fill(wire: Wire, user: AbstractUser) -> Order:
     refusal = {"code": "not_paused", "params": {"subject": evil("refused")}}
     job.items.create(process=order.process, sequence=0, state="refused", refusal=refusal)
     job.items.create(process=editable, sequence=0)
+    for shared in (False, True):
+        saved_views.save(
+            user.pk, "orders.order", evil(f"view{' shared' * shared}"), "state=error",
+            is_shared=shared,
+        )  # fmt: skip
+    gone = urlencode({evil("view parameter"): evil("view filter")})
+    saved_views.save(user.pk, "orders.order", evil("broken view"), gone)
     gauges.take()
     Release.objects.create(name=evil("release"), seen_at=now)
     finding = {

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 from django.conf import settings
+from django.contrib.auth import get_user_model
 from django.test import Client
 from django.utils import timezone
 from playwright.sync_api import Browser, Page, expect
@@ -15,7 +16,8 @@ from tests import axe
 from tests.admin.conftest import note, order_with
 from tests.admin.test_health import fare
 from tests.browsing import launched
-from workers.models import Journal, Process, Step
+from workers.models import Journal, Process, SavedView, Step
+from workers.store import saved_views
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -80,6 +82,10 @@ def test_axe_finds_nothing(
         received_at=timezone.now(), body=b'{"customer": {"name": "Ada"}}', reasons=[]
     )
     fare()
+    saved_views.save(
+        get_user_model().objects.get(is_superuser=True).pk, "orders.order", "Errors", "state=error"
+    )
+    view = SavedView.objects.get()
     page = open_page(browser, live_server.url, admin_client, theme, width)
     for url in (
         f"/admin/orders/order/{order.number}/change/",
@@ -92,6 +98,9 @@ def test_axe_finds_nothing(
         "/admin/workers/act/",
         f"/admin/workers/act/{paused.pk}/change/",
         "/admin/workers/incident/hand-over/",
+        "/admin/orders/order/?state=error",
+        "/admin/workers/savedview/",
+        f"/admin/workers/savedview/{view.pk}/change/",
         "/admin/",
     ):
         page.goto(url)

@@ -47,6 +47,8 @@ SHOWN = (
         "job actor",
         "job reason",
         "job cause",
+        "view",
+        "view filter",
         "doer",
         "done to",
         "why",
@@ -66,7 +68,7 @@ SHOWN = (
 NO_PAGES = (
     *("_add", "_delete", "_selected", "_redeliver", "_acknowledge"),
     *("bulkjob_pause", "bulkjob_resume", "bulkjob_stop", "_csv", "_show", "_hide"),
-    *("_resend", "route_test", "process_note", "order_note"),
+    *("_resend", "route_test", "savedview_save", "process_note", "order_note"),
     # Led to where there are more members than a sample has; read below.
     "incident_sample",
 )
@@ -75,7 +77,7 @@ ON_ONE_PAGE = (Minute, ProbeResult)
 #: Pages of one kind that are read: every process that ``hostile`` makes.
 EACH = 5
 #: Reached from no link: htmx asks for them.
-PARTS = ("_live", "_needs", "_desk")
+PARTS = ("_live", "_needs", "_desk", "_links")
 LEFT = (
     "/admin/logout/",
     "/admin/password_change/",
@@ -206,6 +208,7 @@ def test_the_parts_that_keep_pages_up_to_date_do_too(client: Client) -> None:
         f"/admin/workers/bulkjob/{BulkJob.objects.get().pk}/live/",
         f"/admin/workers/incident/{Incident.objects.get().pk}/live/",
         "/admin/workers/incident/desk/",
+        "/admin/workers/savedview/links/?list=orders.order",
     ]
     for url in (*lists, *parts):
         page = read(client, url, **{"HX-Request": "true"})

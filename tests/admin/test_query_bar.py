@@ -76,7 +76,8 @@ def test_what_a_list_is_narrowed_by_stands_as_chips(viewer: Client) -> None:
         'class="sas-button" href="?with_agent=payment.%2A&amp;q=Ada">process state: error' in text
     )
     assert 'href="?state=error&amp;with_agent=payment.%2A">search: Ada' in text
-    assert "sas-chips" not in viewer.get(LISTS[0]).content.decode()
+    assert 'aria-label="Narrowed by"' in text
+    assert 'aria-label="Narrowed by"' not in viewer.get(LISTS[0]).content.decode()
 
 
 def test_a_search_is_still_a_search(viewer: Client) -> None:

@@ -29,6 +29,7 @@ from workers.notify.senders import Letter, Undelivered
 from workers.rules.rows import NewSink
 from workers.store import sinks
 from workers.testing import Aftermath, Clock, Wire
+from workers.testing.result import OF_AN_ATTEMPT
 
 page: dict[str, Any] = {}
 
@@ -194,6 +195,13 @@ def _told_everything(after: Aftermath) -> None:
     after.assert_same_journal()
 
 
+def _told_again(after: Aftermath) -> None:
+    after.assert_told_everything()
+    assert Sink.objects.get().state == "ended"
+    # Whoever died over it asked a second time, and the journal says so.
+    after.assert_same_journal(may_add={*OF_AN_ATTEMPT, "retold"})
+
+
 def _given_up(after: Aftermath) -> None:
     # Refused once and then killed, it is taken the next time: then all is told.
     sink, alerts = Sink.objects.get(), list(Alert.objects.values_list("code", "times"))
@@ -250,7 +258,7 @@ SCENARIOS = [
     Scenario(
         "tell again",
         submit_once("toy_informed", sinks=TOLD),
-        _told_everything,
+        _told_again,
         run=_redeliver,
         brief=(
             "sinks.redeliver",

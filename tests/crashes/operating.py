@@ -27,9 +27,10 @@ from workers.models import (
     Note,
     Preferences,
     Process,
+    SavedView,
     Step,
 )
-from workers.store import acts, incidents, preferences
+from workers.store import acts, incidents, preferences, saved_views
 from workers.store.db import dialect
 from workers.store.flow import flow_settings, holds
 from workers.store.operate import alert_commands, commands, edit_input, incident_commands, notes
@@ -363,6 +364,42 @@ def _keys_off(after: Aftermath) -> None:
     after.assert_same_journal(may_add=())
 
 
+def _save_view() -> None:
+    owner = get_user_model().objects.get().pk
+    saved_views.save(owner, "workers.process", "Errors", "state=error")
+
+
+def _view_saved(after: Aftermath) -> None:
+    """Whoever saw no answer saves again: the view is the same one."""
+    assert SavedView.objects.get().query == "state=error"
+    after.assert_same_journal(may_add=())
+
+
+def _with_view(wire: Wire) -> None:
+    _admin(wire)
+    _save_view()
+
+
+def _change_view() -> None:
+    saved_views.change(SavedView.objects.get().pk, "Faults", is_shared=True)
+
+
+def _view_changed(after: Aftermath) -> None:
+    view = SavedView.objects.get()
+    assert (view.name, view.is_shared) == ("Faults", True)
+    after.assert_same_journal(may_add=())
+
+
+def _delete_view() -> None:
+    for view in SavedView.objects.all():
+        saved_views.delete(view.pk)
+
+
+def _view_deleted(after: Aftermath) -> None:
+    assert not SavedView.objects.exists()
+    after.assert_same_journal(may_add=())
+
+
 SCENARIOS = [
     *VERBS,
     Scenario("gather", lambda: None, _is_resolved, prepare=_failed, run=_gather),
@@ -395,6 +432,9 @@ SCENARIOS = [
     Scenario("show personal data", _show, _told_who_saw, prepare=_resting, run=nothing),
     Scenario("choose a time zone", _choose_zone, _zone_chosen, prepare=_admin, run=nothing),
     Scenario("switch keys off", _switch_keys, _keys_off, prepare=_admin, run=nothing),
+    Scenario("save a view", _save_view, _view_saved, prepare=_admin, run=nothing),
+    Scenario("change a view", _change_view, _view_changed, prepare=_with_view, run=nothing),
+    Scenario("delete a view", _delete_view, _view_deleted, prepare=_with_view, run=nothing),
     Scenario("acknowledge", _acknowledge, _acknowledged, prepare=_failed_and_admin, run=nothing),
     Scenario("restored", _restore, _all_marked, prepare=_three_resting, run=nothing),
 ]

@@ -21,7 +21,7 @@ from sasproject.stack import processes
 from tests.admin.conftest import staff
 from tests.sandbox.caller import Caller
 from tests.stack.fakes import SLEEP, eventually
-from workers.models import Incident, Journal
+from workers.models import Incident, Journal, Preferences
 
 pytestmark = pytest.mark.django_db
 
@@ -94,7 +94,7 @@ def incident(**fields: object) -> Incident:
             "key": "breaker:payment.charge",
             "kind": "agent",
             "code": "breaker_open",
-            "params": {"agent": "payment.charge"},
+            "params": {"about": "payment.charge"},
             "severity": 2,
             "opened_at": now - timedelta(minutes=2),
             "last_at": now,
@@ -301,8 +301,21 @@ def test_a_fault_that_was_set_elsewhere_is_seen(operator: Client, services: Call
     assert "422 to orders whose number divides by 12" in answer.content.decode()
 
 
+def test_what_others_wrote_is_visible_and_times_are_the_viewers(
+    operator: Client, services: Caller, django_user_model
+) -> None:
+    opened = timezone.now().replace(hour=12, minute=34, second=56)
+    incident(params={"about": "pay\u202ement"}, state="resolved", resolved_at=opened)
+    user = django_user_model.objects.get(username="operator")
+    Preferences.objects.create(user=user, time_zone="Asia/Tokyo")
+    page = operator.get(PAGE).content.decode()
+    assert "pay\\u202ement" in page
+    assert "21:34:56" in page
+
+
 def test_incidents_are_for_who_may_see_them(db: None, django_user_model) -> None:
     incident()
+    assert "payment.charge" in staff("viewer").get(PAGE).content.decode()
     client = Client()
     client.force_login(django_user_model.objects.create_user("guest", is_staff=True))
     page = client.get(PAGE)

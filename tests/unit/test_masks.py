@@ -7,7 +7,7 @@ import pytest
 from workers.rules import masks
 from workers.rules.masks import Mask
 
-NAME, MAIL, ADDRESS = "Zelda Quux", "zelda.quux@example.org", "77 Hidden Lane\nNowhereville"
+NAME, MAIL, ADDRESS = "Zelda Quuxmore", "zelda.quuxmore@example.org", "77 Hidden Lane\nNowhereville"
 CUSTOMER = {"name": NAME, "email": MAIL, "address": ADDRESS}
 
 

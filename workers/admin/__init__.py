@@ -16,6 +16,7 @@ from workers.admin import (
     preferences,
     process,
     route,
+    saved_view,
     sink,
 )
 
@@ -32,5 +33,6 @@ __all__ = [
     "preferences",
     "process",
     "route",
+    "saved_view",
     "sink",
 ]

@@ -111,6 +111,7 @@ class CauseFilter(ProcessFilter):
 
     title = lazy("cause")
     parameter_name = "cause"
+    asks_first = True
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
         chosen = self.value()

@@ -33,6 +33,7 @@ from workers.admin.bulk.kinds import BY_NAME
 from workers.admin.lists import BoundedChangeList, ConditionFilter, LiveListAdmin
 from workers.admin.notes import NoteForm
 from workers.admin.readonly import ReadOnlyAdmin
+from workers.admin.view_lists import ViewListAdmin
 from workers.definitions.alert_kinds import alert_kinds
 from workers.models import Incident
 from workers.operate import incident_list
@@ -104,7 +105,7 @@ class CodeFilter(admin.SimpleListFilter):
 
 
 @admin.register(Incident)
-class IncidentAdmin(ReadOnlyAdmin, LiveListAdmin):
+class IncidentAdmin(ReadOnlyAdmin, ViewListAdmin, LiveListAdmin):
     """What operators deal with: one line per cause."""
 
     change_list_template = "admin/workers/incident/list.html"

@@ -20,6 +20,7 @@ class IncidentFilter(ProcessFilter):
 
     title = lazy("incident")
     parameter_name = "incident"
+    asks_first = True
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
         chosen = self.value()

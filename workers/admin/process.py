@@ -35,6 +35,7 @@ from workers.admin.lists import LiveListAdmin, StandingChangeList
 from workers.admin.page import ProcessPageAdmin
 from workers.admin.query_bar import QueryBarAdmin
 from workers.admin.readonly import ReadOnlyAdmin
+from workers.admin.view_lists import ViewListAdmin
 from workers.models import Process
 
 
@@ -46,6 +47,7 @@ class ProcessAdmin(
     BulkListAdmin,
     CsvListAdmin,
     QueryBarAdmin,
+    ViewListAdmin,
     LiveListAdmin,
 ):
     """Processes, joined with their steps, and what may be done to them."""

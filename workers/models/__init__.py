@@ -16,6 +16,7 @@ from workers.models.note import Note
 from workers.models.preferences import Preferences
 from workers.models.process import Process
 from workers.models.route import Delivery, Route
+from workers.models.saved_view import SavedView
 from workers.models.sink import Sink
 from workers.models.step import Step
 from workers.models.webhook import ReceivedWebhook
@@ -41,6 +42,7 @@ __all__ = [
     "ReceivedWebhook",
     "Release",
     "Route",
+    "SavedView",
     "Sink",
     "Step",
 ]

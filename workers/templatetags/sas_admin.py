@@ -1,5 +1,6 @@
 """Template filters of the admin's pages: the markup of ``workers.admin.badges``."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -9,6 +10,7 @@ from django.utils.safestring import SafeString
 from workers.admin import alert, badges, flow, icons, incident, job_page, wording
 from workers.admin.health import strip
 from workers.admin.health.strip import Strip
+from workers.admin.view_counts import Look
 from workers.client import explain
 from workers.models import Alert, Flow, Hold, Incident
 from workers.operate import incident_list
@@ -21,6 +23,12 @@ register = template.Library()
 @register.filter
 def state_mark(name: str) -> SafeString:
     return badges.state(name)
+
+
+@register.filter
+def of_view(looks: Mapping[int, Look] | None, view_id: int) -> Look:
+    """Return what is known of a saved view; nothing while none were counted."""
+    return (looks or {}).get(view_id, Look())
 
 
 @register.filter

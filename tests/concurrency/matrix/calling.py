@@ -32,6 +32,7 @@ from workers.store import (
     received_webhooks,
     releases,
     routes,
+    saved_views,
     sinks,
 )
 from workers.store.claims import claim_steps, dead_workers, release, unstarted
@@ -227,6 +228,17 @@ CALLS: tuple[Call, ...] = (
         lambda s: preferences.set_keys(s.user_id, is_on=False),
         (scenes.in_error,),
     ),
+    Call(
+        "saved_views.save",
+        lambda s: saved_views.save(s.user_id, "workers.process", "Errors", "state=error"),
+        (scenes.in_error, scenes.kept),
+    ),
+    Call(
+        "saved_views.change",
+        lambda s: saved_views.change(s.view_id, "Faults", is_shared=True),
+        (scenes.kept,),
+    ),
+    Call("saved_views.delete", lambda s: saved_views.delete(s.view_id), (scenes.kept,)),
     Call("holds.hold", lambda s: holds.hold("agent", "toy.alpha", **OPERATOR), (scenes.submitted,)),
     Call("holds.lift", lambda s: holds.lift("agent", "toy.alpha", **OPERATOR), (scenes.held,)),
     Call(

@@ -17,7 +17,7 @@ from msgspec import structs
 from workers.client.submission import submit
 from workers.definitions.registry import register_workflow
 from workers.definitions.workflow import OnFailure, Undo, Workflow, step
-from workers.models import Alert, Incident, LiveStep, Process, Route, Sink, Step
+from workers.models import Alert, Incident, LiveStep, Process, Route, SavedView, Sink, Step
 from workers.protocol.messages import Reply
 from workers.rules.minutes import begin
 from workers.rules.rows import NewSink
@@ -31,6 +31,7 @@ from workers.store import (
     leases,
     minutes,
     probe_results,
+    saved_views,
     sinks,
 )
 from workers.store.alerts import raise_alert
@@ -92,6 +93,7 @@ class Scene:
     job_id: int = 0
     incident_id: int = 0
     route_id: int = 0
+    view_id: int = 0
     delivery: deliveries.ClaimedDelivery | None = None
 
     def look(self) -> None:
@@ -101,6 +103,7 @@ class Scene:
         self.alert_id = Alert.objects.values_list("pk", flat=True).first() or 0
         self.incident_id = Incident.objects.values_list("pk", flat=True).first() or 0
         self.route_id = Route.objects.values_list("pk", flat=True).first() or 0
+        self.view_id = SavedView.objects.values_list("pk", flat=True).first() or 0
         self.sink_id = Sink.objects.get(process=self.process_id).pk
 
     @property
@@ -374,6 +377,13 @@ def routed() -> Scene:
     """There is a route, and an incident that it is to be told of."""
     scene = gathered()
     Route.objects.create(name="ops", kind="mail", address="ops@example.org", time_zone="UTC")
+    return scene
+
+
+def kept() -> Scene:
+    """Somebody has saved a view."""
+    scene = in_error()
+    saved_views.save(_ann().pk, "workers.process", "Errors", "state=error")
     return scene
 
 
