@@ -5,6 +5,7 @@ from collections.abc import Callable
 from operator import attrgetter
 from typing import Any
 from unittest.mock import Mock
+from uuid import uuid4
 
 import pytest
 from django.db import OperationalError, transaction
@@ -18,6 +19,7 @@ from tests.integration.test_store_settling import Toy, a_result
 from workers import scheduler
 from workers.client.submission import submit
 from workers.models import Flow, Hold, Journal, Process, Sink, Step
+from workers.protocol.messages import Reply
 from workers.rules.rows import NewSink
 from workers.scheduler.reply_batches import Arrivals
 from workers.store.claims import claim_steps
@@ -133,6 +135,19 @@ def test_where_those_that_wait_cannot_be_claimed_the_replies_are_settled_all_the
     assert only(waiting, "one").state == "pending"
     scheduler.advance(NOW)
     assert only(waiting, "one").state == "processing"
+
+
+def test_what_a_reply_that_cannot_be_stored_leads_to_is_sent_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ready, sent = Mock(), []
+    outcomes = [ValueError("what is that?"), settle_replies.Settled(claims=[ready], applied=1)]
+    monkeypatch.setattr(settle_replies, "settle", Mock(side_effect=outcomes))
+    monkeypatch.setattr(scheduler, "send", sent.extend)
+
+    assert scheduler.settle([Reply(1, uuid4(), 1, result={})], NOW).applied == 1
+
+    assert sent == [ready]
 
 
 def _bundles(wire: Wire) -> list[Any]:

@@ -149,7 +149,7 @@ def _apply(
         if batch[0].fault is not None and batch[0].fault.get("code") == UNUSABLE:
             # Not even that can be applied: its claim expires, as if nothing had come.
             return settle_replies.Settled()
-        return settle([_unusable(batch[0])], now)
+        return _add([settle([_unusable(batch[0])], now)])
 
 
 def _unusable(reply: Reply) -> Reply:
@@ -163,6 +163,7 @@ def _unusable(reply: Reply) -> Reply:
 
 
 def _add(parts: Sequence[settle_replies.Settled]) -> settle_replies.Settled:
+    """Return what was counted of parts whose claims have been sent already."""
     return settle_replies.Settled(
         applied=sum(part.applied for part in parts), stale=sum(part.stale for part in parts)
     )
