@@ -141,7 +141,10 @@ BREAKS: dict[str, Callable[[Process], object]] = {
         last=p.sequence,
         next_try_at=timezone.now() - timedelta(minutes=5),
     ),
-    "live_steps_are_found": lambda p: LiveStep.objects.filter(state="error").update(turn=p.turn),
+    # SQLite's clock tells milliseconds: another process's turn may well be the same.
+    "live_steps_are_found": lambda p: LiveStep.objects.filter(state="error").update(
+        turn=p.turn + timedelta(hours=1)
+    ),
     "step_journal_is_a_path": lambda p: Journal.objects.filter(
         process=p, step__name="left", event="processed"
     ).update(before="pending"),
