@@ -54,7 +54,7 @@ class StepFactory(factory.django.DjangoModelFactory):
     failure_threshold = 3
     backoff_base_seconds = 2.0
     backoff_cap_seconds = 300.0
-    idempotency_key = factory.LazyFunction(lambda: uuid4().hex)
+    idempotency_key = factory.LazyAttribute(lambda s: f"{s.process.uid.hex}:{s.position}:1")
 
     class Params:
         pending = factory.Trait(state="pending", not_before=now)

@@ -6,7 +6,6 @@ from django.test import Client
 from orders.models import Order
 from tests.admin.conftest import order_with
 from tests.factories import OrderFactory
-from workers.models import Step
 
 URL = "/admin/orders/order/"
 
@@ -21,9 +20,6 @@ def wanted(db: None) -> Order:
     order.reference = "PO-7781"
     order.submission_key = "web-2026-abc-0001"
     order.save()
-    Step.objects.filter(process=order.process, name="book_shipment").update(
-        idempotency_key="another-make-of-key"
-    )
     return order
 
 
@@ -53,7 +49,6 @@ def test_each_kind_of_term_finds_the_order(operator: Client, wanted: Order) -> N
         uid.hex[:12],
         uid.hex[:8].upper(),
         str(uid),
-        "another-make-of-key",
         str(wanted.public_id),
         f"  {wanted.number}  ",
     ]

@@ -71,5 +71,5 @@ def test_the_indexes_are_there_again_and_new_orders_get_numbers_of_their_own(fil
         cursor.execute("SHOW statement_timeout")
         assert cursor.fetchone()[0] == "15s"
     assert names <= there
-    assert {"step_name_unique", "step_idempotency_key_unique"} <= there
+    assert {"step_name_unique", "journal_note_once_per_attempt"} <= there
     assert submit("fulfilment", subject="Next", input={}).pk > ORDERS

@@ -13,11 +13,12 @@ from tests.concurrency.test_races import on_postgres
 from workers.client.submission import submit, submit_many
 from workers.models import Alert, Journal, Process, Sink, Step
 from workers.rules.rows import NewProcess
-from workers.store import prune_rows, sinks
+from workers.store import prune_rows, sinks, unsent_statuses
 from workers.store.claims import claim_steps, find_work, unstarted
 from workers.store.expire import expire_claims
 from workers.store.flow import flow_control
 from workers.store.locked import contexts, load, step_index
+from workers.store.operate import record_answers
 from workers.store.settle import filed_replies
 from workers.supervisor import beat_schedule
 
@@ -143,6 +144,18 @@ def _prune_one() -> None:
         assert next(prune_rows.prune_journals(200)) == 1
 
 
+def _find_by_key() -> None:
+    step = Step.objects.latest("pk")
+    step.idempotency_key = f"{step.process.uid.hex}:9:1"
+    step.save()
+    assert record_answers.by_key(step.idempotency_key) == (step.process_id, step.name)
+
+
+def _read_escalated() -> None:
+    asked = Journal.objects.filter(step=1, attempt=1, event="escalated", after=None)
+    assert not asked.exists()
+
+
 def _have_waiting(count: int) -> None:
     """Have many orders wait for one agent, all submitted at once."""
     submit_many("toy_line", [NewProcess(f"Waiting {n}", {}) for n in range(count)])
@@ -203,6 +216,9 @@ def test_a_claim_reads_no_more_of_a_long_backlog_than_it_takes(is_analyzed: bool
         (_prune_one, "journal_process_idx"),
         (lambda: next(prune_rows.prune_flow_journal(200)), "journal_process_idx"),
         (lambda: next(prune_rows.prune_alerts(200)), "alert_acknowledged_idx"),
+        (_find_by_key, "workers_process_uid_key"),
+        (_find_by_key, "step_name_unique"),
+        (_read_escalated, "journal_note_once_per_attempt"),
     ],
     ids=[
         *("claim", "expire", "extend", "put off", "lost", "filed", "flagged", "standing still"),
@@ -211,6 +227,7 @@ def test_a_claim_reads_no_more_of_a_long_backlog_than_it_takes(is_analyzed: bool
         *("escalate", "overdue", "lane", "told", "tell", "foresee"),
         *("lock", "lock many", "contexts"),
         *("prunable", "prune", "flow journal", "alerts"),
+        *("process of a key", "step of a key", "escalated"),
     ],
 )
 def test_a_background_query_uses_its_partial_index(verb: Any, index: str) -> None:
@@ -225,3 +242,18 @@ def test_a_background_query_uses_its_partial_index(verb: Any, index: str) -> Non
     assert "Seq Scan on workers_live" not in plans
     assert "Seq Scan on workers_sink" not in plans
     assert "Seq Scan on workers_journal" not in plans
+
+
+@on_postgres
+def test_what_submitters_are_to_be_told_is_read_by_process() -> None:
+    told = Process.objects.get(subject="Open")
+    sink = sinks.ClaimedSink(1, told.pk, "queue", "a", "", "", 0, 1, 0, timezone.now())
+    with connection.cursor() as cursor:
+        # As of a journal of millions: so few rows are quicker read from end to end.
+        cursor.execute("SET LOCAL enable_seqscan = off")
+
+    (plan,) = each_plan_of(lambda: unsent_statuses.news([sink]))
+
+    # The rows, and of each the move before it.
+    assert plan.count("journal_process_idx") == 2
+    assert "Seq Scan" not in plan

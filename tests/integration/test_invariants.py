@@ -106,7 +106,7 @@ def an_undo_too_early(process: Process) -> None:
             state=state,
             after=after,
             undoes=process.steps.get(name=name.removeprefix("un")),
-            idempotency_key=name,
+            idempotency_key=f"{process.uid.hex}:{place}:1",
         )
 
 
@@ -158,6 +158,9 @@ BREAKS: dict[str, Callable[[Process], object]] = {
         state="error", finished_at=None
     ),
     "sequence_has_no_gap": lambda p: Journal.objects.filter(process=p, sequence=2).delete(),
+    "keys_are_their_own": lambda p: Step.objects.filter(process=p, name="left").update(
+        idempotency_key=p.steps.get(name="top").idempotency_key
+    ),
     "whoever_is_told_is_told_everything": lambda p: Sink.objects.create(
         process=p, kind="queue", address="replies.acme.one", last=1, next_try_at=timezone.now()
     ),
@@ -201,6 +204,25 @@ def test_a_process_whose_journal_was_pruned_is_not_compared_with_it(lively: Proc
     Process.objects.filter(pk=lively.pk).update(pruned_at=timezone.now())
 
     assert engine.violations() == []
+
+
+def test_a_number_that_two_rows_have_is_found(lively: Process) -> None:
+    last = Journal.objects.filter(process=lively).order_by("-sequence").exclude(sequence=None)[0]
+    assert last.sequence is not None
+    Journal.objects.filter(process=lively, sequence=last.sequence - 1).update(
+        sequence=last.sequence
+    )
+
+    assert {found.invariant for found in engine.violations()} == {"sequence_has_no_gap"}
+
+
+def test_a_key_of_another_process_is_found(lively: Process) -> None:
+    step = Step.objects.exclude(process=lively).first()
+    assert step is not None
+    step.idempotency_key = f"{lively.uid.hex}:99:1"
+    step.save()
+
+    assert {found.invariant for found in engine.violations()} == {"keys_are_their_own"}
 
 
 def test_every_invariant_has_a_break() -> None:
@@ -303,7 +325,7 @@ def test_an_invariant_that_takes_too_long_is_not_known_and_the_others_are(
     text, code = check()
     assert code == 2
     assert "order_of_steps: not known, it took longer than 120 s. Give a larger --timeout." in text
-    assert "26 invariants checked" in text
+    assert "27 invariants checked" in text
     facts = json.loads(check("--json")[0])
     assert (facts["holds"], facts["violations"]) == (False, [])
     assert facts["unknown"] == [{"invariant": "order_of_steps", "why": "took longer than 120 s"}]

@@ -6,6 +6,7 @@ _SETTLING = "tests/integration/test_store_settling.py"
 _PLANS = "tests/integration/test_kept_plans.py"
 _BEGINNING = "tests/integration/test_beginning.py"
 _COMMITTING = "tests/integration/test_committing.py"
+_DOUBLED = "tests/integration/test_doubled_writes.py"
 
 MUTANTS = (
     Mutant(
@@ -150,6 +151,23 @@ MUTANTS = (
         "What a caller writes is committed before the caller has come to its end.",
         (_COMMITTING,),
         on=POSTGRESQL,
+    ),
+    Mutant(
+        "a number is given out once",
+        "workers/store/locked/save.py",
+        ', "was_sequence": as_read[_SEQUENCE]',
+        "",
+        "Two rows that a submitter is told have one number.",
+        (_DOUBLED,),
+    ),
+    Mutant(
+        "an attempt is given out once",
+        "workers/store/locked/save.py",
+        """                    "was_attempt": as_read[_ATTEMPT],
+""",
+        "",
+        "Two claims of a step are one attempt in the journal.",
+        (_DOUBLED,),
     ),
     Mutant(
         "a transaction that is to be rolled back is",

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from django.db.models import Q
 
-from workers.models import Process, Step
+from workers.models import Process
 
 #: Shorter beginnings could be words: "deed", "cafe".  So many digits are a minute of submissions.
 SHORTEST = 8
@@ -18,20 +18,19 @@ _BEGINNING = re.compile(rf"([0-9a-f]{{{SHORTEST},32}})(:[\w:.-]*)?")
 def process_ids(term: str) -> set[int]:
     """Return the processes that ``term`` names: a step's key, or the process's own id.
 
-    A beginning of eight digits or more will do; a key of another make is found when whole.
+    A beginning of eight digits or more will do.
     """
-    found = set(Step.objects.filter(idempotency_key=term).values_list("process_id", flat=True))
     head, colon, rest = term.lower().partition(":")
     match = _BEGINNING.fullmatch(head.replace("-", "") + colon + rest)
     if match is None:
-        return found
+        return set()
     digits, tail = match.groups()
     named = Process.objects.filter(
         uid__range=(UUID(digits.ljust(32, "0")), UUID(digits.ljust(32, "f")))
     )
     if tail:
         named = named.filter(steps__idempotency_key__startswith=digits + tail)
-    return found | set(named.values_list("pk", flat=True)[:LIMIT])
+    return set(named.values_list("pk", flat=True)[:LIMIT])
 
 
 def condition(term: str) -> Q:

@@ -54,14 +54,18 @@ def _values(vendor, row):
     return VALUES.format(row=row, until=UNSTARTED_UNTIL[vendor].format(row=row))
 
 
-def keep(apps, schema_editor):
-    vendor = schema_editor.connection.vendor
+def keepers(vendor):
+    """Return the statements that have the database keep the narrow rows."""
     write = WRITE.format(values=_values(vendor, "NEW"))
     concerns = CONCERNS.format(
         differs=DIFFERS[vendor], until=UNSTARTED_UNTIL[vendor].format(row="NEW")
     )
-    keepers = {"postgresql": _keep_on_postgresql, "sqlite": _keep_on_sqlite}
-    for statement in keepers[vendor](write, concerns):
+    return {"postgresql": _keep_on_postgresql, "sqlite": _keep_on_sqlite}[vendor](write, concerns)
+
+
+def keep(apps, schema_editor):
+    vendor = schema_editor.connection.vendor
+    for statement in keepers(vendor):
         schema_editor.execute(statement)
     # State by state, as each index has it: one condition for all would read the whole table.
     live = " UNION ALL ".join(

@@ -41,7 +41,8 @@ class Journal(models.Model):
         db_constraint=False,
         db_index=False,
     )
-    #: Gap-free number among the rows the submitter may see; null for the others.
+    #: Gap-free number among the rows the submitter may see; null for the others.  Given out with
+    #: the process, whose last one is a condition of that write; among these rows it grows with id.
     sequence = models.PositiveIntegerField(null=True)
     event = models.CharField(max_length=40)
     before = models.CharField(max_length=20, null=True)  # noqa: DJ001 (null = no state changed)
@@ -54,15 +55,12 @@ class Journal(models.Model):
     class Meta:
         verbose_name_plural = "journal"
         constraints = [
+            # Of what moves nothing.  A move is written with its step, whose state, claim and
+            # attempt are conditions of that write: it cannot happen twice.
             models.UniqueConstraint(
-                name="journal_once_per_attempt",
+                name="journal_note_once_per_attempt",
                 fields=["step", "attempt", "event"],
-                condition=Q(attempt__isnull=False),
-            ),
-            models.UniqueConstraint(
-                name="journal_sequence_unique",
-                fields=["process", "sequence"],
-                condition=Q(sequence__isnull=False),
+                condition=Q(attempt__isnull=False, after__isnull=True),
             ),
         ]
         indexes = [

@@ -89,7 +89,8 @@ class Step(models.Model):
     may_have_effect = models.BooleanField(default=False)
     #: An earlier claim ended without telling whether it had its effect.
     is_in_doubt = models.BooleanField(default=False)
-    #: Given to the remote service with every call of this step until its effect is undone.
+    #: Given to the remote service with every call of this step until its effect is undone.  It
+    #: begins with the uid of the process and has the step's position: no two steps have the same.
     idempotency_key = models.CharField(max_length=80)
 
     result = models.JSONField(null=True)
@@ -101,7 +102,6 @@ class Step(models.Model):
         ordering = ["process_id", "position"]
         constraints = [
             models.UniqueConstraint(name="step_name_unique", fields=["process", "name"]),
-            models.UniqueConstraint(name="step_idempotency_key_unique", fields=["idempotency_key"]),
             models.CheckConstraint(
                 name="step_state_known", condition=Q(state__in=StepState.values)
             ),

@@ -223,7 +223,8 @@ INVARIANTS: tuple[Invariant, ...] = (
         " FROM workers_process p LEFT JOIN workers_journal j ON j.process_id = p.id"
         " AND j.sequence IS NOT NULL WHERE {some} AND p.pruned_at IS NULL"
         " GROUP BY p.id, p.subject, p.sequence"
-        " HAVING count(j.sequence) <> p.sequence OR max(j.sequence) <> p.sequence",
+        " HAVING count(j.sequence) <> p.sequence OR count(DISTINCT j.sequence) <> p.sequence"
+        " OR max(j.sequence) <> p.sequence",
     ),
     Invariant(
         "whoever_is_told_is_told_everything",
@@ -280,6 +281,16 @@ INVARIANTS: tuple[Invariant, ...] = (
         of="a.process_id",
     ),
     Invariant(
+        "keys_are_their_own",
+        "A step's idempotency key begins with its process's id, and no other step has it.",
+        "SELECT p.subject, s.name || ' has the key ' || s.idempotency_key FROM workers_step s"
+        " JOIN workers_process p ON p.id = s.process_id WHERE {some}"
+        " AND (substr(s.idempotency_key, 1, 33) <> {uid} || ':' OR EXISTS (SELECT 1"
+        " FROM workers_step b WHERE b.process_id = s.process_id AND b.id <> s.id"
+        " AND b.idempotency_key = s.idempotency_key))",
+        of="s.process_id",
+    ),
+    Invariant(
         "submitters_are_told",
         "No status message for a reply queue has been due for long.",
         "SELECT p.subject, 'due since ' || k.next_try_at || ', told ' || k.cursor || ' of '"
@@ -333,8 +344,10 @@ def queries(invariant: Invariant, some: str, *, with_strays: bool = True) -> lis
         else "b.name IN (SELECT value FROM json_each(s.after))"
     )
     undo_agent = "s.undo->>'agent'" if dialect.is_postgres() else "json_extract(s.undo, '$.agent')"
+    uid = "replace(CAST(p.uid AS text), '-', '')"
     return [
         query.replace("{after_contains}", contains)
+        .replace("{uid}", uid)
         .replace("{undo_agent}", undo_agent)
         .replace("{later}", dialect.later(timer, str(SLACK_SECONDS)))
         .replace("{untold}", dialect.later("k.next_try_at", str(TELLING_SECONDS)))

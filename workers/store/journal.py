@@ -23,8 +23,9 @@ _COLUMNS = {
 def write(entries: Sequence[Entry], at: datetime) -> None:
     """Append ``entries`` in their order.
 
-    A repeated (step, attempt, event) violates a constraint and fails the transaction: no
-    change happens twice to one attempt.
+    What moves a step or takes a number is written with its step and its process, in the same
+    transaction, under conditions that hold once.  A repeated (step, attempt, event) that moves
+    nothing violates a constraint and fails the transaction.
     """
     for actor, told in _by_actor(entries):
         dialect.execute(*_insert(actor, told, at, ""))

@@ -63,8 +63,8 @@ def news(claimed: Sequence[ClaimedSink]) -> dict[int, list[News]]:
         "SELECT v.id, j.sequence, j.event,"
         # A step's row, and one that moves nothing, leaves the process as the last move has.
         " (SELECT m.after FROM workers_journal m WHERE m.process_id = j.process_id"
-        "  AND m.sequence <= j.sequence AND m.step_id IS NULL AND m.after IS NOT NULL"
-        "  ORDER BY m.sequence DESC LIMIT 1),"
+        "  AND m.id <= j.id AND m.step_id IS NULL AND m.after IS NOT NULL"
+        "  ORDER BY m.id DESC LIMIT 1),"
         " s.name, j.actor, j.detail, j.at, j.step_id IS NULL AND j.after IS NOT NULL"
         f" FROM {dialect.rows_as('v', {'id': 'id', 'process_id': 'id', 'after': 'int'})}"
         " JOIN workers_journal j ON j.process_id = v.process_id AND j.sequence > v.after"

@@ -45,7 +45,7 @@ def main(open_ones: int, expired: int) -> None:
             by = now + timedelta(hours=-1 if place < expired else 1)
             yield Step(**model | {
                 "process_id": process.pk,
-                "idempotency_key": uuid.uuid4().hex,
+                "idempotency_key": f"{process.uid.hex}:0:1",
                 "claim_id": uuid.uuid4(),
                 "claimed_at": by - timedelta(minutes=1),
                 "dispatch_by": by - timedelta(seconds=45),

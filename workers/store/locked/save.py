@@ -75,6 +75,7 @@ def _values(row: type, columns: Iterable[str]) -> tuple[_Values, _Values]:
 
 _of_process, _of_process_as_read = _values(ProcessRow, PROCESS_COLUMNS)
 _of_step, _of_step_as_read = _values(StepRow, STEP_COLUMNS)
+_SEQUENCE, _ATTEMPT = list(PROCESS_COLUMNS).index("sequence"), list(STEP_COLUMNS).index("attempt")
 
 #: Column -> its new value.
 Change = dict[str, Any]
@@ -95,20 +96,17 @@ def process_values_of(process: ProcessRow) -> list[Any]:
 
 
 def processes(lockeds: Sequence[LockedProcess]) -> list[Check]:
-    """Write processes that moved; return what makes sure that each was as it was read."""
-    changes = [
-        (
-            locked.process.id,
-            _changed(
-                PROCESS_COLUMNS,
-                _of_process_as_read(locked.process_as_read),
-                _of_process(locked.process),
-            ),
-            {"was_state": locked.process_origin},
-        )
-        for locked in lockeds
-    ]
-    kinds = PROCESS_COLUMNS | {"was_state": "text"}
+    """Write processes that moved; return what makes sure that each was as it was read.
+
+    The number of the last row that a submitter may see is a condition: no two rows have the same.
+    """
+    changes = []
+    for locked in lockeds:
+        as_read = _of_process_as_read(locked.process_as_read)
+        change = _changed(PROCESS_COLUMNS, as_read, _of_process(locked.process))
+        was = {"was_state": locked.process_origin, "was_sequence": as_read[_SEQUENCE]}
+        changes.append((locked.process.id, change, was))
+    kinds = PROCESS_COLUMNS | {"was_state": "text", "was_sequence": "int"}
     return [
         _update("workers_process", kinds, names, rows) for names, rows in _alike(changes).items()
     ]
@@ -118,7 +116,8 @@ def steps(lockeds: Sequence[LockedProcess]) -> list[Check]:
     """Write steps that moved; return what makes sure that each was as it was read.
 
     Agents start claims and file replies without the process lock: the claim, whether it was
-    started, and whether a reply is filed are conditions of every write.
+    started, and whether a reply is filed are conditions of every write.  So is the attempt: no
+    two claims of a step ever have the same number.
     """
     changes, owners = [], {}
     for locked in lockeds:
@@ -138,10 +137,12 @@ def steps(lockeds: Sequence[LockedProcess]) -> list[Check]:
                     "was_claim": origin.claim_id,
                     "was_started": origin.is_started,
                     "was_filed": origin.is_filed,
+                    "was_attempt": as_read[_ATTEMPT],
                 }
                 changes.append((step.id, change, was))
     kinds = STEP_COLUMNS | {"result": "json", "reply": "json"}
     kinds |= {"was_state": "text", "was_claim": "uuid", "was_started": "bool", "was_filed": "bool"}
+    kinds |= {"was_attempt": "int"}
     alike = _alike(changes)
     # Nobody else writes the others without the process lock, which is held.
     at_work = [ids for rows in alike.values() if (ids := _at_work(rows))]
@@ -195,6 +196,8 @@ _AS_READ = {
     "state": "t.state = {}",
     "started": "(t.started_at IS NOT NULL) = {}",
     "filed": "(t.reply IS NOT NULL) = {}",
+    "attempt": "t.attempt = {}",
+    "sequence": "t.sequence = {}",
 }
 
 
