@@ -99,7 +99,15 @@ class MessageError(SASError):
 
 
 class BrokerRefused(SASError):
-    """The broker did not take a message within its time; it may or may not have it."""
+    """The broker did not take a message within its time; it may or may not have it.
+
+    ``code``: ``away`` (not reached), ``broken`` (the connection, meanwhile), ``silent`` (within the
+    time), or of this message alone ``no_queue``, ``queue_refused`` (it is full) and ``failed``.
+    """
+
+    def __init__(self, message: str, code: str = "away") -> None:
+        super().__init__(message)
+        self.code = code
 
 
 class DeadlinePassed(SASError):

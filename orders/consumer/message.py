@@ -6,6 +6,8 @@ from base64 import b64encode
 from dataclasses import dataclass, field
 from typing import Any
 
+from workers.runtime import storable_text
+
 #: Everything of AMQP's basic properties but the headers.
 PROPERTIES = (
     "content_type",
@@ -26,7 +28,6 @@ PROPERTIES = (
 SECRET = re.compile(r"token|secret|passw|authorization", re.IGNORECASE)
 #: One of our tokens, wherever somebody put it.
 TOKEN = re.compile(r"sas_[0-9a-f]{8}_[A-Za-z0-9_-]+")
-UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
 LONGEST_TEXT = 1000
 MOST_ENTRIES = 100
 DEEPEST = 5
@@ -71,7 +72,7 @@ class Message:
 
 def storable(text: str, longest: int = LONGEST_TEXT) -> str:
     """Return a text without what databases refuse and without tokens, no longer than may be."""
-    return TOKEN.sub("<token>", UNSTORABLE.sub("\ufffd", text))[:longest]
+    return TOKEN.sub("<token>", storable_text.storable(text))[:longest]
 
 
 def _tidy(value: Any, depth: int = 0) -> Any:

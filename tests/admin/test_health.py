@@ -18,6 +18,7 @@ from workers.models import Incident, ProbeResult, Release
 from workers.operate import health
 from workers.rules import latency
 from workers.rules.minutes import begin
+from workers.runtime.json_text import encode_document
 from workers.states import Span
 from workers.store import gauges, incidents, leases, minutes, probe_results
 from workers.store.db import dialect
@@ -63,8 +64,8 @@ def _minute(at: datetime, agent: str, counts: dict[str, int], seconds: float = 0
         "INSERT INTO workers_minute (span, at, agent, counts, calls, waits, workers)"
         " VALUES (60, %s, %s, %s, %s, %s, 2)",
         [
-            *(dialect.instant_text(at), agent, dialect.encode_document(counts)),
-            *(dialect.encode_document(calls), dialect.encode_document({})),
+            *(dialect.instant_text(at), agent, encode_document(counts)),
+            *(encode_document(calls), encode_document({})),
         ],
     )
 

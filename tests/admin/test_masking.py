@@ -14,8 +14,8 @@ from tests.admin.test_escaping import walk
 from tests.factories import ProcessFactory
 from workers.admin import masking, showing
 from workers.models import Journal, Process, Step
+from workers.runtime.json_text import encode_document
 from workers.store import incidents, saved_views
-from workers.store.db import dialect
 from workers.store.operate import edit_input
 from workers.testing import Wire
 
@@ -64,7 +64,7 @@ def private_letter(body: bytes | None = None) -> DeadLetter:
         message_id="m-1",
         client="acme",
         properties={"headers": {"who": MAIL}},
-        body=body or dialect.encode_document({"customer": CUSTOMER, "lines": 5}).encode(),
+        body=body or encode_document({"customer": CUSTOMER, "lines": 5}).encode(),
         reasons=[{"field": "lines", "problem": "is no list"}],
     )
 

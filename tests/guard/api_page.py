@@ -34,6 +34,8 @@ Everything else may change with any version; a contract in `pyproject.toml` keep
 | `workers.operate` | `retention` (what is pruned) and `invariants`, `invariant_check` (what must hold): register one's own. |
 | `workers.supervisor.beat_schedule` | The periodic tasks and flow rows, as `migrate` makes them. |
 | `workers.runtime.db_connections` | For health checks and logs: whether the database can be written to, and whether an error is an outage. |
+| `workers.runtime.storable_text` | Texts of strangers, without what no database holds. |
+| `workers.wire.confirmed` | `ConfirmedConnection`: messages to queues that are no task's, confirmed. |
 """  # noqa: E501
 
 

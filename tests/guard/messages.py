@@ -84,22 +84,6 @@ def assigned(to: str, *paths: str) -> set[str]:
     return found
 
 
-def coded(*paths: str) -> set[str]:
-    """Return every ``"code"`` that stands in a dictionary."""
-    found = set()
-    for tree in _trees(*paths):
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Dict):
-                pairs = zip(node.keys, node.values, strict=True)
-                found |= {
-                    text
-                    for key, value in pairs
-                    if isinstance(key, ast.Constant) and key.value == "code"
-                    for text in _texts(value, (tree,))
-                }
-    return found - {FILLED_IN}
-
-
 @cache
 def _calls(tree: ast.Module) -> dict[str, list[tuple[ast.AST, ast.Call]]]:
     """Return every call by the name of what is called, with the function it stands in."""

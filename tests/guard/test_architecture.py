@@ -119,6 +119,19 @@ def test_only_publishing_sends() -> None:
     assert found == []
 
 
+def test_only_one_module_publishes_what_is_no_task() -> None:
+    producers = {
+        name_of(path)
+        for path in sources()
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call)
+        and (getattr(node.func, "attr", None) or getattr(node.func, "id", "")) == "Producer"
+    }
+
+    # The doctor's probe publishes to itself.
+    assert producers == {"workers/wire/confirmed.py", "workers/doctor/broker.py"}
+
+
 def test_the_engine_never_names_an_order() -> None:
     found = [
         f"{name_of(path)}:{node.lineno}"

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from orders.api.problem_types import OF_STATUS
-from tests.guard.messages import FILLED_IN, assigned, coded, given, raised, translated
+from tests.guard.messages import FILLED_IN, assigned, given, raised, translated
 from workers import exceptions
 from workers.definitions import delivery_problems
 from workers.exceptions import SASError
+from workers.notify.senders import reply_queue
 from workers.rules import on_failure
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "errors.md"
@@ -79,7 +80,9 @@ def webhooks() -> set[str]:
 
 def undelivered() -> set[str]:
     catalogue = translated("workers/definitions/delivery_problems.py")
-    return catalogue | raised("NotSent", 0, "workers")
+    # A broker that is away is told of in the library's words.
+    away = {f"{FILLED_IN}: {FILLED_IN}"} & raised("BrokerRefused", 0, "workers/wire/confirmed.py")
+    return catalogue | away | raised("NotSent", 0, "workers")
 
 
 def shown_to_buyers() -> set[str]:
@@ -110,7 +113,8 @@ def admin() -> set[str]:
 
 def faults() -> set[str]:
     literal = {code for name in FAULTS for code in raised(name, 0, "orders", "workers")}
-    return literal | coded("workers") | {on_failure.CONDITION_FAILED}
+    records = raised("FaultRecord", 1, "workers") | raised("of_error", 1, "workers")
+    return literal | records | {on_failure.CONDITION_FAILED}
 
 
 def declarations() -> set[str]:
@@ -138,7 +142,9 @@ CATALOGUE: dict[str, Callable[[], set[str]]] = {
 
 
 def test_every_problem_of_a_delivery_that_is_raised_has_its_words() -> None:
-    assert raised("Undelivered", 0, "workers") == set(delivery_problems.TEXTS)
+    of_one_message = raised("BrokerRefused", 1, "workers/wire/confirmed.py") - set(reply_queue.OURS)
+    problems = raised("Undelivered", 0, "workers") | of_one_message
+    assert problems == set(delivery_problems.TEXTS)
 
 
 @pytest.mark.parametrize("section", CATALOGUE)

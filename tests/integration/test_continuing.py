@@ -148,7 +148,7 @@ def test_what_a_dead_process_had_kept_is_sent_again(
 ) -> None:
     process = submitted()
     bundle = bundle_of(wire)
-    monkeypatch.setattr(next_step._Rest, "take", lambda self: None)
+    monkeypatch.setattr(next_step._Following, "take", lambda self: None)
     next_step.run(bundle)
     wire.drop_all()
     step = only(process, "two")

@@ -97,10 +97,10 @@ def test_only_what_is_known_is_said(history: list[str], message: str | None) -> 
         if what == "dies":
             step.fault = dead_workers.fault_of(step, HOW)
         told = dead_workers.of_claim(step)
-        step.fault = told or dict(expire_claims.EXPIRED)
+        step.fault = told or expire_claims.EXPIRED
         step.failure_count += 1
 
-    assert (told and told["message"]) == message
+    assert (told and told.message) == message
 
 
 def test_of_a_claim_that_is_answered_unstarted_late_or_another_s_nothing_is_noted(

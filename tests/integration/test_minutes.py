@@ -13,6 +13,7 @@ from workers.exceptions import Permanent, Refused, Transient, Unavailable
 from workers.models import Minute
 from workers.rules import latency
 from workers.rules.minutes import Figures
+from workers.runtime.json_text import encode_document
 from workers.states import Span
 from workers.store import minutes
 from workers.store.db import dialect
@@ -51,7 +52,7 @@ def ended(event: str, at: datetime, seconds: float = 1.0, **detail: Any) -> None
     dialect.execute(
         "INSERT INTO workers_journal (process_id, step_id, event, before, actor, detail, at)"
         " VALUES (1, 1, %s, 'processing', 'scheduler', %s, %s)",
-        [event, dialect.encode_document(facts), dialect.instant_text(at)],
+        [event, encode_document(facts), dialect.instant_text(at)],
     )
 
 

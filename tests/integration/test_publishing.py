@@ -21,7 +21,8 @@ from workers.exceptions import BrokerRefused
 from workers.models import Step
 from workers.store.claims import claim_steps
 from workers.testing import Wire
-from workers.wire import dispatch, publisher
+from workers.wire import confirmed, dispatch, publisher
+from workers.wire.confirmed import ConfirmedConnection
 
 
 @pytest.fixture(scope="module")
@@ -38,19 +39,24 @@ def broker(vhost: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Connection]:
         return made(vhost, **options)
 
     monkeypatch.setattr(app, "connection_for_write", connect)
-    monkeypatch.setattr(publisher, "_confirming", publisher._Confirming())
+    confirming = ConfirmedConnection(publisher.connect)
+    monkeypatch.setattr(publisher, "confirming", lambda: confirming)
     monkeypatch.setattr(publisher, "_has_confirms", lambda: True)
     publisher.refusals.cache_clear()
     with Connection(vhost) as connection:
         yield connection
-    publisher._confirming._drop("")
+    confirming.close()
     publisher.refusals.cache_clear()
 
 
 def publish(*queues: str) -> tuple[list[str | None], dict[str, str]]:
     with publisher.batch() as refused:
         ids = [publisher.publish("toy", [n], queue) for n, queue in enumerate(queues)]
-    return ids, dict(refused)
+    return ids, told(refused)
+
+
+def told(refused: dict[str, BrokerRefused]) -> dict[str, str]:
+    return {message_id: str(refusal) for message_id, refusal in refused.items()}
 
 
 def publish_until_it_breaks(queue: str) -> None:
@@ -98,7 +104,7 @@ def test_what_one_batch_was_refused_is_not_forgotten_for_the_next(broker: Connec
 def test_a_queue_is_declared_again_over_a_new_connection(broker: Connection) -> None:
     publish("sas.five")
     broker.channel().queue_delete("sas.five")
-    publisher._confirming._drop("")
+    publisher.confirming().close()
 
     _, refused = publish("sas.five")
 
@@ -160,7 +166,7 @@ def test_a_refusal_by_a_full_queue_is_one_whether_celery_repeats_it_or_not(
 def test_what_was_not_confirmed_when_the_connection_broke_is_refused(broker: Connection) -> None:
     with publisher.batch() as refused:
         first = publisher.publish("toy", [], "sas.five")
-        publisher._confirming._connection.connection.transport.sock.shutdown(socket.SHUT_RDWR)
+        publisher.confirming()._connection.connection.transport.sock.shutdown(socket.SHUT_RDWR)
         with pytest.raises(BrokerRefused):
             publish_until_it_breaks("sas.five")
         # Nothing more is tried in this batch.
@@ -183,25 +189,25 @@ def test_a_broker_that_does_not_answer_is_waited_for_no_longer_than_set(
         assert timeout <= 0.5
         raise TimeoutError("nothing came")
 
-    monkeypatch.setattr(publisher._confirming._connection, "drain_events", silence)
+    monkeypatch.setattr(publisher.confirming()._connection, "drain_events", silence)
     ids, refused = publish("sas.six")
 
     assert refused == {ids[0]: "TimeoutError: nothing came"}
-    assert publisher._confirming._producer is None
+    assert publisher.confirming()._producer is None
 
 
 def test_a_connection_that_nobody_used_for_long_is_not_trusted(
     broker: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     publish("sas.seven")
-    first = publisher._confirming._connection
+    first = publisher.confirming()._connection
     publish("sas.seven")
-    assert publisher._confirming._connection is first
+    assert publisher.confirming()._connection is first
 
-    monkeypatch.setattr(publisher, "FRESH_SECONDS", -1.0)
+    monkeypatch.setattr(confirmed, "FRESH_SECONDS", -1.0)
     publish("sas.seven")
 
-    assert publisher._confirming._connection is not first
+    assert publisher.confirming()._connection is not first
     assert waiting(broker, "sas.seven") == 3
 
 
@@ -215,10 +221,10 @@ def test_claims_of_a_refused_message_are_handed_back_and_count_nothing(
     ids = iter(["first", "second", "third"])
 
     @contextmanager
-    def batch() -> Iterator[dict[str, str]]:
-        refused: dict[str, str] = {}
+    def batch() -> Iterator[dict[str, BrokerRefused]]:
+        refused: dict[str, BrokerRefused] = {}
         yield refused
-        refused["second"] = "there is no queue sas.agents"
+        refused["second"] = BrokerRefused("there is no queue sas.agents", "no_queue")
 
     monkeypatch.setattr(publisher, "batch", batch)
     monkeypatch.setattr(dispatch, "_send", lambda *args, **options: next(ids))

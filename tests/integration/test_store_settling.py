@@ -15,6 +15,7 @@ from tests.integration.conftest import NOW, claim, only
 from tests.integration.test_store_claims import start
 from workers.client.submission import submit
 from workers.models import Alert, Hold, Journal, Process, Step
+from workers.protocol.faults import FaultRecord
 from workers.protocol.messages import Reply
 from workers.store.claims import claim_steps, request_data
 from workers.store.claims.claim_steps import Claim
@@ -30,7 +31,7 @@ def a_result(found: Claim, **result: object) -> Reply:
 
 
 def a_fault(found: Claim, kind: str) -> Reply:
-    fault = {"kind": kind, "code": "x", "message": "no"}
+    fault = FaultRecord(kind, "x", "no")
     return Reply(found.step_id, found.claim_id, found.attempt, fault=fault)
 
 

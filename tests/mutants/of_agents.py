@@ -60,15 +60,15 @@ MUTANTS = (
     Mutant(
         "no more calls follow than the pace of the first allows",
         "workers/agent/runner.py",
-        "started = _start(agent, rest[:more], bundle)",
-        "started = _start(agent, rest, bundle)",
+        "started = _start(agent, behind[:more], bundle)",
+        "started = _start(agent, behind, bundle)",
         "A service of some milliseconds gets far more calls at once than go side by side.",
         ("tests/integration/test_deep_bundles.py",),
     ),
     Mutant(
         "what does not follow at the pace of the first is passed on",
         "workers/agent/runner.py",
-        "_pass_on(bundle, rest[more:], width)",
+        "_pass_on(bundle, behind[more:], width)",
         "_pass_on(bundle, (), width)",
         "Claims wait for their allowance to pass before anybody begins them.",
         ("tests/integration/test_deep_bundles.py",),
@@ -85,11 +85,11 @@ MUTANTS = (
         "a rest that cannot be begun takes no reply with it",
         "workers/agent/runner.py",
         """                finally:
-                    replied += _reply(agent, found, deadline)
+                    replied += _reply(agent, replies, deadline)
 """,
         """                finally:
                     pass
-                replied += _reply(agent, found, deadline)
+                replied += _reply(agent, replies, deadline)
 """,
         "Calls that went well are made again.",
         ("tests/integration/test_deep_bundles.py",),

@@ -94,8 +94,8 @@ MUTANTS = (
     Mutant(
         "what is too large to come along is read",
         "workers/store/locked/contexts.py",
-        "if not given or any(text == dialect.LARGE for _, text in texts):",
-        "if not given:",
+        "if not input_text or any(text == dialect.LARGE for _, text in texts):",
+        "if not input_text:",
         "An agent is asked without a large result.",
         (_SETTLING,),
     ),

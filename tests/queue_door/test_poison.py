@@ -46,7 +46,7 @@ def test_poison_is_kept_and_the_consumer_lives(door: Door) -> None:
             assert word in reason["problem"], name
         told = {name: one["properties"].get("answer") for name, one in letters.items()}
         assert told["told"] == "sent"
-        assert told["gone"] == "not sent: there is no such queue"
+        assert told["gone"] == "not sent: there is no queue replies.acme.gone"
         assert told["wrong"] == "not sent: who submitted it is not proven"
         assert told["astray"] == "not sent: reply_to lies outside replies.acme."
         answer = to.basic_get("replies.acme.in", no_ack=True)

@@ -2,13 +2,13 @@
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.db import connection
-from kombu import Connection
+from kombu import Connection, Producer
 
 from orders.consumer import inbox as inboxes
 from orders.consumer.answers import Answers
@@ -198,12 +198,12 @@ def test_a_broker_that_takes_no_answer_is_tried_twice_and_noted(
     handled: Handled = handle(message)
     tries: list[int] = []
 
-    def publish(*_: Any) -> Callable[..., str]:
+    def publish(*_: Any, **options: Any) -> None:
         tries.append(1)
         raise OSError("blocked")
 
-    monkeypatch.setattr(Answers, "_publish", publish)
-    Answers().tell(message, handled)
+    monkeypatch.setattr(Producer, "publish", publish)
+    Answers("memory://").tell(message, handled)
     assert len(tries) == 2
     assert "OSError: blocked" in DeadLetter.objects.get().properties["answer"]
 
@@ -229,7 +229,7 @@ def test_a_broker_that_is_not_reached_holds_nothing_up(make: Make) -> None:
 def test_a_queue_that_nobody_reads_is_not_filled_for_ever(
     broker: Connection, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("orders.consumer.answers.MOST_WAITING", 2)
+    monkeypatch.setattr("workers.wire.confirmed.MOST_WAITING", 2)
     sender = Answers()
     for key in ("1", "2", "3"):
         message = make(key, body=b"{", reply_to="replies.acme.x")
@@ -243,7 +243,7 @@ def test_a_queue_that_nobody_reads_is_not_filled_for_ever(
 def test_who_was_told_is_not_told_again(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     message = make(body=b"{", reply_to="replies.acme.x")
     sent: list[str] = []
-    monkeypatch.setattr(Answers, "_publish", lambda self, queue, body: sent.append(queue) or "sent")
+    monkeypatch.setattr(Answers, "_send", lambda self, queue, body: sent.append(queue) or "sent")
     answers = Answers()
     answers.tell(message, handle(message))
     again = make(body=b"{", reply_to="replies.acme.x", is_redelivered=True)

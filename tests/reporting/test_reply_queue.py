@@ -2,7 +2,7 @@
 
 import json
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -18,11 +18,13 @@ from tests.reporting.conftest import QUEUE, sink_of, told
 from tests.services import own_rabbitmq_vhost, own_redis_database
 from workers import scheduler
 from workers.notify import relay
-from workers.notify.senders import Letter, NotSent, Undelivered
-from workers.notify.senders.reply_queue import QueueSender
+from workers.notify.senders import Letter, NotSent, Undelivered, reply_queue
 from workers.store import sinks
 from workers.testing import Wire
+from workers.wire import publisher
+from workers.wire.confirmed import ConfirmedConnection
 
+Send = Callable[[Letter], None]
 NAME = QUEUE.address
 LETTER = Letter(NAME, b'{"sequence": 1}', "msg_1", "toy.status", 1, False, "cart-7")
 
@@ -39,8 +41,8 @@ def broker(vhost: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Connection]:
     options = {"confirm_publish": True, "read_timeout": 10, "write_timeout": 10}
     made = app.connection_for_write
 
-    def connect(*args: Any, **kwargs: Any) -> Connection:
-        return made(vhost, transport_options=options)
+    def connect(*args: Any, transport_options: dict[str, Any] | None = None) -> Connection:
+        return made(vhost, transport_options=options | (transport_options or {}))
 
     assert current_app._get_current_object() is app
     monkeypatch.setattr(app, "connection_for_write", connect)
@@ -50,10 +52,17 @@ def broker(vhost: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Connection]:
 
 
 @pytest.fixture
-def send() -> Iterator[QueueSender]:
-    sender = QueueSender()
-    yield sender
-    sender._drop()
+def own(monkeypatch: pytest.MonkeyPatch) -> Iterator[ConfirmedConnection]:
+    """The connection over which submitters are told."""
+    own = ConfirmedConnection(publisher.connect)
+    monkeypatch.setattr(reply_queue, "connection", lambda: own)
+    yield own
+    own.close()
+
+
+@pytest.fixture
+def send(own: ConfirmedConnection) -> Send:
+    return reply_queue.send
 
 
 def _make_queue(broker: Connection, **options: Any) -> None:
@@ -78,7 +87,7 @@ def _taken(broker: Connection) -> list[Any]:
 
 
 def test_a_message_arrives_persistent_and_with_its_properties(
-    broker: Connection, send: QueueSender
+    broker: Connection, send: Send
 ) -> None:
     _make_queue(broker)
 
@@ -96,7 +105,7 @@ def test_a_message_arrives_persistent_and_with_its_properties(
 
 @pytest.mark.fault("F32")
 def test_a_queue_that_is_not_there_is_noticed_and_the_next_message_is_not_blamed(
-    broker: Connection, send: QueueSender
+    broker: Connection, send: Send
 ) -> None:
     _make_queue(broker)
     gone = replace(LETTER, address="replies.acme.gone")
@@ -111,7 +120,7 @@ def test_a_queue_that_is_not_there_is_noticed_and_the_next_message_is_not_blamed
 
 @pytest.mark.fault("F32")
 def test_a_queue_that_vanishes_between_two_messages_is_noticed(
-    broker: Connection, send: QueueSender
+    broker: Connection, send: Send
 ) -> None:
     _make_queue(broker)
     send(LETTER)
@@ -122,7 +131,7 @@ def test_a_queue_that_vanishes_between_two_messages_is_noticed(
 
 
 @pytest.mark.fault("F32")
-def test_a_queue_that_is_full_is_noticed(broker: Connection, send: QueueSender) -> None:
+def test_a_queue_that_is_full_is_noticed(broker: Connection, send: Send) -> None:
     _make_queue(broker, **{"x-max-length": 1, "x-overflow": "reject-publish"})
     send(LETTER)
 
@@ -131,11 +140,11 @@ def test_a_queue_that_is_full_is_noticed(broker: Connection, send: QueueSender) 
 
 
 def test_a_connection_that_was_closed_meanwhile_is_made_again(
-    broker: Connection, send: QueueSender
+    broker: Connection, send: Send, own: ConfirmedConnection
 ) -> None:
     _make_queue(broker)
     send(LETTER)
-    send._connection.connection.sock.shutdown(socket.SHUT_RDWR)
+    own._connection.connection.sock.shutdown(socket.SHUT_RDWR)
 
     send(LETTER)
 
@@ -143,10 +152,10 @@ def test_a_connection_that_was_closed_meanwhile_is_made_again(
 
 
 def test_a_broker_that_is_away_is_no_failure_of_the_queue(
-    send: QueueSender, monkeypatch: pytest.MonkeyPatch
+    send: Send, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        app, "connection_for_write", lambda: Connection("amqp://guest:guest@127.0.0.1:1//")
+        app, "connection_for_write", lambda **_: Connection("amqp://guest:guest@127.0.0.1:1//")
     )
     with pytest.raises(NotSent):
         send(LETTER)
@@ -154,7 +163,7 @@ def test_a_broker_that_is_away_is_no_failure_of_the_queue(
 
 @pytest.mark.django_db
 def test_a_vanished_queue_that_is_made_again_gets_everything(
-    broker: Connection, send: QueueSender, wire: Wire, monkeypatch: pytest.MonkeyPatch
+    broker: Connection, send: Send, wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(relay.senders, "queue", send)
     _make_queue(broker)
@@ -187,17 +196,17 @@ def lesser_broker(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[An
             url, options = brokers.configure("", tmp_path)
         else:
             url, options = brokers.configure(stack.enter_context(own_redis_database()), tmp_path)
-        yield lambda: Connection(url, transport_options=options)
+        yield lambda **_: Connection(url, transport_options=options)
 
 
 def test_without_confirms_a_message_counts_once_it_is_handed_over(
-    lesser_broker: Any, send: QueueSender, monkeypatch: pytest.MonkeyPatch
+    lesser_broker: Any, send: Send, own: ConfirmedConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(app, "connection_for_write", lesser_broker)
 
     send(LETTER)
     send(LETTER)
 
-    first, second = _taken(send._connection)
+    first, second = _taken(own._connection)
     assert json.loads(first.body) == json.loads(second.body) == {"sequence": 1}
     assert first.properties["correlation_id"] == "cart-7"

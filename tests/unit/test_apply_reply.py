@@ -8,12 +8,13 @@ from uuid import uuid4
 import pytest
 
 from tests.unit.build import NOW, a_process, a_step
+from workers.protocol.faults import FaultRecord
 from workers.protocol.messages import Reply
 from workers.rules import apply_reply
 from workers.rules.rows import StepRow
 
 
-def a_reply(step: StepRow, fault: dict[str, Any] | None = None, **other: Any) -> Reply:
+def a_reply(step: StepRow, fault: FaultRecord | None = None, **other: Any) -> Reply:
     result = {"done": True} if fault is None else None
     values: dict[str, Any] = {
         "step_id": step.id,
@@ -25,8 +26,8 @@ def a_reply(step: StepRow, fault: dict[str, Any] | None = None, **other: Any) ->
     return Reply(**{**values, **other})
 
 
-def a_fault(kind: str, **other: Any) -> dict[str, Any]:
-    return {"kind": kind, "code": "x", "message": "it said no", **other}
+def a_fault(kind: str, **other: Any) -> FaultRecord:
+    return FaultRecord(kind, "x", "it said no", **other)
 
 
 def test_a_result_settles_its_step_and_ends_the_claim() -> None:

@@ -14,8 +14,8 @@ def test_the_first_death_is_said_as_it_was() -> None:
     fault = dead_workers.of_claim(step)
 
     assert fault is not None
-    assert (fault["kind"], fault["code"], fault["deaths"]) == ("expired", "worker_died", 1)
-    assert fault["message"] == "its worker died: signal 9"
+    assert (fault.kind, fault.code, fault.deaths) == ("expired", "worker_died", 1)
+    assert fault.message == "its worker died: signal 9"
 
 
 def test_deaths_one_behind_the_other_are_counted() -> None:
@@ -26,18 +26,18 @@ def test_deaths_one_behind_the_other_are_counted() -> None:
     step.failure_count = 2
     fault = dead_workers.of_claim(step)
     assert fault is not None
-    assert fault["message"] == "its worker died in each of 3 attempts: signal 9"
+    assert fault.message == "its worker died in each of 3 attempts: signal 9"
 
     step.failure_count = 4
     fault = dead_workers.of_claim(step)
     assert fault is not None
-    assert fault["message"] == "its worker died in the last 3 attempts: signal 9"
+    assert fault.message == "its worker died in the last 3 attempts: signal 9"
 
 
 def test_another_fault_between_them_ends_the_row() -> None:
     step = a_step("a", fault=a_fault("transient", deaths=7))
 
-    assert dead_workers.fault_of(step, "signal 9")["deaths"] == 1
+    assert dead_workers.fault_of(step, "signal 9").deaths == 1
 
 
 def test_nothing_is_said_of_a_claim_whose_worker_did_not_die() -> None:

@@ -58,7 +58,10 @@ def test_an_early_answer_is_kept_once() -> None:
 def test_a_fault_of_an_attempt_that_is_over_is_not_kept() -> None:
     step = a_step("a", "pending", attempt=1)
 
-    assert answer(a_process(step), step, {"fault": a_fault("permanent")}, "x") == Outcome.IGNORED
+    assert (
+        answer(a_process(step), step, {"fault": a_fault("permanent").to_json()}, "x")
+        == Outcome.IGNORED
+    )
     assert step.early is None
 
 
@@ -66,14 +69,17 @@ def test_a_fault_of_an_attempt_that_is_over_is_not_kept() -> None:
 def test_a_fault_that_may_pass_says_nothing_of_a_step_that_is_tried_again(kind: str) -> None:
     step = a_step("a", "pending", may_have_effect=True)
 
-    assert answer(a_process(step), step, {"fault": a_fault(kind)}, "x") == Outcome.IGNORED
+    assert answer(a_process(step), step, {"fault": a_fault(kind).to_json()}, "x") == Outcome.IGNORED
     assert step.state == "pending"
 
 
 def test_a_fault_of_a_step_in_error_is_known_already() -> None:
     step = a_step("a", "error")
 
-    assert answer(a_process(step), step, {"fault": a_fault("permanent")}, "x") == Outcome.IGNORED
+    assert (
+        answer(a_process(step), step, {"fault": a_fault("permanent").to_json()}, "x")
+        == Outcome.IGNORED
+    )
 
 
 def test_the_answer_to_the_last_step_in_error_lets_the_process_go_on() -> None:

@@ -5,13 +5,15 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 import pytest
+from msgspec import structs
 
 from workers.definitions.alert_kinds import alert_kind, alert_kinds
+from workers.protocol.faults import FaultRecord
 from workers.rules.incidents import AlertFacts, IncidentRow, cause_of, general, refreshed
 from workers.rules.masks import Mask
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
-FAULT = {"kind": "permanent", "code": "http_400", "message": "POST /charge: answered 400"}
+FAULT = FaultRecord("permanent", "http_400", "POST /charge: answered 400")
 FAILED = AlertFacts(
     code="process_error",
     cause="process_error:process:7:charge",
@@ -48,9 +50,9 @@ def test_orders_that_fail_alike_have_one_cause() -> None:
         {"step": "book"},
         {"agent": "courier.book"},
         {"code": "undo_stuck"},
-        {"fault": {**FAULT, "kind": "transient"}},
-        {"fault": {**FAULT, "code": "http_422"}},
-        {"fault": {**FAULT, "message": "POST /charge: unknown currency"}},
+        {"fault": structs.replace(FAULT, kind="transient")},
+        {"fault": structs.replace(FAULT, code="http_422")},
+        {"fault": structs.replace(FAULT, message="POST /charge: unknown currency")},
     ],
     ids=lambda change: next(iter(change)),
 )
@@ -134,7 +136,7 @@ def test_two_addresses_of_one_owner_have_one_cause() -> None:
 
 def test_whom_an_order_is_for_is_its_own() -> None:
     def of(name: str) -> AlertFacts:
-        fault = {**FAULT, "message": f"no account of {name}, {name}@example.org"}
+        fault = structs.replace(FAULT, message=f"no account of {name}, {name}@example.org")
         mask = Mask(["customer.name"], [{"customer": {"name": name}}])
         return replace(FAILED, fault=fault, mask=mask)
 

@@ -7,6 +7,7 @@ import pytest
 
 from tests.unit.build import NOW, a_process, a_step
 from tests.unit.test_apply_reply import a_fault
+from workers.protocol.faults import FaultRecord
 from workers.rules import on_failure
 from workers.rules.rows import StepRow
 from workers.rules.transitions import LockedProcess
@@ -59,7 +60,7 @@ def test_no_other_agent_is_asked_where_the_first_may_have_acted() -> None:
 
 
 def test_nor_for_a_step_that_nobody_knows_to_be_wanted() -> None:
-    step = failed(fallbacks=[NEXT], fault=a_fault("permanent", code=on_failure.CONDITION_FAILED))
+    step = failed(fallbacks=[NEXT], fault=FaultRecord("permanent", on_failure.CONDITION_FAILED))
     locked = a_process(step)
     on_failure.carry_out(locked, step, "scheduler")
 

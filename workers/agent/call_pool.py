@@ -67,18 +67,18 @@ class Calls:
         share = GATHER_SHARE * (monotonic() - self._began)
         gather = max(GATHER_SECONDS, min(share, MOST_GATHER_SECONDS))
         self.wait_until_over(min(gather, seconds))
-        found = self._ended[self._taken :]
-        self._taken += len(found)
-        for one in found:
-            if isinstance(one, BaseException):
-                raise one
-        return [one for one in found if isinstance(one, Reply)]
+        ended = self._ended[self._taken :]
+        self._taken += len(ended)
+        for outcome in ended:
+            if isinstance(outcome, BaseException):
+                raise outcome
+        return [outcome for outcome in ended if isinstance(outcome, Reply)]
 
     def wait_until_over(self, seconds: float) -> bool:
         """Wait until all calls have ended, for at most ``seconds``; say whether they have."""
         until = monotonic() + seconds
-        while self.left and (rest := until - monotonic()) > 0:
-            self._wait_for_end(rest)
+        while self.left and (seconds_left := until - monotonic()) > 0:
+            self._wait_for_end(seconds_left)
         return not self.left
 
     def widen(self) -> None:

@@ -44,8 +44,8 @@ def on_failure(
 
 def how(exception: BaseException) -> str:
     """Return how a child ended: its signal or its exit code."""
-    found = _HOW.search(str(exception))
-    return found[1] if found else "nobody knows how"
+    match = _HOW.search(str(exception))
+    return match[1] if match else "nobody knows how"
 
 
 def _note(args: Any, how_it_died: str) -> None:
@@ -65,7 +65,9 @@ def _note(args: Any, how_it_died: str) -> None:
 def note(bundle: Bundle, how_it_died: str) -> None:
     """Note the death of the child that ran a bundle, and log which claims it had."""
     noted = set(
-        dead_workers.note({one.step_id: one.claim_id for one in bundle.requests}, how_it_died)
+        dead_workers.note(
+            {request.step_id: request.claim_id for request in bundle.requests}, how_it_died
+        )
     )
     for request in bundle.requests:
         if request.step_id in noted:

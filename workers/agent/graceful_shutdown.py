@@ -92,8 +92,8 @@ def hand_back(mark: str) -> int:
     """Hand back every unfinished claim of a run whose processes have ended; return how many."""
     local = {agent.name for agent in registry.agents() if agent.is_local}
     count = 0
-    while found := surrender(mark, me("worker"), local=local):
-        count += found
+    while released := surrender(mark, me("worker"), local=local):
+        count += released
     if count:
         log.warning("claims_released", extra={"claims": count})
         dispatch.nudge()

@@ -35,18 +35,18 @@ def run(bundle: Bundle) -> None:
     if not bundle.is_alone:
         runner.perform(bundle)
         return
-    rest = _Rest(bundle)
-    runner.perform(bundle, rest.settle)
-    while (kept := rest.take()) is not None:
+    following = _Following(bundle)
+    runner.perform(bundle, following.settle)
+    while (kept := following.take()) is not None:
         try:
-            runner.perform(kept, rest.settle)
+            runner.perform(kept, following.settle)
         except (OperationalError, InterfaceError) as error:
             # Not the message's fault: it must not come again for this.
             log.warning("kept_bundle_sent", extra={"reason": str(error)[:200]})
             _send_kept(kept)
 
 
-class _Rest:
+class _Following:
     """What a message leads to in this process.
 
     Celery counts the soft limit once, from the message's acceptance.  A bundle of the same

@@ -111,44 +111,44 @@ def _perform_side_by_side(agent: Agent, bundle: Bundle, settle_here: SettleHere 
     pace of the first says how many behind them would not.
     """
     width = agent.bundle_limit or int(sas.bundle_limit)
-    first, rest = bundle.requests[:width], bundle.requests[width:]
+    first, behind = bundle.requests[:width], bundle.requests[width:]
     deadline = Deadline(bundle.timeout_seconds)
     started = _start(agent, first, bundle)
     calls = _calls(agent, started, deadline, width, bundle)
     replied = 0
     try:
         calls.begin()
-        if rest:
+        if behind:
             began = monotonic()
             calls.wait_until_over(QUICK_SECONDS)
             took = monotonic() - began
-            found = calls.take(0)
-            is_quick = len(found) == len(started) > 0
-            is_well = is_quick and all(reply.fault is None for reply in found)
+            replies = calls.take(0)
+            is_quick = len(replies) == len(started) > 0
+            is_well = is_quick and all(reply.fault is None for reply in replies)
             goes_on = is_well and deadline.remaining() > bundle.timeout_seconds / 2
             more = _more_at_this_pace(len(started), took) if goes_on else 0
             if not more or agent.effect == Effect.UNSAFE:
                 # Of what must not be repeated nothing is kept back.
-                replied += _reply(agent, found, deadline)
-                found = []
+                replied += _reply(agent, replies, deadline)
+                replies = []
             if more:
                 try:
-                    started = _start(agent, rest[:more], bundle)
+                    started = _start(agent, behind[:more], bundle)
                     calls = _calls(agent, started, deadline, width, bundle)
                     calls.begin()
-                    _pass_on(bundle, rest[more:], width)
+                    _pass_on(bundle, behind[more:], width)
                     if not calls.wait_until_over(QUICK_SECONDS):
                         # Not quick any more: from now on each has a thread of its own.
                         calls.widen()
                     # One message for both parts: it takes the Scheduler half as long.
-                    found = found + calls.take(0)
+                    replies = replies + calls.take(0)
                 finally:
-                    replied += _reply(agent, found, deadline)
+                    replied += _reply(agent, replies, deadline)
             else:
-                _pass_on(bundle, rest, width)
+                _pass_on(bundle, behind, width)
         while not calls.is_over and deadline.remaining() > 0:
-            found = calls.take(deadline.remaining())
-            replied += _reply(agent, found, deadline, settle_here if calls.is_over else None)
+            replies = calls.take(deadline.remaining())
+            replied += _reply(agent, replies, deadline, settle_here if calls.is_over else None)
     except SoftTimeLimitExceeded:
         log.warning("soft_limit_reached", extra={"agent": agent.name, "silent": calls.left})
     if calls.left:
@@ -169,12 +169,12 @@ def _calls(
     return Calls(_threads.get(len(started)), width, call, started)
 
 
-def _pass_on(bundle: Bundle, rest: Sequence[Request], width: int) -> None:
+def _pass_on(bundle: Bundle, behind: Sequence[Request], width: int) -> None:
     """Send what was not begun to whoever is free.  Refused, it is sent again like what is lost."""
     with soft_limit_masked():
         try:
-            for begin in range(0, len(rest), width):
-                part = tuple(rest[begin : begin + width])
+            for begin in range(0, len(behind), width):
+                part = tuple(behind[begin : begin + width])
                 dispatch.send_bundle(msgspec.structs.replace(bundle, requests=part))
         except BrokerRefused as error:
             log.warning(
@@ -239,16 +239,16 @@ def _call(
 
 def _ask(agent: Agent, request: Request, call: Call) -> Reply:
     """Call the agent; where an earlier call is in doubt and can be asked after, ask first."""
-    found = None
+    answer = None
     if request.in_doubt and agent.effect == Effect.QUERYABLE:
         with around("runner.probe"):
-            found = agent.probe(call)
-    if found is None:
+            answer = agent.probe(call)
+    if answer is None:
         with around("runner.run"):
-            found = agent.run(call) or {}
-    if isinstance(found, Deferred):
-        return Reply.of_deferral(request, found.to_wire())
-    return Reply.of(request, found, storable(found))
+            answer = agent.run(call) or {}
+    if isinstance(answer, Deferred):
+        return Reply.of_deferral(request, answer.to_wire())
+    return Reply.of(request, answer, storable(answer))
 
 
 def _file(reply: Reply, deadline: Deadline) -> bool:
@@ -265,44 +265,44 @@ def _file(reply: Reply, deadline: Deadline) -> bool:
 
 
 def _reply(
-    agent: Agent, found: list[Reply], deadline: Deadline, settle_here: SettleHere | None = None
+    agent: Agent, replies: list[Reply], deadline: Deadline, settle_here: SettleHere | None = None
 ) -> int:
     """Hand replies to the Scheduler: as a message, or on their rows where that is not enough."""
-    count = len(found)
-    if not found:
+    count = len(replies)
+    if not replies:
         return 0
     with soft_limit_masked():
         if agent.effect != Effect.UNSAFE:
-            if settle_here is not None and _settled(settle_here, found):
+            if settle_here is not None and _settled(settle_here, replies):
                 return count
-            found = _unsent(agent, found)
-        if not found:
+            replies = _unsent(agent, replies)
+        if not replies:
             return count
-        filed = sum(_file(reply, deadline) for reply in found)
+        filed = sum(_file(reply, deadline) for reply in replies)
         dispatch.nudge()
-    return count - len(found) + filed
+    return count - len(replies) + filed
 
 
-def _settled(settle_here: SettleHere, found: list[Reply]) -> bool:
+def _settled(settle_here: SettleHere, replies: list[Reply]) -> bool:
     """Settle replies here.  False: the Scheduler has to, and finds settled ones stale."""
     try:
-        settle_here(found)
+        settle_here(replies)
     except Exception:
-        log.warning("replies_left_to_scheduler", extra={"replies": len(found)}, exc_info=True)
+        log.warning("replies_left_to_scheduler", extra={"replies": len(replies)}, exc_info=True)
         return False
     return True
 
 
-def _unsent(agent: Agent, found: list[Reply]) -> list[Reply]:
+def _unsent(agent: Agent, replies: list[Reply]) -> list[Reply]:
     """Send replies as messages; return those that the broker did not take."""
     sent = 0
     try:
-        for part in parcels([reply.size for reply in found]):
-            dispatch.send_replies(found[part])
+        for part in parcels([reply.size for reply in replies]):
+            dispatch.send_replies(replies[part])
             sent = part.stop
     except BrokerRefused as error:
         log.warning("reply_refused", extra={"agent": agent.name, "reason": str(error)})
-    return found[sent:]
+    return replies[sent:]
 
 
 def _perform_one_by_one(agent: Agent, bundle: Bundle) -> int:

@@ -10,7 +10,8 @@ from typing import Any
 
 from workers.exceptions import BadToken, Fault
 from workers.protocol import callback_tokens
-from workers.protocol.messages import fault_body, storable
+from workers.protocol.faults import FaultRecord
+from workers.protocol.messages import storable
 from workers.rules.external_answers import Outcome
 from workers.store.operate import record_answers
 from workers.wire.wake_ups import wake_scheduler
@@ -44,7 +45,7 @@ def complete(
 def fail(token: str, fault: Fault, now: datetime | None = None) -> Outcome:
     """Answer a deferred step with a fault, as its agent would have raised it."""
     key, process_id, step = step_of(token)
-    body = {"fault": fault_body(fault)}
+    body = {"fault": FaultRecord.of(fault).to_json()}
     return _waking(
         record_answers.answer(process_id, step, body, actor="callback", key=key, now=now)
     )
@@ -88,7 +89,7 @@ def fail_step(
     now: datetime | None = None,
 ) -> Outcome:
     """Answer a step by its name with a fault."""
-    body = {"fault": fault_body(fault)}
+    body = {"fault": FaultRecord.of(fault).to_json()}
     return _waking(
         record_answers.answer(process_id, step, body, actor=actor, sequence=sequence, now=now)
     )

@@ -7,7 +7,8 @@ from django.utils import timezone
 
 from workers.definitions.webhook_provider import Event, Provider
 from workers.exceptions import BadToken, MessageError, NoSecret, StateError, WebhookRefused
-from workers.protocol.messages import fault_body, storable
+from workers.protocol.faults import FaultRecord
+from workers.protocol.messages import storable
 from workers.protocol.webhook_signing import PREFIX
 from workers.protocol.webhook_verification import ID, Signed
 from workers.rules.external_answers import Outcome
@@ -71,7 +72,7 @@ def _apply(provider: Provider, event: Event, now: datetime | None) -> Outcome:
             storable(answer.result)
             body = {"result": answer.result}
         else:
-            body = {"fault": fault_body(answer.fault)}
+            body = {"fault": FaultRecord.of(answer.fault).to_json()}
         return record_answers.answer(
             answer.process_id,
             answer.step,

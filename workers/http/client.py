@@ -5,7 +5,6 @@ tried again within the call where the time left allows it; everything slower is 
 Scheduler's.
 """
 
-import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from workers.exceptions import DeadlinePassed, Fault, Unavailable
 from workers.http import connections
 from workers.http.faults import fault_of_exception, fault_of_status, unreadable
 from workers.http.reading import read_object
+from workers.runtime.json_text import encode_document
 
 CONNECT_SECONDS = 3.0
 LARGEST_ANSWER = 1024 * 1024
@@ -67,7 +67,7 @@ def post(
     """
     if not (key and key.isascii() and key.isprintable()):
         raise ValueError("An idempotency key is printable ASCII and not empty.")
-    content = json.dumps(body, allow_nan=False).encode()
+    content = encode_document(body).encode()
     retrying = tenacity.Retrying(
         retry=tenacity.retry_if_exception(_may_pass_at_once),
         stop=lambda state: (

@@ -4,7 +4,6 @@ A message is a hint.  Whoever receives one asks the state store whether its clai
 holds before doing anything.
 """
 
-import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 from uuid import UUID
@@ -12,7 +11,10 @@ from uuid import UUID
 import msgspec
 
 from workers.exceptions import Fault, MessageError
+from workers.protocol import faults
+from workers.protocol.faults import FaultRecord
 from workers.runtime import storable_text
+from workers.runtime.json_text import encode_document
 
 VERSION = 1
 #: What reading a message raises: a lone surrogate in a name is no matter of types.
@@ -87,8 +89,7 @@ class Reply(msgspec.Struct, frozen=True):
     claim_id: UUID
     attempt: int
     result: dict[str, Any] | None = None
-    #: {"kind", "code", "message", "retry_after", "tries"}; the kinds are ``FAULT_KINDS``.
-    fault: dict[str, Any] | None = None
+    fault: FaultRecord | None = None
     #: {"seconds", "question", "permission", "escalate_seconds", "is_asked_once"}.
     deferral: dict[str, Any] | None = None
     #: Bytes of the result, where its sender knows them; they do not travel.
@@ -104,21 +105,23 @@ class Reply(msgspec.Struct, frozen=True):
 
     @classmethod
     def of_fault(cls, request: Request, fault: Fault) -> "Reply":
-        body = fault_body(fault)
-        return cls(request.step_id, request.claim_id, request.attempt, fault=body)
+        said = FaultRecord.of(fault)
+        return cls(request.step_id, request.claim_id, request.attempt, fault=said)
 
     def to_wire(self) -> dict[str, Any]:
         body = {"step_id": self.step_id, "claim_id": self.claim_id.hex, "attempt": self.attempt}
         if self.deferral is not None:
             return body | {"deferral": self.deferral}
-        return body | ({"result": self.result} if self.fault is None else {"fault": self.fault})
+        if self.fault is not None:
+            return body | {"fault": self.fault.to_json()}
+        return body | {"result": self.result}
 
     @property
     def kind(self) -> str:
         """Return what it is: result, deferral, or the kind of fault."""
         if self.deferral is not None:
             return "deferral"
-        return "result" if self.fault is None else str(self.fault.get("kind"))
+        return "result" if self.fault is None else self.fault.kind
 
     @classmethod
     def from_wire(cls, body: Any) -> "Reply":
@@ -134,35 +137,10 @@ class Reply(msgspec.Struct, frozen=True):
         """Raise ``MessageError`` unless it says one thing, and that in known words."""
         if [self.result, self.fault, self.deferral].count(None) != 2:
             raise MessageError("A reply carries a result, a fault or a deferral, as an object.")
-        if self.deferral is not None and _seconds(self.deferral.get("seconds")) is None:
+        if self.deferral is not None and faults.seconds(self.deferral.get("seconds")) is None:
             raise MessageError("A deferral says how many seconds it may take.")
-        if self.fault is not None and self.kind not in FAULT_KINDS:
+        if self.fault is not None and self.kind not in faults.KINDS:
             raise MessageError(f"Unknown kind of fault: {self.kind!r}")
-
-
-#: The longest time that a service may ask to be left alone.
-MAX_RETRY_AFTER_SECONDS = 86_400.0
-
-
-def _seconds(value: object) -> float | None:
-    """Return a time to wait within bounds; None for what is no such time."""
-    if not isinstance(value, int | float) or isinstance(value, bool) or not value > 0:
-        return None
-    return float(min(value, MAX_RETRY_AFTER_SECONDS))
-
-
-def fault_body(fault: Fault) -> dict[str, Any]:
-    """Return a fault as its fields on the wire, within bounds."""
-    return {
-        "kind": fault.kind,
-        "code": storable_text.storable(fault.code)[:60],
-        "message": storable_text.storable(fault.message)[:500],
-        "retry_after": _seconds(fault.retry_after),
-        "tries": int(fault.tries),
-    }
-
-
-FAULT_KINDS = frozenset({"unavailable", "transient", "permanent", "refused"})
 
 
 def replies_to_wire(replies: list[Reply]) -> dict[str, Any]:
@@ -186,9 +164,6 @@ def _check_version(body: Any) -> None:
     if version != VERSION:
         raise MessageError(f"Message version {version!r} is not known; this code speaks {VERSION}.")
 
-
-#: Kept, for ``json.dumps`` would make one for each result.
-_strict = json.JSONEncoder(allow_nan=False)
 
 #: What an agent may answer at most, as JSON text.
 MAX_RESULT_BYTES = 262_144
@@ -214,7 +189,7 @@ def storable(result: Any) -> int:
     if not isinstance(result, dict):
         raise MessageError(f"An agent's result is a dict, not {type(result).__name__}.")
     try:
-        text = _strict.encode(result)
+        text = encode_document(result)
     except (TypeError, ValueError, RecursionError) as error:
         raise MessageError(f"An agent's result must be JSON: {error}") from error
     if len(text) > MAX_RESULT_BYTES:

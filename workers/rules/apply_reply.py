@@ -5,6 +5,7 @@ from random import Random
 from typing import Any
 
 from workers.definitions.effects import Effect, is_doubtful
+from workers.protocol.faults import FaultRecord
 from workers.protocol.messages import Reply
 from workers.rules import compensation, on_failure
 from workers.rules.backoff import Backoff
@@ -50,10 +51,11 @@ def _defer(locked: LockedProcess, step: StepRow, deferral: dict[str, Any], actor
     locked.touch(step)
     early, step.early = step.early, None
     if early is not None:
-        if early.get("fault") is None:
+        fault = FaultRecord.from_json(early.get("fault"))
+        if fault is None:
             apply_result(locked, step, early.get("result") or {}, actor, answered="early")
         else:
-            apply_fault(locked, step, early["fault"], actor, None)
+            apply_fault(locked, step, fault, actor, None)
         return
     if locked.is_given_up(step):
         # A compensating process waits for nobody's answer; the undo finds out what happened.
@@ -84,28 +86,28 @@ def _defer(locked: LockedProcess, step: StepRow, deferral: dict[str, Any], actor
 
 
 def apply_fault(
-    locked: LockedProcess, step: StepRow, fault: dict[str, Any], actor: str, rng: Random | None
+    locked: LockedProcess, step: StepRow, fault: FaultRecord, actor: str, rng: Random | None
 ) -> None:
     """Apply a fault: park the step, count a failure, or end it in error."""
     locked.touch(step)
-    if fault["kind"] == "transient":
+    if fault.kind == "transient":
         if locked.fail(step, "failed", actor, fault, rng):
             on_failure.carry_out(locked, step, actor)
         return
     # Neither of the other kinds had an effect; what an earlier claim left in doubt remains so:
     # a gateway that refuses need not have asked who knows.
-    step.fault = {**fault, "at": locked.now.isoformat()}
+    step.fault = fault.noted(locked.now)
     step.may_have_effect = step.is_in_doubt
     if not step.is_in_doubt:
         # Nothing happened under this key: its retention has not begun.
         step.key_used_at = None
-    if fault["kind"] == "unavailable":
+    if fault.kind == "unavailable":
         step.unavailable_count += 1
         delay = max(
             Backoff(step.backoff_base_seconds, step.backoff_cap_seconds).seconds(
                 step.unavailable_count, rng
             ),
-            float(fault.get("retry_after") or 0),
+            fault.retry_after or 0.0,
         )
         step.not_before = locked.now + timedelta(seconds=delay)
         # A service that is away takes nothing of the step's own time.
@@ -114,7 +116,7 @@ def apply_fault(
             step,
             "parked",
             actor,
-            fault={"code": fault.get("code"), "message": fault.get("message")},
+            fault={"code": fault.code, "message": fault.message},
             not_before=step.not_before.isoformat(),
         )
         return
@@ -125,9 +127,9 @@ def apply_fault(
         actor,
         public=True,
         # The kind, because two have this event.
-        fault={name: fault.get(name) for name in ("kind", "code", "message")},
+        fault={"kind": fault.kind, "code": fault.code, "message": fault.message},
     )
-    if fault["kind"] == "refused":
+    if fault.kind == "refused":
         on_failure.carry_out_refusal(locked, step, actor)
     else:
         on_failure.carry_out(locked, step, actor)
@@ -195,14 +197,12 @@ def give_up_doubtful(locked: LockedProcess, step: StepRow, actor: str) -> bool:
         return False
     locked.touch(step)
     is_unsafe = step.effect == Effect.UNSAFE
-    step.fault = {
-        "kind": "transient",
-        "code": "outcome_unknown" if is_unsafe else "key_expired",
-        "message": "an earlier call may have had its effect, and "
-        + ("it must not be repeated" if is_unsafe else "the service has forgotten its key by now"),
-        "at": locked.now.isoformat(),
-    }
-    locked.move(step, StepState.ERROR, step.fault["code"], actor, public=True)
+    code = "outcome_unknown" if is_unsafe else "key_expired"
+    message = "an earlier call may have had its effect, and " + (
+        "it must not be repeated" if is_unsafe else "the service has forgotten its key by now"
+    )
+    step.fault = FaultRecord("transient", code, message).noted(locked.now)
+    locked.move(step, StepState.ERROR, code, actor, public=True)
     locked.touch_process()
     locked.process.needs_decision = True
     return True

@@ -5,38 +5,39 @@ its fault until complete-by, when it expires as ever: nobody is hurried, and nob
 slowness.  Of a whole worker that is killed nothing is known, and nothing is said.
 """
 
-from typing import Any
+import msgspec
 
+from workers.protocol.faults import FaultRecord
 from workers.rules.rows import StepRow
 
 CODE = "worker_died"
 
 
-def fault_of(step: StepRow, how: str) -> dict[str, Any]:
+def fault_of(step: StepRow, how: str) -> FaultRecord:
     """Return the fault of a step over whose present claim a worker has just died."""
-    before = step.fault or {}
-    return {
-        "kind": "expired",
-        "code": CODE,
-        "message": f"its worker died: {how}",
-        "claim": step.claim_id.hex if step.claim_id else None,
-        # One behind the other: any other fault between them ends the row.
-        "deaths": before.get("deaths", 0) + 1 if before.get("code") == CODE else 1,
-    }
+    # One behind the other: any other fault between them ends the row.
+    before = step.fault.deaths or 0 if step.fault is not None and step.fault.code == CODE else 0
+    return FaultRecord(
+        "expired",
+        CODE,
+        f"its worker died: {how}",
+        claim=step.claim_id.hex if step.claim_id else None,
+        deaths=before + 1,
+    )
 
 
-def of_claim(step: StepRow) -> dict[str, Any] | None:
+def of_claim(step: StepRow) -> FaultRecord | None:
     """Return what is to be said of a claim that expires because its worker died; None: nothing."""
-    fault = step.fault or {}
-    if fault.get("code") != CODE or step.claim_id is None:
+    fault = step.fault
+    if fault is None or fault.code != CODE or step.claim_id is None:
         return None
-    if fault.get("claim") != step.claim_id.hex:
+    if fault.claim != step.claim_id.hex:
         # An earlier claim's; of this one nothing is known.
         return None
-    deaths = int(fault.get("deaths", 1))
+    deaths = fault.deaths or 1
     if deaths == 1:
         return fault
     attempts = step.failure_count + 1
     each = f"each of {deaths} attempts" if deaths == attempts else f"the last {deaths} attempts"
-    how = str(fault.get("message", "")).partition(": ")[2]
-    return {**fault, "message": f"its worker died in {each}: {how}"}
+    how = fault.message.partition(": ")[2]
+    return msgspec.structs.replace(fault, message=f"its worker died in {each}: {how}")

@@ -9,6 +9,7 @@ from random import Random
 from typing import Any
 
 from workers.definitions.effects import Effect
+from workers.protocol.faults import FaultRecord
 from workers.rules import apply_reply
 from workers.rules.rows import StepRow
 from workers.rules.transitions import LockedProcess
@@ -43,8 +44,8 @@ def answer(
         return Outcome.IGNORED
     if not _has_asked(step):
         return _keep(locked, step, body, actor)
-    fault = body.get("fault")
-    is_final = fault is None or fault["kind"] not in ("unavailable", "transient")
+    fault = FaultRecord.from_json(body.get("fault"))
+    is_final = fault is None or fault.kind not in ("unavailable", "transient")
     is_told = fault is not None and step.state == StepState.ERROR
     if step.state != StepState.PROCESSING and (is_told or not is_final):
         # An operator has it already, or it is to be tried again anyhow.

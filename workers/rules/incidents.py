@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from workers.definitions.alert_kinds import IncidentKind, alert_kind
+from workers.protocol.faults import FaultRecord
 from workers.rules.masks import UNKNOWN, Mask
 from workers.states import IncidentState
 
@@ -37,7 +38,7 @@ class AlertFacts:
     workflow: str = ""
     step: str = ""
     agent: str = ""
-    fault: Mapping[str, Any] | None = None
+    fault: FaultRecord | None = None
     #: Knows what is personal of its process.
     mask: Mask = UNKNOWN
 
@@ -62,13 +63,13 @@ def cause_of(alert: AlertFacts) -> Cause:
     """
     kind = alert_kind(alert.code)
     if alert.workflow:
-        fault = alert.fault or {}
+        fault = alert.fault or FaultRecord()
         params = {
             "workflow": alert.workflow,
             "step": alert.step,
             "agent": alert.agent,
-            "fault": str(fault.get("kind") or ""),
-            "fault_code": str(fault.get("code") or ""),
+            "fault": fault.kind,
+            "fault_code": fault.code,
             "message": general(alert.mask.without(_said(alert), ANY)),
         }
     else:
@@ -85,7 +86,7 @@ def general(message: str) -> str:
 
 
 def _said(alert: AlertFacts) -> str:
-    return str((alert.fault or {}).get("message") or _reason(alert))
+    return (alert.fault.message if alert.fault is not None else "") or _reason(alert)
 
 
 def _reason(alert: AlertFacts) -> str:

@@ -1,12 +1,12 @@
 """What a process must be like to be accepted: asked before anything is written."""
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 
 from workers.rules.rows import NewProcess, NewSink
 from workers.runtime import storable_text
+from workers.runtime.json_text import encode_document
 
 #: What the columns hold.
 LONGEST_SUBJECT = 200
@@ -14,9 +14,6 @@ LONGEST_ADDRESS, LONGEST_OWNER, LONGEST_CORRELATION = 500, 100, 200
 #: More levels would lead before the first instant there is.
 HIGHEST_PRIORITY = 100
 SINK_KINDS = ("queue", "webhook")
-
-#: Kept, for ``json.dumps`` would make one for each input.
-_strict = json.JSONEncoder(allow_nan=False)
 
 
 def check(wanted: NewProcess) -> None:
@@ -45,7 +42,7 @@ def _check_deadline(deadline_at: datetime | None) -> None:
 
 def _check_input(document: dict[str, object]) -> None:
     try:
-        text = _strict.encode(document)
+        text = encode_document(document)
     except RecursionError:
         raise ValueError("input is nested too deep to be JSON. Flatten it.") from None
     # Escaped by the encoder, so that most inputs are not walked through a second time.

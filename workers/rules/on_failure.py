@@ -24,13 +24,13 @@ def carry_out(locked: LockedProcess, step: StepRow, actor: str, *, is_counted: b
     Without ``is_counted``, for callers that look at every step in error again, an alert that
     is open already does not count one more time.
     """
-    told = (step.fault or {}).get("message") or ""
+    told = _message_of(step)
     reason = told or "no reason was given"
     if step.undoes_id is not None:
         locked.alert("undo_stuck", step, is_counted=is_counted, reason=told)
     elif locked.is_on_its_way_back:
         return
-    elif step.fallbacks and not step.may_have_effect and not _is_unjudged(step):
+    elif step.fallbacks and not step.may_have_effect and not is_unjudged(step):
         _fall_back(locked, step, actor)
     elif step.is_optional:
         locked.move(step, StepState.SKIPPED, "skipped", actor, public=True, reason=reason)
@@ -49,14 +49,18 @@ def carry_out(locked: LockedProcess, step: StepRow, actor: str, *, is_counted: b
         _stop(locked, step, actor, reason)
 
 
-def _is_unjudged(step: StepRow) -> bool:
+def _message_of(step: StepRow) -> str:
+    return step.fault.message if step.fault is not None else ""
+
+
+def is_unjudged(step: StepRow) -> bool:
     """Say whether nobody could tell if the step is wanted at all."""
-    return (step.fault or {}).get("code") == CONDITION_FAILED
+    return step.fault is not None and step.fault.code == CONDITION_FAILED
 
 
 def _is_waited_for_in_vain(locked: LockedProcess, step: StepRow) -> bool:
     """Say whether the step could not be called after the wait either."""
-    return _is_unjudged(step) or is_doubtful(step, locked.now)
+    return is_unjudged(step) or is_doubtful(step, locked.now)
 
 
 def carry_out_deadline(locked: LockedProcess, actor: str) -> None:
@@ -86,7 +90,7 @@ def carry_out_deadline(locked: LockedProcess, actor: str) -> None:
 
 def carry_out_refusal(locked: LockedProcess, step: StepRow, actor: str) -> None:
     """Undo what was done, because the business said no; nobody is woken."""
-    reason = (step.fault or {}).get("message") or "no reason was given"
+    reason = _message_of(step) or "no reason was given"
     if step.undoes_id is not None or not locked.is_forward or step.is_optional:
         carry_out(locked, step, actor)
     elif compensation.is_past_no_return(locked):
@@ -100,7 +104,7 @@ def _stop(locked: LockedProcess, step: StepRow, actor: str, reason: str) -> None
         # It failed before anything was claimed.
         locked.move_process(ProcessState.PROCESSING, "started", actor)
     locked.move_process(ProcessState.ERROR, "error", actor, step=step.name, reason=reason)
-    locked.alert("process_error", step, reason=(step.fault or {}).get("message") or "")
+    locked.alert("process_error", step, reason=_message_of(step))
 
 
 def _fall_back(locked: LockedProcess, step: StepRow, actor: str) -> None:

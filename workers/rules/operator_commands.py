@@ -12,7 +12,7 @@ from workers.exceptions import MessageError, StateError
 from workers.protocol.messages import storable
 from workers.rules import external_answers
 from workers.rules.apply_reply import apply_result
-from workers.rules.on_failure import CONDITION_FAILED
+from workers.rules.on_failure import is_unjudged
 from workers.rules.refusals import refused
 from workers.rules.rows import StepRow
 from workers.rules.transitions import LockedProcess
@@ -68,11 +68,10 @@ def resubmit(
         if step.name in doubtful:
             step.may_have_effect = step.is_in_doubt = False
             step.key_used_at = None
-        is_unjudged = (step.fault or {}).get("code") == CONDITION_FAILED
         locked.move(
             step,
             # Its condition is asked again.
-            StepState.WAITING if is_unjudged else StepState.PENDING,
+            StepState.WAITING if is_unjudged(step) else StepState.PENDING,
             "resubmitted",
             actor,
             reason=reason,

@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from workers.definitions.effects import Effect
+from workers.protocol.faults import FaultRecord
 from workers.states import StepState
 
 
@@ -81,7 +82,7 @@ class StepRow:
     may_have_effect: bool = False
     is_in_doubt: bool = False
     result: dict[str, Any] | None = None
-    fault: dict[str, Any] | None = None
+    fault: FaultRecord | None = None
     finished_at: datetime | None = None
 
     @property

@@ -12,6 +12,7 @@ from typing import Any
 from uuid import uuid4
 
 from workers.exceptions import StateError
+from workers.protocol.faults import FaultRecord
 from workers.rules.backoff import Backoff, is_exhausted, is_out_of_time
 from workers.rules.rows import AlertCall, Entry, Origin, PlannedUndo, ProcessRow, StepRow
 from workers.runtime.timestamps import text_of
@@ -243,7 +244,7 @@ class LockedProcess:
         step: StepRow,
         event: str,
         actor: str,
-        fault: dict[str, Any],
+        fault: FaultRecord,
         rng: Random | None = None,
         *,
         is_last: bool = False,
@@ -259,7 +260,7 @@ class LockedProcess:
             step.leave_out(step.started_at - step.claimed_at)
         step.failure_count += 1
         step.is_in_doubt = step.may_have_effect
-        step.fault = {**fault, "at": text_of(self.now)}
+        step.fault = fault.noted(self.now)
         facts: dict[str, Any] = {
             "fault": _brief(fault),
             "failure_count": step.failure_count,
@@ -270,8 +271,8 @@ class LockedProcess:
             return False
         backoff = Backoff(step.backoff_base_seconds, step.backoff_cap_seconds)
         delay = backoff.seconds(step.failure_count, rng)
-        if fault.get("retry_after"):
-            delay = max(delay, float(fault["retry_after"]))
+        if fault.retry_after:
+            delay = max(delay, fault.retry_after)
         if is_last or is_exhausted(step.failure_count, step.failure_threshold):
             self.move(step, StepState.ERROR, event, actor, public=True, **facts)
             return True
@@ -296,8 +297,9 @@ class LockedProcess:
         )
 
 
-def _brief(fault: dict[str, Any]) -> dict[str, Any]:
-    return {key: fault[key] for key in ("kind", "code", "message", "tries") if fault.get(key)}
+def _brief(fault: FaultRecord) -> dict[str, Any]:
+    fields = ("kind", "code", "message", "tries")
+    return {name: value for name in fields if (value := getattr(fault, name))}
 
 
 def _claim_facts(step: StepRow) -> dict[str, Any]:

@@ -17,9 +17,9 @@ from django.db import InterfaceError, OperationalError
 from workers.conf import sas
 from workers.definitions import registry
 from workers.exceptions import UnknownAgent, UnknownWorkflow
+from workers.protocol.faults import FaultRecord
 from workers.protocol.messages import Reply
 from workers.rules import apply_reply
-from workers.runtime.storable_text import storable
 from workers.runtime.worker_identity import me
 from workers.scheduler import background_sender, bundles
 from workers.scheduler.reply_batches import Arrivals
@@ -146,7 +146,7 @@ def _apply(
         log.exception("batch_unusable", extra={"replies": len(batch)})
         if len(batch) > 1:
             return _add([settle([reply], now, filed=filed) for reply in batch])
-        if batch[0].fault is not None and batch[0].fault.get("code") == UNUSABLE:
+        if batch[0].fault is not None and batch[0].fault.code == UNUSABLE:
             # Not even that can be applied: its claim expires, as if nothing had come.
             return settle_replies.Settled()
         return _add([settle([_unusable(batch[0])], now)])
@@ -154,11 +154,11 @@ def _apply(
 
 def _unusable(reply: Reply) -> Reply:
     # Transient: the call may well have had its effect, and the step must stay in doubt.
-    fault = {
-        "kind": "transient",
-        "code": UNUSABLE,
-        "message": "the agent's reply cannot be stored; its effect may have happened",
-    }
+    fault = FaultRecord(
+        "transient",
+        UNUSABLE,
+        "the agent's reply cannot be stored; its effect may have happened",
+    )
     return Reply(reply.step_id, reply.claim_id, reply.attempt, fault=fault)
 
 
@@ -301,11 +301,7 @@ def _give_up(unbuilt: Sequence[tuple[claim_steps.Claim, Exception]]) -> None:
         if isinstance(error, UnknownAgent | UnknownWorkflow):
             unknown.setdefault(error.definition, (error, []))[1].append(claim)
             continue
-        fault = {
-            "kind": "permanent",
-            "code": "request_builder_failed",
-            "message": storable(f"{type(error).__name__}: {error}")[:500],
-        }
+        fault = FaultRecord.of_error("permanent", "request_builder_failed", error)
         settle([Reply(claim.step_id, claim.claim_id, claim.attempt, fault=fault)])
     for definition, (error, left) in unknown.items():
         # No failure, and an alert.

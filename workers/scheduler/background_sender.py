@@ -49,7 +49,7 @@ def depart(load: Load) -> Departed:
                 refusing.add(bundle.agent)
     for message_id, claims in handed:
         if message_id in unconfirmed:
-            _note_refusal(claims[0].agent, unconfirmed[message_id])
+            _note_refusal(claims[0].agent, str(unconfirmed[message_id]))
             departed.refused += claims
         else:
             departed.sent += len(claims)

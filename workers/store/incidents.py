@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import Any
 
 from workers.definitions import amounts
+from workers.protocol.faults import FaultRecord
 from workers.rules.incidents import (
     REOPEN_WITHIN,
     AlertFacts,
@@ -92,7 +93,7 @@ def _uncollected() -> list[_Alert]:
         subject, workflow, step, agent = (text or "" for text in about[:4])
         facts = AlertFacts(
             *(code, cause, dialect.document(params), message, subject, workflow, step, agent),
-            dialect.document(about[4]),
+            FaultRecord.from_json(dialect.document(about[4])),
             masks[process_id],
         )
         at = dialect.instant(raised_at)

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from workers.exceptions import StateError
 from workers.models import Process, Step
+from workers.protocol.faults import FaultRecord
 from workers.rules.rows import ProcessRow, StepRow
 from workers.rules.transitions import LockedProcess
 
@@ -63,4 +64,5 @@ class Rehearsal:
 
 
 def _row(step: Step) -> StepRow:
-    return StepRow(**{name: getattr(step, name) for name in _STEP})
+    values = {name: getattr(step, name) for name in _STEP}
+    return StepRow(**values | {"fault": FaultRecord.from_json(step.fault)})

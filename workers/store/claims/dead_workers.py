@@ -7,7 +7,6 @@ from uuid import UUID
 from workers.rules import dead_workers
 from workers.rules.rows import StepRow
 from workers.runtime.failpoints import durable
-from workers.runtime.timestamps import text_of
 from workers.store.db import dialect
 from workers.store.locked import load
 
@@ -20,17 +19,17 @@ def note(claims: Mapping[int, UUID], how: str, now: datetime | None = None) -> l
     needs no reason, and what nobody has started is sent again.  Counts and moves nothing.
     """
     with durable("dead_workers.note"):
-        found = dialect.fetch(
+        rows = dialect.fetch(
             f"SELECT process_id FROM workers_step WHERE {dialect.among('id')}",
             [dialect.id_list(sorted(claims))],
         )
-        lockeds = load.lock(sorted({process_id for (process_id,) in found}), now)
+        lockeds = load.lock(sorted({process_id for (process_id,) in rows}), now)
         noted = []
         for locked in lockeds:
             for step in locked.steps:
                 if _is_unanswered(step, claims.get(step.id), locked.now):
                     locked.touch(step)
-                    step.fault = {**dead_workers.fault_of(step, how), "at": text_of(locked.now)}
+                    step.fault = dead_workers.fault_of(step, how).noted(locked.now)
                     noted.append(step.id)
         load.write(lockeds)
     return noted

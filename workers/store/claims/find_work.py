@@ -53,12 +53,12 @@ def send_look(now: datetime | None = None) -> Callable[[], Look]:
 
 def flagged(limit: int) -> list[int]:
     """Return processes of which a step left its policy to the Scheduler."""
-    found = dialect.fetch(
+    rows = dialect.fetch(
         # As its index has it: a plan for any value could not use that.
         "SELECT id FROM workers_process WHERE needs_decision ORDER BY id LIMIT %s",
         [limit],
     )
-    return [row[0] for row in found]
+    return [row[0] for row in rows]
 
 
 def standing_still(limit: int) -> list[int]:
@@ -91,8 +91,8 @@ def has_lost() -> bool:
 
 def _has_lost(now: str) -> str:
     """Return SQL that says whether a claim waits for its start beyond its allowance."""
-    found = f"workers_live l JOIN workers_step s ON {dialect.looked_up('s.id', 'l.step_id')}"
+    lost = f"workers_live l JOIN workers_step s ON {dialect.looked_up('s.id', 'l.step_id')}"
     return (
-        f"((SELECT s.id FROM {found} WHERE l.look_at < {now} AND s.complete_by IS NULL"
+        f"((SELECT s.id FROM {lost} WHERE l.look_at < {now} AND s.complete_by IS NULL"
         f" AND s.dispatch_by < {now} ORDER BY l.look_at LIMIT 1) IS NOT NULL)"
     )

@@ -29,7 +29,7 @@ def surrender(
     """
     with durable("release.surrender"):
         at = dialect.read_clock(now)
-        found = dialect.fetch(
+        rows = dialect.fetch(
             "SELECT s.id, s.process_id FROM workers_live l JOIN workers_step s ON s.id = l.step_id"
             " WHERE l.state = 'processing' AND NOT l.is_deferred AND s.state = 'processing'"
             " AND s.complete_by > %s AND s.reply IS NULL AND s.deferral IS NULL"
@@ -43,8 +43,8 @@ def surrender(
                 int(sas.sweep_batch),
             ],
         )
-        lockeds = load.lock((process_id for _, process_id in found), now)
-        wanted = {step_id for step_id, _ in found}
+        lockeds = load.lock((process_id for _, process_id in rows), now)
+        wanted = {step_id for step_id, _ in rows}
         unfinished = [
             (locked, step)
             for locked in lockeds

@@ -60,7 +60,7 @@ def lost(worker: str, now: datetime | None = None) -> list[Claim]:
     """
     with durable("unstarted.lost"):
         at = dialect.read_clock(now)
-        found = dialect.fetch(
+        rows = dialect.fetch(
             "SELECT t.id, t.process_id, t.claim_id, t.attempt, t.name, t.agent,"
             " t.timeout_seconds, t.idempotency_key, t.failure_count, t.undoes_id, t.is_in_doubt,"
             " EXISTS (SELECT 1 FROM workers_flow f WHERE f.agent = t.agent"
@@ -73,10 +73,10 @@ def lost(worker: str, now: datetime | None = None) -> list[Claim]:
             " ORDER BY t.id LIMIT %s " + dialect.lock_rows("p, t", skip_locked=True),
             [*[dialect.instant_text(at)] * 2, int(sas.claim_batch)],
         )
-        claims = [Claim.of_row(row[:-1]) for row in found]
+        claims = [Claim.of_row(row[:-1]) for row in rows]
         again = [
             {"id": row[0], "lost_count": row[-1] + 1, "dispatch_by": at + _allowance(row[-1] + 1)}
-            for row in found
+            for row in rows
         ]
         if again:
             bulk_update.update(
@@ -87,7 +87,7 @@ def lost(worker: str, now: datetime | None = None) -> list[Claim]:
                 "true",
                 are_locked=True,
             )
-        _tell_of_lost(claims, [row[-1] + 1 for row in found], worker, at)
+        _tell_of_lost(claims, [row[-1] + 1 for row in rows], worker, at)
     return claims
 
 

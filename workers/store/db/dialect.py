@@ -15,6 +15,7 @@ from uuid import UUID
 import msgspec
 from django.db import connection
 
+from workers.runtime.json_text import encode_document
 from workers.store.db import prepared_plans
 
 #: Column type of a row set -> PostgreSQL's name for it.
@@ -81,15 +82,6 @@ def if_small(column: str) -> str:
     size = f"pg_column_size({column})" if is_postgres() else f"length({column})"
     # It never asks whether it is null: SQLite 3.40 says no of every column that it returns.
     return f"CASE WHEN {size} >= 2000 THEN '{LARGE}' ELSE CAST({column} AS text) END"
-
-
-def encode_document(value: Any) -> str:
-    """Return one JSON value as a parameter; ``ValueError`` for a number that JSON does not have."""
-    return _documents.encode(value)
-
-
-#: Kept, for ``json.dumps`` would make one for each document.
-_documents = json.JSONEncoder(allow_nan=False)
 
 
 def _encode_value(value: Any) -> Any:

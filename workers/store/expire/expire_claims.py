@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from workers.conf import sas
+from workers.protocol.faults import FaultRecord
 from workers.rules import dead_workers, external_answers
 from workers.rules.rows import StepRow
 from workers.rules.transitions import LockedProcess
@@ -17,9 +18,9 @@ from workers.store.db.transactions import durable
 from workers.store.locked import load
 
 #: What the journal and the row say of a step nobody answered for.
-EXPIRED = {"kind": "expired", "code": "expired", "message": "no reply by complete-by"}
+EXPIRED = FaultRecord("expired", "expired", "no reply by complete-by")
 #: The same of a step that waited for an answer from outside.
-UNANSWERED = {"kind": "expired", "code": "unanswered", "message": "no answer by its deadline"}
+UNANSWERED = FaultRecord("expired", "unanswered", "no answer by its deadline")
 
 
 @dataclass(frozen=True, slots=True)

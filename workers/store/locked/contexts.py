@@ -27,14 +27,14 @@ def of(locked: LockedProcess) -> Context | None:
     database has it, never a result as it came: an attempt that is repeated must send the same,
     and the database keeps no order of names and writes some numbers otherwise.
     """
-    given = locked.input_as_read
+    input_text = locked.input_as_read
     texts = [(step.name, locked.results_as_read.get(step.id)) for step in locked.steps]
-    if not given or any(text == dialect.LARGE for _, text in texts):
+    if not input_text or any(text == dialect.LARGE for _, text in texts):
         return None
     results = {name: dialect.document(text) for name, text in texts if text is not None}
     process = locked.process
     return Context(
-        process.workflow, process.version, process.subject, dialect.document(given), results
+        process.workflow, process.version, process.subject, dialect.document(input_text), results
     )
 
 
@@ -62,10 +62,10 @@ def read(process_ids: Iterable[int]) -> dict[int, Context]:
             " WHERE t.result IS NOT NULL ORDER BY t.process_id, t.position",
             [dialect.id_list(ids)],
         )
-    found = {
-        process_id: Context(workflow, version, subject, dialect.document(given))
-        for process_id, workflow, version, subject, given in processes()
+    contexts = {
+        process_id: Context(workflow, version, subject, dialect.document(input_text))
+        for process_id, workflow, version, subject, input_text in processes()
     }
     for process_id, name, result in results():
-        found[process_id].results[name] = dialect.document(result)
-    return found
+        contexts[process_id].results[name] = dialect.document(result)
+    return contexts

@@ -7,11 +7,13 @@ from functools import cache, lru_cache, wraps
 from typing import Any, ParamSpec, TypeVar
 
 from workers.conf import sas
-from workers.models import Step
+from workers.models import Process, Step
+from workers.protocol.faults import FaultRecord
 from workers.rules.rows import Entry, ProcessRow, StepRow
 from workers.rules.transitions import LockedProcess
 from workers.store import alerts, journal, sinks
 from workers.store.db import dialect, transactions
+from workers.store.db.columns import columns_of
 from workers.store.db.transactions import Check, LostRow
 from workers.store.locked import save
 
@@ -59,30 +61,35 @@ def _names(document: Any) -> Sequence[str]:
     return tuple(dialect.document(document))
 
 
+def _fault(document: Any) -> FaultRecord | None:
+    return FaultRecord.from_json(dialect.document(document))
+
+
 @cache
 def _fixes(row: type, is_postgres: bool) -> tuple[_Fix, ...]:
     """Return what a database gives otherwise than a row in memory has it, by its place."""
-    kinds = save.STEP_COLUMNS if row is StepRow else save.PROCESS_COLUMNS
-    kinds = kinds | {"after": "names", "no_return": "names", "turn": "instant"}
-    fix: dict[str, Callable[[Any], Any]] = {"json": dialect.document, "names": _names}
-    if not is_postgres:
-        fix |= {"instant": dialect.instant, "uuid": dialect.uuid}
-    found: dict[str, Callable[[Any], Any] | None] = {
-        field.name: fix.get(kinds.get(field.name, "")) for field in fields(row)
+    kinds = {**columns_of(Step if row is StepRow else Process)}
+    kinds |= {"after": "names", "no_return": "names", "fault": "fault"}
+    fix: dict[str, Callable[[Any], Any]] = {
+        "json": dialect.document,
+        "names": _names,
+        "fault": _fault,
     }
     if not is_postgres:
-        found |= {field.name: bool for field in fields(row) if field.type in ("bool", bool)}
-    return tuple((place, how) for place, how in enumerate(found.values()) if how is not None)
+        fix |= {"instant": dialect.instant, "uuid": dialect.uuid, "bool": bool}
+    # What is no column is a question that was asked along with them.
+    hows = [fix.get(kinds.get(field.name, "bool")) for field in fields(row)]
+    return tuple((place, how) for place, how in enumerate(hows) if how is not None)
 
 
 def _read(rows: list[tuple[Any, ...]], fixes: tuple[_Fix, ...]) -> list[list[Any]]:
-    found = [list(row) for row in rows]
+    rows_read = [list(row) for row in rows]
     for place, how in fixes:
-        for values in found:
+        for values in rows_read:
             value = values[place]
             if value is not None:
                 values[place] = how(value)
-    return found
+    return rows_read
 
 
 def lock(
@@ -153,24 +160,24 @@ def _lock(
 ) -> list[LockedProcess]:
     if not ids:
         return []
-    given = dialect.if_small("t.input") if is_whole else "NULL"
-    result = dialect.if_small("t.result") if is_whole else "NULL"
+    input_sql = dialect.if_small("t.input") if is_whole else "NULL"
+    result_sql = dialect.if_small("t.result") if is_whole else "NULL"
     with dialect.pipelined():
-        found = dialect.send(
-            f"SELECT {_PROCESS_SELECT}, {given} FROM workers_process t WHERE {which} ORDER BY t.id "
-            + dialect.lock_rows("t", skip_locked=skip_locked),
+        read_processes = dialect.send(
+            f"SELECT {_PROCESS_SELECT}, {input_sql} FROM workers_process t WHERE {which}"
+            " ORDER BY t.id " + dialect.lock_rows("t", skip_locked=skip_locked),
             [dialect.id_list(ids)],
         )
         # As text, for it stands in every row; by now the lock is had.
         moment, params = dialect.clock(now)
-        read = dialect.send(
-            f"SELECT {_STEP_SELECT}, {result}, (SELECT CAST({moment} AS text)) FROM {steps}"
+        read_steps = dialect.send(
+            f"SELECT {_STEP_SELECT}, {result_sql}, (SELECT CAST({moment} AS text)) FROM {steps}"
             " ORDER BY t.process_id, t.position",
             [*params, dialect.id_list(ids)],
         )
         if along is not None:
             along()
-    processes, step_rows = found(), read()
+    processes, step_rows = read_processes(), read_steps()
     if not step_rows:
         return []
     at = dialect.instant(step_rows[0][-1])
@@ -266,10 +273,10 @@ def decide_and_write(
 
 def write_part(lockeds: Sequence[LockedProcess], *, only_steps: bool = False) -> list[Check]:
     """Send what moved, in a ``pipelined`` block; return what is to be looked at after it."""
-    checks = save.steps([one for one in lockeds if one.step_origins])
+    checks = save.steps([locked for locked in lockeds if locked.step_origins])
     if only_steps:
         return checks
-    checks += save.processes([one for one in lockeds if one.process_origin is not None])
+    checks += save.processes([locked for locked in lockeds if locked.process_origin is not None])
     journal.write([entry for locked in lockeds for entry in locked.entries], lockeds[0].now)
     alerts.write([call for locked in lockeds for call in locked.alerts], lockeds[0].now)
     sinks.announce([locked for locked in lockeds if locked.has_news])

@@ -10,54 +10,37 @@ from dataclasses import fields
 from operator import attrgetter, itemgetter
 from typing import Any
 
+from workers.models import Process, Step
 from workers.rules.rows import Origin, ProcessRow, StepRow
 from workers.rules.transitions import LockedProcess
 from workers.states import StepState
 from workers.store.db import bulk_update, dialect, prepared_plans
+from workers.store.db.columns import columns_of
 from workers.store.db.transactions import Check, LostRow
 
-PROCESS_COLUMNS = {
-    "state": "text",
-    "outcome": "text",
-    "sequence": "int",
-    "needs_decision": "bool",
-    "paused_at": "instant",
-    "deadline_at": "instant",
-    "renews": "json",
-    "started_at": "instant",
-    "finished_at": "instant",
-}
-STEP_COLUMNS = {
-    "state": "text",
-    "agent": "text",
-    "fallbacks": "json",
-    "undo": "json",
-    "claim_id": "uuid",
-    "locked_by": "text",
-    "claimed_at": "instant",
-    "dispatch_by": "instant",
-    "started_at": "instant",
-    "complete_by": "instant",
-    "delivery": "uuid",
-    "deferral": "json",
-    "escalate_at": "instant",
-    "early": "json",
-    "effect": "text",
-    "key_retention_seconds": "int",
-    "timeout_seconds": "int",
-    "attempt": "int",
-    "failure_count": "int",
-    "failure_threshold": "int",
-    "unavailable_count": "int",
-    "lost_count": "int",
-    "not_before": "instant",
-    "began_at": "instant",
-    "key_used_at": "instant",
-    "idempotency_key": "text",
-    "may_have_effect": "bool",
-    "is_in_doubt": "bool",
-    "fault": "json",
-    "finished_at": "instant",
+#: What stays as it was made, and what is not read: no rule changes the one, and
+#: ``_add_documents`` sees to the other.
+_AS_MADE = frozenset(
+    {
+        *("id", "process_id", "subject", "workflow", "version", "no_return", "turn"),
+        *("on_deadline", "has_on_end", "is_told", "name", "after", "undoes_id", "is_optional"),
+        *("on_failure", "wait_seconds", "delay_seconds", "is_judged", "total_seconds"),
+        *("backoff_base_seconds", "backoff_cap_seconds", "is_filed", "result"),
+    }
+)
+_PROCESS_COLUMNS, _STEP_COLUMNS = (
+    tuple(field.name for field in fields(row) if field.name not in _AS_MADE)
+    for row in (ProcessRow, StepRow)
+)
+#: With what a row was when it was read, the condition of its write.
+_PROCESS_KINDS = {**columns_of(Process), "was_state": "text", "was_sequence": "int"}
+_STEP_KINDS = {
+    **columns_of(Step),
+    "was_state": "text",
+    "was_claim": "uuid",
+    "was_started": "bool",
+    "was_filed": "bool",
+    "was_attempt": "int",
 }
 _WITH_RESULT = ("processed", "compensated")
 _all_values = attrgetter(*(field.name for field in fields(StepRow)))
@@ -73,9 +56,9 @@ def _values(row: type, columns: Iterable[str]) -> tuple[_Values, _Values]:
     return attrgetter(*columns), itemgetter(*(names.index(name) for name in columns))
 
 
-_of_process, _of_process_as_read = _values(ProcessRow, PROCESS_COLUMNS)
-_of_step, _of_step_as_read = _values(StepRow, STEP_COLUMNS)
-_SEQUENCE, _ATTEMPT = list(PROCESS_COLUMNS).index("sequence"), list(STEP_COLUMNS).index("attempt")
+_of_process, _of_process_as_read = _values(ProcessRow, _PROCESS_COLUMNS)
+_of_step, _of_step_as_read = _values(StepRow, _STEP_COLUMNS)
+_SEQUENCE, _ATTEMPT = _PROCESS_COLUMNS.index("sequence"), _STEP_COLUMNS.index("attempt")
 
 #: Column -> its new value.
 Change = dict[str, Any]
@@ -103,12 +86,12 @@ def processes(lockeds: Sequence[LockedProcess]) -> list[Check]:
     changes = []
     for locked in lockeds:
         as_read = _of_process_as_read(locked.process_as_read)
-        change = _changed(PROCESS_COLUMNS, as_read, _of_process(locked.process))
+        change = _changed(_PROCESS_COLUMNS, as_read, _of_process(locked.process))
         was = {"was_state": locked.process_origin, "was_sequence": as_read[_SEQUENCE]}
         changes.append((locked.process.id, change, was))
-    kinds = PROCESS_COLUMNS | {"was_state": "text", "was_sequence": "int"}
     return [
-        _update("workers_process", kinds, names, rows) for names, rows in _alike(changes).items()
+        _update("workers_process", _PROCESS_KINDS, names, rows)
+        for names, rows in _alike(changes).items()
     ]
 
 
@@ -126,7 +109,7 @@ def steps(lockeds: Sequence[LockedProcess]) -> list[Check]:
             if origin is not None:
                 owners[step.id] = locked
                 as_read = _of_step_as_read(locked.steps_as_read[step.id])
-                change = _changed(STEP_COLUMNS, as_read, _of_step(step))
+                change = _changed(_STEP_COLUMNS, as_read, _of_step(step))
                 if step.complete_by is not None:
                     # After an outage it is extended without the process lock: what was decided
                     # here had the one that was read.
@@ -140,9 +123,6 @@ def steps(lockeds: Sequence[LockedProcess]) -> list[Check]:
                     "was_attempt": as_read[_ATTEMPT],
                 }
                 changes.append((step.id, change, was))
-    kinds = STEP_COLUMNS | {"result": "json", "reply": "json"}
-    kinds |= {"was_state": "text", "was_claim": "uuid", "was_started": "bool", "was_filed": "bool"}
-    kinds |= {"was_attempt": "int"}
     alike = _alike(changes)
     # Nobody else writes the others without the process lock, which is held.
     at_work = [ids for rows in alike.values() if (ids := _at_work(rows))]
@@ -157,7 +137,9 @@ def steps(lockeds: Sequence[LockedProcess]) -> list[Check]:
             owners[step_id].results_as_read[step_id] = text
 
     return [
-        _update("workers_step", kinds, names, rows, note_result if "result" in names else None)
+        _update(
+            "workers_step", _STEP_KINDS, names, rows, note_result if "result" in names else None
+        )
         for names, rows in alike.items()
     ]
 
@@ -167,11 +149,13 @@ def _at_work(rows: Sequence[Row]) -> list[int]:
 
 
 def _add_documents(change: Change, step: StepRow, origin: Origin) -> None:
-    """Add what becomes of the columns that were not read.
+    """Add what becomes of the columns that were not read, and have its fault as JSON.
 
     A filed reply belongs to its claim and goes with it; a result stays as long as its step
     is processed.
     """
+    if step.fault is not None and "fault" in change:
+        change["fault"] = step.fault.to_json()
     if origin.is_filed and (step.claim_id is None or step.deferral is not None):
         change["reply"] = None
     if step.state in _WITH_RESULT:
@@ -255,11 +239,11 @@ def _update(
     )
 
     def check() -> None:
-        found = landed()
-        if missing := {row["id"] for row in rows} - {row[0] for row in found}:
+        rows_landed = landed()
+        if missing := {row["id"] for row in rows} - {row[0] for row in rows_landed}:
             raise LostRow(f"Rows {sorted(missing)} are not as they were read under their lock.")
         if note_result is not None:
-            for row in found:
+            for row in rows_landed:
                 note_result(*row)
 
     return check

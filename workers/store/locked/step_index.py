@@ -39,7 +39,7 @@ def put_off(now: datetime | None = None) -> int:
     Each is looked at once before: when nobody might have started it.
     """
     at = dialect.instant_text(dialect.read_clock(now))
-    found = dialect.fetch(
+    rows = dialect.fetch(
         "WITH started AS (SELECT l.step_id AS id, s.complete_by FROM workers_live l"
         " JOIN workers_step s ON s.id = l.step_id"
         " WHERE l.look_at < %s AND s.complete_by > %s"
@@ -49,7 +49,7 @@ def put_off(now: datetime | None = None) -> int:
         " WHERE l.step_id = v.id RETURNING step_id",
         [at, at, int(sas.sweep_batch)],
     )
-    return len(found)
+    return len(rows)
 
 
 def mend(process_ids: Sequence[int]) -> int:
@@ -68,24 +68,24 @@ def mend(process_ids: Sequence[int]) -> int:
         )
         wrong = _wrong(process_ids)
         save.lock_steps(wrong)
-        given = [dialect.id_list(wrong)]
-        dialect.execute(f"DELETE FROM workers_live WHERE {dialect.among('step_id')}", given)
+        params = [dialect.id_list(wrong)]
+        dialect.execute(f"DELETE FROM workers_live WHERE {dialect.among('step_id')}", params)
         dialect.execute(
             f"INSERT INTO workers_live ({COLUMNS})"
             " SELECT s.id, s.agent, s.state, s.turn, s.not_before, CASE WHEN s.state = 'processing'"
             # Early enough for one that nobody has started; see ``put_off``.
             " THEN COALESCE(s.complete_by, s.claimed_at) END, s.deferral IS NOT NULL"
             f" FROM workers_step s WHERE s.state IN ({_STATES}) AND {dialect.among('s.id')}",
-            given,
+            params,
         )
     return len(wrong)
 
 
 def _wrong(process_ids: Sequence[int]) -> list[int]:
     steps = dialect.of_each("workers_step", "process_id")
-    found = dialect.fetch(
+    rows = dialect.fetch(
         f"SELECT t.id FROM {steps} LEFT JOIN workers_live l ON l.step_id = t.id"
         f" WHERE {is_wrong('t')} ORDER BY t.id",
         [dialect.id_list(process_ids)],
     )
-    return [row[0] for row in found]
+    return [row[0] for row in rows]

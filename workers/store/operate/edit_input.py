@@ -9,6 +9,7 @@ from workers.exceptions import MessageError, StateError
 from workers.protocol.messages import storable
 from workers.runtime import storable_text
 from workers.runtime.failpoints import durable
+from workers.runtime.json_text import encode_document
 from workers.states import FINAL_PROCESS_STATES
 from workers.store.db import dialect
 from workers.store.locked import load
@@ -58,7 +59,7 @@ def edit_input(
             "UPDATE workers_process SET input = "
             + ("%s::jsonb" if dialect.is_postgres() else "%s")
             + " WHERE id = %s",
-            [dialect.encode_document(after), process_id],
+            [encode_document(after), process_id],
         )
         locked.note(
             "input_edited", actor, public=True, detail={"reason": reason, "changes": changed}

@@ -9,10 +9,10 @@ from django.db import transaction
 
 from workers.definitions import registry
 from workers.exceptions import UnknownWorkflow
+from workers.protocol.faults import FaultRecord
 from workers.rules import on_failure
 from workers.rules.rows import StepRow
 from workers.rules.transitions import LockedProcess
-from workers.runtime.storable_text import storable
 from workers.states import StepState
 from workers.store.locked import contexts
 from workers.store.locked.contexts import Context
@@ -30,17 +30,17 @@ def judge(lockeds: Sequence[LockedProcess], actor: str) -> set[int]:
     asked: set[int] = set()
     while True:
         # Judged again after each round: a step that is skipped makes others ready.
-        found = [
+        ready = [
             (locked, step)
             for locked in lockeds
             if locked.is_forward
             for step in locked.ready_forward_steps()
             if step.is_judged and step.id not in asked
         ]
-        if not found:
+        if not ready:
             return unknown
-        known = contexts.of_all(locked for locked, _ in found)
-        for locked, step in found:
+        known = contexts.of_all(locked for locked, _ in ready)
+        for locked, step in ready:
             asked.add(step.id)
             if not _judge(locked, step, known[locked.process.id], actor):
                 unknown.add(step.id)
@@ -76,19 +76,15 @@ def _judge(locked: LockedProcess, step: StepRow, context: Context, actor: str) -
 def _results(locked: LockedProcess, context: Context) -> dict[str, Any]:
     """Return the results of settled steps: those just moved here, then those on their rows."""
     return {
-        one.name: context.results.get(one.name, {}) if one.result is None else one.result
-        for one in locked.steps
-        if one.state == StepState.PROCESSED
+        step.name: context.results.get(step.name, {}) if step.result is None else step.result
+        for step in locked.steps
+        if step.state == StepState.PROCESSED
     }
 
 
 def _fail(locked: LockedProcess, step: StepRow, error: Exception, actor: str) -> None:
     locked.touch(step)
-    step.fault = {
-        "kind": "permanent",
-        "code": on_failure.CONDITION_FAILED,
-        "message": storable(f"{type(error).__name__}: {error}")[:500],
-        "at": locked.now.isoformat(),
-    }
+    fault = FaultRecord.of_error("permanent", on_failure.CONDITION_FAILED, error)
+    step.fault = fault.noted(locked.now)
     locked.move(step, StepState.ERROR, "condition_failed", actor, public=True)
     on_failure.carry_out(locked, step, actor)

@@ -5,9 +5,11 @@ from typing import Any
 from uuid import UUID
 
 from workers.exceptions import MessageError
+from workers.protocol.faults import FaultRecord
 from workers.protocol.messages import Reply
 from workers.rules.rows import Entry
 from workers.runtime.failpoints import durable
+from workers.runtime.json_text import encode_document
 from workers.store import journal
 from workers.store.db import dialect
 
@@ -28,7 +30,7 @@ def file(reply: Reply, worker: str, now: datetime | None = None) -> bool:
             " AND deferral IS NULL"
             f" AND complete_by > {moment} RETURNING process_id, attempt",
             [
-                dialect.encode_document(body),
+                encode_document(body),
                 reply.step_id,
                 reply.claim_id if dialect.is_postgres() else reply.claim_id.hex,
                 *moment_params,
@@ -55,12 +57,12 @@ def file(reply: Reply, worker: str, now: datetime | None = None) -> bool:
 
 def filed(limit: int) -> list[Reply]:
     """Return filed replies that are yet to be settled, the oldest steps first."""
-    found = dialect.fetch(
+    rows = dialect.fetch(
         "SELECT id, claim_id, attempt, reply FROM workers_step WHERE reply IS NOT NULL"
         " ORDER BY id LIMIT %s",
         [limit],
     )
-    return [_read(*row) for row in found]
+    return [_read(*row) for row in rows]
 
 
 def _read(step_id: int, claim_id: Any, attempt: int, body: Any) -> Reply:
@@ -69,5 +71,5 @@ def _read(step_id: int, claim_id: Any, attempt: int, body: Any) -> Reply:
     except MessageError as error:
         # Filed by code that speaks otherwise; left alone it would be met again for ever.  What
         # the call did is unknown, so the step stays in doubt.
-        fault = {"kind": "transient", "code": "reply_unreadable", "message": str(error)}
+        fault = FaultRecord("transient", "reply_unreadable", str(error))
         return Reply(step_id, UUID(str(claim_id)), attempt, fault=fault)

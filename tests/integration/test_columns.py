@@ -1,0 +1,32 @@
+"""Columns are listed by the models, and rules may change what is not as it was made."""
+
+from dataclasses import fields
+
+from workers.models import Process, Step
+from workers.rules.rows import ProcessRow, StepRow
+from workers.store.db.columns import columns_of
+from workers.store.locked import save
+
+#: Asked of the row beside its columns.
+ASKED = {"is_told", "is_filed"}
+
+
+def test_every_field_of_a_row_in_memory_is_a_column() -> None:
+    assert {field.name for field in fields(StepRow)} - ASKED <= set(columns_of(Step))
+    assert {field.name for field in fields(ProcessRow)} - ASKED <= set(columns_of(Process))
+
+
+def test_what_is_as_it_was_made_names_fields_only() -> None:
+    names = {field.name for row in (StepRow, ProcessRow) for field in fields(row)}
+
+    assert names >= save._AS_MADE
+    assert {"state", "fault", "not_before", "deferral"} <= set(save._STEP_COLUMNS)
+    assert {"state", "sequence", "deadline_at"} <= set(save._PROCESS_COLUMNS)
+
+
+def test_a_kind_is_known_of_every_column_of_processes_and_steps() -> None:
+    kinds = {**columns_of(Process), **columns_of(Step)}
+
+    assert len(kinds) > 50
+    assert kinds["undoes_id"] == kinds["process_id"] == "id"
+    assert (kinds["fault"], kinds["claim_id"], kinds["not_before"]) == ("json", "uuid", "instant")

@@ -1,0 +1,70 @@
+"""A fault on the wire, on its row and inside the engine."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from workers.exceptions import Permanent, Unavailable
+from workers.protocol.faults import FaultRecord
+
+NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+
+
+def test_what_an_agent_raised_travels_with_all_that_it_may_say() -> None:
+    busy = Unavailable("http_503", "busy", retry_after=3)
+    busy.tries = 2
+
+    assert list(FaultRecord.of(busy).to_json().items()) == [
+        ("kind", "unavailable"),
+        ("code", "http_503"),
+        ("message", "busy"),
+        ("retry_after", 3.0),
+        ("tries", 2),
+    ]
+    assert FaultRecord.of(Permanent("no", "")).to_json() == {
+        "kind": "permanent", "code": "no", "message": "", "retry_after": None, "tries": 1,
+    }  # fmt: skip
+
+
+def test_what_nobody_said_is_not_written() -> None:
+    noted = FaultRecord("expired", "expired", "no reply by complete-by").noted(NOW)
+
+    assert list(noted.to_json().items()) == [
+        ("kind", "expired"),
+        ("code", "expired"),
+        ("message", "no reply by complete-by"),
+        ("at", "2026-03-01T12:00:00+00:00"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        FaultRecord.of(Permanent("no", "never")).noted(NOW).to_json(),
+        FaultRecord("expired", "worker_died", "gone", claim="ab", deaths=2).to_json(),
+        {"kind": "expired", "code": "worker_died", "message": "gone", "claim": None, "deaths": 1},
+    ],
+)
+def test_a_row_is_read_as_it_was_written(body: dict[str, Any]) -> None:
+    fault = FaultRecord.from_json(body)
+
+    assert fault is not None
+    assert fault.to_json() == body
+
+
+def test_what_newer_code_says_is_left_unread() -> None:
+    assert FaultRecord.from_json({"kind": "permanent", "whose": "ours"}) == FaultRecord("permanent")
+    assert FaultRecord.from_json(None) is None
+
+
+@pytest.mark.parametrize("body", ["a text", 5, ["x"], {"kind": []}, {"code": 7}])
+def test_a_row_that_somebody_wrote_by_hand_holds_nothing_up(body: Any) -> None:
+    assert FaultRecord.from_json(body) == FaultRecord(message=str(body))
+
+
+def test_an_error_of_an_application_s_code_is_cut_and_can_be_stored() -> None:
+    fault = FaultRecord.of_error("permanent", "condition_failed", ValueError("\x00" + "x" * 600))
+
+    assert (fault.kind, fault.code, len(fault.message)) == ("permanent", "condition_failed", 500)
+    assert fault.message.startswith("ValueError: \ufffdx")

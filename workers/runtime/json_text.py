@@ -1,0 +1,12 @@
+"""JSON that every database, broker and service reads: Python's NaN and infinities are refused."""
+
+import json
+from typing import Any
+
+#: Kept, for ``json.dumps`` would make one for each document.
+_strict = json.JSONEncoder(allow_nan=False)
+
+
+def encode_document(value: Any) -> str:
+    """Return one JSON value as text; raise ``ValueError`` for a number that JSON does not have."""
+    return _strict.encode(value)
