@@ -197,7 +197,7 @@ class Settings:
     window = Number(400, 1, 100_000, "Claims of one agent in flight, unless the agent says")
     bundle_limit = Number(20, 1, 500, "Calls side by side in a process, unless the agent says")
     bundle_depth = Number(200, 1, 500, "Claims in one message; quick calls follow one another")
-    agent_slots = Number(4, 1, 10_000, "Agent processes that bundles are spread over")
+    agent_slots = Number(4, 1, 10_000, "Agent processes that bundles are to keep busy")
     claim_batch = Number(200, 1, 5000, "Steps claimed in one transaction")
     settle_batch = Number(400, 1, 5000, "Replies settled in one transaction")
     kept_plans = Number(200, 0, 2000, "Statements whose plans a connection keeps; 0 = none")

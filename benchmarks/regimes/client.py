@@ -27,6 +27,9 @@ WARMING = 20
 READY = "benchmark: client ready"
 #: Time between two orders at idle.
 PAUSE_SECONDS = 0.02
+#: Time that the process lives on when it has submitted, as a web server does: what it sends in
+#: the background leaves.
+LINGER_SECONDS = 0.3
 LIMIT_SECONDS = 60
 #: Threads that share a steady load: a slow submission holds no other up.
 STEADY_THREADS = 8
@@ -188,5 +191,6 @@ if __name__ == "__main__":
     one = importlib.import_module(module).SYSTEM
     number = int(much) if mode == "sustained" else float(much)
     print(json.dumps(MODES[mode](one, int(orders), number)), flush=True)
+    time.sleep(LINGER_SECONDS)
     # Threads that watch for ends, or are the engine's own, are waited for by nobody.
     os._exit(0)

@@ -1,10 +1,11 @@
-"""An order that is alone goes on in the worker that has just called for it; others do not."""
+"""Orders of one message go on in the worker that has just called for them, where they are few."""
 
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from django.db import OperationalError
+from django.test import override_settings
 
 from tests.integration.conftest import only
 from tests.integration.test_runtime import bundle_of, replies_on, submitted
@@ -37,16 +38,32 @@ def test_an_order_that_is_alone_takes_one_request(wire: Wire) -> None:
     assert replies_on(wire) == []
 
 
-def test_orders_that_share_their_agent_are_settled_together(wire: Wire) -> None:
-    for number in range(2):
+def test_orders_of_one_moment_take_one_request(wire: Wire) -> None:
+    processes = [submit("toy_line", subject=f"Toy {number}", input={}) for number in range(3)]
+    scheduler.advance()
+    (message,) = wire.of(dispatch.RUN_BUNDLE)
+    wire.drop_all()
+
+    next_step.run(Bundle.from_wire(message.body[0]))
+
+    assert {wire.states(one)["two"] for one in processes} == {"processed"}
+    assert wire.of(dispatch.RUN_BUNDLE) == replies_on(wire) == []
+
+
+@override_settings(SAS_BUNDLE_LIMIT=2)
+def test_where_more_is_under_way_than_goes_side_by_side_replies_travel(wire: Wire) -> None:
+    for number in range(3):
         submit("toy_line", subject=f"Toy {number}", input={})
     scheduler.advance()
-    for message in wire.of(dispatch.RUN_BUNDLE):
-        bundle = Bundle.from_wire(message.body[0])
-        assert not bundle.is_alone
+    sent = [Bundle.from_wire(message.body[0]) for message in wire.of(dispatch.RUN_BUNDLE)]
+    wire.drop_all()
+
+    for bundle in sent:
         next_step.run(bundle)
 
-    assert len(replies_on(wire)) == 2
+    assert [(len(bundle.requests), bundle.is_alone) for bundle in sent] == [(2, False), (1, False)]
+    assert len(replies_on(wire)) == 3
+    assert wire.of(dispatch.RUN_BUNDLE) == []
 
 
 @pytest.mark.parametrize(

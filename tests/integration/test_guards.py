@@ -83,7 +83,7 @@ class TestRoom:
         begin([taken])
         deferral = Reply(taken.step_id, taken.claim_id, 1, deferral=DEFERRAL)
 
-        settled = settle_replies.settle([deferral], "scheduler", NOW)
+        settled = settle_replies.settle([deferral], "scheduler", NOW + timedelta(seconds=1))
 
         assert only(first, "only").deferral is not None
         assert settled.waited_for == {"toy.gamma"}

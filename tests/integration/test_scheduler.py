@@ -131,29 +131,21 @@ def test_a_refusal_goes_to_the_fallback_agent(wire: Wire) -> None:
     )
 
 
-def test_a_backlog_leaves_in_bundles_spread_over_the_slots(wire: Wire) -> None:
+@pytest.mark.parametrize(
+    ("workflow", "sizes"),
+    [("toy_line", [5, 5, 2]), ("toy_local", [3, 3, 3, 3])],
+    ids=["side by side", "one after another"],
+)
+@override_settings(SAS_AGENT_SLOTS=4, SAS_BUNDLE_LIMIT=5)
+def test_a_backlog_leaves_in_full_bundles_or_spread_over_the_slots(
+    workflow: str, sizes: list[int], wire: Wire
+) -> None:
     for number in range(12):
-        submit("toy_line", subject=f"Toy {number}", input={})
+        submit(workflow, subject=f"Toy {number}", input={})
 
-    with override_settings(SAS_AGENT_SLOTS=4):
-        scheduler.advance()
+    scheduler.advance()
 
-    assert [len(sent.requests) for sent in wire.of(dispatch.RUN_BUNDLE)] == [3, 3, 3, 3]
-
-
-@override_settings(SAS_AGENT_SLOTS=2)
-def test_what_becomes_ready_while_all_slots_are_busy_stays_together(wire: Wire) -> None:
-    def submit_and_look(numbers: range) -> None:
-        for number in numbers:
-            submit("toy_line", subject=f"Toy {number}", input={})
-        wire.messages = [one for one in wire.messages if one.task != dispatch.ADVANCE]
-        scheduler.advance()
-
-    submit_and_look(range(10))
-    submit_and_look(range(10, 14))
-
-    # Ten had two idle slots; behind them, four are no reason for two messages.
-    assert [len(sent.requests) for sent in wire.of(dispatch.RUN_BUNDLE)] == [5, 5, 4]
+    assert [len(sent.requests) for sent in wire.of(dispatch.RUN_BUNDLE)] == sizes
 
 
 @override_settings(SAS_AGENT_SLOTS=1)

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable
+from datetime import timedelta
 from operator import attrgetter
 from typing import Any
 from unittest.mock import Mock
@@ -28,6 +29,9 @@ from workers.store.db import dialect
 from workers.store.settle import settle_replies
 from workers.testing import Wire
 from workers.wire import dispatch
+
+#: By then a step that was due has waited for longer than its wake-up takes.
+WAITED = NOW + timedelta(seconds=1)
 
 pytestmark = pytest.mark.django_db
 
@@ -104,10 +108,22 @@ def test_room_that_came_free_is_told_and_nothing_of_another_order_is_touched(toy
     waiting = toy()
     (one,) = claim()
 
-    settled = settle_replies.settle([a_result(one)], "scheduler", NOW)
+    settled = settle_replies.settle([a_result(one)], "scheduler", WAITED)
 
     assert [ready.step for ready in settled.claims] == ["two"]
     assert settled.waited_for == {"toy.alpha"}
+    assert only(waiting, "one").state == "pending"
+
+
+def test_a_step_that_has_just_been_submitted_is_left_to_its_wake_up(toy: Toy) -> None:
+    toy()
+    (one,) = claim()
+    waiting = toy()
+
+    settled = settle_replies.settle([a_result(one)], "scheduler", NOW + timedelta(seconds=0.05))
+
+    assert [ready.step for ready in settled.claims] == ["two"]
+    assert settled.waited_for == set()
     assert only(waiting, "one").state == "pending"
 
 
@@ -127,13 +143,13 @@ def test_where_those_that_wait_cannot_be_claimed_the_replies_are_settled_all_the
         patch.setattr(claim_steps, "claim_due", Mock(side_effect=error))
 
         with caplog.at_level(logging.ERROR, "workers.scheduler"):
-            assert scheduler.settle([a_result(one)], NOW).applied == 1
+            assert scheduler.settle([a_result(one)], WAITED).applied == 1
 
     assert [record.message for record in caplog.records] == ["waiting_claims_failed"]
     requests = [request for (sent,) in _bundles(wire) for request in sent["requests"]]
     assert [request["step"] for request in requests] == ["two"]
     assert only(waiting, "one").state == "pending"
-    scheduler.advance(NOW)
+    scheduler.advance(WAITED)
     assert only(waiting, "one").state == "processing"
 
 

@@ -1,8 +1,9 @@
-"""An order that is alone goes on in the worker that has just called for it.
+"""Orders of one message go on in the worker that has just called for them, where they are few.
 
-Its reply is settled where it is, instead of travelling to a scheduler, and the step which that
-makes ready is run next by the same process: one request an order, however many steps it has.
-Where an agent has more under way, replies travel, so that they are settled together.
+Their replies are settled where they are, instead of travelling to a scheduler, and the steps which
+that makes ready are run next by the same process: one message, however many steps they have.
+Where an agent has more under way than one message takes, replies travel, so that those of several
+messages are settled together.
 
 Nothing is promised that the rows do not hold: should the process die, what it had settled is
 settled, and what it had kept was claimed and not started, and is sent again like any lost message.
@@ -28,7 +29,7 @@ log = logging.getLogger(__name__)
 
 
 def run(bundle: Bundle) -> None:
-    """Run a bundle; of one that is alone, what its reply makes ready, too.
+    """Run a bundle; of one that is alone, what its replies make ready, too.
 
     Raises what ``runner.perform`` raises for the bundle that was given.
     """

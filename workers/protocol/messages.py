@@ -57,7 +57,7 @@ class Bundle(msgspec.Struct, frozen=True):
     agent: str
     timeout_seconds: int
     requests: tuple[Request, ...]
-    #: Its agent had nothing else under way when this, a single claim, was claimed.
+    #: Its agent had no more under way than one message takes when these were claimed.
     is_alone: bool = False
     #: Its agent has a rate: its calls are counted when they are made.
     is_rated: bool = False

@@ -41,11 +41,11 @@ def load(taken: Sequence[Claim], material: Material) -> Load:
             made.unbuilt += [(claim, error) for claim in group]
             continue
         for part in parts(group, agent):
-            _load_part(made, part, material)
+            _load_part(made, part, agent, material)
     return made
 
 
-def _load_part(made: Load, part: Sequence[Claim], material: Material) -> None:
+def _load_part(made: Load, part: Sequence[Claim], agent: Agent, material: Material) -> None:
     kept: list[tuple[Claim, Request, int]] = []
     for claim in part:
         context = material.contexts[claim.process_id]
@@ -63,7 +63,7 @@ def _load_part(made: Load, part: Sequence[Claim], material: Material) -> None:
             part[0].agent,
             part[0].timeout_seconds,
             tuple(request for _, request, _ in together),
-            is_alone=len(together) == 1 == part[0].in_flight,
+            is_alone=part[0].in_flight <= _side_by_side(agent),
             is_rated=any(claim.is_rated for claim, _, _ in together),
         )
         made.bundles.append((bundle, [claim for claim, _, _ in together]))
@@ -89,23 +89,30 @@ def parts(group: Sequence[Claim], agent: Agent) -> Iterable[Sequence[Claim]]:
 
 
 def _depth(group: Sequence[Claim], agent: Agent) -> int:
-    """Return how many travel together: spread over the agent's slots first, then deeper.
+    """Return how many travel together: what goes side by side, and more where all is busy.
 
     Counted is all that the agent has under way, not this group alone: where all slots are busy,
     to spread a group would only make its bundles small, and those that follow from them.
     """
+    if agent.is_serial:
+        return 1
+    limit = _side_by_side(agent)
     under_way = max(len(group), *(claim.in_flight for claim in group))
     share = -(-under_way // int(sas.agent_slots))
-    limit = agent.bundle_limit or int(sas.bundle_limit)
-    if agent.is_serial:
-        limit = 1
-    elif agent.is_local:
-        # They run one after another, and no message may be worked on for longer than this.
-        limit = max(1, min(limit, LONGEST_BUNDLE_SECONDS // group[0].timeout_seconds))
-    elif agent.bundle_limit is None and share >= 2 * limit:
+    if agent.is_local:
+        # They run one after another: on all slots first, and no message is worked on for longer
+        # than this.
+        longest = LONGEST_BUNDLE_SECONDS // group[0].timeout_seconds
+        return max(1, min(limit, longest, share))
+    if agent.bundle_limit is None and share >= 2 * limit:
         # What is beyond the limit begins only where the first were quick.
-        limit = max(limit, int(sas.bundle_depth))
-    return max(1, min(limit, share))
+        return max(limit, min(int(sas.bundle_depth), share))
+    return limit
+
+
+def _side_by_side(agent: Agent) -> int:
+    """Return how many calls of an agent a process makes at the same time."""
+    return agent.bundle_limit or int(sas.bundle_limit)
 
 
 def request(claim: Claim, context: Context, undone: Undone | None) -> tuple[Request, int]:

@@ -116,16 +116,28 @@ def _hint(name: str, to: str) -> bool:
     return True
 
 
+#: So many who want a hint while its thread rests are a burst, which is gathered for so long more.
+BURST, BURST_SECONDS = 2, 0.04
+
+
 class _Nudger:
-    """A thread that sends one kind of hint for those who must never wait for the broker."""
+    """A thread that sends one kind of hint for those who must never wait for the broker.
+
+    The first leaves at once.  The next one waits a moment, so that a burst of submissions is a
+    few hints; where many want it meanwhile it waits longer, so that what it leads to is done for
+    many together.
+    """
 
     def __init__(self, send: Callable[[], bool], rest_seconds: float) -> None:
         self._hint, self._rest_seconds = send, rest_seconds
         self._wanted: queue.Queue[None] = queue.Queue(maxsize=1)
+        self._asked = 0
         _nudgers.append((os.getpid(), self))
         threading.Thread(target=self._send_wanted, name="nudger", daemon=True).start()
 
     def want(self) -> None:
+        # Two threads may count one between them: it says how busy it is, and no more.
+        self._asked += 1
         # Full means that a nudge is about to leave, and one says as much as many.
         with suppress(queue.Full):
             self._wanted.put_nowait(None)
@@ -141,8 +153,13 @@ class _Nudger:
                 log.exception("wake_up_failed")
             finally:
                 self._wanted.task_done()
-            # The next one waits a moment, so that a burst of submissions is a few nudges.
-            time.sleep(self._rest_seconds)
+            self._rest()
+
+    def _rest(self) -> None:
+        self._asked = 0
+        time.sleep(self._rest_seconds)
+        if self._asked >= BURST:
+            time.sleep(BURST_SECONDS)
 
     def flush(self, until: float) -> bool:
         """Wait until what was wanted has been sent.  False: the time was over before."""

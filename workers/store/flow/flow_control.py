@@ -28,6 +28,10 @@ def ensure(limits: Mapping[str, tuple[int, float | None]]) -> None:
         )
 
 
+#: A step that is due for less than this has just been submitted, and does not wait for room: its
+#: wake-up claims it, with what else came in that moment.
+FRESH_SECONDS = 0.1
+
 #: SQL for the claims that take up room of the agent of a flow row f.
 IN_FLIGHT = (
     "(SELECT count(*) FROM workers_live l WHERE l.state = 'processing'"
@@ -115,7 +119,8 @@ class LockedFlow:
         }
         #: Claims of each agent that take up room, with what this transaction has changed of it.
         self._in_flight: dict[str, int] = {}
-        #: The agents for which a pending step was due when the rows were locked.
+        #: The agents for which a pending step was due when the rows were locked; unless that was
+        #: asked of them before, for longer than it takes a wake-up.
         self.backlogged: set[str] = set()
         held: holds.Held = holds.read(looked[0][-1]) if looked else frozenset()
         for agent, in_flight, waiting, is_backlogged, _ in looked:
@@ -258,11 +263,12 @@ def _look(
     would miss what the other session has just claimed.
     """
     moment, params = dialect.clock(now)
-    is_backlogged = due_steps.is_one("f.agent", "c.at")
+    since = moment if if_backlogged else dialect.later(moment, f"-{FRESH_SECONDS}")
+    is_backlogged = due_steps.is_one("f.agent", "c.since")
     only = f" AND {is_backlogged}" if if_backlogged else ""
     return dialect.send(
         f"SELECT f.agent, {IN_FLIGHT}, {unstarted()}, {is_backlogged}, {holds.document()}"
-        f" FROM (SELECT {moment} AS at) c CROSS JOIN workers_flow f"
+        f" FROM (SELECT {since} AS since) c CROSS JOIN workers_flow f"
         f" WHERE {which}{only}",
         [*params, *given],
     )
