@@ -3,17 +3,26 @@
 from typing import Any
 
 from orders.models import Order
-from workers.admin import panel
+from workers.admin.masking import UNMASKED, masked
+from workers.admin.panel import Panel
 from workers.management import process_report
 
 
-def facts(order: Order) -> dict[str, Any]:
+def customer(order: Order, shown: Panel) -> dict[str, str]:
+    """Return who an order is of, masked unless the process is shown unmasked."""
+    names = {"name": order.customer_name, "email": order.customer_email}
+    if shown.mask is UNMASKED:
+        return names
+    return {name: masked(text) for name, text in names.items()}
+
+
+def facts(order: Order, shown: Panel) -> dict[str, Any]:
     """Return an order with its steps and its whole journal."""
     return {
         "number": order.number,
         "id": str(order.public_id),
-        **process_report.facts(panel.read(order.process_id)),
+        **process_report.facts(shown),
         "created_at": order.created_at.isoformat(),
         "total": str(order.total),
-        "customer": {"name": order.customer_name, "email": order.customer_email},
+        "customer": customer(order, shown),
     }

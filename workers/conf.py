@@ -8,6 +8,7 @@ from the environment.  The system check ``workers.E001`` refuses a wrong value,
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
 from math import nan
 from typing import Any, overload
 from urllib.parse import urlsplit
@@ -175,6 +176,38 @@ class Text:
         return text
 
 
+@dataclass
+class Amount:
+    """A setting that is a sum of money, or none; named after its attribute."""
+
+    help: str
+    name: str = ""
+
+    def __set_name__(self, owner: type, attribute: str) -> None:
+        self.name = f"SAS_{attribute.upper()}"
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> "Amount": ...
+    @overload
+    def __get__(self, instance: object, owner: type) -> Decimal | None: ...
+    def __get__(self, instance: object | None, owner: type) -> "Decimal | Amount | None":
+        if instance is None:
+            return self
+        return self.read(look_up(self.name, None))
+
+    def read(self, value: Any) -> Decimal | None:
+        """Return ``value`` as a sum, None where it is empty; raise ``BadSetting`` otherwise."""
+        if value is None or value == "":
+            return None
+        try:
+            amount = Decimal(str(value))
+        except InvalidOperation:
+            amount = Decimal("NaN")
+        if not amount.is_finite() or amount < 0:
+            raise BadSetting(f"{self.name} must be a sum of 0 or more, got {value!r}.")
+        return amount
+
+
 class Settings:
     """The engine's settings as attributes; durations in seconds."""
 
@@ -215,6 +248,9 @@ class Settings:
     )
     keep_journal_days = Number(36_500, 7, 36_500, "Age at which an ended process's journal goes")
     keep_resolved_days = Number(90, 7, 36_500, "Age at which what operators dealt with goes")
+    two_persons_above = Amount(
+        "Worth above which undoing a process takes two persons; none = one person is enough"
+    )
     admin_url = Url("Where the admin is, for links in messages to operators")
     ping_url = Url("Called each minute after a sweep, so that silence is noticed outside")
     release = Text("Name of the code that runs, such as a commit; a mark among the figures", 80)
@@ -224,7 +260,7 @@ class Settings:
 sas = Settings()
 
 
-def declared() -> list[Number | Switch | Url | Text]:
+def declared() -> list[Number | Switch | Url | Text | Amount]:
     """Return every setting's declaration, in order."""
-    kinds = Number | Switch | Url | Text
+    kinds = Number | Switch | Url | Text | Amount
     return [value for value in vars(Settings).values() if isinstance(value, kinds)]

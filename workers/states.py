@@ -106,6 +106,14 @@ class ItemState(TextChoices):
     REFUSED = "refused", _("refused")
 
 
+class UndoRequestState(TextChoices):
+    """Where a request to undo a process, which takes a second person, stands."""
+
+    WAITING = "waiting", _("waits for a second person")
+    APPROVED = "approved", _("approved")
+    DECLINED = "declined", _("declined")
+
+
 class IncidentState(TextChoices):
     """Where an incident, one cause that operators deal with, stands."""
 

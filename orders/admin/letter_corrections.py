@@ -173,21 +173,23 @@ class CorrectionForm(forms.Form):
         return [
             {
                 "path": change.path or str(_("the message")),
-                "before": self._before(change),
+                "before": before_in_words(change, self.mask),
                 "after": "" if change.after is MISSING else in_words(change.after),
             }
             for change in self.changes
         ]
 
-    def _before(self, change: Change) -> str:
-        if change.before is MISSING:
-            return "" if change.path else (STARS if self.mask is not UNMASKED else "")
-        return in_words(self.mask.value_at(change.path, change.before))
-
     def hide(self) -> None:
         """Have every value go along unseen, for the page that asks for confirmation."""
         for field in self.fields.values():
             field.widget = field.hidden_widget()
+
+
+def before_in_words(change: Change, mask: Mask) -> str:
+    """Return what was there, masked; of what is no JSON nothing but that there was something."""
+    if change.before is MISSING:
+        return "" if change.path else (STARS if mask is not UNMASKED else "")
+    return in_words(mask.value_at(change.path, change.before))
 
 
 def _lines(text: str) -> str:

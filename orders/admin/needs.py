@@ -11,12 +11,20 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
 from orders.models import DeadLetter, Order
-from workers.admin import duties, filters, lists, piles, standstill, waiting
+from workers.admin import (
+    duties,
+    filters,
+    lists,
+    piles,
+    standstill,
+    undo_request_views,
+    waiting,
+)
 from workers.admin.actions import answering
 from workers.admin.duties import Duty
 from workers.admin.piles import Counted
 from workers.admin.standstill import Outages
-from workers.models import Alert
+from workers.models import Alert, UndoRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +46,7 @@ class Needs:
     #: Steps that wait for an answer that the user may give.
     answers: Pile | None
     dead_letters: Pile | None
+    undo_requests: Pile | None
     sweep: Duty
     poll: Duty
     #: Neither needs the user: but nobody should have to find out elsewhere.
@@ -50,7 +59,7 @@ class Needs:
         return not any(piles) and not self.sweep.is_late and not self.poll.is_late
 
     def _piles(self) -> tuple[Pile | None, ...]:
-        return self.alerts, self.orders, self.answers, self.dead_letters
+        return self.alerts, self.orders, self.answers, self.dead_letters, self.undo_requests
 
 
 def read(request: HttpRequest) -> Needs:
@@ -62,6 +71,11 @@ def read(request: HttpRequest) -> Needs:
             "orders.view_deadletter",
             DeadLetter.objects.filter(state=DeadLetter.State.OPEN),
             "received_at",
+        ),
+        "undo_requests": (
+            "workers.view_undorequest",
+            undo_request_views.waiting(UndoRequest.objects.all()),
+            "asked_at",
         ),
         "outages": ("workers.view_flow", standstill.away(), "opened_at"),
         "paused": ("orders.view_order", standstill.paused(), "paused_at"),
@@ -76,6 +90,7 @@ def read(request: HttpRequest) -> Needs:
         orders=_orders() if user.has_perm("orders.view_order") else None,
         answers=_answers(user),
         dead_letters=_pile(found.get("dead_letters")),
+        undo_requests=_pile(found.get("undo_requests")),
         sweep=performed.sweep,
         poll=performed.poll,
         outages=standstill.outages(away) if away else None,

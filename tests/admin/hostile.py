@@ -26,6 +26,7 @@ from workers.models import (
     Route,
     Sink,
     Step,
+    UndoRequest,
 )
 from workers.store import acts, gauges, incidents, probe_results, saved_views
 from workers.store.operate import notes
@@ -214,6 +215,18 @@ def fill(wire: Wire, user: AbstractUser) -> Order:
         )  # fmt: skip
     gone = urlencode({evil("view parameter"): evil("view filter")})
     saved_views.save(user.pk, "orders.order", evil("broken view"), gone)
+    for process in (order.process, editable):
+        UndoRequest.objects.create(
+            process=process, verb="cancel", undo=[evil("undo")], amount="5.00",
+            sequence=process.sequence, asked_by=f"operator:{evil('asker')}",
+            reason=evil("undo reason"), asked_at=now,
+        )  # fmt: skip
+    UndoRequest.objects.create(
+        process=order.process, verb="begin_again", step=evil("undo step"), undo=[], sequence=0,
+        asked_by="operator:x", reason="x", asked_at=now, state="declined",
+        decided_by=f"operator:{evil('decider')}", decided_at=now, comment=evil("undo comment"),
+        refusal={"code": "undo_moved", "params": {"subject": evil("undo moved")}},
+    )  # fmt: skip
     gauges.take()
     Release.objects.create(name=evil("release"), seen_at=now)
     finding = {

@@ -18,7 +18,7 @@ from workers.models import Act, Alert, Journal, Process
 from workers.rules.acts import is_act
 from workers.store import acts
 from workers.store.flow import flow_settings, holds
-from workers.store.operate import jobs
+from workers.store.operate import commands, jobs
 from workers.supervisor import beat_schedule
 
 pytestmark = pytest.mark.django_db
@@ -91,10 +91,17 @@ def test_a_job_s_acts_are_those_on_it_and_those_by_it(viewer: Client) -> None:
     job_id = jobs.create("pause", {inside.process_id: 0}, source={"list": "x"}, **WORD)
     while not jobs.work(job_id, 50).is_over:
         pass
-    jobs.create("pause", {outside.process_id: 0}, source={"list": "x"}, **WORD)
+    other = jobs.create("pause", {outside.process_id: 0}, source={"list": "x"}, **WORD)
     assert events(viewer, f"?job={job_id}") == ["paused", "job_started"]
     html = html_of(viewer, f"?job={job_id}")
-    assert f'href="/admin/workers/bulkjob/{job_id}/change/"' in html
+    # Its own row, and the one of what it did; not what the same person did elsewhere.
+    assert html.count(f'href="/admin/workers/bulkjob/{job_id}/change/"') == 2
+    commands.pause(outside.process_id, actor=WORD["actor"], reason="by hand")
+    whole = html_of(viewer)
+    assert whole.count(f'href="/admin/workers/bulkjob/{job_id}/change/"') == 2
+    assert whole.count(f'href="/admin/workers/bulkjob/{other}/change/"') == 1
+    page = viewer.get(f"/admin/workers/bulkjob/{job_id}/change/").content.decode()
+    assert f'href="/admin/workers/act/?job={job_id}"' in page
     assert str(outside) not in html
     for query in ("?job=0", "?job=nonsense"):
         assert events(viewer, query) == []

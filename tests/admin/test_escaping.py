@@ -53,6 +53,13 @@ SHOWN = (
         "done to",
         "why",
         "refused",
+        "undo",
+        "undo reason",
+        "undo step",
+        "undo comment",
+        "undo moved",
+        "asker",
+        "decider",
         "value",
         "body",
         "where",
@@ -69,6 +76,7 @@ NO_PAGES = (
     *("_add", "_delete", "_selected", "_redeliver", "_acknowledge"),
     *("bulkjob_pause", "bulkjob_resume", "bulkjob_stop", "_csv", "_show", "_hide"),
     *("_resend", "route_test", "savedview_save", "process_note", "order_note"),
+    "undorequest_decide",
     # Led to where there are more members than a sample has; read below.
     "incident_sample",
 )

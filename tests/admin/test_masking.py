@@ -16,7 +16,7 @@ from workers.admin import masking, showing
 from workers.models import Journal, Process, Step
 from workers.runtime.json_text import encode_document
 from workers.store import incidents, saved_views
-from workers.store.operate import edit_input
+from workers.store.operate import edit_input, undo_requests
 from workers.testing import Wire
 
 NAME, MAIL, ADDRESS = "Zelda Quuxmore", "zelda.quuxmore@example.org", "77 Hidden Lane\nNowhereville"
@@ -83,11 +83,15 @@ def test_no_page_of_the_admin_shows_what_nobody_asked_for(wire: Wire, admin_clie
     private_letter()
     toys.asked(wire)
     incidents.collect()
+    undo_requests.ask(
+        order.process_id, "cancel", actor="operator:ann", reason=f"{NAME} rang from {MAIL}"
+    )
     owner = get_user_model().objects.get(is_superuser=True).pk
     saved_views.save(owner, "orders.order", "In error", "state=error")
     visited, pages = walk(admin_client)
     assert {"orders_order_change", "workers_process_input", "orders_deadletter_change"} <= visited
     assert {"workers_incident_change", "workers_savedview_change"} <= visited
+    assert "workers_undorequest_change" in visited
     assert {url: found(text) for url, text in pages.items() if found(text)} == {}
     assert any("z***@example.org" in text for text in pages.values())
 

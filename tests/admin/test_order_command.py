@@ -26,7 +26,7 @@ def test_show_prints_order_steps_and_journal() -> None:
     lines = run("show", order.number).splitlines()
 
     assert lines[0].split() == [
-        "Order", str(order.number), "error", "37.00", "Ada", "<ada@example.org>"
+        "Order", str(order.number), "error", "37.00", "A***", "<a***@example.org>"
     ]  # fmt: skip
     assert lines[1].startswith("Needs an operator: charge_payment")
     text = "\n".join(lines)

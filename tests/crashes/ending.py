@@ -16,7 +16,16 @@ from tests.toyflow import agents as toy
 from workers import tasks
 from workers.agent import graceful_shutdown
 from workers.client.submission import submit
-from workers.models import Alert, Flow, Incident, Journal, Process, ReceivedWebhook, Step
+from workers.models import (
+    Alert,
+    Flow,
+    Incident,
+    Journal,
+    Process,
+    ReceivedWebhook,
+    Step,
+    UndoRequest,
+)
 from workers.operate import retention
 from workers.runtime import worker_identity
 from workers.store.claims import dead_workers
@@ -112,7 +121,10 @@ def _both_done(after: Aftermath) -> None:
 def _old_rows(wire: Wire) -> None:
     """Rows of every kind that is pruned, two of each, and an order that nobody may prune."""
     for number in range(2):
-        submit("toy_line", subject=f"Toy {number}", input={})
+        process = submit("toy_line", subject=f"Toy {number}", input={})
+        UndoRequest.objects.create(
+            process=process, verb="cancel", undo=[], sequence=0, asked_at=timezone.now()
+        )
         dead_letters.keep(Message(b"{", {"message_id": f"key-{number}"}), [])
         Session.objects.create(session_key=f"key-{number}", expire_date=timezone.now())
         holds.hold("agent", "toy.beta", actor="operator:ann", reason="r")
@@ -159,7 +171,7 @@ def _pruned(after: Aftermath) -> None:
     assert Journal.objects.exclude(event="pruned").count() == 1
     assert Process.objects.count() == 3
     assert Step.objects.count() == 6
-    gone = (DeadLetter, Session, Alert, Incident, ReceivedWebhook)
+    gone = (DeadLetter, Session, Alert, Incident, ReceivedWebhook, UndoRequest)
     assert [model.objects.count() for model in gone] == [0] * len(gone)
 
 

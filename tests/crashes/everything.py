@@ -12,6 +12,7 @@ from tests.crashes import (
     operating,
     shopping,
     terminal,
+    two_persons,
 )
 from tests.crashes.scenario import Scenario
 
@@ -27,4 +28,5 @@ SCENARIOS: list[Scenario] = [
     *clients.SCENARIOS,
     *terminal.SCENARIOS,
     *ending.SCENARIOS,
+    *two_persons.SCENARIOS,
 ]

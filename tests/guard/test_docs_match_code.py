@@ -19,7 +19,7 @@ import pytest
 
 from workers import states
 from workers.checks import DEPLOYMENT_NAMES
-from workers.conf import Switch, Text, Url, declared
+from workers.conf import Number, declared
 from workers.definitions.agent import Agent, Call, Deferred
 from workers.definitions.alert_kinds import alert_kinds
 from workers.definitions.effects import Effect
@@ -89,7 +89,7 @@ def test_every_engine_setting_has_its_line() -> None:
     for setting in declared():
         lines = [line for line in page.splitlines() if line.startswith(f"| `{setting.name}` |")]
         assert len(lines) == 1, f"settings.md: {setting.name} has {len(lines)} lines"
-        if isinstance(setting, Switch | Url | Text):
+        if not isinstance(setting, Number):
             continue
         facts = f"| {setting.default:.10g} | {setting.low:.10g} to {setting.high:.10g} |"
         assert facts in lines[0], f"settings.md: the line of {setting.name} should hold {facts}"

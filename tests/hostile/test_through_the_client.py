@@ -22,6 +22,7 @@ from workers.store.operate import (
     edit_input,
     incident_commands,
     notes,
+    undo_requests,
 )
 from workers.store.operate import jobs as stored_jobs
 from workers.testing import Wire
@@ -86,6 +87,8 @@ VERBS: dict[str, Verb] = {
     "retime": lambda pk, **word: commands.retime(pk, "one", 5, **word),
     "begin again": lambda pk, **word: commands.begin_again(pk, "one", **word),
     "complete": lambda pk, **word: commands.complete(pk, "one", {}, **word),
+    "ask to undo": lambda pk, **word: undo_requests.ask(pk, "cancel", **word),
+    "decide": lambda pk, **word: undo_requests.decide(1, is_approved=True, **word),
     "edit": lambda pk, **word: edit_input.edit_input(pk, {"n": 2}, **word),
     "hold": lambda pk, **word: holds.hold("everything", **word),
     "lift": lambda pk, **word: holds.lift("everything", **word),

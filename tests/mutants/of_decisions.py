@@ -10,6 +10,7 @@ _UNDO = "tests/integration/test_undo.py"
 _RULES = "tests/integration/test_rules.py"
 _POISON = "tests/integration/test_poison.py"
 _GUARDS = "tests/integration/test_guards.py"
+_TWO = "tests/integration/test_two_persons.py"
 
 MUTANTS = (
     Mutant(
@@ -211,5 +212,77 @@ MUTANTS = (
         "pass",
         "A state changes and nobody can say why.",
         (_CLAIMS,),
+    ),
+    Mutant(
+        "two persons above a sum",
+        "workers/rules/two_persons.py",
+        "if amount > limit:",
+        "if False:",
+        "One operator refunds any sum alone.",
+        (_TWO,),
+    ),
+    Mutant(
+        "an unknown worth is too much",
+        "workers/rules/two_persons.py",
+        "if amount is None:",
+        "if amount is None:\n        return\n    if False:",
+        "A shop that cannot say what an order is worth has it refunded by one operator.",
+        (_TWO,),
+    ),
+    Mutant(
+        "two persons, in a job",
+        "workers/store/operate/jobs.py",
+        "if job.verb in UNDOING_VERBS:",
+        "if False:",
+        "One operator refunds any sum through a job.",
+        (_TWO,),
+    ),
+    Mutant(
+        "nobody approves their own request",
+        "workers/store/operate/undo_requests.py",
+        "if request.asked_by == actor[:200]:",
+        "if False:",
+        "The two persons are one.",
+        (_TWO,),
+    ),
+    Mutant(
+        "a request is decided once",
+        "workers/store/operate/undo_requests.py",
+        "if request.state != UndoRequestState.WAITING:",
+        "if False:",
+        "What one declined another approves, without anybody asking again.",
+        (_TWO,),
+    ),
+    Mutant(
+        "a request is for a process as it was",
+        "workers/store/operate/undo_requests.py",
+        "if locked.process.sequence != request.sequence:",
+        "if False:",
+        "Somebody approves what nobody has looked at.",
+        (_TWO,),
+    ),
+    Mutant(
+        "a request is for what it named",
+        "workers/store/operate/undo_requests.py",
+        "if _names(plan) != request.undo:",
+        "if False:",
+        "Something else is undone than what was approved.",
+        (_TWO,),
+    ),
+    Mutant(
+        "a request is good for a day",
+        "workers/rules/two_persons.py",
+        "if now - asked_at > GOOD_FOR:",
+        "if False:",
+        "What was forgotten for weeks is undone at one click.",
+        (_TWO,),
+    ),
+    Mutant(
+        "a terminal is masked",
+        "workers/management/showing.py",
+        "        return mask\n",
+        "        return UNMASKED\n",
+        "Names and addresses stay on screens and in logs.",
+        ("tests/admin/test_masked_terminal.py",),
     ),
 )

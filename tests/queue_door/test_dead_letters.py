@@ -156,20 +156,22 @@ def test_the_command_lists_and_shows(make: Make) -> None:
     assert "acme  key-1  body cannot be read" in listed[0]
     assert run("list", "--client", "other") == "No dead letters of other are open.\n"
     assert [row["message_id"] for row in json.loads(run("list", "--json"))] == ["key-1", "k2"]
-    shown = run("show", one.pk)
+    assert "body: ***" in run("show", one.pk)
+    shown = run("show", one.pk, "--personal")
     assert "body: {\\u001b[31m" in shown
     assert "\x1b" not in shown
-    assert json.loads(run("show", two.pk, "--json"))[0]["body"] == "["
+    assert json.loads(run("show", two.pk, "--json", "--personal"))[0]["body"] == "["
 
 
 def test_nothing_of_theirs_steers_the_terminal_or_forges_a_line(make: Make) -> None:
     forged = "\x1b[2J\n9999  2026-11-25 00:00:00  acme  forged\u202e"
     letter = letter_of(make(forged, headers={"client": forged, "token": "x"}, body=b"{\n\x9b1m"))
-    listed, shown = run("list"), run("show", letter.pk)
+    listed, shown = run("list"), run("show", letter.pk, "--personal")
     assert len(listed.splitlines()) == 1
     assert "unproven \\u001b[2J\\n9999" in listed
     assert not any(line.startswith("9999") for line in shown.splitlines())
-    for said in (listed, shown, run("show", letter.pk, "--json"), run("list", "--json")):
+    as_json = run("show", letter.pk, "--json", "--personal")
+    for said in (listed, shown, run("show", letter.pk), as_json, run("list", "--json")):
         assert not re.search("[\x1b\x9b\u202e]", said)
     assert json.loads(run("show", letter.pk, "--json"))[0]["client"] == letter.client
 

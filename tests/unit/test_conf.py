@@ -37,6 +37,14 @@ def test_a_switch_that_is_neither_on_nor_off_fails_the_check(value: Any) -> None
         ]
 
 
+@pytest.mark.parametrize("value", ["much", "-1", "nan"])
+def test_a_sum_that_is_none_fails_the_check(value: str) -> None:
+    with override_settings(SAS_TWO_PERSONS_ABOVE=value):
+        assert [error.msg for error in check_settings(None)] == [
+            f"SAS_TWO_PERSONS_ABOVE must be a sum of 0 or more, got {value!r}."
+        ]
+
+
 @pytest.mark.parametrize("value", ["off", "False", "0", False])
 def test_a_switch_is_read_as_people_write_it(value: Any) -> None:
     with override_settings(DEBUG=True, SAS_WEBHOOK_PRIVATE_ADDRESSES=value):

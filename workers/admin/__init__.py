@@ -18,6 +18,7 @@ from workers.admin import (
     route,
     saved_view,
     sink,
+    undo_request,
 )
 
 __all__ = [
@@ -35,4 +36,5 @@ __all__ = [
     "route",
     "saved_view",
     "sink",
+    "undo_request",
 ]

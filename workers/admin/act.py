@@ -8,8 +8,10 @@ from django.contrib import admin
 from django.contrib.admin import ShowFacets
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
 from workers.admin import act_filters, act_lines, badges, changes, csv_lists, search, subjects
@@ -118,9 +120,14 @@ class ActAdmin(ReadOnlyAdmin, CsvListAdmin, LiveListAdmin):
 
     @admin.display(description=lazy("to what"))
     def about(self, row: Any) -> SafeString | str:
-        if not row.about_url:
-            return row.about_text or badges.NOTHING
-        return format_html('<a href="{}">{}</a>', row.about_url, row.about_text)
+        text: SafeString | str = row.about_text or badges.NOTHING
+        if row.about_url:
+            text = format_html('<a href="{}">{}</a>', row.about_url, row.about_text)
+        if row.job is None:
+            return text
+        url = reverse("admin:workers_bulkjob_change", args=[row.job])
+        said = _("job %(n)d") % {"n": row.job}
+        return format_html('{} <a class="sas-agent" href="{}">{}</a>', text, url, said)
 
     @admin.display(description=lazy("why"))
     def why(self, row: Any) -> SafeString | str:

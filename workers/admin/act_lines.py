@@ -7,8 +7,10 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from workers.admin import badges, masking, subjects, timeline, wording
+from workers.admin.act_filters import LAST_CHUNK
 from workers.admin.masking import UNMASKED
-from workers.models import Act
+from workers.models import Act, BulkItem
+from workers.states import ItemState
 
 #: Of what a detail names: the page of it, and the right to see that.
 _PAGES: Mapping[str, tuple[str, str]] = {
@@ -21,12 +23,13 @@ _NO_NAME = frozenset({"reason", "code", "steps", "sender", "personal", "rows", "
 
 
 def put_into_words(rows: Sequence[Act], user: Any, *, is_personal: bool = False) -> None:
-    """Give each row its ``line``, ``about_text`` and ``about_url``; mask it, unless personal.
+    """Give each row its ``line``, what it is about and its ``job``; mask it, unless personal.
 
     In memory, for a page or a file: never to be saved.  Without a ``user`` there are no addresses.
     """
     masks = masking.of_processes(row.process_id for row in rows)
     urls = subjects.pages(row.process_id for row in rows if row.process_id) if user else {}
+    by_job = _jobs(rows) if user and user.has_perm("workers.view_bulkjob") else {}
     for row in rows:
         mask = UNMASKED if is_personal else masks[row.process_id]
         row.detail = mask.record(row.detail if isinstance(row.detail, dict) else {})
@@ -35,6 +38,27 @@ def put_into_words(rows: Sequence[Act], user: Any, *, is_personal: bool = False)
         said = wording.act(row.event, of_step=of_step, by_hand=by_hand)
         shown.line = timeline.line(row, row.at, said)
         shown.about_text, shown.about_url = _about(row, user, urls)
+        shown.job = by_job.get(row.pk)
+
+
+def _jobs(rows: Sequence[Act]) -> dict[int, int]:
+    """Return the jobs that did what rows tell of processes, by the ids of the rows, in one query.
+
+    A row does not name its job: what a job's person did to one of its processes while it ran, it
+    did.
+    """
+    processes = {row.process_id for row in rows if row.process_id is not None}
+    if not processes:
+        return {}
+    items = BulkItem.objects.filter(process__in=processes, state=ItemState.LANDED)
+    columns = ("process", "job", "job__actor", "job__created_at", "job__ended_at")
+    found: dict[int, int] = {}
+    for process_id, job_id, actor, begun, ended in items.order_by("job").values_list(*columns):
+        for row in rows:
+            is_its = row.process_id == process_id and row.actor == actor and row.at >= begun
+            if is_its and (ended is None or row.at <= ended + LAST_CHUNK):
+                found[row.pk] = job_id
+    return found
 
 
 def _about(row: Act, user: Any, urls: Mapping[int, str]) -> tuple[str, str]:

@@ -259,7 +259,7 @@ def desk(request: HttpRequest) -> HttpResponse:
     """Answer the poll of the engine's own front page: the open incidents."""
     if not request.user.has_perm("workers.view_incident"):
         raise PermissionDenied
-    response = TemplateResponse(request, "admin/workers/incident/desk.html", {})
+    response = TemplateResponse(request, "admin/workers/incident/front_live.html", {})
     lists.stamp(response)
     return response
 

@@ -11,12 +11,13 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.views.decorators.http import require_POST
 
-from workers.admin import changes, lists, masking, notes, panel, showing
+from workers.admin import changes, lists, masking, notes, panel, showing, undo_request_views
 from workers.admin.actions import available
 from workers.admin.actions.page import actor
 from workers.admin.masking import UNMASKED
 from workers.admin.pictures import read as pictures
-from workers.models import Note, Process
+from workers.models import Note, Process, UndoRequest
+from workers.states import UndoRequestState
 
 
 class ProcessPageAdmin(admin.ModelAdmin):
@@ -74,7 +75,12 @@ class ProcessPageAdmin(admin.ModelAdmin):
         # With the input, which lists leave out.
         rows = self.get_queryset(request).defer(None)
         on_it = Note.objects.filter(process=OuterRef(f"{self.process_path}pk"))
-        rows = rows.annotate(has_notes=Exists(on_it.order_by()))
+        asked = UndoRequest.objects.filter(
+            process=OuterRef(f"{self.process_path}pk"), state=UndoRequestState.WAITING
+        )
+        rows = rows.annotate(
+            has_notes=Exists(on_it.order_by()), has_undo_request=Exists(asked.order_by())
+        )
         try:
             return rows.get(pk=object_id)
         except (rows.model.DoesNotExist, ValidationError, ValueError, OverflowError):
@@ -99,6 +105,9 @@ class ProcessPageAdmin(admin.ModelAdmin):
                 origin=self.origin,
                 without=self.own_verbs,
             ),
+            "undo_request": undo_request_views.of_process(process)
+            if row.has_undo_request
+            else None,
             "mask": mask,
             "is_shown": is_shown,
             "showing_url": self._showing_url(request, row, is_shown=is_shown),

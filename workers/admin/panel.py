@@ -9,7 +9,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from workers.admin import badges, masking, snapshot, timeline
-from workers.admin.masking import UNMASKED, Mask
+from workers.admin.masking import Mask
 from workers.admin.snapshot import Standing
 from workers.admin.timeline import Timeline
 from workers.client.progress import ProcessProgress, StepProgress
@@ -90,6 +90,8 @@ class Panel:
     range: StepRange
     timeline: Timeline
     alerts: tuple[Alert, ...]
+    #: Hides what is personal of it from who has not been shown it.
+    mask: Mask
 
     @property
     def process(self) -> Process:
@@ -112,11 +114,6 @@ class Panel:
         return self.standing.now.isoformat()
 
 
-def read(process_id: int) -> Panel:
-    """Read a process; raise ``Process.DoesNotExist``."""
-    return of(snapshot.prefetched(Process.objects.all()).get(pk=process_id), UNMASKED)
-
-
 def of(process: Process, mask: Mask, before: int | None = None, place: int | None = None) -> Panel:
     """Return what there is to see of a process that was fetched with ``snapshot.prefetched``.
 
@@ -136,6 +133,7 @@ def of(process: Process, mask: Mask, before: int | None = None, place: int | Non
         range=shown,
         timeline=timeline.read(process, before, mask=mask),
         alerts=_alerts(process, mask),
+        mask=mask,
     )
 
 

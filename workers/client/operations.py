@@ -11,7 +11,7 @@ from functools import partial
 from workers.rules import compensation
 from workers.states import ProcessState
 from workers.store.flow import flow_settings, holds
-from workers.store.operate import commands
+from workers.store.operate import commands, undo_requests
 from workers.store.operate import edit_input as editing
 from workers.wire.wake_ups import wake_scheduler, waking
 
@@ -21,12 +21,14 @@ _waking = partial(waking, wake_scheduler)
 pause = commands.pause
 hold = holds.hold
 edit_input = editing.edit_input
+ask_to_undo = undo_requests.ask
 
 resume = _waking(commands.resume)
 retry = _waking(commands.retry_now)
 resubmit = _waking(commands.resubmit)
 undo = _waking(commands.undo)
 begin_again = _waking(commands.begin_again)
+decide_undo = _waking(undo_requests.decide)
 retime = _waking(commands.retime)
 complete = _waking(commands.complete)
 skip = _waking(commands.skip)

@@ -13,10 +13,10 @@ _appraisers: list[Appraiser] = []
 
 
 def register_amounts(appraiser: Appraiser) -> Appraiser:
-    """Have incidents say what their processes are worth; a decorator.
+    """Have incidents, and who may undo alone, know what processes are worth; a decorator.
 
-    It is asked for a few hundred processes at a time, by workers.  What it raises is logged, and
-    the amounts then count as unknown.
+    It is asked for a few hundred processes at a time, by workers and by the admin.  What it raises
+    is logged, and the amounts then count as unknown.
     """
     if appraiser not in _appraisers:
         _appraisers.append(appraiser)

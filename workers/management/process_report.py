@@ -3,13 +3,21 @@
 from collections.abc import Iterable
 from typing import Any
 
-from workers.admin import badges, timeline
+from workers.admin import badges, masking, panel, snapshot, timeline
 from workers.admin.panel import Panel, StepLine
-from workers.models import Journal
+from workers.management import showing
+from workers.models import Journal, Process
 from workers.runtime import timestamps
 
 #: More than any process has.
 ALL_LINES = 10_000
+
+
+def read(process_id: int, options: dict[str, Any]) -> Panel:
+    """Read a process, masked unless ``options`` say ``--personal``, which is journalled."""
+    process = snapshot.prefetched(Process.objects.all()).defer(None).get(pk=process_id)
+    mask = showing.mask_or_show(process, masking.of_process(process), options, process.pk)
+    return panel.of(process, mask)
 
 
 def lines(shown: Panel) -> Iterable[str]:
@@ -30,7 +38,7 @@ def lines(shown: Panel) -> Iterable[str]:
                 " → ".join(state for state in (line.before, line.after) if state),
                 line.actor,
             )
-            for line in timeline.read(shown.process, limit=ALL_LINES).lines
+            for line in timeline.read(shown.process, limit=ALL_LINES, mask=shown.mask).lines
         ],
     )
 
@@ -67,7 +75,7 @@ def facts(shown: Panel) -> dict[str, Any]:
                 "after": row.after,
                 "attempt": row.attempt,
                 "actor": row.actor,
-                "detail": row.detail,
+                "detail": shown.mask.record(row.detail),
             }
             for row in Journal.objects.filter(process=shown.process)
             .select_related("step")

@@ -19,6 +19,7 @@ from workers.models.route import Delivery, Route
 from workers.models.saved_view import SavedView
 from workers.models.sink import Sink
 from workers.models.step import Step
+from workers.models.undo_request import UndoRequest
 from workers.models.webhook import ReceivedWebhook
 
 __all__ = [
@@ -45,4 +46,5 @@ __all__ = [
     "SavedView",
     "Sink",
     "Step",
+    "UndoRequest",
 ]

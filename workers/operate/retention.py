@@ -16,7 +16,14 @@ from uuid import uuid4
 from django.utils.module_loading import autodiscover_modules
 
 from workers.runtime.worker_identity import me
-from workers.store import leases, prune_figures, prune_jobs, prune_rows, received_webhooks
+from workers.store import (
+    leases,
+    prune_figures,
+    prune_jobs,
+    prune_rows,
+    prune_undo_requests,
+    received_webhooks,
+)
 
 log = logging.getLogger(__name__)
 
@@ -126,6 +133,12 @@ for _pruner in (
         prune_rows.prune_deliveries,
     ),
     Pruner("jobs", "jobs that ended long ago", prune_jobs.old_jobs, prune_jobs.prune_jobs),
+    Pruner(
+        "undo requests",
+        "requests to undo that were made long ago",
+        prune_undo_requests.old_undo_requests,
+        prune_undo_requests.prune_undo_requests,
+    ),
     Pruner(
         "figures",
         "figures of minutes and hours, each as long as its span is kept",

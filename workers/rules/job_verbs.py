@@ -29,6 +29,8 @@ VERBS: Mapping[str, JobVerb] = {
         locked, ProcessState.CANCELLED, actor, reason
     ),
 }
+#: These return a ``compensation.Plan``: what they undo may take two persons.
+UNDOING_VERBS = frozenset({"cancel"})
 #: After these nothing is ready to be claimed.
 QUIET_VERBS = frozenset({"pause"})
 

@@ -32,6 +32,28 @@ TEXTS: Mapping[str, Any] = {
     "past_no_return": _(
         "%(subject)s is past its point of no return (%(steps)s are processed): it cannot be undone."
     ),
+    "two_persons": _(
+        "%(subject)s is worth %(amount)s, more than %(limit)s: undoing it takes two persons. Ask "
+        "for it on its page in the admin, and have somebody else approve it."
+    ),
+    "two_persons_unknown": _(
+        "Nobody can say what %(subject)s is worth: undoing it takes two persons. Ask for it on its "
+        "page in the admin, and have somebody else approve it."
+    ),
+    "no_undo_request": _("There is no request %(request)s to undo anything."),
+    "undo_asked": _(
+        "%(actor)s has asked for that already: request %(request)s waits for a second person."
+    ),
+    "undo_decided": _("Request %(request)s has been decided by %(actor)s already."),
+    "undo_own": _("Request %(request)s is your own: somebody else decides on it."),
+    "undo_expired": _(
+        "Request %(request)s was made more than %(hours)s hours ago. Ask again if it is still "
+        "wanted."
+    ),
+    "undo_moved": _(
+        "%(subject)s has moved since it was asked for. Look again, and ask again if it is still "
+        "wanted."
+    ),
     "job_failed": _(
         "The verb failed on this process (%(error)s), and nothing was changed. Look into the log of"
         " the worker."

@@ -5,17 +5,28 @@ from datetime import datetime
 from typing import Any
 
 from django import template
+from django.template import RequestContext
 from django.utils.safestring import SafeString
 
-from workers.admin import alert, badges, flow, icons, incident, job_page, wording
+from workers.admin import (
+    alert,
+    badges,
+    flow,
+    icons,
+    incident,
+    job_page,
+    undo_request_views,
+    wording,
+)
 from workers.admin.health import strip
 from workers.admin.health.strip import Strip
 from workers.admin.view_counts import Look
 from workers.client import explain
-from workers.models import Alert, Flow, Hold, Incident
+from workers.models import Alert, Flow, Hold, Incident, UndoRequest
 from workers.operate import incident_list
 from workers.operate.incident_list import OpenIncidents
 from workers.runtime import timestamps
+from workers.states import PEOPLE
 
 register = template.Library()
 
@@ -131,6 +142,12 @@ def entry(mapping: dict[str, Any], key: str) -> Any:
 
 
 @register.filter
+def person(actor: str) -> str:
+    """Return who acted, without the journal's word for a person."""
+    return actor.removeprefix(PEOPLE)
+
+
+@register.filter
 def hold_name(hold: Hold) -> str:
     return badges.hold(hold.kind, hold.name)
 
@@ -139,6 +156,14 @@ def hold_name(hold: Hold) -> str:
 def held_now() -> list[Hold]:
     """Return what operators hold just now, the longest hold first."""
     return list(Hold.objects.filter(ended_at=None).order_by("began_at"))
+
+
+@register.simple_tag(takes_context=True)
+def undo_requests_waiting(context: RequestContext) -> int:
+    """Return how many requests to undo wait, where the user may see them."""
+    if not undo_request_views.may_see(context["request"]):
+        return 0
+    return undo_request_views.waiting(UndoRequest.objects.all()).count()
 
 
 @register.simple_tag

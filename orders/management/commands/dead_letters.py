@@ -10,10 +10,15 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from orders import dead_letters, letter_corrections, letter_groups
+from orders.admin import dead_letter as letter_page
+from orders.admin.letter_corrections import before_in_words, mask_of
 from orders.dead_letters import NotNow
 from orders.letter_corrections import Correction
 from orders.models import DeadLetter, DroppedLetters
 from orders.reasons import Refused
+from workers.admin import masking
+from workers.admin.masking import Mask
+from workers.management import showing
 from workers.management.process_actions import actor
 from workers.management.terminal import TerminalCommand
 from workers.management.wording import instant, one_line
@@ -66,6 +71,8 @@ class Command(TerminalCommand):
             "--json", dest="as_json", action="store_true", help="list, groups, show: one JSON value"
         )
 
+        showing.add_argument(parser)
+
     def handle(self, *, action: str, ids: list[int], **options: Any) -> None:
         if action == "list":
             self._list(options)
@@ -84,7 +91,7 @@ class Command(TerminalCommand):
         if not ids:
             raise CommandError(f"Say which to {action}: the ids that `dead_letters list` prints.")
         if action == "show":
-            self._show(ids, as_json=options["as_json"])
+            self._show(ids, options)
             return
         reason = options["reason"].strip()
         if action in (*NEED_REASON, "correct") and not reason:
@@ -130,8 +137,11 @@ class Command(TerminalCommand):
         changes = letter_corrections.diff_of_message(before, after, kept_id, message_id)
         if not changes:
             raise CommandError("Nothing is different. Give --body or --message-id.")
+        mask = showing.mask_or_show(letter, mask_of(letter), options, None)
         for change in changes:
-            old, new = map(letter_corrections.in_words, (change.before, change.after))
+            # What was there is masked, what was given is not.
+            old = before_in_words(change, mask)
+            new = letter_corrections.in_words(change.after)
             self.stdout.write(
                 f"{change.path or 'message'}: {old or 'nothing'} -> {new or 'nothing'}"
             )
@@ -165,13 +175,15 @@ class Command(TerminalCommand):
         if options["client"]:
             found = found.filter(client=options["client"])
         if options["as_json"]:
-            self.stdout.write(json.dumps([_facts(one) for one in found], default=str))
+            rows = [_facts(one, masking.UNKNOWN) for one in found]
+            self.stdout.write(json.dumps(rows, default=str))
             return
         if not found.exists():
             whose = f" of {options['client']}" if options["client"] else ""
             self.stdout.write(f"No dead letters{whose} are {options['state']}.")
         for one in found.iterator():
-            why = "; ".join(f"{reason['field']} {reason['problem']}" for reason in one.reasons)
+            said = "; ".join(f"{reason['field']} {reason['problem']}" for reason in one.reasons)
+            why = masking.UNKNOWN.text(said)
             at = instant(one.received_at)
             self.stdout.write(f"{one.pk}  {at}  {one.said_by}  {one.message_id or '-'}  {why}")
         for dropped in DroppedLetters.objects.order_by("sender"):
@@ -180,13 +192,16 @@ class Command(TerminalCommand):
                 f" {instant(dropped.first_at)} to {instant(dropped.last_at)}."
             )
 
-    def _show(self, ids: list[int], *, as_json: bool) -> None:
+    def _show(self, ids: list[int], options: dict[str, Any]) -> None:
         found = list(DeadLetter.objects.filter(pk__in=ids).order_by("pk"))
         missing = sorted(set(ids) - {one.pk for one in found})
         if missing:
             raise CommandError(f"There is no dead letter {', '.join(map(str, missing))}.")
-        facts = [_facts(one, with_body=True) for one in found]
-        if as_json:
+        facts = []
+        for letter in found:
+            mask = showing.mask_or_show(letter, mask_of(letter), options, None)
+            facts.append({**_facts(letter, mask), "body": _body(bytes(letter.body), mask)})
+        if options["as_json"]:
             self.stdout.write(json.dumps(facts, default=str, ensure_ascii=True))
             return
         for one in facts:
@@ -209,20 +224,24 @@ def _read(name: str) -> bytes:
         ) from None
 
 
-def _facts(letter: DeadLetter, *, with_body: bool = False) -> dict[str, Any]:
-    facts: dict[str, Any] = {
+def _body(body: bytes, mask: Mask) -> str:
+    """Return a body masked as the admin shows it; unmasked, as it was sent."""
+    if mask is masking.UNMASKED:
+        return body.decode("utf-8", "backslashreplace")
+    return letter_page.shown(body, mask)
+
+
+def _facts(letter: DeadLetter, mask: Mask) -> dict[str, Any]:
+    return {
         "id": letter.pk,
         "state": letter.state,
         "received_at": letter.received_at,
         "sender": letter.said_by,
         "client": letter.client,
         "message_id": letter.message_id,
-        "reasons": letter.reasons,
-        "properties": letter.properties,
+        "reasons": mask.value(letter.reasons),
+        "properties": mask.value(letter.properties),
         "order": letter.order_id,
         "resolved_by": letter.resolved_by,
-        "comment": letter.comment,
+        "comment": mask.text(letter.comment),
     }
-    if with_body:
-        facts["body"] = bytes(letter.body).decode("utf-8", "backslashreplace")
-    return facts

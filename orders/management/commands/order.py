@@ -6,11 +6,11 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from orders.facts import facts
+from orders.facts import customer, facts
 from orders.models import Order
 from orders.returning import ReturnRefused, accept_return
-from workers.admin import panel
-from workers.management import process_actions, process_report
+from workers.admin.panel import Panel
+from workers.management import process_actions, process_report, showing
 from workers.management.terminal import TerminalCommand
 
 
@@ -27,17 +27,19 @@ class Command(TerminalCommand):
         parser.add_argument(
             "--json", dest="as_json", action="store_true", help="print one JSON object instead"
         )
+        showing.add_argument(parser)
         process_actions.add_arguments(parser)
 
     def handle(self, *, action: str, number: int, as_json: bool = False, **options: Any) -> None:
         order = Order.objects.filter(number=number).first()
         if order is None:
             raise CommandError(f"There is no order {number}.")
-        if action == "show" and not as_json:
-            self._show(order)
-            return
         if action == "show":
-            self._print(facts(order))
+            shown = process_report.read(order.process_id, options)
+            if as_json:
+                self._print(facts(order, shown))
+            else:
+                self._show(order, shown)
             return
         if action == "return":
             told = _return(order, options["reason"].strip())
@@ -49,15 +51,15 @@ class Command(TerminalCommand):
             for line in told.lines:
                 self.stdout.write(line)
 
-    def _show(self, order: Order) -> None:
-        process = panel.read(order.process_id)
+    def _show(self, order: Order, shown: Panel) -> None:
+        who = customer(order, shown)
         self.stdout.write(
-            f"Order {order.number}  {process.process.state}  {order.total}  "
-            f"{order.customer_name} <{order.customer_email}>"
+            f"Order {order.number}  {shown.process.state}  {order.total}  "
+            f"{who['name']} <{who['email']}>"
         )
-        self.stdout.write(process.headline)
+        self.stdout.write(shown.headline)
         self.stdout.write("")
-        for line in process_report.lines(process):
+        for line in process_report.lines(shown):
             self.stdout.write(line)
 
     def _print(self, value: dict[str, Any]) -> None:

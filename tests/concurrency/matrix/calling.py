@@ -29,6 +29,7 @@ from workers.store import (
     prune_figures,
     prune_jobs,
     prune_rows,
+    prune_undo_requests,
     received_webhooks,
     releases,
     routes,
@@ -48,6 +49,7 @@ from workers.store.operate import (
     jobs,
     notes,
     record_answers,
+    undo_requests,
 )
 from workers.store.settle import filed_replies, settle_replies
 
@@ -439,6 +441,28 @@ CALLS: tuple[Call, ...] = (
         "commands.complete", _steer(commands.complete, {"n": 3}), (scenes.claimed, scenes.in_error)
     ),
     Call("commands.skip", _steer(commands.skip), (scenes.in_error, scenes.parked)),
+    # Two persons
+    Call(
+        "undo_requests.ask",
+        lambda s: undo_requests.ask(s.process_id, "cancel", **OPERATOR),
+        (scenes.in_error, scenes.at_work),
+    ),
+    Call(
+        "undo_requests.decide",
+        lambda s: undo_requests.decide(s.undo_request_id, is_approved=True, actor="operator:bob"),
+        (scenes.asked_to_undo,),
+    ),
+    Call(
+        "undo_requests.decide",
+        lambda s: undo_requests.decide(s.undo_request_id, is_approved=False, actor="operator:eve"),
+        (scenes.asked_to_undo,),
+        how="declined",
+    ),
+    Call(
+        "prune_undo_requests.prune_undo_requests",
+        lambda s: list(prune_undo_requests.prune_undo_requests(10)),
+        (scenes.long_over,),
+    ),
     # Jobs
     Call("jobs.create", _start_job, (scenes.in_error,)),
     Call(

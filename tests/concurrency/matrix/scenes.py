@@ -39,7 +39,7 @@ from workers.store.claims import claim_steps
 from workers.store.db import dialect
 from workers.store.expire import expire_claims
 from workers.store.flow import flow_settings, holds
-from workers.store.operate import alert_commands, jobs
+from workers.store.operate import alert_commands, jobs, undo_requests
 from workers.store.operate import commands as steer
 from workers.store.probe_results import Looked
 from workers.store.settle import filed_replies, settle_replies
@@ -91,6 +91,7 @@ class Scene:
     alert_id: int = 0
     sink_id: int = 0
     job_id: int = 0
+    undo_request_id: int = 0
     incident_id: int = 0
     route_id: int = 0
     view_id: int = 0
@@ -168,6 +169,7 @@ def long_over() -> Scene:
         _resolved_incident(dialect.read_clock())
         gauges.take()
         jobs.steer(_job(scene.process_id), "stop", actor="operator:ann")
+        undo_requests.ask(scene.process_id, "cancel", **OPERATOR)
         steer.undo(scene.process_id, outcome="cancelled", **OPERATOR)
         (sink,) = sinks.claim("queue", 1, 60)
         sinks.told([sinks.Told(sink, sink.last, is_final=True)])
@@ -319,6 +321,14 @@ def in_a_job() -> Scene:
     scene = in_error()
     with at(2):
         scene.job_id = _job(scene.process_id)
+    return scene
+
+
+def asked_to_undo() -> Scene:
+    """One branch has failed for good, and somebody asks to undo what was done."""
+    scene = in_error()
+    with at(2):
+        scene.undo_request_id = undo_requests.ask(scene.process_id, "cancel", **OPERATOR)
     return scene
 
 

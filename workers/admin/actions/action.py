@@ -59,6 +59,8 @@ class Preview:
 
     sentence: str
     sections: tuple[Section, ...] = ()
+    #: On the button, where that is not the verb's own; empty: it is.
+    button: str = ""
 
     @classmethod
     def saying(cls, sentence: str, *sections: Section) -> "Preview":

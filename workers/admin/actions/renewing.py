@@ -5,7 +5,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
-from workers.admin.actions import undoing
+from workers.admin.actions import second_person, undoing
 from workers.admin.actions.action import Preview, Section, Target, Verb, said_of
 from workers.admin.actions.dry_run import NOBODY
 from workers.client import operations
@@ -30,13 +30,20 @@ class BeginAgain(Verb):
             "%(step)s and what came after it are undone and then done again, each with a new "
             "idempotency key; %(subject)s goes on from there by itself."
         ) % {"step": target.step_name, "subject": target.process.subject}
-        return Preview.saying(
+        return second_person.preview(
             sentence,
+            locked,
+            found.undo,
             *undoing.sections(locked, found.undo),
             Section(_("Begin again"), found.steps, is_ordered=True),
         )
 
     def perform(self, target: Target, actor: str, given: dict[str, Any]) -> str:
+        return second_person.act_or_ask(
+            self.name, lambda: self._begin_again(target, actor, given), target, actor, given
+        )
+
+    def _begin_again(self, target: Target, actor: str, given: dict[str, Any]) -> str:
         found = operations.begin_again(target.process.pk, target.step_name, actor=actor, **given)
         steps = ", ".join(found.steps)
         return said_of(target, _("begins again: %(steps)s.") % {"steps": steps})

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
+from workers.admin.actions import second_person
 from workers.admin.actions.action import Preview, Section, Target, Verb, said_of
 from workers.admin.actions.dry_run import NOBODY
 from workers.client import operations
@@ -25,12 +26,17 @@ class _Undo(Verb):
     def preview(self, target: Target) -> Preview:
         locked = target.rehearsal.stage()
         plan = compensation.begin(locked, self.outcome, NOBODY, "")
-        return Preview.saying(self.sentence(target), *sections(locked, plan))
+        return second_person.preview(self.sentence(target), locked, plan, *sections(locked, plan))
 
     def sentence(self, target: Target) -> str:
         raise NotImplementedError
 
     def perform(self, target: Target, actor: str, given: dict[str, Any]) -> str:
+        return second_person.act_or_ask(
+            self.name, lambda: self._undo(target, actor, given), target, actor, given
+        )
+
+    def _undo(self, target: Target, actor: str, given: dict[str, Any]) -> str:
         plan = operations.undo(
             target.process.pk,
             outcome=self.outcome,

@@ -1,8 +1,9 @@
 """The verbs that may be applied to many processes at once."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 from django.db.models import QuerySet
@@ -19,8 +20,10 @@ from workers.admin.wait_filters import is_paused
 from workers.admin.wording import Text
 from workers.models import Step
 from workers.rules import compensation, operator_commands
-from workers.rules.job_verbs import VERBS
-from workers.states import StepState
+from workers.rules.job_verbs import UNDOING_VERBS, VERBS
+from workers.rules.transitions import LockedProcess
+from workers.states import PEOPLE, StepState
+from workers.store.operate import two_persons
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +49,27 @@ class BulkVerb:
     def permission(self) -> str:
         return f"workers.{self.verb.permission}"
 
-    def refusal(self, target: Target, params: Mapping[str, Any] | None = None) -> str:
-        """Return why a job would leave a process as it is; empty: it would not."""
-        act = VERBS[self.name]
-        return target.rehearsal.refusal(lambda locked: act(locked, NOBODY, "", params or {}))
+    def worth(self, process_ids: Collection[int]) -> Mapping[int, Decimal]:
+        """Return what processes are worth, where the verb asks."""
+        return two_persons.worth(process_ids, PEOPLE) if self.name in UNDOING_VERBS else {}
+
+    def refusal(
+        self,
+        target: Target,
+        params: Mapping[str, Any],
+        known: Mapping[int, Decimal],
+    ) -> str:
+        """Return why a job would leave a process as it is; empty: it would not.
+
+        ``known`` is what ``worth`` says of it.
+        """
+
+        def act(locked: LockedProcess) -> None:
+            outcome: Any = VERBS[self.name](locked, NOBODY, "", params)
+            if self.name in UNDOING_VERBS:
+                two_persons.refuse_alone(locked, outcome, PEOPLE, known)
+
+        return target.rehearsal.refusal(act)
 
 
 def _in_state(target: Target, state: str) -> list[str]:

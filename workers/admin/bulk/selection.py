@@ -1,8 +1,9 @@
 """What was selected in a list: what a job would change, and what it would not, and why."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from decimal import Decimal
 from typing import Any, Literal
 
 from django.db.models import Model, QuerySet
@@ -98,10 +99,16 @@ class Selection:
         """Leave all but the first so many of the set for another job."""
         self.seen = dict(list(self.seen.items())[:most])
 
-    def look_at(self, row: Any, now: datetime) -> None:
-        """Try the verb out on a row; one that it would leave as it is is taken out of the set."""
+    def look_at(self, rows: Iterable[Any], now: datetime) -> None:
+        """Try the verb out on rows; those that it would leave as they are leave the set."""
+        rows = list(rows)
+        known = self.bulk.worth([process_of(row).pk for row in rows])
+        for row in rows:
+            self._look_at(row, now, known)
+
+    def _look_at(self, row: Any, now: datetime, known: Mapping[int, Decimal]) -> None:
         target = Target.of(process_of(row), now)
-        refusal = self.bulk.refusal(target, self.params)
+        refusal = self.bulk.refusal(target, self.params, known)
         if refusal:
             self.seen.pop(target.process.pk, None)
             self.left_out.append((row, refusal))
@@ -141,12 +148,11 @@ def select(
     wanted = list(selection.seen)[: {"first": LOOKED_AT, "all": None, "none": 0}[tried]]
     for begin in range(0, len(wanted), LOOKED_AT):
         part = wanted[begin : begin + LOOKED_AT]
-        for row in _read(queryset.filter(**{f"{path}pk__in": part}).order_by(f"{path}pk"), path):
-            selection.look_at(row, now)
+        rows = queryset.filter(**{f"{path}pk__in": part}).order_by(f"{path}pk")
+        selection.look_at(_read(rows, path), now)
     if tried != "none" and not selection.is_capped and len(pairs) <= LOOKED_AT:
         others = plain.exclude(**{f"{path}pk__in": [process_id for process_id, _ in pairs]})
-        for row in _read(others, path)[:NAMED]:
-            selection.look_at(row, now)
+        selection.look_at(_read(others, path)[:NAMED], now)
     return selection
 
 

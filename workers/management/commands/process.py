@@ -6,8 +6,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from workers.admin import panel
-from workers.management import process_actions, process_report
+from workers.management import process_actions, process_report, showing
 from workers.management.terminal import TerminalCommand
 from workers.models import Process
 
@@ -21,6 +20,7 @@ class Command(TerminalCommand):
         parser.add_argument(
             "--json", dest="as_json", action="store_true", help="print one JSON object instead"
         )
+        showing.add_argument(parser)
         process_actions.add_arguments(parser)
 
     def handle(self, *, action: str, process: int, as_json: bool, **options: Any) -> None:
@@ -28,7 +28,7 @@ class Command(TerminalCommand):
         if found is None:
             raise CommandError(f"There is no process {process}.")
         if action == "show":
-            told = _shown(found)
+            told = _shown(found, options)
         else:
             told = process_actions.perform(action, found.pk, found.subject, options)
         if as_json:
@@ -39,8 +39,8 @@ class Command(TerminalCommand):
                 self.stdout.write(line)
 
 
-def _shown(process: Process) -> process_actions.Told:
-    read = panel.read(process.pk)
+def _shown(process: Process, options: dict[str, Any]) -> process_actions.Told:
+    read = process_report.read(process.pk, options)
     lines = [
         f"{process.subject}  {process.workflow} version {process.version}  {process.state}",
         read.headline,

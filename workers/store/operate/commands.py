@@ -18,6 +18,7 @@ from workers.rules.transitions import LockedProcess
 from workers.runtime import storable_text
 from workers.runtime.failpoints import durable
 from workers.store.locked import load
+from workers.store.operate import two_persons
 from workers.store.settle import settle_replies
 
 T = TypeVar("T")
@@ -60,10 +61,20 @@ def undo(
     sequence: int | None = None,
     now: datetime | None = None,
 ) -> compensation.Plan:
-    """Begin to compensate a process; return the plan.  ``outcome``: cancelled or compensated."""
+    """Begin to compensate a process; return the plan.  ``outcome``: cancelled or compensated.
+
+    Refused to an operator alone where that takes two persons (``undo_requests``).
+    """
+    known = two_persons.worth([process_id], actor)
+
+    def begin(locked: LockedProcess) -> compensation.Plan:
+        plan = compensation.begin(locked, outcome, actor, reason)
+        two_persons.refuse_alone(locked, plan, actor, known)
+        return plan
+
     return _steer(
         process_id,
-        lambda locked: compensation.begin(locked, outcome, actor, reason),
+        begin,
         actor=actor,
         reason=reason,
         sequence=sequence,
@@ -80,10 +91,20 @@ def begin_again(
     sequence: int | None = None,
     now: datetime | None = None,
 ) -> restart.Renewal:
-    """Undo a step and what came after it, and go on from there.  Returns what that means."""
+    """Undo a step and what came after it, and go on from there.  Returns what that means.
+
+    Refused to an operator alone where that takes two persons (``undo_requests``).
+    """
+    known = two_persons.worth([process_id], actor)
+
+    def begin(locked: LockedProcess) -> restart.Renewal:
+        found = restart.begin(locked, step, actor, reason)
+        two_persons.refuse_alone(locked, found.undo, actor, known)
+        return found
+
     return _steer(
         process_id,
-        lambda locked: restart.begin(locked, step, actor, reason),
+        begin,
         actor=actor,
         reason=reason,
         sequence=sequence,

@@ -14,7 +14,14 @@ from django.db.models import F
 
 from workers.exceptions import StateError
 from workers.models import BulkItem, BulkJob
-from workers.rules.job_verbs import STEERING, VERBS, allowance, pauses, within_sample
+from workers.rules.job_verbs import (
+    STEERING,
+    UNDOING_VERBS,
+    VERBS,
+    allowance,
+    pauses,
+    within_sample,
+)
 from workers.rules.rate_limit import Bucket
 from workers.rules.refusals import refused
 from workers.rules.rows import Entry
@@ -24,6 +31,7 @@ from workers.states import ItemState, JobState
 from workers.store import journal, leases
 from workers.store.db import dialect
 from workers.store.locked import load
+from workers.store.operate import two_persons
 from workers.store.settle import settle_replies
 
 #: Items written in one transaction while a set is frozen.
@@ -122,7 +130,8 @@ def steer(
 def work(job_id: int, most: int, now: datetime | None = None) -> Worked:
     """Act on the next items of a running job, as many as its rate allows; return what it came to.
 
-    Items whose process has moved, is gone or forbids the verb are refused, with the reason.
+    Items whose process has moved, is gone, forbids the verb or takes two persons to undo are
+    refused, with the reason.
     """
     with durable("jobs.work"):
         job = _lock(job_id)
@@ -185,7 +194,9 @@ def _waiting(job: BulkJob, most: int) -> list[BulkItem]:
 
 def _act(job: BulkJob, items: Sequence[BulkItem], now: datetime | None) -> int:
     """Carry the verb out on the processes of some items; return how many were refused."""
-    lockeds = {one.process.id: one for one in load.lock([i.process_id for i in items], now)}
+    ids = [item.process_id for item in items]
+    known = two_persons.worth(ids, job.actor) if job.verb in UNDOING_VERBS else {}
+    lockeds = {one.process.id: one for one in load.lock(ids, now)}
     accepted = []
     for item in items:
         locked = lockeds.get(item.process_id)
@@ -194,7 +205,9 @@ def _act(job: BulkJob, items: Sequence[BulkItem], now: datetime | None) -> int:
                 raise refused("no_process", process=item.process_id)
             if locked.process.sequence != item.sequence:
                 raise refused("moved", subject=locked.process.subject)
-            VERBS[job.verb](locked, job.actor, job.reason, job.params)
+            outcome: Any = VERBS[job.verb](locked, job.actor, job.reason, job.params)
+            if job.verb in UNDOING_VERBS:
+                two_persons.refuse_alone(locked, outcome, job.actor, known)
         except StateError as refusal:
             _refuse(item, refusal)
         else:

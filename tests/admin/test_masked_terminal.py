@@ -1,0 +1,94 @@
+"""A terminal shows of personal data what the admin shows: nothing, until it is asked for."""
+
+import json
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from orders.models import DeadLetter
+from tests.admin.conftest import alert_about
+from tests.admin.test_masking import MAIL, NAME, found, private_letter, private_order
+from workers.models import Journal, Step
+from workers.store import incidents
+
+pytestmark = pytest.mark.django_db
+
+
+def said(*words: object) -> str:
+    out = StringIO()
+    call_command(*map(str, words), stdout=out, stderr=out)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("form", [[], ["--json"]])
+@pytest.mark.parametrize("kind", ["order", "process", "letter"])
+def test_it_is_masked_until_it_is_asked_for_and_that_is_kept(kind: str, form: list[str]) -> None:
+    order, letter = private_order(), private_letter()
+    words: tuple[object, ...] = {
+        "order": ("order", "show", order.number),
+        "process": ("process", "show", order.process_id),
+        "letter": ("dead_letters", "show", letter.pk),
+    }[kind]
+    masked = said(*words, *form)
+    assert found(masked) == []
+    assert "***" in masked
+    assert not Journal.objects.filter(event="personal_shown").exists()
+
+    shown = said(*words, "--personal", *form)
+
+    assert "Quuxmore" in shown
+    row = Journal.objects.get(event="personal_shown")
+    assert row.actor.startswith("operator:")
+    assert row.process_id == (None if kind == "letter" else order.process_id)
+    named = f"orders.deadletter:{letter.pk}" if kind == "letter" else "workers.process:"
+    assert row.detail["what"].startswith(named)
+
+
+def test_a_message_that_cannot_be_read_is_masked_whole() -> None:
+    letter = private_letter(f"<order><name>{NAME}</name></order>".encode())
+    assert found(said("dead_letters", "show", letter.pk)) == []
+    (shown,) = json.loads(said("dead_letters", "show", letter.pk, "--json", "--personal"))
+    assert shown["body"] == f"<order><name>{NAME}</name></order>"
+
+
+def test_a_correction_masks_what_was_there(tmp_path: Path) -> None:
+    letter = private_letter()
+    body = tmp_path / "body.json"
+    body.write_text(
+        json.dumps(
+            {
+                "customer": {"name": NAME, "email": MAIL, "address": "1 New Street"},
+                "lines": [{"sku": "X", "quantity": 1}],
+            }
+        )
+    )
+    words = ("dead_letters", "correct", letter.pk, "--reason", "r", "--dry-run", "--body", body)
+    out = StringIO()
+    with pytest.raises(CommandError, match="no client 'acme'"):
+        call_command(*map(str, words), stdout=out)
+    assert "customer.address: 7*** -> 1 New Street" in out.getvalue()
+    assert found(out.getvalue()) == []
+
+
+def test_no_list_of_a_terminal_shows_it() -> None:
+    order = private_order()
+    private_letter()
+    DeadLetter.objects.update(reasons=[{"field": "customer", "problem": f"is {MAIL}"}])
+    failed = Step.objects.get(process=order.process, name="charge_payment")
+    params = {"subject": f"Order {order.number}", "step": failed.name, "reason": f"{NAME}: no"}
+    alert_about(order, message="", cause="failed", params=params, step=failed)
+    incidents.collect()
+    for words in (
+        ("incidents",),
+        ("incidents", "--json"),
+        ("incidents", "--hand-over"),
+        ("dead_letters", "list"),
+        ("dead_letters", "list", "--json"),
+        ("dead_letters", "groups"),
+        ("jobs", "list"),
+    ):
+        told = said(*words)
+        assert found(told) == [], (words, told)
+        assert told

@@ -1,0 +1,68 @@
+"""Requests to undo a process that is worth so much that it takes two persons."""
+
+from django.db import models
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+
+from workers.models.process import Process
+from workers.states import UndoRequestState
+
+
+class UndoRequest(models.Model):
+    """What one person asks for, and another approves or declines."""
+
+    process = models.ForeignKey(Process, on_delete=models.CASCADE, related_name="undo_requests")
+    #: A name in ``rules.two_persons.UNDO_VERBS``.
+    verb = models.CharField(max_length=20)
+    #: Where it begins again from; empty = it does not.
+    step = models.CharField(max_length=200, blank=True, default="", db_default="")
+    state = models.CharField(
+        max_length=10,
+        choices=UndoRequestState.choices,
+        default=UndoRequestState.WAITING,
+        db_default="waiting",
+    )
+    #: What would be undone, in order, as it was when it was asked for.
+    undo = models.JSONField()
+    #: The process's then: one that has moved since is left alone.
+    sequence = models.PositiveIntegerField()
+    #: What the process was worth; null = nobody could say.
+    amount = models.DecimalField(max_digits=16, decimal_places=2, null=True)
+    asked_by = models.CharField(max_length=200)
+    reason = models.TextField()
+    asked_at = models.DateTimeField()
+    #: Who approved or declined, or tried to when it was too late; empty = nobody yet.
+    decided_by = models.CharField(max_length=200, blank=True, default="", db_default="")
+    comment = models.TextField(blank=True, default="", db_default="")
+    decided_at = models.DateTimeField(null=True)
+    #: Why it was too late: ``{"code", "params"}`` of ``rules.refusals``; null = it was not.
+    refusal = models.JSONField(null=True)
+
+    class Meta:
+        ordering = ["-id"]
+        default_permissions = ("view",)
+        verbose_name = _("request to undo")
+        verbose_name_plural = _("requests to undo")
+        permissions = [("decide_undorequest", _("Can approve and decline requests to undo"))]
+        constraints = [
+            models.CheckConstraint(
+                name="undo_request_state_known",
+                condition=Q(state__in=sorted(UndoRequestState.values)),
+            ),
+            models.UniqueConstraint(
+                name="undo_request_waiting_once",
+                fields=["process"],
+                condition=Q(state=UndoRequestState.WAITING),
+            ),
+        ]
+        indexes = [
+            models.Index(
+                name="undo_request_waiting_idx",
+                fields=["asked_at"],
+                condition=Q(state=UndoRequestState.WAITING),
+            ),
+            models.Index(name="undo_request_at_idx", fields=["asked_at"]),
+        ]
+
+    def __str__(self) -> str:
+        return f"Request {self.pk}"
