@@ -1,8 +1,13 @@
-"""Messages that wait at the broker are lost, doubled, put into another order."""
+"""Messages at the broker are lost, doubled, put into another order.
+
+Queues are all but empty, so the fault waits at one as a consumer beside the workers, and gets
+what the broker hands to it in its turn.
+"""
 
 from collections.abc import Callable
 from contextlib import suppress
 from random import Random
+from time import monotonic
 from typing import Any
 
 import amqp
@@ -13,6 +18,8 @@ from tests.chaos.schedule import Strike
 
 QUEUES = ("sas.agents", "sas.replies", "sas.scheduler", "sas.supervisor", "orders.submissions")
 MOST = 20
+#: Time that a fault waits at a queue for a first message, and after it for more.
+WAIT_SECONDS, MORE_SECONDS = 1.0, 0.05
 
 #: Takes what was taken from a queue, returns what is put back.
 Change = Callable[[list[Any], Random], list[Any]]
@@ -48,10 +55,17 @@ def _strike(change: Change, says: str) -> Callable[[Scene, Strike], None]:
 
 
 def _tamper_rabbitmq(scene: Scene, queue: str, change: Change, random: Random) -> int:
+    found: list[amqp.Message] = []
     with scene.backend.rabbitmq.channel() as channel:
-        found = []
-        while len(found) < MOST and (message := channel.basic_get(queue, no_ack=True)):
-            found.append(message)
+        tag = channel.basic_consume(queue, no_ack=True, callback=found.append)
+        until = monotonic() + WAIT_SECONDS
+        while len(found) < MOST and (left := until - monotonic()) > 0:
+            had = len(found)
+            with suppress(TimeoutError):
+                channel.connection.drain_events(timeout=left)
+            if found and not had:
+                until = monotonic() + MORE_SECONDS
+        channel.basic_cancel(tag)
         for message in change(found, random):
             again = amqp.Message(message.body, **message.properties)
             channel.basic_publish(again, routing_key=queue)
@@ -60,7 +74,10 @@ def _tamper_rabbitmq(scene: Scene, queue: str, change: Change, random: Random) -
 
 def _tamper_redis(scene: Scene, queue: str, change: Change, random: Random) -> int:
     with scene.backend.redis.client() as client:
-        found = [one for _ in range(MOST) if (one := client.rpop(queue)) is not None]
+        first = client.brpop(queue, timeout=WAIT_SECONDS)
+        found = [first[1]] if first else []
+        while found and len(found) < MOST and (one := client.rpop(queue)) is not None:
+            found.append(one)
         for message in change(found, random):
             client.lpush(queue, message)
     return len(found)
