@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from types import SimpleNamespace
 
 import pytest
+from hypothesis import HealthCheck, settings
 from msgspec.structs import replace
 
 from orders import later
@@ -12,6 +13,10 @@ from tests.toyflow import agents as toy
 from workers.store.claims import request_data
 from workers.store.claims.claim_steps import Claim
 from workers.testing import Wire, wired
+
+# How busy the machine is says nothing of the code.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
 
 @pytest.fixture(autouse=True)

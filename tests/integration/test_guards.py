@@ -21,6 +21,7 @@ from workers.definitions import registry
 from workers.definitions.agent import Call, Deadline
 from workers.models import Flow, Process, Sink, Step
 from workers.notify import relay, threads
+from workers.protocol.faults import FaultRecord
 from workers.protocol.messages import Reply, Request
 from workers.rules.rows import NewSink
 from workers.runtime.failpoints import durable
@@ -70,7 +71,7 @@ class TestClaims:
         step = a_step(attempt=2, began_at=NOW - timedelta(seconds=100), total_seconds=500)
         step.claimed_at, step.started_at = NOW - timedelta(seconds=80), NOW - timedelta(seconds=10)
 
-        a_process(step).fail(step, "failed", "agent", {"kind": "transient", "code": "x"})
+        a_process(step).fail(step, "failed", "agent", FaultRecord("transient", "x"))
 
         assert step.began_at == NOW - timedelta(seconds=30)
 

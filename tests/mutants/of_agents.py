@@ -125,10 +125,18 @@ MUTANTS = (
     Mutant(
         "longest message of a local agent",
         "workers/scheduler/bundles.py",
-        "limit = max(1, min(limit, LONGEST_BUNDLE_SECONDS // group[0].timeout_seconds))",
-        "pass",
+        "max(1, min(limit, longest, share))",
+        "max(1, min(limit, share))",
         "One message is worked on for hours, and the broker closes the channel.",
         (_GUARDS,),
+    ),
+    Mutant(
+        "replies of many messages travel",
+        "workers/scheduler/bundles.py",
+        "is_alone=part[0].in_flight <= _side_by_side(agent)",
+        "is_alone=True",
+        "Under load each message is settled by itself, at three times the cost.",
+        ("tests/integration/test_continuing.py",),
     ),
     Mutant(
         "who has failed travels alone",

@@ -12,6 +12,14 @@ _MATRIX = "tests/concurrency/test_race_matrix.py"
 
 MUTANTS = (
     Mutant(
+        "what was just submitted is left to its wake-up",
+        "workers/store/flow/flow_control.py",
+        'moment if if_backlogged else dialect.later(moment, f"-{FRESH_SECONDS}")',
+        "moment",
+        "Each settlement takes one or two of a burst of orders along, and no batches form.",
+        ("tests/integration/test_successors.py",),
+    ),
+    Mutant(
         "flow rows that nobody foresaw",
         "workers/store/settle/settle_replies.py",
         "        raise _Unforeseen\n",
