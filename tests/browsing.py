@@ -5,7 +5,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from playwright.sync_api import Browser, Page, Response, sync_playwright
+from django.conf import settings
+from django.test import Client
+from playwright.sync_api import Browser, BrowserContext, Page, Response, sync_playwright
 
 from tests.services import missing
 
@@ -42,6 +44,12 @@ def watched_page(browser: Browser, base_url: str) -> Iterator[Page]:
     yield page
     page.close()
     assert complaints == [], complaints
+
+
+def sign_in(context: BrowserContext, url: str, client: Client) -> None:
+    """Have a browser come as the user of a test's client."""
+    name = settings.SESSION_COOKIE_NAME
+    context.add_cookies([{"name": name, "value": client.cookies[name].value, "url": url}])
 
 
 def _lack_of_policy(response: Response) -> list[str]:

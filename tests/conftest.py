@@ -6,12 +6,17 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import HealthCheck, settings
 from msgspec.structs import replace
+from playwright.sync_api import Browser
 
 from orders import later
+from tests.browsing import launched
 from tests.guard.write_guard import every_write_is_named
 from tests.toyflow import agents as toy
+from workers import Call, Deferred, submit
+from workers.models import Process
 from workers.store.claims import request_data
 from workers.store.claims.claim_steps import Claim
+from workers.supervisor import beat_schedule
 from workers.testing import Wire, wired
 
 # How busy the machine is says nothing of the code.
@@ -68,3 +73,25 @@ def same_material(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(request_data, "material", material)
     yield
     assert seen, "no claim brought a result along"
+
+
+@pytest.fixture
+def asked(db: None, wire: Wire) -> tuple[Process, str]:
+    """A process that waits for an answer, and the token to answer with."""
+    beat_schedule.ensure_flow()
+    tokens: list[str] = []
+
+    def defer(call: Call) -> Deferred:
+        tokens.append(call.callback_token)
+        return Deferred(within_seconds=60)
+
+    toy.script["toy.alpha"] = defer
+    process = submit("toy_answered", subject="Toy 1", input={})
+    wire.run_until_idle()
+    return process, tokens[0]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with launched() as browser:
+        yield browser

@@ -16,8 +16,7 @@ from orders.submission import Customer, Line, place_order
 from workers.client import callbacks
 from workers.exceptions import Permanent, Refused, Transient, Unavailable
 from workers.models import Alert, Flow, Sink
-from workers.store import alerts
-from workers.store.operate import commands
+from workers.store.operate import alert_commands, commands
 from workers.supervisor import beat_schedule
 from workers.testing import Clock, Wire, always, dies, frozen_clock, scripted, wired
 
@@ -175,7 +174,7 @@ def _resubmitted(maker: Maker) -> None:
     order = maker.settled({"payment.charge": [broken]}, weight=4_000)
     alert = Alert.objects.get(process=order.process_id)
     user = get_user_model().objects.get(username="admin")
-    alerts.acknowledge(alert.pk, user.pk, "mended")
+    alert_commands.acknowledge(alert.pk, user.pk, "mended", actor="operator:ann")
     commands.resubmit(order.process_id, actor="operator:a", reason="mended")
     with scripted(WORKS):
         maker.wire.run_until_settled(maker.clock)
@@ -184,7 +183,7 @@ def _resubmitted(maker: Maker) -> None:
 def _untold(maker: Maker) -> None:
     order = maker.settled(weight=1_000, source="queue")
     Sink.objects.filter(process=order.process_id).update(
-        state="undeliverable", cursor=1, tries=9, last_error="there is no such queue"
+        state="undeliverable", cursor=1, tries=9, problem={"code": "no_queue", "params": {}}
     )
 
 

@@ -5,7 +5,7 @@ from typing import Any
 from django import forms
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
-from django.db.models import QuerySet
+from django.db.models import Count, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
@@ -25,9 +25,14 @@ VIEW = "orders.view_deadletter"
 
 def marker() -> Marker:
     """Return what the pages of dead letters show: any new one, any act, any note."""
-    newest = DeadLetter.objects.order_by("-pk").values_list("pk", flat=True).first()
-    is_open = DeadLetter.objects.filter(state=DeadLetter.State.OPEN)
-    return changes.of_everything(newest, is_open.count())
+    return changes.of_everything(beside=told_by())
+
+
+def told_by() -> tuple[QuerySet[Any], QuerySet[Any]]:
+    """Return what tells of any change: the newest dead letter, and how many are open."""
+    is_open = DeadLetter.objects.filter(state=DeadLetter.State.OPEN).order_by()
+    counts = is_open.values("state").annotate(count=Count("pk")).values("count")
+    return DeadLetter.objects.order_by("-pk").values("pk")[:1], counts
 
 
 @require_safe

@@ -2,16 +2,16 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from decimal import Decimal
-from typing import Any
 
 from django.core.exceptions import PermissionDenied
-from django.db.models import Count, Min, Sum
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
+from orders.admin import letter_groups
 from orders.models import DeadLetter, Order
 from workers.admin import (
+    changes,
     duties,
     filters,
     lists,
@@ -21,19 +21,13 @@ from workers.admin import (
     waiting,
 )
 from workers.admin.actions import answering
-from workers.admin.duties import Duty
-from workers.admin.piles import Counted
+from workers.admin.changes import Marker
+from workers.admin.duties import Duties, Duty
+from workers.admin.piles import Kind, Pile
 from workers.admin.standstill import Outages
 from workers.models import Alert, UndoRequest
 
-
-@dataclass(frozen=True, slots=True)
-class Pile:
-    """Things that wait for an operator."""
-
-    count: int
-    oldest: datetime | None
-    amount: Decimal | None = None
+VIEW_ORDER = "orders.view_order"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +35,8 @@ class Needs:
     """What needs the user of a request; None: not for that user to see."""
 
     now: datetime
+    #: What is shown, as polls ask about it.
+    marker: Marker
     alerts: Pile | None
     orders: Pile | None
     #: Steps that wait for an answer that the user may give.
@@ -51,7 +47,7 @@ class Needs:
     poll: Duty
     #: Neither needs the user: but nobody should have to find out elsewhere.
     outages: Outages | None
-    paused: Counted | None
+    paused: Pile | None
 
     @property
     def is_calm(self) -> bool:
@@ -62,35 +58,45 @@ class Needs:
         return self.alerts, self.orders, self.answers, self.dead_letters, self.undo_requests
 
 
-def read(request: HttpRequest) -> Needs:
-    user = request.user
+def look() -> tuple[Duties, Marker]:
+    """Return how the duties stand and the marker of the index, another with each that is late."""
     performed = duties.read()
+    late = (performed.sweep.is_late, performed.poll.is_late)
+    return performed, changes.of_desk(*late, beside=letter_groups.told_by())
+
+
+def read(request: HttpRequest, performed: Duties, marker: Marker) -> Needs:
+    """Read what the index shows, the marker having been read before it."""
+    user = request.user
     kinds = {
-        "alerts": ("workers.view_alert", Alert.objects.filter(acknowledged_at=None), "raised_at"),
+        "alerts": (
+            "workers.view_alert",
+            Kind(Alert.objects.filter(acknowledged_at=None), "raised_at"),
+        ),
         "dead_letters": (
             "orders.view_deadletter",
-            DeadLetter.objects.filter(state=DeadLetter.State.OPEN),
-            "received_at",
+            Kind(DeadLetter.objects.filter(state=DeadLetter.State.OPEN), "received_at"),
         ),
         "undo_requests": (
             "workers.view_undorequest",
-            undo_request_views.waiting(UndoRequest.objects.all()),
-            "asked_at",
+            Kind(undo_request_views.waiting(UndoRequest.objects.all()), "asked_at"),
         ),
-        "outages": ("workers.view_flow", standstill.away(), "opened_at"),
-        "paused": ("orders.view_order", standstill.paused(), "paused_at"),
+        "orders": (VIEW_ORDER, Kind(_in_error(), "created_at", "total")),
+        "outages": ("workers.view_flow", Kind(standstill.away(), "opened_at")),
+        "paused": (VIEW_ORDER, Kind(standstill.paused(), "paused_at")),
     }
-    found = piles.counted(
-        {kind: (rows, at) for kind, (right, rows, at) in kinds.items() if user.has_perm(right)}
-    )
-    away = found.get("outages")
+    asked = {name: kind for name, (right, kind) in kinds.items() if user.has_perm(right)}
+    # A permission that only a deferral names is known by what it lets one answer.
+    found = piles.counted({**asked, "answers": Kind(waiting.allowed(user), "started_at")})
+    answers, away = found["answers"], found.get("outages")
     return Needs(
         now=performed.now,
-        alerts=_pile(found.get("alerts")),
-        orders=_orders() if user.has_perm("orders.view_order") else None,
-        answers=_answers(user),
-        dead_letters=_pile(found.get("dead_letters")),
-        undo_requests=_pile(found.get("undo_requests")),
+        marker=marker,
+        alerts=found.get("alerts"),
+        orders=found.get("orders"),
+        answers=answers if answers.count or user.has_perm(answering.PERMISSION) else None,
+        dead_letters=found.get("dead_letters"),
+        undo_requests=found.get("undo_requests"),
         sweep=performed.sweep,
         poll=performed.poll,
         outages=standstill.outages(away) if away else None,
@@ -98,26 +104,18 @@ def read(request: HttpRequest) -> Needs:
     )
 
 
-def _pile(counted: Counted | None) -> Pile | None:
-    return Pile(counted.count, counted.oldest) if counted else None
+def _in_error() -> QuerySet[Order]:
+    return filters.among(Order.objects.all(), "process__", filters.in_error())
 
 
 def show(request: HttpRequest) -> HttpResponse:
     """Answer the index's poll."""
     if not request.user.is_staff:
         raise PermissionDenied
-    context = {"needs": read(request)}
+    performed, marker = look()
+    if lists.is_seen(request, marker):
+        return lists.unchanged(marker)
+    context = {"needs": read(request, performed, marker)}
     response = TemplateResponse(request, "admin/orders/needs.html", context)
-    lists.stamp(response)
+    lists.stamp(response, marker)
     return response
-
-
-def _orders() -> Pile:
-    found = filters.among(Order.objects.all(), "process__", filters.in_error())
-    return Pile(**found.aggregate(count=Count("pk"), oldest=Min("created_at"), amount=Sum("total")))
-
-
-def _answers(user: Any) -> Pile | None:
-    found = Pile(**waiting.pile(user))
-    # A permission that only a deferral names is known by what it lets one answer.
-    return found if found.count or user.has_perm(answering.PERMISSION) else None

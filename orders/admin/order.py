@@ -6,7 +6,7 @@ from typing import Any
 from django.contrib import admin
 from django.contrib.admin import ShowFacets
 from django.contrib.admin.views.main import ChangeList
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
@@ -29,6 +29,7 @@ from workers.admin import (
     wait_filters,
 )
 from workers.admin.actions import places
+from workers.admin.amount_filter import AmountFilter
 from workers.admin.bulk.lists import BulkListAdmin
 from workers.admin.changes import Marker
 from workers.admin.columns import ProcessColumns
@@ -43,6 +44,10 @@ from workers.models import Process
 
 #: Orders found for lists of what belongs to one.
 FOUND = 200
+
+
+class MoneyFilter(AmountFilter):
+    column = "total"
 
 
 @admin.register(Order)
@@ -89,6 +94,7 @@ class OrderAdmin(
         wait_filters.WithAgentFilter,
         wait_filters.SinceFilter,
         job_filter.JobFilter,
+        MoneyFilter,
         "source",
         "created_at",
     )
@@ -96,8 +102,8 @@ class OrderAdmin(
     search_fields = ("number",)
     search_help_text = _(
         "Number, beginning of name, e-mail or reference, submission key, "
-        "or a step's idempotency key; and words: "
-        "state:error agent:payment.* step: fault: needs: since:1h paused"
+        "a step's idempotency key, or, of the newest orders, a service's reference; and words: "
+        "state:error agent:payment.* money>100 step: fault: needs: since:1h paused"
     )
     # The order of their processes, so that what is found among those is in order already.
     ordering = ("-process_id",)
@@ -128,12 +134,8 @@ class OrderAdmin(
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         return StandingChangeList
 
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Order], search_term: str
-    ) -> tuple[QuerySet[Order], bool]:
-        if search_term.strip():
-            queryset = queryset.filter(search.condition(search_term))
-        return queryset, False
+    def found_by(self, term: str) -> Q:
+        return search.condition(term)
 
     def csv_lines(self, rows: list[Order], *, is_personal: bool) -> Iterable[Sequence[Any]]:
         cells = process_cells([row.process for row in rows], is_personal=is_personal)

@@ -4,11 +4,12 @@ from collections.abc import Iterable
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
-from django.utils.translation import ngettext
 
 from orders.models import DeadLetter
 from workers.conf import sas
 from workers.definitions import registry
+from workers.definitions.sentences import say as _
+from workers.definitions.sentences import say_counted as ngettext
 from workers.doctor.finding import Finding, error, info, ok, warning
 from workers.doctor.registry import Need, probe
 
@@ -23,13 +24,12 @@ def dead_letters_are_dealt_with() -> Iterable[Finding]:
     count = DeadLetter.objects.filter(state=DeadLetter.State.OPEN).count()
     if count:
         yield warning(
-            ngettext("%(n)d dead letter is open", "%(n)d dead letters are open", count)
-            % {"n": count},
-            "Each is a message that could not become an order; its sender was told, if known.",
-            "`manage.py dead_letters list`, then replay or discard them.",
+            ngettext("%(n)d dead letter is open", "%(n)d dead letters are open", count),
+            _("Each is a message that could not become an order; its sender was told, if known."),
+            _("`manage.py dead_letters list`, then replay or discard them."),
         )
     else:
-        yield ok("no dead letter is open")
+        yield ok(_("no dead letter is open"))
 
 
 @probe("shop")
@@ -39,12 +39,15 @@ def passwords_are_not_well_known() -> Iterable[Finding]:
     names = [user.get_username() for user in users if user.check_password(user.get_username())]
     if names and not settings.DEMO_LOGINS:
         yield error(
-            f"users with a well-known password: {', '.join(sorted(names))}",
-            "Whoever has read the documentation can log in as an operator.",
-            "Delete them, or `manage.py changepassword NAME`.",
+            _("users with a well-known password: %(names)s", names=", ".join(sorted(names))),
+            _("Whoever has read the documentation can log in as an operator."),
+            _("Delete them, or `manage.py changepassword NAME`."),
         )
     elif names:
-        yield info(f"users with a well-known password: {', '.join(sorted(names))}", "For the demo.")
+        yield info(
+            _("users with a well-known password: %(names)s", names=", ".join(sorted(names))),
+            _("For the demo."),
+        )
 
 
 @probe("shop", needs=Need.NOTHING)
@@ -59,8 +62,15 @@ def mail_ends_before_its_step() -> Iterable[Finding]:
     ]
     if given and (limit is None or limit >= min(given)):
         yield warning(
-            f"EMAIL_TIMEOUT is {limit}, and the step that sends mail has {min(given):g} s",
-            "A mail server that hangs uses the step's whole time up, and nobody knows whether the "
-            "mail left.",
-            f"Set EMAIL_TIMEOUT to less than {min(given):g}.",
+            _(
+                "EMAIL_TIMEOUT is %(limit)s, and the step that sends mail has %(seconds)g s",
+                limit=limit,
+                seconds=min(given),
+            ),
+            _(
+                "A mail server that hangs uses the step's whole time up, and nobody knows "
+                "whether the "
+                "mail left."
+            ),
+            _("Set EMAIL_TIMEOUT to less than %(seconds)g.", seconds=min(given)),
         )

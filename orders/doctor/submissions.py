@@ -1,13 +1,14 @@
 """The queue of submissions, which a consumer of the shop's own reads."""
 
 from orders.consumer.inbox import QUEUE
+from workers.definitions.sentences import say as _
 from workers.doctor.own_queues import OwnQueue, also_look_at
 
 also_look_at(
     OwnQueue(
         QUEUE,
-        without="No order is taken from the queue.",
-        start="Run `manage.py consume_submissions`.",
-        fall_behind="Look at the database; one consumer takes hundreds of orders a second.",
+        without=_("No order is taken from the queue."),
+        start=_("Run `manage.py consume_submissions`."),
+        fall_behind=_("Look at the database; one consumer takes hundreds of orders a second."),
     )
 )

@@ -14,7 +14,7 @@ register = template.Library()
 
 @register.simple_tag(takes_context=True)
 def what_needs_you(context: RequestContext) -> Needs:
-    return needs.read(context["request"])
+    return needs.read(context["request"], *needs.look())
 
 
 @register.filter

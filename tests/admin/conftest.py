@@ -1,5 +1,6 @@
 """Staff at the admin, orders in many states, and a look at every row at once."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -8,9 +9,11 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
 from django.test import Client
 from django.utils import timezone
+from playwright.sync_api import Browser, Page
 
 from orders import tokens
 from orders.models import ApiClient, Order
+from tests.browsing import sign_in, watched_page
 from tests.factories import OrderFactory, ProcessFactory, StepFactory
 from workers.models import Alert, Flow, Hold, Incident, Journal, Note, Process, Step
 from workers.wire import dispatch
@@ -67,6 +70,19 @@ def staff(name: str, *actions: str) -> Client:
     client = Client()
     client.force_login(user)
     return client
+
+
+@pytest.fixture
+def visitor(operator: Client) -> Client:
+    """Whose page ``page`` is; a module that means somebody else says so."""
+    return operator
+
+
+@pytest.fixture
+def page(browser: Browser, live_server: Any, visitor: Client) -> Iterator[Page]:
+    with watched_page(browser, live_server.url) as page:
+        sign_in(page.context, live_server.url, visitor)
+        yield page
 
 
 @pytest.fixture

@@ -174,7 +174,7 @@ def fill(wire: Wire, user: AbstractUser) -> Order:
         correlation_id=evil("correlation"),
         last=1,
         tries=2,
-        last_error=evil("sink error"),
+        problem={"code": "unreached", "params": {"error": evil("sink error")}},
         next_try_at=now,
     )
     acts.record_act(

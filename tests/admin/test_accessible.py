@@ -1,11 +1,9 @@
 """The pages of an order, its pictures among them: for everybody, in both themes, at two widths."""
 
 import itertools
-from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
-from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.test import Client
 from django.utils import timezone
@@ -14,8 +12,9 @@ from playwright.sync_api import Browser, Page, expect
 from orders.models import DeadLetter, Order
 from tests import axe
 from tests.admin.conftest import note, order_with
+from tests.admin.hostile import evil, fill_shop
 from tests.admin.test_health import fare
-from tests.browsing import launched
+from tests.browsing import sign_in
 from workers.models import Journal, Process, SavedView, Step
 from workers.store import saved_views
 
@@ -23,12 +22,6 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 WIDTHS = (1280, 390)
 THEMES = ("light", "dark")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with launched() as browser:
-        yield browser
 
 
 def open_page(browser: Browser, url: str, client: Client, theme: str, width: int) -> Page:
@@ -39,8 +32,7 @@ def open_page(browser: Browser, url: str, client: Client, theme: str, width: int
         # Of axe's own script, which no page of ours would let in.
         bypass_csp=True,
     )
-    name = settings.SESSION_COOKIE_NAME
-    context.add_cookies([{"name": name, "value": client.cookies[name].value, "url": url}])
+    sign_in(context, url, client)
     return context.new_page()
 
 
@@ -129,13 +121,23 @@ def test_letters_of_a_picture_are_as_large_as_others(
     assert all(left[1] < right[0] for left, right in itertools.pairwise(labels)), labels
 
 
+def test_long_words_make_no_page_wider_than_a_phone(
+    browser: Browser, live_server, admin_client: Client
+) -> None:
+    order = fill_shop()
+    note(order, "cancel_requested", detail={evil("detail"): evil("said")})
+    page = open_page(browser, live_server.url, admin_client, "light", 390)
+    for url in (f"orders/order/{order.number}", f"workers/process/{order.process_id}"):
+        page.goto(f"/admin/{url}/change/")
+        page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390, url
+
+
 def test_a_time_zone_is_taken_from_the_browser(
     browser: Browser, live_server, admin_client: Client
 ) -> None:
     context = browser.new_context(base_url=live_server.url, timezone_id="Asia/Tokyo")
-    name = settings.SESSION_COOKIE_NAME
-    cookie = {"name": name, "value": admin_client.cookies[name].value, "url": live_server.url}
-    context.add_cookies([cookie])  # type: ignore[list-item]
+    sign_in(context, live_server.url, admin_client)
     page = context.new_page()
     page.goto("/admin/")
     page.get_by_role("link", name="UTC", exact=True).click()

@@ -4,17 +4,15 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
-from django.test import Client
 from playwright.sync_api import Browser, Page, expect
 
 from orders import tokens
 from orders.models import ApiClient, ApiToken
 from tests.admin.conftest import order_in_error, staff
 from tests.admin.test_clients import CASES
-from tests.browsing import launched, watched_page
+from tests.browsing import sign_in, watched_page
 
 LIST = "/admin/orders/apiclient/"
 
@@ -24,21 +22,10 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with launched() as browser:
-        yield browser
-
-
 @pytest.fixture
 def page(browser: Browser, live_server) -> Iterator[Page]:
     with watched_page(browser, live_server.url) as page:
         yield page
-
-
-def come_as(page: Page, client: Client, url: str) -> None:
-    name = settings.SESSION_COOKIE_NAME
-    page.context.add_cookies([{"name": name, "value": client.cookies[name].value, "url": url}])
 
 
 def log_in(page: Page, name: str, password: str) -> None:
@@ -68,7 +55,7 @@ def test_a_viewer_logs_in_looks_and_finds_nothing_to_do(page: Page) -> None:
 
 def test_a_client_is_added_given_a_token_and_stopped(page: Page, live_server) -> None:
     everything = [case.permission for case in CASES.values()]
-    come_as(page, staff("ann", "register_client", *everything), live_server.url)
+    sign_in(page.context, live_server.url, staff("ann", "register_client", *everything))
 
     page.goto(LIST)
     page.get_by_role("link", name="Add…").click()
@@ -98,7 +85,7 @@ def test_a_client_is_added_given_a_token_and_stopped(page: Page, live_server) ->
 
 
 def test_going_back_to_a_token_shows_it_to_nobody(page: Page, acme: ApiClient, live_server) -> None:
-    come_as(page, staff("ann", "issue_token"), live_server.url)
+    sign_in(page.context, live_server.url, staff("ann", "issue_token"))
     page.goto(f"{LIST}{acme.pk}/issue/")
     page.get_by_label("Reason").fill("They asked.")
     page.get_by_role("button", name="Issue it").click()
@@ -121,7 +108,7 @@ def test_no_page_of_a_client_is_wider_than_the_window(
 ) -> None:
     ApiClient.objects.create(name="x" * 40, created_at=acme.created_at)
     everything = [case.permission for case in CASES.values()]
-    come_as(page, staff("ann", "register_client", *everything), live_server.url)
+    sign_in(page.context, live_server.url, staff("ann", "register_client", *everything))
     page.set_viewport_size({"width": width, "height": 800})
     addresses = ["", "register/", f"{acme.pk}/change/", f"{acme.pk}/history/"]
     for address in addresses + [f"{acme.pk}/{case.address(acme)}" for case in CASES.values()]:
@@ -130,7 +117,7 @@ def test_no_page_of_a_client_is_wider_than_the_window(
 
 
 def test_the_page_of_the_api_is_whole(page: Page, live_server) -> None:
-    come_as(page, staff("ann"), live_server.url)
+    sign_in(page.context, live_server.url, staff("ann"))
     page.goto("/api/v1/docs")
     page.locator(".opblock-summary-control").first.click()
     expect(page.get_by_role("button", name="Try it out")).to_be_visible()

@@ -1,19 +1,15 @@
 """The live pages in a real browser, under the content security policy they are sent with."""
 
 import re
-from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
-from django.conf import settings
-from django.test import Client
 from django.utils import timezone
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from orders.models import Order
 from tests.admin import toys
 from tests.admin.conftest import alert_about, note, order_in_error, order_with
-from tests.browsing import launched, watched_page
 from workers.models import Alert, Journal, Process, Step
 from workers.store.flow import holds
 from workers.testing import Wire
@@ -24,22 +20,6 @@ pytestmark = [
     pytest.mark.browser,
     pytest.mark.django_db(transaction=True),
 ]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with launched() as browser:
-        yield browser
-
-
-@pytest.fixture
-def page(browser: Browser, live_server, operator: Client) -> Iterator[Page]:
-    """The operator's page."""
-    with watched_page(browser, live_server.url) as page:
-        name = settings.SESSION_COOKIE_NAME
-        cookie = {"name": name, "value": operator.cookies[name].value, "url": live_server.url}
-        page.context.add_cookies([cookie])
-        yield page
 
 
 def mark(page: Page) -> None:

@@ -1,15 +1,11 @@
 """Incidents in a real browser: what comes is announced, and nothing moves under the pointer."""
 
-from collections.abc import Iterator
-
 import pytest
-from django.conf import settings
 from django.test import Client
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from tests.admin.conftest import staff
 from tests.admin.test_incidents import PERMISSIONS, fail
-from tests.browsing import launched, watched_page
 from workers.models import Incident
 from workers.store import incidents
 from workers.supervisor import beat_schedule
@@ -17,24 +13,9 @@ from workers.supervisor import beat_schedule
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with launched() as browser:
-        yield browser
-
-
 @pytest.fixture
-def client(db: None) -> Client:
+def visitor(db: None) -> Client:
     return staff("ann", *(f"{name}_incident" for name in PERMISSIONS))
-
-
-@pytest.fixture
-def page(browser: Browser, live_server, client: Client) -> Iterator[Page]:
-    with watched_page(browser, live_server.url) as page:
-        name = settings.SESSION_COOKIE_NAME
-        cookie = {"name": name, "value": client.cookies[name].value, "url": live_server.url}
-        page.context.add_cookies([cookie])
-        yield page
 
 
 @pytest.fixture

@@ -2,18 +2,20 @@
 
 from datetime import timedelta
 
+import pytest
 from django.test import Client
 from django.utils import timezone
 
 from tests.admin.conftest import alert_about, order_in_error, order_with
 from workers.models import Lease
 from workers.store import leases
+from workers.store.db import dialect
 from workers.supervisor import beat_schedule
 
 
 def sweep_and_poll(seconds_ago: float = 0) -> None:
+    at = dialect.read_clock() - timedelta(seconds=seconds_ago)
     for name in (leases.SWEEP, leases.POLL):
-        at = timezone.now() - timedelta(seconds=seconds_ago)
         Lease.objects.update_or_create(name=name, defaults={"performed_at": at})
 
 
@@ -45,7 +47,8 @@ def test_a_fresh_system_says_never(viewer: Client) -> None:
     assert html.count("none is waiting") == 3
 
 
-def test_leases_tell_the_last_sweep(operator: Client) -> None:
+def test_leases_tell_the_last_sweep(operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dialect, "frozen_at", timezone.now())
     sweep_and_poll(seconds_ago=7)
     html = operator.get("/admin/workers/lease/").content.decode()
     assert "7 s ago" in html

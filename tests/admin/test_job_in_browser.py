@@ -2,17 +2,14 @@
 
 import os
 import re
-from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
-from django.conf import settings
 from django.test import Client
 from django.utils import timezone
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from tests.admin.conftest import order_in_error, staff
-from tests.browsing import launched, watched_page
 from workers.models import BulkJob, Flow, Process
 from workers.store.operate import jobs
 
@@ -20,20 +17,9 @@ ORDERS, JOBS = "/admin/orders/order/", "/admin/workers/bulkjob/"
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with launched() as browser:
-        yield browser
-
-
 @pytest.fixture
-def page(browser: Browser, live_server) -> Iterator[Page]:
-    client: Client = staff("operator", "resubmit_order", "pause_process", "operate_bulkjob")
-    with watched_page(browser, live_server.url) as page:
-        name = settings.SESSION_COOKIE_NAME
-        cookie = {"name": name, "value": client.cookies[name].value, "url": live_server.url}
-        page.context.add_cookies([cookie])
-        yield page
+def visitor(db: None) -> Client:
+    return staff("operator", "resubmit_order", "pause_process", "operate_bulkjob")
 
 
 def shot(page: Page, name: str) -> None:

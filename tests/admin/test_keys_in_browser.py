@@ -1,31 +1,17 @@
 """Keys in a list move, select and open; never while somebody types, and not switched off."""
 
-from collections.abc import Iterator
-
 import pytest
-from django.conf import settings
 from django.test import Client
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from tests.admin.conftest import order_in_error
-from tests.browsing import launched, watched_page
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with launched() as browser:
-        yield browser
-
-
 @pytest.fixture
-def page(browser: Browser, live_server, admin_client: Client) -> Iterator[Page]:
-    with watched_page(browser, live_server.url) as page:
-        name = settings.SESSION_COOKIE_NAME
-        cookie = {"name": name, "value": admin_client.cookies[name].value, "url": live_server.url}
-        page.context.add_cookies([cookie])
-        yield page
+def visitor(admin_client: Client) -> Client:
+    return admin_client
 
 
 def test_keys_move_select_and_open(page: Page) -> None:

@@ -8,7 +8,8 @@ from django.contrib import admin
 from django.contrib.auth import get_user_model
 from django.db import connection
 from django.http import HttpResponse
-from django.test import Client
+from django.template.loader import render_to_string
+from django.test import Client, RequestFactory
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
@@ -16,17 +17,18 @@ from orders.models import DeadLetter, Order
 from tests.admin.conftest import alert_about, note, order_in_error
 from workers.admin import changes
 from workers.admin.lists import LiveListAdmin
-from workers.models import Alert, Flow, Hold, Lease, Process, Sink
+from workers.models import Alert, Flow, Hold, Incident, Lease, Process, Sink
 from workers.store.db import dialect
+from workers.store.incidents import collect
 
 pytestmark = pytest.mark.django_db
 
 #: The session, the user, the rights of the user and of the groups, and the look itself; of an
-#: order its process, of dead letters how many are open.
-QUERIES = 7
-#: Their rows change with every sweep or message, whoever looks.
-ALWAYS_NEW: tuple[type[Any], ...] = (Lease, Sink)
-LISTS: tuple[type[Any], ...] = (Process, Order, Alert, Hold, Flow, DeadLetter)
+#: order its process, of the index how its duties stand.
+QUERIES = 6
+LISTS: tuple[type[Any], ...] = (Process, Order, Alert, Hold, Flow, DeadLetter, Sink)
+#: What the front pages of the shop and of the engine ask again.
+NEEDS, DESK = "/admin/orders/order/needs/", "/admin/workers/incident/desk/"
 
 
 @pytest.fixture(autouse=True)
@@ -43,6 +45,8 @@ def urls(order: Order) -> list[str]:
     lists = [f"/admin/{m._meta.app_label}/{m._meta.model_name}/" for m in LISTS]
     return [
         *lists,
+        NEEDS,
+        DESK,
         "/admin/orders/order/?state=error",
         "/admin/workers/process/causes/",
         f"/admin/orders/order/{order.number}/live/",
@@ -68,14 +72,25 @@ def test_a_page_that_shows_everything_already_is_told_so(operator: Client) -> No
 def test_a_page_begins_with_what_its_first_poll_asks_about(operator: Client) -> None:
     order = order_in_error()
     for url in (
+        "/admin/",
+        "/admin/workers/lease/",
         "/admin/orders/order/",
         "/admin/workers/process/causes/",
         f"/admin/orders/order/{order.number}/change/",
     ):
         page = operator.get(url).content.decode()
         seen = page.partition('data-seen="')[2].partition('"')[0]
-        polled = url.replace("/change/", "/live/")
+        polled = NEEDS if url == "/admin/" else url.replace("/change/", "/live/")
         assert poll(operator, polled, seen).status_code == 204, url
+
+
+def test_the_engine_s_own_front_page_does_so_too(operator: Client, rf: RequestFactory) -> None:
+    request = rf.get("/")
+    request.user = get_user_model().objects.get(username="operator")
+    page = render_to_string("admin/workers/incident/front.html", request=request)
+    assert (
+        poll(operator, DESK, page.partition('data-seen="')[2].partition('"')[0]).status_code == 204
+    )
 
 
 def test_what_happens_is_shown_by_the_next_poll(operator: Client) -> None:
@@ -112,6 +127,57 @@ def test_a_dead_letter_that_was_resolved_is_news(operator: Client) -> None:
     assert poll(operator, url, seen).status_code == 200
 
 
+def test_an_incident_that_the_sweep_ends_is_news_on_the_front_pages(operator: Client) -> None:
+    alert_about(order_in_error())
+    collect()
+    for url in (NEEDS, DESK):
+        Incident.objects.update(state="open", resolved_at=None, members=1)
+        seen = poll(operator, url)["X-Seen"]
+        Incident.objects.update(members=7)
+        counted = poll(operator, url, seen)
+        assert counted.status_code == 200, url
+        Incident.objects.update(state="resolved", resolved_at=timezone.now())
+        assert poll(operator, url, counted["X-Seen"]).status_code == 200, url
+
+
+def test_a_duty_that_is_late_is_news_on_the_index(operator: Client) -> None:
+    rows = [Lease(name=name, performed_at=timezone.now()) for name in ("sweep", "poll")]
+    Lease.objects.bulk_create(rows)
+    url = NEEDS
+    seen = poll(operator, url)["X-Seen"]
+    assert b"on time" in poll(operator, url).content
+    Lease.objects.filter(name="sweep").update(performed_at=timezone.now() - timedelta(hours=1))
+    assert poll(operator, url, seen).status_code == 200
+
+
+def test_a_round_of_a_duty_is_news_among_the_leases(operator: Client) -> None:
+    row = Lease.objects.create(name="sweep", performed_at=timezone.now())
+    url = "/admin/workers/lease/"
+    seen = poll(operator, url)["X-Seen"]
+    assert poll(operator, url, seen).status_code == 204
+    row.performed_at += timedelta(seconds=2)
+    row.save()
+    performed = poll(operator, url, seen)
+    assert performed.status_code == 200
+    Lease.objects.update(holder="sweeper", expires_at=timezone.now())
+    assert poll(operator, url, performed["X-Seen"]).status_code == 200
+
+
+def test_who_was_told_is_news_among_the_sinks(operator: Client) -> None:
+    order = order_in_error()
+    due = {"process_id": order.process_id, "kind": "queue", "last": 3, "tries": 1}
+    first, second = [
+        Sink.objects.create(address=name, next_try_at=timezone.now(), **due) for name in "ab"
+    ]
+    url = "/admin/workers/sink/"
+    seen = poll(operator, url)["X-Seen"]
+    Sink.objects.filter(pk=first.pk).update(next_try_at=timezone.now() + timedelta(hours=1))
+    failed = poll(operator, url, seen)
+    assert failed.status_code == 200
+    Sink.objects.filter(pk=second.pk).update(cursor=3)
+    assert poll(operator, url, failed["X-Seen"]).status_code == 200
+
+
 def test_what_no_journal_tells_is_seen_before_long(
     operator: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -128,7 +194,8 @@ def test_who_may_not_look_is_not_told_that_nothing_changed(operator: Client) -> 
     order = order_in_error()
     clerk = Client()
     clerk.force_login(get_user_model().objects.create_user("clerk", is_staff=True))
-    for url in urls(order):
+    # The index is every clerk's, and has on it what that one may see.
+    for url in set(urls(order)) - {NEEDS}:
         seen = poll(operator, url)["X-Seen"]
         assert poll(clerk, url, seen).status_code == 403, url
         assert poll(Client(), url, seen).status_code == 302, url
@@ -141,5 +208,4 @@ def test_every_live_list_of_ours_says_what_it_shows_or_why_not() -> None:
         if isinstance(model_admin, LiveListAdmin)
         and type(model_admin).marker is not LiveListAdmin.marker
     }
-    assert set(LISTS) <= lists
-    assert not lists & set(ALWAYS_NEW)
+    assert {*LISTS, Lease} <= lists

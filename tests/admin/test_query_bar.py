@@ -9,9 +9,11 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
+from orders.models import Order
 from tests.admin.conftest import order_in_error, order_with
+from workers.admin import search
 from workers.admin.wait_filters import first_id
-from workers.models import Process
+from workers.models import Process, Step
 from workers.supervisor import beat_schedule
 
 pytestmark = pytest.mark.django_db
@@ -101,3 +103,83 @@ def test_a_wrong_word_leaves_the_counts_of_filters_as_they_are(viewer: Client) -
     order_in_error()
     html = viewer.get(LISTS[0], {"q": "state:eror"}).content.decode()
     assert "In error (1)" in html
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("money>100", {250}),
+        ("money>=100 state:error", {100, 250}),
+        ("money<99.50", {20}),
+        ("money<=100", {20, 100}),
+        ("money=20", {20}),
+        ("money:20..100", {20, 100}),
+    ],
+)
+def test_money_is_compared(viewer: Client, text: str, found: set[int]) -> None:
+    for total in (20, 100, 250):
+        Order.objects.filter(pk=order_in_error().pk).update(total=total)
+    rows = viewer.get(LISTS[0], {"q": text}, follow=True).context["cl"].result_list
+    assert {row.total for row in rows} == found
+
+
+@pytest.mark.parametrize(
+    "text", ["money>", "money:100", "money>1e3", "money>ten", "money:9..2", "money>١٠", "money>-1"]
+)
+def test_money_that_is_no_amount_is_refused(viewer: Client, text: str) -> None:
+    order_in_error()
+    html = viewer.get(LISTS[0], {"q": text}).content.decode()
+    assert "money must be compared with an amount" in html or "money: needs a value" in html
+
+
+def test_an_address_with_no_amount_finds_nothing(viewer: Client) -> None:
+    order_in_error()
+    assert not viewer.get(LISTS[0], {"money": "lots"}).context["cl"].result_list
+
+
+def test_a_list_that_knows_no_money_says_so(viewer: Client) -> None:
+    html = viewer.get(LISTS[1], {"q": "money>100"}).content.decode()
+    assert "money is no word of this list" in html
+
+
+def holding(result: dict[str, object]) -> Order:
+    order = order_in_error()
+    Step.objects.filter(process=order.process, name="reserve_stock").update(result=result)
+    return order
+
+
+@pytest.mark.parametrize("url", LISTS)
+@pytest.mark.parametrize("text", ["{}", "ref:{}"])
+def test_a_service_s_own_reference_is_found(viewer: Client, url: str, text: str) -> None:
+    charged = holding({"charge": "ch_3f0c55", "amount": "12.00"})
+    nested = holding({"parcels": [{"id": "JD-0146/77"}]})
+    holding({"ch_3f0c55": "a key", "near": "ch_3f0c555", "said": 'x "ch_3f0c55" y'})
+    for reference, order in (("ch_3f0c55", charged), ("JD-0146/77", nested)):
+        rows = viewer.get(url, {"q": text.format(reference)}, follow=True).context["cl"].result_list
+        assert [getattr(row, "process_id", row.pk) for row in rows] == [order.process_id]
+
+
+def test_a_reference_is_looked_for_in_the_newest_steps_only(
+    viewer: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    holding({"charge": "ch_0001"})
+    young = holding({"charge": "ch_0001"})
+    monkeypatch.setattr(search, "NEWEST_STEPS", 3)
+    assert search.process_ids("ch_0001") == {young.process_id}
+
+
+@pytest.mark.parametrize("term", ["Ada Lovelace", "Lovelace", "104217", "ada@example.org", "a1"])
+def test_what_can_be_no_reference_is_not_looked_for_in_results(viewer: Client, term: str) -> None:
+    order_in_error()
+    with CaptureQueriesContext(connection) as queries:
+        search.process_ids(term)
+    assert not [query for query in queries if "result" in query["sql"].partition("WHERE")[2]]
+
+
+@pytest.mark.parametrize("url", LISTS)
+def test_what_is_quoted_is_searched_for_without_its_quotes(viewer: Client, url: str) -> None:
+    order = order_in_error()
+    Process.objects.filter(pk=order.process_id).update(subject="money>100")
+    Order.objects.filter(pk=order.pk).update(reference="money>100")
+    rows = viewer.get(url, {"q": '"money>100"'}).context["cl"].result_list
+    assert len(rows) == 1

@@ -11,6 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from tests.admin.conftest import order_in_error, order_with, staff
 from workers.admin import view_counts, view_lists
+from workers.admin.saved_view import ViewForm
 from workers.exceptions import BadText, StateError
 from workers.models import SavedView
 from workers.store import saved_views
@@ -211,6 +212,25 @@ def test_a_view_is_not_renamed_to_another_or_to_a_mail_address(viewer: Client) -
     for name, why in (("First", "Another view of this list"), ("a@example.org", "no mail address")):
         page = viewer.post(f"{SAVED}{view.pk}/change/", {"name": name}).content.decode()
         assert why in page
+    view.refresh_from_db()
+    assert view.name == "Second"
+
+
+def test_a_name_that_was_taken_after_the_form_had_looked_for_it_is_an_error_of_the_form(
+    viewer: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    view_of(viewer, "First")
+    view = view_of(viewer, "Second")
+    real, looks = ViewForm.clean_name, []
+
+    def too_early(form: ViewForm) -> str:
+        looks.append(form)
+        return str(form.cleaned_data["name"]) if len(looks) == 1 else real(form)
+
+    monkeypatch.setattr(ViewForm, "clean_name", too_early)
+    answer = viewer.post(f"{SAVED}{view.pk}/change/", {"name": "First"})
+    assert answer.status_code == 200
+    assert "Another view of this list has that name." in answer.content.decode()
     view.refresh_from_db()
     assert view.name == "Second"
 

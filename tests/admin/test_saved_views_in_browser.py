@@ -6,16 +6,14 @@ from collections.abc import Iterator
 import pytest
 from django.contrib.auth import get_user_model
 from django.test import Client
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Page, expect
 
 from tests import axe
 from tests.admin.conftest import order_in_error, order_with
-from tests.admin.test_accessible import THEMES, WIDTHS, browser, open_page
-from tests.browsing import watched_page
+from tests.admin.test_accessible import THEMES, WIDTHS, open_page
 from workers.store import saved_views
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-__all__ = ["browser"]
 
 ORDERS = "/admin/orders/order/"
 
@@ -55,20 +53,18 @@ def test_axe_finds_nothing(
         assert page.evaluate("document.documentElement.scrollWidth") <= width, url
 
 
-def test_a_view_is_saved_and_leads_to_its_list(
-    browser: Browser, live_server, admin_client: Client
-) -> None:
+@pytest.fixture
+def visitor(admin_client: Client) -> Client:
+    return admin_client
+
+
+def test_a_view_is_saved_and_leads_to_its_list(page: Page, live_server) -> None:
     order_in_error()
-    with watched_page(browser, live_server.url) as page:
-        page.context.add_cookies(
-            [{"name": name, "value": cookie.value, "url": live_server.url}
-             for name, cookie in admin_client.cookies.items()]
-        )  # fmt: skip
-        page.goto(f"{ORDERS}?state=error")
-        page.get_by_text("Save this view").click()
-        page.get_by_label("Name").fill("Errors")
-        page.locator(".sas-save").get_by_role("button", name="Save").click()
-        expect(page.get_by_text("Saved as “Errors”.")).to_be_visible()
-        page.goto(ORDERS)
-        page.get_by_role("link", name="Errors 1").click()
-        expect(page).to_have_url(f"{live_server.url}{ORDERS}?state=error")
+    page.goto(f"{ORDERS}?state=error")
+    page.get_by_text("Save this view").click()
+    page.get_by_label("Name").fill("Errors")
+    page.locator(".sas-save").get_by_role("button", name="Save").click()
+    expect(page.get_by_text("Saved as “Errors”.")).to_be_visible()
+    page.goto(ORDERS)
+    page.get_by_role("link", name="Errors 1").click()
+    expect(page).to_have_url(f"{live_server.url}{ORDERS}?state=error")

@@ -11,7 +11,7 @@ from django.utils import timezone
 from orders.models import Order
 from tests.admin.conftest import order_in_error, order_with, staff
 from workers.admin import standstill
-from workers.admin.piles import Counted
+from workers.admin.piles import Pile
 from workers.models import Flow, Lease, Process
 from workers.store import leases
 from workers.supervisor import beat_schedule
@@ -81,9 +81,9 @@ def test_parked_steps_are_counted_up_to_a_bound(monkeypatch: pytest.MonkeyPatch)
     Flow.objects.filter(agent="payment.charge").update(forced="open")
     for _ in range(3):
         order_with(charge_payment="pending")
-    assert standstill.outages(Counted(1)).shown == "3"
+    assert standstill.outages(Pile(1)).shown == "3"
     monkeypatch.setattr(standstill, "MOST", 2)
-    assert standstill.outages(Counted(1)).shown == "2+"
+    assert standstill.outages(Pile(1)).shown == "2+"
 
 
 def test_who_may_not_see_the_flow_sees_no_outages() -> None:

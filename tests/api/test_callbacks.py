@@ -8,28 +8,10 @@ import pytest
 from django.test import Client
 
 from tests.integration.conftest import only
-from tests.toyflow import agents as toy
-from workers.client.submission import submit
-from workers.definitions.agent import Call, Deferred
 from workers.models import Process, Step
 from workers.testing import Wire
 
 Problem = Callable[[Any, int], dict[str, Any]]
-
-
-@pytest.fixture
-def waiting(wire: Wire) -> tuple[Process, str]:
-    """A process that waits for an answer, and the token to answer with."""
-    tokens: list[str] = []
-
-    def defer(call: Call) -> Deferred:
-        tokens.append(call.callback_token)
-        return Deferred(within_seconds=60)
-
-    toy.script["toy.alpha"] = defer
-    process = submit("toy_answered", subject="Toy 1", input={})
-    wire.run_until_idle()
-    return process, tokens[0]
 
 
 def post(token: str, body: Any) -> Any:
@@ -39,9 +21,9 @@ def post(token: str, body: Any) -> Any:
 
 
 def test_an_answer_ends_the_step_and_a_repeated_one_does_nothing(
-    waiting: tuple[Process, str], wire: Wire
+    asked: tuple[Process, str], wire: Wire
 ) -> None:
-    process, token = waiting
+    process, token = asked
     assert post(token, {"result": {"paid": True}}).json() == {"outcome": "accepted"}
     assert post(token, {"result": {"paid": False}}).json() == {"outcome": "repeated"}
     wire.run_until_idle()
@@ -49,8 +31,8 @@ def test_an_answer_ends_the_step_and_a_repeated_one_does_nothing(
     assert wire.states(process)["then"] == "processed"
 
 
-def test_a_refusal_undoes_the_process(waiting: tuple[Process, str], wire: Wire) -> None:
-    process, token = waiting
+def test_a_refusal_undoes_the_process(asked: tuple[Process, str], wire: Wire) -> None:
+    process, token = asked
     fault = {"kind": "refused", "code": "declined", "message": "no"}
     assert post(token, {"fault": fault}).json() == {"outcome": "accepted"}
     wire.run_until_idle()
@@ -58,8 +40,8 @@ def test_a_refusal_undoes_the_process(waiting: tuple[Process, str], wire: Wire) 
     assert process.state == "compensated"
 
 
-def test_progress_is_noted(waiting: tuple[Process, str]) -> None:
-    process, token = waiting
+def test_progress_is_noted(asked: tuple[Process, str]) -> None:
+    process, token = asked
     assert post(token, {"progress": {"percent": 40}}).json() == {"outcome": "noted"}
     deferral = only(process, "ask").deferral
     assert deferral is not None
@@ -80,18 +62,18 @@ def test_progress_is_noted(waiting: tuple[Process, str]) -> None:
     ids=str,
 )
 def test_what_is_no_answer_changes_nothing(
-    waiting: tuple[Process, str], problem: Problem, body: Any, status: int
+    asked: tuple[Process, str], problem: Problem, body: Any, status: int
 ) -> None:
     before = list(Step.objects.values())
-    problem(post(waiting[1], body), status)
+    problem(post(asked[1], body), status)
     assert list(Step.objects.values()) == before
 
 
 @pytest.mark.fault("F41")
 @pytest.mark.parametrize("spoil", [lambda token: token + "x", lambda token: "x:1:1:" + token[-43:]])
 def test_a_token_of_ones_own_making_is_none(
-    waiting: tuple[Process, str], problem: Problem, spoil: Callable[[str], str]
+    asked: tuple[Process, str], problem: Problem, spoil: Callable[[str], str]
 ) -> None:
     before = list(Step.objects.values())
-    problem(post(spoil(waiting[1]), {"result": {}}), 404)
+    problem(post(spoil(asked[1]), {"result": {}}), 404)
     assert list(Step.objects.values()) == before

@@ -12,13 +12,12 @@ from playwright.sync_api import Browser, expect
 from orders.sandbox.server import Sandbox
 from tests import axe
 from tests.admin.conftest import staff
-from tests.admin.test_accessible import THEMES, WIDTHS, browser, open_page
+from tests.admin.test_accessible import THEMES, WIDTHS, open_page
 from tests.demo.test_fault_page import NOWHERE, PAGE, incident, running
 from tests.sandbox.caller import Caller
 from workers.models import Incident
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-__all__ = ["browser"]
 
 
 @pytest.fixture

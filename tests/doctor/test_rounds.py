@@ -8,6 +8,7 @@ import pytest
 
 from tests.integration.conftest import NOW
 from workers import doctor
+from workers.definitions.sentences import in_words
 from workers.doctor import Finding, Need, error, ok, rounds
 from workers.doctor.registry import Probe
 from workers.models import Alert, Incident, ProbeResult
@@ -24,10 +25,10 @@ def probe(look: Callable[[], Iterable[Finding]], name: str = "press") -> Probe:
 
 
 def failing(what: str = "no paper") -> list[Looked]:
-    return [Looked("shop.press", "error", [error(what, "It waits.", "Bring paper.").as_dict()])]
+    return [Looked("shop.press", "error", [error(what, "It waits.", "Bring paper.").kept()])]
 
 
-WELL = [Looked("shop.press", "ok", [ok("there is paper").as_dict()])]
+WELL = [Looked("shop.press", "ok", [ok("there is paper").kept()])]
 
 
 def test_what_a_probe_finds_is_kept_with_its_time() -> None:
@@ -52,7 +53,7 @@ def test_a_probe_that_raises_is_an_error() -> None:
 
     (look,) = rounds.look([probe(broken)])
     assert look.level == "error"
-    assert "ZeroDivisionError" in look.findings[0]["what"]
+    assert "failed: ZeroDivisionError" in in_words(look.findings[0]["what"])
 
 
 def test_a_login_that_may_not_look_is_no_error() -> None:
@@ -64,7 +65,7 @@ def test_a_login_that_may_not_look_is_no_error() -> None:
 
     (looked,) = rounds.look([probe(look)])
     assert looked.level == "info"
-    assert "permission denied for table auth_user" in looked.findings[0]["what"]
+    assert "permission denied for table auth_user" in in_words(looked.findings[0]["what"])
 
 
 def test_a_round_ends_when_its_time_is_up_and_the_next_begins_with_the_rest(
@@ -140,7 +141,7 @@ def test_an_error_is_told_of_when_it_is_found_again_and_ends_with_its_cause() ->
 
 
 def test_one_incident_for_each_probe() -> None:
-    other = Looked("queues.are_read", "error", [error("nobody reads", "a", "b").as_dict()])
+    other = Looked("queues.are_read", "error", [error("nobody reads", "a", "b").kept()])
     for _ in range(2):
         probe_results.keep([*failing(), other], NOW)
     incidents.collect()

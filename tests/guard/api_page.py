@@ -29,7 +29,7 @@ Everything else may change with any version; a contract in `pyproject.toml` keep
 | `workers.celery` | Besides `install`: `queues`, `conf` and `broker_login`, for a wiring of one's own. |
 | `workers.admin` | Lists, columns, filters and actions for the admin of what processes are about: `subjects` says how they are called. |
 | `workers.management` | `terminal.TerminalCommand`, `wording`, `process_actions`, `process_report` and `showing`, for commands of one's own. |
-| `workers.doctor` | `registry` and `finding`: probes of one's own in `manage.py doctor`. |
+| `workers.doctor` | `registry` and `finding`: probes of one's own in `manage.py doctor`, in sentences made with `say` of `workers.definitions.sentences`. |
 | `workers.checks` | `tables`: what `migrate` has yet to do. |
 | `workers.operate` | `retention` (what is pruned) and `invariants`, `invariant_check` (what must hold): register one's own. |
 | `workers.supervisor.beat_schedule` | The periodic tasks and flow rows, as `migrate` makes them. |

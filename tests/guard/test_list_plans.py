@@ -15,6 +15,7 @@ from orders.models import Order
 from tests.admin.conftest import order_in_error
 from tests.concurrency.test_races import on_postgres
 from tests.factories import OrderFactory, StepFactory
+from workers.admin import search
 from workers.models import Alert, BulkItem, BulkJob, Incident, Process, Step
 
 M = TypeVar("M", bound=Model)
@@ -42,11 +43,17 @@ OF_BOTH = (
     "needs=someone&step=charge_payment",
     "needs=alert&agent=payment.charge&fault=http_500",
 )
-TERMS = ("Ada 77", "nobody", "ada77@example.org", "77", "PO-77", "key-77", "deadbeef")
-OF_ORDERS = ("o=3", "o=-3", *(urlencode({"q": term}) for term in TERMS))
+TERMS = ("Ada 77", "nobody", "ada77@example.org", "77", "PO-77", "key-77", "deadbeef", "ch_7700")
+MONEY = (">499", "<=1", "=250", "2..3", ">0", "<0.5")
+OF_ORDERS = (
+    "o=3",
+    "o=-3",
+    *(urlencode({"money": text}) for text in MONEY),
+    *(urlencode({"q": term}) for term in TERMS),
+)
 OF_PROCESSES = (
     "workflow=return",
-    *(urlencode({"q": term}) for term in ("order 77", "nothing", "deadbeef")),
+    *(urlencode({"q": term}) for term in ("order 77", "nothing", "deadbeef", "ch_7700")),
 )
 
 
@@ -68,8 +75,10 @@ def like(row: M, **columns: Any) -> M:
 
 
 @pytest.fixture
-def many_orders(db: None) -> None:
+def many_orders(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Fill the tables with what is over, so that few rows are worth looking at."""
+    # As few among these as its number is among those of a million orders.
+    monkeypatch.setattr(search, "NEWEST_STEPS", 60)
     now = timezone.now()
     over = {"state": "processed", "finished_at": now, "created_at": now}
     processes = Process.objects.bulk_create(

@@ -196,6 +196,6 @@ def test_a_failed_delivery_is_noted(process: Process, text: str) -> None:
     workers.submit("toy_line", subject="Toy", input={}, sinks=[NewSink("queue", "replies")])
     (claimed,) = sinks.claim("queue", 1, 30)
 
-    sinks.failed(claimed, 10, f"it answered {text}")
+    sinks.failed(claimed, 10, {"code": "unreached", "params": {"error": text}})
 
-    assert "\ufffd" in Sink.objects.get().last_error
+    assert "\ufffd" in Sink.objects.get().problem["params"]["error"]

@@ -190,7 +190,7 @@ class TestTelling:
         (other,) = sinks.claim("queue", 1, 60, now=NOW + timedelta(seconds=61))
 
         sinks.put_off(frozen, 0, NOW)
-        assert sinks.give_up(frozen, "too late") is False
+        assert sinks.give_up(frozen, {"code": "late", "params": {}}) is False
 
         sink = Sink.objects.get()
         assert (sink.next_try_at, sink.state) == (other.until, "open")

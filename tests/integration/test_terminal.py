@@ -75,7 +75,7 @@ def test_a_process_and_its_sinks_forge_nothing() -> None:
         owner=FORGED,
         last=1,
         tries=2,
-        last_error=FORGED,
+        problem={"code": "unreached", "params": {"error": FORGED}},
         next_try_at=process.created_at,
     )
     for words, lines in (

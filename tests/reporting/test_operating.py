@@ -16,8 +16,10 @@ from django.utils import timezone
 from orders import webhooks
 from orders.models import ApiClient
 from tests.reporting.conftest import QUEUE, sink_of, told
+from workers.definitions import delivery_problems
 from workers.models import Process, Sink
 from workers.rules.rows import NewSink
+from workers.store import sinks
 from workers.testing import Wire
 from workers.wire import dispatch
 
@@ -59,6 +61,17 @@ def test_retry_tells_again(stuck: Process, wire: Wire, by: str) -> None:
 
     assert (sink_of(stuck).state, sink_of(stuck).tries) == ("open", 0)
     assert wire.of(dispatch.REPORT)
+
+
+@pytest.mark.parametrize(
+    "kept", [{"problem": {"code": "late", "params": {}}}, {"last_error": "answered 500"}]
+)
+def test_what_is_told_again_has_failed_no_more(stuck: Process, kept: dict[str, Any]) -> None:
+    pk = sink_of(stuck).pk
+    Sink.objects.filter(pk=pk).update(**kept)
+    assert sinks.redeliver(pk, actor="operator:ann")
+    row = Sink.objects.get(pk=pk)
+    assert (row.state, row.tries, row.problem, row.last_error) == ("open", 0, None, "")
 
 
 def test_retry_from_the_beginning_tells_what_was_told(wire: Wire) -> None:
@@ -146,6 +159,26 @@ def test_the_admin_lists_sinks_and_hides_what_may_be_a_secret(stuck: Process) ->
     assert "https://acme.example/told" in page
     assert "private" not in page
     assert "redeliver" not in page
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [{"problem": {"code": "answered", "params": {"status": 500}}}, {"last_error": "answered 500"}],
+    ids=["code", "text of a version before"],
+)
+def test_why_somebody_could_not_be_told_is_put_into_words_when_it_is_read(
+    wire: Wire, monkeypatch: pytest.MonkeyPatch, kept: dict[str, Any]
+) -> None:
+    told(QUEUE)
+    Sink.objects.update(tries=4, **kept)
+    sink, viewer = Sink.objects.get(), staff("view_sink")
+    for url in (LIST, f"{LIST}{sink.pk}/change/"):
+        assert "answered 500" in viewer.get(url).content.decode(), url
+    (row,) = json.loads(run("sinks", "list", "--json"))
+    assert row["last_error"] == "answered 500"
+    monkeypatch.setattr(delivery_problems, "TEXTS", {"answered": "elsewhere %(status)s"})
+    page = viewer.get(LIST).content.decode()
+    assert ("elsewhere 500" in page) is ("problem" in kept)
 
 
 def test_the_admin_says_how_often_and_when_next(wire: Wire) -> None:

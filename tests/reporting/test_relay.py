@@ -110,8 +110,8 @@ def test_whoever_was_overtaken_stops_and_moves_no_cursor(wire: Wire) -> None:
     Sink.objects.update(cursor=1)
 
     assert sinks.told([sinks.Told(slow, 1)]) == set()
-    assert sinks.give_up(slow, "too late") is False
-    sinks.failed(slow, 5, "too late")
+    assert sinks.give_up(slow, Undelivered("late").record) is False
+    sinks.failed(slow, 5, Undelivered("late").record)
 
     assert (sink_of(process).tries, sink_of(process).state) == (0, "open")
 
@@ -203,10 +203,10 @@ def test_a_failed_try_is_made_again_after_a_backoff_and_nothing_is_left_out(
     process = told()
     with frozen_clock() as clock:
         with monkeypatch.context() as patch:
-            patch.setitem(relays.senders, "queue", fails_with(Undelivered("no such queue")))
+            patch.setitem(relays.senders, "queue", fails_with(Undelivered("no_queue")))
             relays.report()
         sink = sink_of(process)
-        assert (sink.tries, sink.last_error, sink.cursor) == (1, "no such queue", 0)
+        assert (sink.tries, sink.problem, sink.cursor) == (1, {"code": "no_queue", "params": {}}, 0)
         assert sink.next_try_at == clock.now + timedelta(seconds=10)
 
         clock.advance(seconds=9)
@@ -214,7 +214,7 @@ def test_a_failed_try_is_made_again_after_a_backoff_and_nothing_is_left_out(
         clock.advance(seconds=1)
         assert relays.report() == 1
 
-    assert (sink_of(process).tries, sink_of(process).last_error) == (0, "")
+    assert (sink_of(process).tries, sink_of(process).problem) == (0, None)
 
 
 def test_a_receiver_s_own_time_counts_where_it_is_longer(
@@ -308,7 +308,8 @@ def test_an_error_of_ours_is_a_failed_try_and_no_other_sink_s(
     with caplog.at_level(logging.CRITICAL):
         relays.report()
 
-    assert (sink_of(bad).tries, sink_of(bad).last_error) == (1, "failed (KeyError)")
+    assert sink_of(bad).tries == 1
+    assert sink_of(bad).problem == {"code": "failed", "params": {"error": "KeyError"}}
     assert sink_of(good).cursor == 1
 
 

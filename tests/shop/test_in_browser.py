@@ -8,7 +8,7 @@ from django.utils import timezone
 from playwright.sync_api import Browser, Page, expect
 
 from orders.models import Order
-from tests.browsing import launched, watched_page
+from tests.browsing import watched_page
 from tests.factories import ProductFactory
 from tests.shop.conftest import order_with
 from workers.models import Process, Step
@@ -17,12 +17,6 @@ pytestmark = [
     pytest.mark.browser,
     pytest.mark.django_db(transaction=True),
 ]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with launched() as browser:
-        yield browser
 
 
 @pytest.fixture

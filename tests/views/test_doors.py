@@ -14,13 +14,10 @@ from django.urls import reverse
 from orders.api.problem_types import OF_STATUS
 from tests.integration.conftest import only
 from tests.receiving.conftest import SECRET
-from tests.toyflow import agents as toy
 from tests.toyflow import webhooks as provider
-from workers import Call, Deferred, submit
 from workers.definitions.webhook_provider import Answer
 from workers.models import Process, ReceivedWebhook, Step
 from workers.protocol.webhook_signing import signature
-from workers.supervisor import beat_schedule
 from workers.testing import Wire
 from workers.views.problems import CODES
 
@@ -36,22 +33,6 @@ def providers() -> Any:
     yield
     provider.script.clear()
     provider.secrets.clear()
-
-
-@pytest.fixture
-def waiting(wire: Wire) -> tuple[Process, str]:
-    """A process that waits for an answer, and the token to answer with."""
-    beat_schedule.ensure_flow()
-    tokens: list[str] = []
-
-    def defer(call: Call) -> Deferred:
-        tokens.append(call.callback_token)
-        return Deferred(within_seconds=60)
-
-    toy.script["toy.alpha"] = defer
-    process = submit("toy_answered", subject="Toy 1", input={})
-    wire.run_until_idle()
-    return process, tokens[0]
 
 
 def post(token: str, body: Any, **extra: Any) -> Any:
@@ -93,9 +74,9 @@ def test_the_addresses_have_names() -> None:
 
 
 def test_an_answer_ends_the_step_and_a_repeated_one_does_nothing(
-    waiting: tuple[Process, str], wire: Wire
+    asked: tuple[Process, str], wire: Wire
 ) -> None:
-    process, token = waiting
+    process, token = asked
 
     assert post(token, {"result": {"paid": True}}).json() == {"outcome": "accepted"}
     assert post(token, {"result": {"paid": False}}).json() == {"outcome": "repeated"}
@@ -106,9 +87,9 @@ def test_an_answer_ends_the_step_and_a_repeated_one_does_nothing(
 
 @pytest.mark.parametrize(("kind", "state"), [("refused", "compensated"), ("permanent", "error")])
 def test_a_fault_is_as_the_agent_would_have_raised_it(
-    kind: str, state: str, waiting: tuple[Process, str], wire: Wire
+    kind: str, state: str, asked: tuple[Process, str], wire: Wire
 ) -> None:
-    process, token = waiting
+    process, token = asked
     fault = {"kind": kind, "code": "declined", "message": "no"}
 
     assert post(token, {"fault": fault}).json() == {"outcome": "accepted"}
@@ -121,8 +102,8 @@ def test_a_fault_is_as_the_agent_would_have_raised_it(
     assert (told["code"], told["message"]) == ("declined", "no")
 
 
-def test_progress_is_noted(waiting: tuple[Process, str]) -> None:
-    process, token = waiting
+def test_progress_is_noted(asked: tuple[Process, str]) -> None:
+    process, token = asked
 
     assert post(token, {"progress": {"percent": 40}}).json() == {"outcome": "noted"}
 
@@ -155,11 +136,11 @@ REFUSED: list[tuple[Any, int, str]] = [
 
 @pytest.mark.parametrize(("body", "status", "says"), REFUSED, ids=lambda one: str(one)[:40])
 def test_what_is_no_answer_changes_nothing(
-    waiting: tuple[Process, str], body: Any, status: int, says: str
+    asked: tuple[Process, str], body: Any, status: int, says: str
 ) -> None:
     before = list(Step.objects.values())
 
-    assert says in problem(post(waiting[1], body), status)["detail"]
+    assert says in problem(post(asked[1], body), status)["detail"]
 
     assert list(Step.objects.values()) == before
 
@@ -190,43 +171,43 @@ def test_other_methods_are_refused(method: str) -> None:
 
 @pytest.mark.parametrize("spoil", [lambda token: token + "x", lambda token: "x:1:1:" + token[-43:]])
 def test_a_token_of_ones_own_making_is_none(
-    waiting: tuple[Process, str], spoil: Callable[[str], str]
+    asked: tuple[Process, str], spoil: Callable[[str], str]
 ) -> None:
     before = list(Step.objects.values())
 
-    problem(post(spoil(waiting[1]), {"result": {}}), 404)
+    problem(post(spoil(asked[1]), {"result": {}}), 404)
 
     assert list(Step.objects.values()) == before
 
 
 def test_where_the_database_is_away_it_may_come_again(
-    waiting: tuple[Process, str], monkeypatch: pytest.MonkeyPatch
+    asked: tuple[Process, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def gone(*args: Any, **options: Any) -> None:
         raise OperationalError("gone")
 
     monkeypatch.setattr("workers.store.operate.record_answers.by_key", gone)
-    answer = post(waiting[1], {"result": {}})
+    answer = post(asked[1], {"result": {}})
 
     assert "database is away" in problem(answer, 503)["detail"]
     assert answer["Retry-After"] == "5"
 
 
 def test_a_project_that_wants_a_login_everywhere_wants_none_here(
-    waiting: tuple[Process, str], settings: Any
+    asked: tuple[Process, str], settings: Any
 ) -> None:
     middleware = [*settings.MIDDLEWARE, "django.contrib.auth.middleware.LoginRequiredMiddleware"]
     with override_settings(MIDDLEWARE=middleware):
-        assert post(waiting[1], {"result": {}}).json() == {"outcome": "accepted"}
+        assert post(asked[1], {"result": {}}).json() == {"outcome": "accepted"}
 
 
 @pytest.mark.django_db(transaction=True)
 def test_an_answer_is_committed_whatever_the_project_makes_of_requests(
-    waiting: tuple[Process, str], wire: Wire
+    asked: tuple[Process, str], wire: Wire
 ) -> None:
     from django.db import connection
 
-    process, token = waiting
+    process, token = asked
     connection.settings_dict["ATOMIC_REQUESTS"] = True
     try:
         assert post(token, {"result": {"n": 1}}).json() == {"outcome": "accepted"}
@@ -236,9 +217,9 @@ def test_an_answer_is_committed_whatever_the_project_makes_of_requests(
 
 
 def test_a_webhook_answers_the_step_of_its_provider_once(
-    waiting: tuple[Process, str], wire: Wire
+    asked: tuple[Process, str], wire: Wire
 ) -> None:
-    process, _ = waiting
+    process, _ = asked
     provider.script["answers"] = lambda event: Answer(process.pk, "ask", event.body)
 
     assert send().json() == {"outcome": "accepted"}
@@ -265,7 +246,7 @@ def test_a_webhook_that_is_refused_leaves_no_trace(sent: dict[str, Any], status:
     assert not ReceivedWebhook.objects.exists()
 
 
-def test_a_provider_has_its_minute(waiting: tuple[Process, str]) -> None:
+def test_a_provider_has_its_minute(asked: tuple[Process, str]) -> None:
     provider.script["answers"] = lambda event: None
     # Of 41 in less than a minute, more than 20 stand in one minute of the clock.
     refused = [answer for n in range(41) if (answer := send(id=f"msg_{n}")).status_code == 429]

@@ -9,10 +9,22 @@ Of two transactions the one with the smaller id may commit last.  A page of one 
 misled, for its rows are written under the lock of the process; a list is at most that long.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
+
+from django.db.models import QuerySet
 
 from workers.store.db import dialect
+
+#: What tells of every change of a process.
+_EVERYTHING = (
+    "(SELECT max(id) FROM workers_journal)",
+    "(SELECT max(id) FROM workers_alert)",
+    "(SELECT max(acknowledged_at) FROM workers_alert WHERE acknowledged_at IS NOT NULL)",
+)
+_DUE_SINKS = "workers_sink WHERE state = 'open' AND last > cursor"
 
 #: A page is drawn anew at least this often.
 FRESH_SECONDS = 15
@@ -38,16 +50,50 @@ def of_process(process_id: int) -> Marker:
     )
 
 
-def of_everything(*more: object) -> Marker:
+def of_everything(*more: object, beside: Sequence[QuerySet[Any]] = ()) -> Marker:
     """Return the marker of a list of processes, or of what goes with them.
 
-    ``more`` is what else the list depends on.
+    ``more`` is what else the list depends on; ``beside`` are queries of one value that tell of it.
+    """
+    return _read(*_EVERYTHING, more=more, beside=beside)
+
+
+def of_desk(*more: object, beside: Sequence[QuerySet[Any]] = ()) -> Marker:
+    """Return the marker of a front page: processes, incidents and the figures of the last hour.
+
+    The sweep counts and ends incidents, and writes no journal row.
     """
     return _read(
-        "(SELECT max(id) FROM workers_journal)",
-        "(SELECT max(id) FROM workers_alert)",
-        "(SELECT max(acknowledged_at) FROM workers_alert WHERE acknowledged_at IS NOT NULL)",
+        *_EVERYTHING,
+        "(SELECT max(id) FROM workers_incident)",
+        "(SELECT count(*) FROM workers_incident WHERE resolved_at IS NULL)",
+        "(SELECT sum(members) FROM workers_incident WHERE resolved_at IS NULL)",
+        "(SELECT max(last_at) FROM workers_incident WHERE resolved_at IS NULL)",
+        "(SELECT max(at) FROM workers_gauge WHERE span = 60)",
         more=more,
+        beside=beside,
+    )
+
+
+def of_sinks() -> Marker:
+    """Return the marker of the list of who is told.
+
+    What is told leaves the index of what is due, and what fails goes to its end; one in the middle
+    of many is seen ``FRESH_SECONDS`` late at most.
+    """
+    return _read(
+        *_EVERYTHING,
+        f"(SELECT min(next_try_at) FROM {_DUE_SINKS})",
+        f"(SELECT max(next_try_at) FROM {_DUE_SINKS})",
+    )
+
+
+def of_leases() -> Marker:
+    """Return the marker of the list of duties: every round of one is news, and so is its begin."""
+    return _read(
+        "(SELECT max(performed_at) FROM workers_lease)",
+        "(SELECT max(expires_at) FROM workers_lease)",
+        "(SELECT count(holder) FROM workers_lease)",
     )
 
 
@@ -67,11 +113,15 @@ def _read(
     *newest: str,
     params: list[int] | None = None,
     more: tuple[object, ...] = (),
+    beside: Sequence[QuerySet[Any]] = (),
     fresh_seconds: int = FRESH_SECONDS,
 ) -> Marker:
     """Read what is newest, each by the end of an index, and the clock: one statement."""
     clock, clock_params = dialect.clock(None)
-    row = dialect.fetch(f"SELECT {clock}, {', '.join(newest)}", [*clock_params, *(params or [])])[0]
+    asked = [rows.query.sql_with_params() for rows in beside]
+    facts = ", ".join([clock, *newest, *(f"({statement})" for statement, _params in asked)])
+    given = [value for _statement, values in asked for value in values]
+    row = dialect.fetch(f"SELECT {facts}", [*clock_params, *(params or []), *given])[0]
     at = dialect.instant(row[0])
     assert at is not None
     period = int(at.timestamp() // fresh_seconds)

@@ -18,6 +18,7 @@ from django.utils.translation import gettext_lazy as lazy
 
 from workers.admin import (
     badges,
+    changes,
     delivery,
     hand_over_views,
     hold_views,
@@ -259,8 +260,11 @@ def desk(request: HttpRequest) -> HttpResponse:
     """Answer the poll of the engine's own front page: the open incidents."""
     if not request.user.has_perm("workers.view_incident"):
         raise PermissionDenied
+    marker = changes.of_desk()
+    if lists.is_seen(request, marker):
+        return lists.unchanged(marker)
     response = TemplateResponse(request, "admin/workers/incident/front_live.html", {})
-    lists.stamp(response)
+    lists.stamp(response, marker)
     return response
 
 

@@ -11,7 +11,8 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
-from workers.admin import badges
+from workers.admin import badges, changes
+from workers.admin.changes import Marker
 from workers.admin.lists import ClockedChangeList, LiveListAdmin
 from workers.admin.readonly import ReadOnlyAdmin
 from workers.conf import sas
@@ -33,6 +34,9 @@ class LeaseAdmin(ReadOnlyAdmin, LiveListAdmin):
     list_display = ("name", "performed", "holder_now", "expires")
     list_display_links = None
     ordering = ("name",)
+
+    def marker(self, request: HttpRequest) -> Marker:
+        return changes.of_leases()
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         return ClockedChangeList

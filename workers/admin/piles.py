@@ -3,35 +3,48 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
-from django.db.models import Count, Min, QuerySet, Value
+from django.db.models import Count, DecimalField, Min, QuerySet, Sum, Value
+from django.db.models.functions import Cast
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class Kind:
+    """Rows to count: the column that says since when a row is there, and what it is worth."""
+
+    rows: QuerySet[Any]
+    since: str
+    amount: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Pile:
     count: int = 0
     #: None: there is none.
     oldest: datetime | None = None
+    #: None: there is none, or nobody says what one is worth.
+    amount: Decimal | None = None
 
 
-def counted(kinds: Mapping[str, tuple[QuerySet[Any], str]]) -> dict[str, Counted]:
-    """Count rows by kind; each kind is a query and the column that says since when a row is there.
-
-    A kind without a row is in the answer, too.
-    """
+def counted(kinds: Mapping[str, Kind]) -> dict[str, Pile]:
+    """Count rows by kind; one without a row is in the answer, too."""
+    money = DecimalField(max_digits=16, decimal_places=2)
     parts = [
-        rows.order_by()
-        .annotate(kind=Value(kind))
+        kind.rows.order_by()
+        .annotate(kind=Value(name))
         .values("kind")
-        .annotate(count=Count("pk"), oldest=Min(since))
-        .values_list("kind", "count", "oldest")
-        for kind, (rows, since) in kinds.items()
+        .annotate(
+            count=Count("pk"),
+            oldest=Min(kind.since),
+            worth=Sum(kind.amount) if kind.amount else Cast(Value(None), money),
+        )
+        .values_list("kind", "count", "oldest", "worth")
+        for name, kind in kinds.items()
     ]
     if not parts:
         return {}
     first, *others = parts
     rows = first.union(*others, all=True) if others else first
-    return dict.fromkeys(kinds, Counted()) | {
-        kind: Counted(count, oldest) for kind, count, oldest in rows
-    }
+    return dict.fromkeys(kinds, Pile()) | {name: Pile(*facts) for name, *facts in rows}

@@ -6,7 +6,7 @@ from typing import Any
 from django.contrib import admin
 from django.contrib.admin import ShowFacets
 from django.contrib.admin.views.main import ChangeList
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.urls import URLPattern, path
 from django.utils.safestring import SafeString
@@ -84,7 +84,8 @@ class ProcessAdmin(
     show_facets = ShowFacets.ALWAYS
     search_fields = ("subject",)
     search_help_text = _(
-        "Beginning of the subject, id, or a step's idempotency key; and words: "
+        "Beginning of the subject, id, a step's idempotency key, or, of the newest processes, "
+        "a service's reference; and words: "
         "state:error agent:payment.* step: fault: needs: since:1h paused"
     )
     ordering = ("-id",)
@@ -107,11 +108,8 @@ class ProcessAdmin(
     def get_queryset(self, request: HttpRequest) -> QuerySet[Process]:
         return snapshot.prefetched(super().get_queryset(request))
 
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Process], search_term: str
-    ) -> tuple[QuerySet[Process], bool]:
-        term = search_term.strip()
-        return (queryset.filter(search.condition(term)) if term else queryset), False
+    def found_by(self, term: str) -> Q:
+        return search.condition(term)
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         return StandingChangeList

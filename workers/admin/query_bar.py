@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.admin.views.main import ERROR_FLAG, PAGE_VAR, SEARCH_VAR
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
@@ -33,7 +34,7 @@ class QueryBarAdmin(AskableListAdmin):
     ) -> HttpResponse:
         typed, problem = request.GET.get(SEARCH_VAR, ""), ""
         try:
-            query = list_query.parse(typed)
+            query = list_query.parse(typed, self._filters())
         except QueryError as error:
             problem = str(error)
             # Nothing is searched for then; what was typed stays, to be corrected.
@@ -52,6 +53,23 @@ class QueryBarAdmin(AskableListAdmin):
             # Beside its query, by which it counts.
             changelist.typed = typed if problem else changelist.query
         return response
+
+    def found_by(self, term: str) -> Q:
+        """Return what a row must fulfil to be found by a text."""
+        raise NotImplementedError
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        term = list_query.searched(search_term.strip())
+        return (queryset.filter(self.found_by(term)) if term else queryset), False
+
+    def _filters(self) -> set[str]:
+        """Return the parameters that the list narrows its rows by."""
+        return {
+            one if isinstance(one, str) else str(getattr(one, "parameter_name", ""))
+            for one in self.list_filter
+        }
 
 
 def _changelist(response: HttpResponse) -> Any:

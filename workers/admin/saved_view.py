@@ -22,6 +22,7 @@ from django.views.decorators.http import require_POST, require_safe
 from workers.admin import badges, view_counts, view_lists
 from workers.admin.lists import AskableListAdmin, LiveMedia
 from workers.admin.view_lists import SaveForm, ViewListAdmin
+from workers.exceptions import StateError
 from workers.models import SavedView
 from workers.rules import saved_views as rules
 from workers.rules.saved_views import ViewError
@@ -151,6 +152,13 @@ class SavedViewAdmin(AskableListAdmin):
     ) -> HttpResponse:
         title = capfirst(self.opts.verbose_name_plural)
         return super().changelist_view(request, {"title": title, **(extra_context or {})})
+
+    def change_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        try:
+            return super().change_view(request, *args, **kwargs)
+        except StateError:
+            # Somebody took the name after the form had looked for it: this time it finds it.
+            return super().change_view(request, *args, **kwargs)
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return self.has_view_permission(request)

@@ -15,10 +15,12 @@ from django.utils.translation import gettext_lazy as lazy
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
-from workers.admin import badges, search, subjects
+from workers.admin import badges, changes, search, subjects
 from workers.admin.actions.page import actor, write_log
+from workers.admin.changes import Marker
 from workers.admin.lists import BoundedChangeList, LiveListAdmin, back_to
 from workers.admin.readonly import ReadOnlyAdmin
+from workers.definitions import delivery_problems
 from workers.models import Sink
 from workers.operate.deliver_again import redeliver
 from workers.store.db import dialect
@@ -124,9 +126,9 @@ class SinkAdmin(ReadOnlyAdmin, LiveListAdmin):
     sortable_by = ()
     fields = (
         *("process", "kind", "place", "owner", "correlation_id", "state", "cursor", "last"),
-        *("tries", "due", "last_error"),
+        *("tries", "due", "failure"),
     )
-    readonly_fields = ("place", "due")
+    readonly_fields = ("place", "due", "failure")
     ordering = (F("tries").desc(), "-pk")
     actions = (redeliver_selected,)
 
@@ -147,6 +149,9 @@ class SinkAdmin(ReadOnlyAdmin, LiveListAdmin):
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
         return "address" not in lookup and super().lookup_allowed(lookup, value, request)
+
+    def marker(self, request: HttpRequest) -> Marker:
+        return changes.of_sinks()
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[SinkChangeList]:
         return SinkChangeList
@@ -180,13 +185,18 @@ class SinkAdmin(ReadOnlyAdmin, LiveListAdmin):
 
     @admin.display(description=lazy("last failure"))
     def next_try(self, row: Any) -> SafeString | str:
-        if not row.last_error:
+        failure = _failure(row)
+        if not failure:
             return badges.NOTHING
         text = ngettext("%(n)d try", "%(n)d tries", row.tries) % {"n": row.tries}
         if row.state == "open":
             when = badges.countdown(row.next_try_at, row.now, _("next in %s"), _("due %s ago"))
             text = format_html("{} · {}", text, when)
-        return format_html('{} <span class="sas-agent">{}</span>', row.last_error, text)
+        return format_html('{} <span class="sas-agent">{}</span>', failure, text)
+
+    @admin.display(description=lazy("last failure"))
+    def failure(self, row: Sink) -> SafeString | str:
+        return _failure(row) or badges.NOTHING
 
     @admin.display(description=lazy("next try at"))
     def due(self, row: Sink) -> SafeString | str:
@@ -202,3 +212,7 @@ class SinkAdmin(ReadOnlyAdmin, LiveListAdmin):
             _("Tell again of %(what)s") % {"what": row.process.subject},
             _("Tell again"),
         )
+
+
+def _failure(row: Sink) -> str:
+    return delivery_problems.last_failure(row.problem, row.last_error)

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from django.db.models import Q, QuerySet
 
-from workers.admin.piles import Counted
+from workers.admin.piles import Pile
 from workers.admin.wait_filters import is_paused
 from workers.models import Flow, LiveStep, Process
 from workers.states import StepState
@@ -39,11 +39,11 @@ def paused() -> QuerySet[Process]:
     return Process.objects.filter(is_paused())
 
 
-def outages(counted: Counted) -> Outages:
-    """Return what is known of the services that are not called, ``counted`` by ``away``."""
+def outages(pile: Pile) -> Outages:
+    """Return what is known of the services that are not called, by the pile of ``away``."""
     parked = 0
-    if counted.count:
+    if pile.count:
         agents = list(away().values_list("agent", flat=True))
         steps = LiveStep.objects.filter(state=StepState.PENDING, agent__in=agents).order_by()
         parked = steps[: MOST + 1].count()
-    return Outages(counted.count, counted.oldest, parked)
+    return Outages(pile.count, pile.oldest, parked)

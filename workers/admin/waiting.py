@@ -5,7 +5,7 @@ from typing import Any
 from django import forms
 from django.contrib import admin
 from django.core.paginator import Paginator
-from django.db.models import Count, Exists, Min, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
@@ -20,27 +20,25 @@ from workers.store.db import dialect
 PAGE = 50
 
 
+def allowed(user: Any) -> QuerySet[Step]:
+    """Return the deferred steps that ``user`` may answer."""
+    # Deferred is enough; the other is what an index has.
+    asked = Step.objects.filter(live__look_at__isnull=False, live__is_deferred=True)
+    named = set(asked.order_by().values_list("deferral__permission", flat=True).distinct())
+    rights = [name for name in named if user.has_perm(name or PERMISSION)]
+    return asked.filter(deferral__permission__in=rights)
+
+
 def steps(user: Any) -> QuerySet[Step]:
     """Return the deferred steps that ``user`` may answer, the oldest first.
 
     Each says in ``is_escalated`` whether an operator was told that its answer is overdue.
     """
-    # Deferred is enough; the other is what an index has.
-    asked = Step.objects.filter(live__look_at__isnull=False, live__is_deferred=True)
-    named = set(asked.order_by().values_list("deferral__permission", flat=True).distinct())
-    allowed = [name for name in named if user.has_perm(name or PERMISSION)]
     # It moves nothing, which an index is for.
     told = Journal.objects.filter(
         step=OuterRef("pk"), attempt=OuterRef("attempt"), event="escalated", after=None
     )
-    found = asked.filter(deferral__permission__in=allowed)
-    return found.annotate(is_escalated=Exists(told)).order_by("started_at", "pk")
-
-
-def pile(user: Any) -> dict[str, Any]:
-    """Return how many steps wait for ``user``, and since when the oldest does."""
-    found = steps(user).order_by()
-    return dict(found.aggregate(count=Count("pk"), oldest=Min("started_at")))
+    return allowed(user).annotate(is_escalated=Exists(told)).order_by("started_at", "pk")
 
 
 @require_safe

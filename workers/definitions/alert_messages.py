@@ -13,7 +13,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from workers.definitions import delivery_problems
+from workers.definitions import delivery_problems, sentences
 from workers.runtime import timestamps
 
 Text = str | Promise
@@ -102,6 +102,8 @@ def in_words(message: Text | Mapping[str, Text], params: Mapping[str, Any]) -> s
 
 
 def _in_words(name: str, value: Any) -> Any:
+    if isinstance(value, Mapping) and value.keys() >= {"text", "params"}:
+        return sentences.in_words(value)
     if not name.endswith("_at"):
         return value
     try:

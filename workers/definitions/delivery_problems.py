@@ -35,6 +35,11 @@ def text_of(code: str, params: Mapping[str, Any]) -> str:
     return str(template % dict(params))
 
 
+def last_failure(problem: Mapping[str, Any] | None, text: str) -> str:
+    """Return in words why a sink could not be told at last; ``text`` is a version before's."""
+    return text or (text_of(problem["code"], problem["params"]) if problem else "")
+
+
 def answer_text(problem: Mapping[str, Any] | None, status: int | None, answer: str) -> str:
     """Return in words how a delivery went at last: the problem, the status, what was answered."""
     text = text_of(problem["code"], problem["params"]) if problem else ""

@@ -7,6 +7,7 @@ from django.db.models import Q
 from workers.conf import sas
 from workers.definitions import registry
 from workers.definitions.effects import Effect
+from workers.definitions.sentences import say as _
 from workers.doctor.finding import Finding, error, info, ok, warning
 from workers.doctor.registry import probe
 from workers.models import Flow, Hold
@@ -20,9 +21,9 @@ def have_flow_rows() -> Iterable[Finding]:
     missing = sorted({agent.name for agent in registry.agents()} - known)
     if missing:
         yield error(
-            f"agents without a flow row: {', '.join(missing)}",
-            "Nothing is claimed for them.",
-            "Run `manage.py migrate`, which makes it.",
+            _("agents without a flow row: %(names)s", names=", ".join(missing)),
+            _("Nothing is claimed for them."),
+            _("Run `manage.py migrate`, which makes it."),
         )
 
 
@@ -34,12 +35,17 @@ def may_be_claimed() -> Iterable[Finding]:
         what = f"{hold.kind} {hold.name}".strip()
         bad.append(
             warning(
-                f"{what} is held, by {hold.began_by} since {hold.began_at:%Y-%m-%d %H:%M} UTC",
-                f"Nothing of it is claimed. The reason given: {hold.reason}",
-                f"`manage.py flow lift {what} --reason TEXT` when it may go on.",
+                _(
+                    "%(what)s is held, by %(began_by)s since %(began_at)s UTC",
+                    what=what,
+                    began_by=hold.began_by,
+                    began_at=f"{hold.began_at:%Y-%m-%d %H:%M}",
+                ),
+                _("Nothing of it is claimed. The reason given: %(reason)s", reason=hold.reason),
+                _("`manage.py flow lift %(what)s --reason TEXT` when it may go on.", what=what),
             )
         )
-    yield from bad or [ok("no breaker is open and nothing is held")]
+    yield from bad or [ok(_("no breaker is open and nothing is held"))]
 
 
 _STOPPED = (
@@ -50,28 +56,41 @@ _STOPPED = (
 def _stopped(flow: Flow) -> Finding:
     if flow.forced == "closed":
         return warning(
-            f"the breaker of {flow.agent} is forced closed",
-            "A service that is away is called for all that, and every call waits for its timeout.",
-            f"`manage.py flow set {flow.agent} --breaker auto --reason TEXT`.",
+            _("the breaker of %(agent)s is forced closed", agent=flow.agent),
+            _(
+                "A service that is away is called for all that, and every call waits for its "
+                "timeout."
+            ),
+            _("`manage.py flow set %(agent)s --breaker auto --reason TEXT`.", agent=flow.agent),
         )
     if flow.forced == "open":
         return warning(
-            f"the breaker of {flow.agent} is forced open",
-            "Nothing is claimed for it.",
-            f"`manage.py flow set {flow.agent} --breaker auto --reason TEXT` when it may go on.",
+            _("the breaker of %(agent)s is forced open", agent=flow.agent),
+            _("Nothing is claimed for it."),
+            _(
+                "`manage.py flow set %(agent)s --breaker auto --reason TEXT` when it may go on.",
+                agent=flow.agent,
+            ),
         )
     if flow.window == 0:
         return warning(
-            f"the window of {flow.agent} is 0",
-            "Nothing is claimed for it.",
-            f"`manage.py flow set {flow.agent} --window N --reason TEXT` when it may go on.",
+            _("the window of %(agent)s is 0", agent=flow.agent),
+            _("Nothing is claimed for it."),
+            _(
+                "`manage.py flow set %(agent)s --window N --reason TEXT` when it may go on.",
+                agent=flow.agent,
+            ),
         )
     assert flow.opened_at is not None
     minutes = (dialect.read_clock() - flow.opened_at).total_seconds() / 60
     return warning(
-        f"the breaker of {flow.agent} opened {minutes:.0f} min ago",
-        "Its service does not answer. Steps wait, and none fails.",
-        "Look after the service; its first answer closes the breaker.",
+        _(
+            "the breaker of %(agent)s opened %(minutes).0f min ago",
+            agent=flow.agent,
+            minutes=minutes,
+        ),
+        _("Its service does not answer. Steps wait, and none fails."),
+        _("Look after the service; its first answer closes the breaker."),
     )
 
 
@@ -90,9 +109,17 @@ def end_before_a_stopped_worker() -> Iterable[Finding]:
     )
     if cut_off:
         yield info(
-            f"calls of unsafe agents may take longer than a stopped worker waits: "
-            f"{', '.join(cut_off)}",
-            f"After SAS_SHUTDOWN_SECONDS ({sas.shutdown_seconds:g}) one is cut off, and nobody "
-            "knows what it did: an operator decides, or it is skipped. Others are handed back.",
-            "Raise SAS_SHUTDOWN_SECONDS, and the time the process manager gives, if that matters.",
+            _(
+                "calls of unsafe agents may take longer than a stopped worker waits: %(names)s",
+                names=", ".join(cut_off),
+            ),
+            _(
+                "After SAS_SHUTDOWN_SECONDS (%(shutdown_seconds)g) one is cut off, and nobody "
+                "knows what it did: an operator decides, or it is skipped. Others are handed back.",
+                shutdown_seconds=sas.shutdown_seconds,
+            ),
+            _(
+                "Raise SAS_SHUTDOWN_SECONDS, and the time the process manager gives, if that "
+                "matters."
+            ),
         )

@@ -3,8 +3,9 @@
 from collections.abc import Iterable
 
 from django.db.models import Count, Min
-from django.utils.translation import ngettext
 
+from workers.definitions.sentences import say as _
+from workers.definitions.sentences import say_counted as ngettext
 from workers.doctor.finding import Finding, ok, warning
 from workers.doctor.registry import probe
 from workers.models import Alert
@@ -25,11 +26,12 @@ def are_acknowledged() -> Iterable[Finding]:
                 "%(n)d open alert %(code)s, from %(first)s UTC",
                 "%(n)d open alerts %(code)s, the first from %(first)s UTC",
                 count,
-            )
-            % {"n": count, "code": code, "first": f"{first:%Y-%m-%d %H:%M}"},
-            "Each waits for somebody to look at it.",
-            "Do what docs/reference/alerts.md says of this code, then acknowledge in the admin.",
+                code=code,
+                first=f"{first:%Y-%m-%d %H:%M}",
+            ),
+            _("Each waits for somebody to look at it."),
+            _("Do what docs/reference/alerts.md says of this code, then acknowledge in the admin."),
         )
         for code, count, first in found
     ]
-    yield from bad or [ok("no alert is open")]
+    yield from bad or [ok(_("no alert is open"))]

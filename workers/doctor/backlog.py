@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from datetime import datetime
 
-from django.utils.translation import ngettext
-
 from workers.conf import sas
+from workers.definitions.sentences import say as _
+from workers.definitions.sentences import say_counted as ngettext
 from workers.doctor.finding import Finding, error, info, ok, warning
 from workers.doctor.registry import probe
 from workers.operate.invariants import SLACK_SECONDS, TELLING_SECONDS
@@ -38,18 +38,21 @@ def pending_steps_are_claimed() -> Iterable[Finding]:
                     "%(n)d step of %(agent)s has waited to be claimed for %(s).0f s",
                     "%(n)d steps of %(agent)s wait to be claimed, the oldest for %(s).0f s",
                     stopped,
-                )
-                % {"n": stopped, "agent": agent, "s": _age(oldest, now)},
-                "They wait for room in its window, for its breaker, for a hold on it, or for a "
-                "scheduler.",
-                "See what this says of agents, duties and queues; then its window and the number "
-                "of its workers.",
+                    agent=agent,
+                    s=_age(oldest, now),
+                ),
+                _(
+                    "They wait for room in its window, for its breaker, for a hold on it, or for a "
+                    "scheduler."
+                ),
+                _(
+                    "See what this says of agents, duties and queues; then its window and "
+                    "the number "
+                    "of its workers."
+                ),
             )
     total = sum(count for _, count, _ in waiting)
-    yield ok(
-        ngettext("%(n)d step waits to be claimed", "%(n)d steps wait to be claimed", total)
-        % {"n": total}
-    )
+    yield ok(ngettext("%(n)d step waits to be claimed", "%(n)d steps wait to be claimed", total))
 
 
 def _due(agent: str) -> tuple[int, object]:
@@ -78,10 +81,10 @@ def started_steps_end() -> Iterable[Finding]:
                 "%(n)d started step has been past its deadline for %(s).0f s",
                 "%(n)d started steps are past their deadlines, the oldest for %(s).0f s",
                 count,
-            )
-            % {"n": count, "s": _age(oldest, dialect.read_clock())},
-            "No Supervisor takes them back: their orders stand still.",
-            "Start Celery Beat and a worker with -Q sas.supervisor.",
+                s=_age(oldest, dialect.read_clock()),
+            ),
+            _("No Supervisor takes them back: their orders stand still."),
+            _("Start Celery Beat and a worker with -Q sas.supervisor."),
         )
 
 
@@ -100,10 +103,11 @@ def claims_are_started() -> Iterable[Finding]:
                 "%(n)d claims of %(agent)s were sent up to %(times)d times and nobody has started"
                 " them",
                 count,
-            )
-            % {"n": count, "agent": agent, "times": times + 1},
-            "The claims are still good; nothing has failed.",
-            "Start a worker for the queue of this agent, or more of them.",
+                agent=agent,
+                times=times + 1,
+            ),
+            _("The claims are still good; nothing has failed."),
+            _("Start a worker for the queue of this agent, or more of them."),
         )
 
 
@@ -118,10 +122,9 @@ def filed_replies_are_settled() -> Iterable[Finding]:
     )[0][0]
     if count:
         yield error(
-            ngettext("%(n)d reply lies on its row", "%(n)d replies lie on their rows", count)
-            % {"n": count},
-            "The calls were made; their orders do not go on.",
-            "Start a worker with -Q sas.scheduler,sas.replies.",
+            ngettext("%(n)d reply lies on its row", "%(n)d replies lie on their rows", count),
+            _("The calls were made; their orders do not go on."),
+            _("Start a worker with -Q sas.scheduler,sas.replies."),
         )
 
 
@@ -138,23 +141,21 @@ def processes_by_state() -> Iterable[Finding]:
     by_state = {state: int(count) for state, count in counts}
     if errors := by_state.get("error"):
         yield warning(
-            ngettext("%(n)d process is in error", "%(n)d processes are in error", errors)
-            % {"n": errors},
-            "Each waits for an operator.",
-            "Look at them in the admin; `Causes of errors` groups them.",
+            ngettext("%(n)d process is in error", "%(n)d processes are in error", errors),
+            _("Each waits for an operator."),
+            _("Look at them in the admin; `Causes of errors` groups them."),
         )
     others = ", ".join(f"{count} {state}" for state, count in by_state.items() if state != "error")
-    yield ok(f"processes under way: {others or 'none'}")
+    yield ok(_("processes under way: %(states)s", states=others or _("none")))
     paused = dialect.fetch(
         "SELECT count(*) FROM workers_process WHERE state IN"
         " ('pending', 'processing', 'compensating') AND paused_at IS NOT NULL"
     )[0][0]
     if paused:
         yield info(
-            ngettext("%(n)d process is paused", "%(n)d processes are paused", paused)
-            % {"n": paused},
-            "No step of a paused process is claimed.",
-            "`manage.py process resume`, once nothing speaks against it.",
+            ngettext("%(n)d process is paused", "%(n)d processes are paused", paused),
+            _("No step of a paused process is claimed."),
+            _("`manage.py process resume`, once nothing speaks against it."),
         )
 
 
@@ -176,10 +177,9 @@ def are_told() -> Iterable[Finding]:
                 "%(n)d reply queue or webhook was given up",
                 "%(n)d reply queues and webhooks were given up",
                 given_up,
-            )
-            % {"n": given_up},
-            "Their owners do not know how their orders stand; the orders are not touched by it.",
-            "`manage.py sinks list`, have them mended, then `manage.py sinks retry`.",
+            ),
+            _("Their owners do not know how their orders stand; the orders are not touched by it."),
+            _("`manage.py sinks list`, have them mended, then `manage.py sinks retry`."),
         )
     if due:
         yield warning(
@@ -187,13 +187,12 @@ def are_told() -> Iterable[Finding]:
                 "%(n)d reply queue or webhook is due and nobody sends to it",
                 "%(n)d reply queues and webhooks are due and nobody sends to them",
                 due,
-            )
-            % {"n": due},
-            "Submitters hear late, or one owner's slow receivers are in the way.",
-            "Start a worker with -Q sas.reports, or one more of them.",
+            ),
+            _("Submitters hear late, or one owner's slow receivers are in the way."),
+            _("Start a worker with -Q sas.reports, or one more of them."),
         )
     if not given_up and not due:
-        yield ok("every submitter was told, or will be within the minute")
+        yield ok(_("every submitter was told, or will be within the minute"))
 
 
 def _age(since: object, now: datetime) -> float:

@@ -8,6 +8,7 @@ from celery import current_app
 from kombu import Exchange, Producer, Queue
 
 from workers.conf import sas
+from workers.definitions.sentences import say as _
 from workers.doctor.connecting import AMQP, REDIS, Unreachable, connected, kind, while_connected
 from workers.doctor.finding import Finding, error, info, ok, warning
 from workers.doctor.registry import Need, probe
@@ -28,12 +29,12 @@ def answers() -> Iterable[Finding]:
             found = list(_of_server(connection))
     except Unreachable as failure:
         yield error(
-            f"the broker {url} does not answer: {failure}",
-            "Nothing is sent: orders are accepted and wait, and nothing fails.",
-            "Look at BROKER_URL, at the server, and at the way to it.",
+            _("the broker %(url)s does not answer: %(failure)s", url=url, failure=str(failure)),
+            _("Nothing is sent: orders are accepted and wait, and nothing fails."),
+            _("Look at BROKER_URL, at the server, and at the way to it."),
         )
         return
-    yield from found or [ok(f"the broker answers: {url}")]
+    yield from found or [ok(_("the broker answers: %(url)s", url=url))]
 
 
 def _of_server(connection: Any) -> Iterable[Finding]:
@@ -41,12 +42,18 @@ def _of_server(connection: Any) -> Iterable[Finding]:
         return
     facts = connection.connection.server_properties
     version = str(facts.get("version", ""))
-    yield ok(f"{facts.get('product', 'AMQP')} {version} answers")
+    yield ok(
+        _(
+            "%(product)s %(version)s answers",
+            product=str(facts.get("product", "AMQP")),
+            version=version,
+        )
+    )
     if facts.get("product") == "RabbitMQ" and _numbers(version) < OLDEST_RABBITMQ:
         yield warning(
-            f"RabbitMQ is {version}",
-            "The tests run on 3.10; what older ones do is not known.",
-            "Upgrade the server.",
+            _("RabbitMQ is %(version)s", version=version),
+            _("The tests run on 3.10; what older ones do is not known."),
+            _("Upgrade the server."),
         )
 
 
@@ -84,25 +91,31 @@ def _round_trip(connection: Any) -> Finding:
     message = bound.get(no_ack=True)
     if message is None:
         return error(
-            "a message the broker confirmed is not in its queue",
-            "What it confirms is lost.",
-            "Look at the server's policies: a max-length or a message-ttl on sas.* drops messages.",
+            _("a message the broker confirmed is not in its queue"),
+            _("What it confirms is lost."),
+            _(
+                "Look at the server's policies: a max-length or a message-ttl on sas.* drops "
+                "messages."
+            ),
         )
-    return ok("the broker takes, confirms and delivers a message")
+    return ok(_("the broker takes, confirms and delivers a message"))
 
 
 def _refusal(failure: Exception) -> Finding:
     said = f"{type(failure).__name__}: {str(failure)[:200]}"
     if getattr(failure, "reply_code", None) == NOT_ALLOWED:
         return info(
-            "this login may not make a queue sas.doctor.*, so no message was tried",
-            "It may still do all that its role needs.",
-            "Ask with the workers' login: docs/how-to/limit-what-processes-may-do.md.",
+            _("this login may not make a queue sas.doctor.*, so no message was tried"),
+            _("It may still do all that its role needs."),
+            _("Ask with the workers' login: docs/how-to/limit-what-processes-may-do.md."),
         )
     return error(
-        f"the broker took no message: {said}",
-        "Nothing is sent: orders are accepted and wait, and nothing fails.",
-        "Look for a memory or disk alarm (`rabbitmqctl status`), and at the login's permissions.",
+        _("the broker took no message: %(said)s", said=said),
+        _("Nothing is sent: orders are accepted and wait, and nothing fails."),
+        _(
+            "Look for a memory or disk alarm (`rabbitmqctl status`), and at the login's "
+            "permissions."
+        ),
     )
 
 
@@ -115,7 +128,13 @@ def redis_keeps_messages(connection: Any) -> Iterable[Finding]:
     client = connection.default_channel.client
     facts = client.info()
     name = "Valkey" if "valkey_version" in facts else "Redis"
-    yield ok(f"{name} {facts.get('valkey_version', facts.get('redis_version'))} answers")
+    yield ok(
+        _(
+            "%(name)s %(version)s answers",
+            name=name,
+            version=str(facts.get("valkey_version", facts.get("redis_version"))),
+        )
+    )
     yield from _of_redis(facts)
     strange = sorted(
         key
@@ -124,10 +143,15 @@ def redis_keeps_messages(connection: Any) -> Iterable[Finding]:
     )
     if strange:
         yield warning(
-            f"the database of the broker holds keys of somebody else, {strange[0][:60]!r} for one",
-            "Whoever flushes it loses our messages, and the shortest visibility timeout counts "
-            "for all.",
-            "Give the broker a database number of its own: redis://host:6379/N.",
+            _(
+                "the database of the broker holds keys of somebody else, %(key)r for one",
+                key=strange[0][:60],
+            ),
+            _(
+                "Whoever flushes it loses our messages, and the shortest visibility timeout counts "
+                "for all."
+            ),
+            _("Give the broker a database number of its own: redis://host:6379/N."),
         )
 
 
@@ -135,16 +159,19 @@ def _of_redis(facts: dict[str, Any]) -> Iterable[Finding]:
     policy = facts.get("maxmemory_policy", "noeviction")
     if policy != "noeviction":
         yield error(
-            f"Redis evicts by {policy} when its memory is full",
-            "It would throw away messages, and the bindings of the queues.",
-            "Set maxmemory-policy noeviction.",
+            _("Redis evicts by %(policy)s when its memory is full", policy=policy),
+            _("It would throw away messages, and the bindings of the queues."),
+            _("Set maxmemory-policy noeviction."),
         )
     if not facts.get("aof_enabled"):
         yield warning(
-            "Redis writes no append-only file",
-            "What it held is gone when it restarts: claims are sent again after their allowance, "
-            "and started ones cost an attempt.",
-            "Set appendonly yes.",
+            _("Redis writes no append-only file"),
+            _(
+                "What it held is gone when it restarts: claims are sent again after their "
+                "allowance, "
+                "and started ones cost an attempt."
+            ),
+            _("Set appendonly yes."),
         )
 
 

@@ -7,10 +7,11 @@ from datetime import UTC, datetime, timedelta
 from django.conf import settings
 from django.db import DatabaseError, connection
 from django.db.migrations.loader import MigrationLoader
-from django.utils.translation import ngettext
 
 from workers.checks.tables import UTF8, foreign_encoding, unapplied
 from workers.conf import sas
+from workers.definitions.sentences import say as _
+from workers.definitions.sentences import say_counted as ngettext
 from workers.doctor.finding import Finding, error, info, ok, warning
 from workers.doctor.registry import Need, probe
 from workers.runtime import db_connections
@@ -26,18 +27,18 @@ CROWDED = 0.8
 #: Connections beside the agents': schedulers, web threads, consumer, Beat, timers, people.
 OTHER_CONNECTIONS = 20
 READ_ONLY = error(
-    "the database is read-only",
-    "Orders can be neither taken nor carried on.",
-    "Point DATABASE_URL to the primary; if it does, reset default_transaction_read_only there.",
+    _("the database is read-only"),
+    _("Orders can be neither taken nor carried on."),
+    _("Point DATABASE_URL to the primary; if it does, reset default_transaction_read_only there."),
 )
 _DURABLE = {
-    "fsync": ("on", "what was committed may be gone after a crash of the machine"),
-    "full_page_writes": ("on", "a page half written when the power fails is lost"),
+    "fsync": ("on", _("what was committed may be gone after a crash of the machine")),
+    "full_page_writes": ("on", _("a page half written when the power fails is lost")),
 }
 _LIMITS = {
-    "statement_timeout": "a statement that hangs holds its worker and its locks",
-    "lock_timeout": "whoever waits for a row that a frozen process holds waits with it",
-    "idle_in_transaction_session_timeout": "a frozen process holds its row locks for ever",
+    "statement_timeout": _("a statement that hangs holds its worker and its locks"),
+    "lock_timeout": _("whoever waits for a row that a frozen process holds waits with it"),
+    "idle_in_transaction_session_timeout": _("a frozen process holds its row locks for ever"),
 }
 
 
@@ -54,17 +55,20 @@ def answers() -> Iterable[Finding]:
             yield READ_ONLY
             return
         yield error(
-            f"the database does not answer: {str(failure).splitlines()[0][:200]}",
-            "Orders can be neither taken nor carried on.",
-            "Look at DATABASE_URL, at the server, and at the way to it.",
+            _(
+                "the database does not answer: %(failure)s",
+                failure=str(failure).splitlines()[0][:200],
+            ),
+            _("Orders can be neither taken nor carried on."),
+            _("Look at DATABASE_URL, at the server, and at the way to it."),
         )
         return
     yield _version()
     if seconds > SLOW_SECONDS:
         yield warning(
-            f"the database took {seconds:.2f} s to answer",
-            "Each step costs a few statements, and each of them takes at least that long.",
-            "Look at the load of the server and at the network between.",
+            _("the database took %(seconds).2f s to answer", seconds=seconds),
+            _("Each step costs a few statements, and each of them takes at least that long."),
+            _("Look at the load of the server and at the network between."),
         )
 
 
@@ -78,22 +82,22 @@ def takes_writes() -> Iterable[Finding]:
             raise
         yield READ_ONLY
         return
-    yield ok("the database can be written to")
+    yield ok(_("the database can be written to"))
 
 
 def _version() -> Finding:
     if not dialect.is_postgres():
         version = dialect.fetch("SELECT sqlite_version()")[0][0]
-        return ok(f"SQLite {version} answers")
+        return ok(_("SQLite %(version)s answers", version=version))
     number = int(dialect.fetch("SHOW server_version_num")[0][0])
     name = dialect.fetch("SHOW server_version")[0][0]
     if number < OLDEST_POSTGRES:
         return error(
-            f"PostgreSQL is {name}",
-            "Django 5.2 needs 14 or newer.",
-            "Upgrade the server.",
+            _("PostgreSQL is %(name)s", name=name),
+            _("Django 5.2 needs 14 or newer."),
+            _("Upgrade the server."),
         )
-    return ok(f"PostgreSQL {name} answers")
+    return ok(_("PostgreSQL %(name)s answers", name=name))
 
 
 @probe("database", needs=Need.DATABASE)
@@ -101,9 +105,12 @@ def holds_every_name() -> Iterable[Finding]:
     """Look at the encoding, by which a database lacks letters of people's names."""
     if encoding := foreign_encoding(connection):
         yield error(
-            f"the database's encoding is {encoding}",
-            "The first name that it lacks a letter of is a server error.",
-            f"Make it anew with `createdb -E {UTF8} -T template0`, and copy the data.",
+            _("the database's encoding is %(encoding)s", encoding=encoding),
+            _("The first name that it lacks a letter of is a server error."),
+            _(
+                "Make it anew with `createdb -E %(encoding)s -T template0`, and copy the data.",
+                encoding=UTF8,
+            ),
         )
 
 
@@ -113,20 +120,26 @@ def keeps_what_it_confirms() -> Iterable[Finding]:
     if not dialect.is_postgres():
         return
     bad = [
-        error(f"{name} is {value}", f"Switched off, {why}.", f"Set {name} = {wanted}.")
+        error(
+            _("%(name)s is %(value)s", name=name, value=value),
+            _("Switched off, %(why)s.", why=why),
+            _("Set %(name)s = %(wanted)s.", name=name, wanted=wanted),
+        )
         for name, (wanted, why) in _DURABLE.items()
         if (value := _shown(name)) != wanted
     ]
     if _shown("synchronous_commit") == "off":
         bad.append(
             error(
-                "synchronous_commit is off",
-                "Orders that were accepted in the last moments before a crash are gone, and "
-                "effects of theirs stay.",
-                "Set synchronous_commit = on, at least for this user.",
+                _("synchronous_commit is off"),
+                _(
+                    "Orders that were accepted in the last moments before a crash are gone, and "
+                    "effects of theirs stay."
+                ),
+                _("Set synchronous_commit = on, at least for this user."),
             )
         )
-    yield from bad or [ok("what is committed survives a crash of the machine")]
+    yield from bad or [ok(_("what is committed survives a crash of the machine"))]
 
 
 @probe("database", needs=Need.DATABASE)
@@ -134,10 +147,12 @@ def isolates_as_the_store_expects() -> Iterable[Finding]:
     """Look at the isolation level that this connection really has."""
     if dialect.is_postgres() and (level := _shown("transaction_isolation")) != "read committed":
         yield error(
-            f"transactions are {level}",
-            "The store locks rows and reads them in a later statement, which must see what was "
-            "committed meanwhile.",
-            "Set default_transaction_isolation = 'read committed' for this user and database.",
+            _("transactions are %(level)s", level=level),
+            _(
+                "The store locks rows and reads them in a later statement, which must see what was "
+                "committed meanwhile."
+            ),
+            _("Set default_transaction_isolation = 'read committed' for this user and database."),
         )
 
 
@@ -148,15 +163,18 @@ def limits_what_hangs() -> Iterable[Finding]:
         return
     missing = [
         warning(
-            f"{name} is 0, which is no limit",
-            f"Without one {why}.",
-            "Leave OPTIONS['options'] as it is, and have a pooler let it through; or set it for "
-            "the user: ALTER ROLE ... SET.",
+            _("%(name)s is 0, which is no limit", name=name),
+            _("Without one %(why)s.", why=why),
+            _(
+                "Leave OPTIONS['options'] as it is, and have a pooler let it through; or set "
+                "it for "
+                "the user: ALTER ROLE ... SET."
+            ),
         )
         for name, why in _LIMITS.items()
         if _shown(name) == "0"
     ]
-    yield from missing or [ok("statements, lock waits and idle transactions have a limit")]
+    yield from missing or [ok(_("statements, lock waits and idle transactions have a limit"))]
 
 
 @probe("database", needs=Need.DATABASE)
@@ -171,19 +189,26 @@ def has_room_for_connections() -> Iterable[Finding]:
         )[0][0]
     )
     needed = int(sas.agent_slots) + OTHER_CONNECTIONS
-    why = "A process that gets no connection does nothing, and its messages wait."
-    remedy = "Raise max_connections, put PgBouncer between, or run fewer processes."
+    why = _("A process that gets no connection does nothing, and its messages wait.")
+    remedy = _("Raise max_connections, put PgBouncer between, or run fewer processes.")
     if used >= CROWDED * most:
-        yield warning(f"{used} of {most} connections are in use", why, remedy)
+        yield warning(
+            _("%(used)s of %(most)s connections are in use", used=used, most=most), why, remedy
+        )
     elif needed > most:
         yield warning(
-            f"{most} connections are allowed, and {int(sas.agent_slots)} agent processes with "
-            f"everything else may need {needed}",
+            _(
+                "%(most)s connections are allowed, and %(slots)s agent processes with "
+                "everything else may need %(needed)s",
+                most=most,
+                slots=int(sas.agent_slots),
+                needed=needed,
+            ),
             why,
             remedy,
         )
     else:
-        yield ok(f"{used} of {most} connections are in use")
+        yield ok(_("%(used)s of %(most)s connections are in use", used=used, most=most))
 
 
 @probe("database", needs=Need.DATABASE)
@@ -197,13 +222,18 @@ def clocks_agree() -> Iterable[Finding]:
     apart = abs(ours - theirs)
     if apart > SKEW + on_its_way:
         yield warning(
-            f"this machine's clock and the database's are {apart.total_seconds():.0f} s apart",
-            "Deadlines follow the database's clock and are safe; log lines, tokens' dates and "
-            "Celery Beat follow this one.",
-            "Run a time service (NTP) on both.",
+            _(
+                "this machine's clock and the database's are %(seconds).0f s apart",
+                seconds=apart.total_seconds(),
+            ),
+            _(
+                "Deadlines follow the database's clock and are safe; log lines, tokens' dates and "
+                "Celery Beat follow this one."
+            ),
+            _("Run a time service (NTP) on both."),
         )
     else:
-        yield ok("the clocks of this machine and of the database agree")
+        yield ok(_("the clocks of this machine and of the database agree"))
 
 
 @probe("database", needs=Need.DATABASE)
@@ -214,23 +244,25 @@ def sqlite_is_set_up() -> Iterable[Finding]:
     mode = str(dialect.fetch("PRAGMA journal_mode")[0][0]).lower()
     if mode not in ("wal", "memory"):
         yield warning(
-            f"SQLite's journal mode is {mode}",
-            "Readers hold up writers.",
-            'Set OPTIONS["init_command"] to "PRAGMA journal_mode=WAL;", on a local disk.',
+            _("SQLite's journal mode is %(mode)s", mode=mode),
+            _("Readers hold up writers."),
+            _('Set OPTIONS["init_command"] to "PRAGMA journal_mode=WAL;", on a local disk.'),
         )
     waits = int(dialect.fetch("PRAGMA busy_timeout")[0][0])
     if waits < 5000:
         yield warning(
-            f"SQLite waits {waits / 1000:g} s for its lock",
-            'Under load writers give up with "database is locked".',
-            'Set OPTIONS["timeout"] to 20.',
+            _("SQLite waits %(seconds)g s for its lock", seconds=waits / 1000),
+            _('Under load writers give up with "database is locked".'),
+            _('Set OPTIONS["timeout"] to 20.'),
         )
     if not settings.DEBUG:
         yield warning(
-            "the database is SQLite, and DEBUG is off",
-            "It is one file on one machine with one writer at a time, and the last commits "
-            "before a power cut may be taken back.",
-            "Use PostgreSQL in production.",
+            _("the database is SQLite, and DEBUG is off"),
+            _(
+                "It is one file on one machine with one writer at a time, and the last commits "
+                "before a power cut may be taken back."
+            ),
+            _("Use PostgreSQL in production."),
         )
 
 
@@ -239,19 +271,19 @@ def migrations_are_applied() -> Iterable[Finding]:
     """Compare the tables with the code."""
     names = unapplied()
     if names:
-        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+        shown = names[:3] + ["…"] * (len(names) > 3)
         yield error(
             ngettext(
                 "%(n)d migration is not applied: %(names)s",
                 "%(n)d migrations are not applied: %(names)s",
                 len(names),
-            )
-            % {"n": len(names), "names": f"{', '.join(names[:3])}{more}"},
-            "The code reads and writes columns that are not there.",
-            "Run `manage.py migrate` before you start it.",
+                names=", ".join(shown),
+            ),
+            _("The code reads and writes columns that are not there."),
+            _("Run `manage.py migrate` before you start it."),
         )
         return
-    yield ok("every migration is applied")
+    yield ok(_("every migration is applied"))
     loader = MigrationLoader(connection)
     known = set(loader.disk_migrations)
     apps = {app for app, _ in known}
@@ -262,9 +294,12 @@ def migrations_are_applied() -> Iterable[Finding]:
     )
     if newer:
         yield info(
-            f"the database knows migrations that this code has not: {', '.join(newer[:3])}",
-            "It is newer than this code, as during a deployment.",
-            "Nothing, once every process runs the newer code.",
+            _(
+                "the database knows migrations that this code has not: %(names)s",
+                names=", ".join(newer[:3]),
+            ),
+            _("It is newer than this code, as during a deployment."),
+            _("Nothing, once every process runs the newer code."),
         )
 
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from django.utils.translation import ngettext
-
 from workers.conf import sas
+from workers.definitions.sentences import say as _
+from workers.definitions.sentences import say_counted as ngettext
 from workers.doctor.finding import Finding, error, info, ok, warning
 from workers.doctor.registry import probe
 from workers.operate import retention
@@ -15,9 +15,9 @@ from workers.supervisor import beat_schedule
 
 DAY_SECONDS = 86_400
 _NAMES = {
-    beat_schedule.SWEEP_NAME: "Expired steps stay where they are until a worker notices.",
-    beat_schedule.POLL_NAME: "Steps whose message was lost wait until a worker notices.",
-    beat_schedule.PRUNE_NAME: "The tables grow for ever.",
+    beat_schedule.SWEEP_NAME: _("Expired steps stay where they are until a worker notices."),
+    beat_schedule.POLL_NAME: _("Steps whose message was lost wait until a worker notices."),
+    beat_schedule.PRUNE_NAME: _("The tables grow for ever."),
 }
 
 
@@ -31,17 +31,21 @@ def are_scheduled() -> Iterable[Finding]:
     for name, why in _NAMES.items():
         if name not in enabled:
             bad.append(
-                warning(f"there is no periodic task {name!r}", why, "Run `manage.py migrate`.")
+                warning(
+                    _("there is no periodic task %(name)r", name=name),
+                    why,
+                    _("Run `manage.py migrate`."),
+                )
             )
         elif not enabled[name]:
             bad.append(
                 warning(
-                    f"the periodic task {name!r} is switched off",
+                    _("the periodic task %(name)r is switched off", name=name),
                     why,
-                    "Enable it in the admin, under Periodic tasks.",
+                    _("Enable it in the admin, under Periodic tasks."),
                 )
             )
-    yield from bad or [ok("the periodic tasks are there and switched on")]
+    yield from bad or [ok(_("the periodic tasks are there and switched on"))]
 
 
 @probe("duties")
@@ -50,27 +54,45 @@ def sweep_and_poll_are_performed() -> Iterable[Finding]:
     for name, interval in ((leases.SWEEP, sas.sweep_seconds), (leases.POLL, sas.poll_seconds)):
         seconds = leases.seconds_since(name)
         if not lateness.is_overdue(seconds, interval):
-            yield ok(f"the last {name} was {max(seconds or 0, 0):.0f} s ago")
+            yield ok(
+                _(
+                    "the last %(name)s was %(seconds).0f s ago",
+                    name=name,
+                    seconds=max(seconds or 0, 0),
+                )
+            )
             continue
         if seconds is not None and lateness.is_ahead(seconds):
-            yield _ahead(f"the last {name} is dated", -seconds)
+            yield _ahead(_("the last %(name)s is dated", name=name), -seconds)
             continue
-        since = "was never performed" if seconds is None else f"is {seconds:.0f} s ago"
+        never = _("was never performed")
+        since = never if seconds is None else _("is %(seconds).0f s ago", seconds=seconds)
         yield error(
-            f"the last {name} {since}",
-            "Nothing heals meanwhile: no expired step is tried again, no lost message replaced.",
-            "Start Celery Beat and a worker with -Q sas.scheduler,sas.replies,sas.supervisor,"
-            "sas.reports.",
+            _("the last %(name)s %(since)s", name=name, since=since),
+            _("Nothing heals meanwhile: no expired step is tried again, no lost message replaced."),
+            _(
+                "Start Celery Beat and a worker with -Q sas.scheduler,sas.replies,sas.supervisor,"
+                "sas.reports."
+            ),
         )
 
 
 def _ahead(what: str, seconds: float) -> Finding:
     return error(
-        f"{what} {seconds:.0f} s in the future: the database's clock was set back",
-        "Workers do not wait for that date. But deadlines and backoffs that were written before "
-        "end so much later.",
-        "Run a time service (NTP) on the database's host; retry what should not wait: "
-        "docs/how-to/steer-an-order.md.",
+        _(
+            "%(what)s %(seconds).0f s in the future: the database's clock was set back",
+            what=what,
+            seconds=seconds,
+        ),
+        _(
+            "Workers do not wait for that date. But deadlines and backoffs that were written "
+            "before "
+            "end so much later."
+        ),
+        _(
+            "Run a time service (NTP) on the database's host; retry what should not wait: "
+            "docs/how-to/steer-an-order.md."
+        ),
     )
 
 
@@ -88,7 +110,7 @@ def claims_are_not_dated_in_the_future() -> Iterable[Finding]:
     if latest is not None:
         ahead = (latest - dialect.read_clock()).total_seconds()
         said = ngettext("%(n)d claim is dated", "%(n)d claims are dated up to", count)
-        yield _ahead(said % {"n": count}, ahead)
+        yield _ahead(said, ahead)
 
 
 @probe("duties")
@@ -96,10 +118,17 @@ def beat_does_not_wait_for_its_clock() -> Iterable[Finding]:
     """Look for runs that Celery Beat noted by a clock that was set back since."""
     for name, seconds in beat_schedule.future_runs():
         yield error(
-            f"Celery Beat noted its last run of {name!r} {seconds:.0f} s in the future",
-            "Its machine's clock was set back, and it asks for nothing until it is there again; "
-            "workers ask for sweep and poll themselves.",
-            "Restart Celery Beat: as it starts it drops such dates.",
+            _(
+                "Celery Beat noted its last run of %(name)r %(seconds).0f s in the future",
+                name=name,
+                seconds=seconds,
+            ),
+            _(
+                "Its machine's clock was set back, and it asks for nothing until it is there "
+                "again; "
+                "workers ask for sweep and poll themselves."
+            ),
+            _("Restart Celery Beat: as it starts it drops such dates."),
         )
 
 
@@ -109,15 +138,18 @@ def pruning_is_performed() -> Iterable[Finding]:
     seconds = leases.seconds_since(prune_rows.JOURNALS)
     if seconds is None:
         yield info(
-            "nothing was ever pruned",
-            "A new installation has nothing to prune yet.",
-            f"Nothing; Celery Beat asks for it every {retention.INTERVAL_SECONDS} s.",
+            _("nothing was ever pruned"),
+            _("A new installation has nothing to prune yet."),
+            _(
+                "Nothing; Celery Beat asks for it every %(seconds)s s.",
+                seconds=retention.INTERVAL_SECONDS,
+            ),
         )
     elif lateness.is_ahead(seconds):
-        yield _ahead("the last pruning is dated", -seconds)
+        yield _ahead(_("the last pruning is dated"), -seconds)
     elif seconds > DAY_SECONDS:
         yield warning(
-            f"the last pruning was {seconds / DAY_SECONDS:.0f} days ago",
-            "The tables grow.",
-            "Start Celery Beat and a worker with -Q sas.reports, or run `manage.py prune`.",
+            _("the last pruning was %(days).0f days ago", days=seconds / DAY_SECONDS),
+            _("The tables grow."),
+            _("Start Celery Beat and a worker with -Q sas.reports, or run `manage.py prune`."),
         )

@@ -8,6 +8,7 @@ from pathlib import Path
 from django.conf import settings
 from django.db import connection
 
+from workers.definitions.sentences import say as _
 from workers.doctor.finding import Finding, error, ok, warning
 from workers.doctor.registry import Need, probe
 
@@ -23,21 +24,25 @@ def disks_have_room() -> Iterable[Finding]:
     folder = Path(getattr(settings, "RUN_DIR", "."))
     if not folder.is_dir() or not os.access(folder, os.W_OK):
         yield error(
-            f"the run folder {folder} cannot be written to",
-            "The embedded database, message files and logs of `stack` live there.",
-            "Make it, or give SAS_RUN_DIR another one.",
+            _("the run folder %(folder)s cannot be written to", folder=folder),
+            _("The embedded database, message files and logs of `stack` live there."),
+            _("Make it, or give SAS_RUN_DIR another one."),
         )
         return
     free = shutil.disk_usage(folder).free
     if free < LITTLE_BYTES:
         level = error if free < NEXT_TO_NOTHING_BYTES else warning
         yield level(
-            f"{free // 1024**2} MB are left on the disk of {folder}",
-            "A full disk fails every write there, and with SQLite every order.",
-            "Make room.",
+            _(
+                "%(size)d MB are left on the disk of %(folder)s",
+                size=free // 1024**2,
+                folder=str(folder),
+            ),
+            _("A full disk fails every write there, and with SQLite every order."),
+            _("Make room."),
         )
     else:
-        yield ok(f"{free // 1024**3} GB are left on the disk of the run folder")
+        yield ok(_("%(size)d GB are left on the disk of the run folder", size=free // 1024**3))
 
 
 @probe("files", needs=Need.NOTHING)
@@ -48,9 +53,9 @@ def sqlite_is_on_a_local_disk() -> Iterable[Finding]:
     kind = file_system(Path(str(connection.settings_dict["NAME"])))
     if kind.startswith(NETWORK):
         yield error(
-            f"SQLite's file lies on {kind}",
-            "Its locks do not hold there: two processes may write at once and destroy it.",
-            "Put it on a local disk, or use PostgreSQL.",
+            _("SQLite's file lies on %(kind)s", kind=kind),
+            _("Its locks do not hold there: two processes may write at once and destroy it."),
+            _("Put it on a local disk, or use PostgreSQL."),
         )
 
 

@@ -1,7 +1,10 @@
 """What a probe has to say."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
+
+from workers.definitions.sentences import in_words, kept
 
 
 class Level(StrEnum):
@@ -19,15 +22,28 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at: what is so, why it matters, and what to do."""
+    """One thing that was looked at: what is so, why it matters, and what to do.
+
+    A text is a sentence with parameters (``workers.definitions.sentences``), or as it is.
+    """
 
     level: Level
     what: str
     why: str = ""
     remedy: str = ""
 
-    def as_dict(self) -> dict[str, str]:
-        return asdict(self)
+    @property
+    def texts(self) -> dict[str, str]:
+        return {"what": self.what, "why": self.why, "remedy": self.remedy}
+
+    def in_words(self) -> dict[str, str]:
+        """Return it in the reader's language."""
+        said = {name: in_words(text) for name, text in self.texts.items()}
+        return {"level": str(self.level), **said}
+
+    def kept(self) -> dict[str, Any]:
+        """Return what is kept of it, to be put into words when it is read."""
+        return {"level": str(self.level)} | {name: kept(text) for name, text in self.texts.items()}
 
 
 def ok(what: str) -> Finding:

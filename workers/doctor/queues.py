@@ -8,6 +8,7 @@ from celery import current_app
 
 from workers.celery.queues import ENGINE_QUEUES, agent_queues, declared_otherwise, remedy_of
 from workers.definitions.agent import DEFAULT_QUEUE
+from workers.definitions.sentences import say as _
 from workers.doctor.connecting import AMQP, kind, while_connected
 from workers.doctor.finding import Finding, error, info, ok, warning
 from workers.doctor.own_queues import own_queues
@@ -21,11 +22,11 @@ from workers.wire.dispatch import (
 
 MANY_MESSAGES = 10_000
 _WITHOUT = {
-    SCHEDULER_QUEUE: "Nothing is claimed and nothing carried on.",
-    REPLY_QUEUE: "What agents answer is not read; after a while steps expire.",
-    SUPERVISOR_QUEUE: "No expired step is tried again.",
-    REPORTS_QUEUE: "No submitter is told.",
-    DEFAULT_QUEUE: "No service is called.",
+    SCHEDULER_QUEUE: _("Nothing is claimed and nothing carried on."),
+    REPLY_QUEUE: _("What agents answer is not read; after a while steps expire."),
+    SUPERVISOR_QUEUE: _("No expired step is tried again."),
+    REPORTS_QUEUE: _("No submitter is told."),
+    DEFAULT_QUEUE: _("No service is called."),
 }
 
 
@@ -49,26 +50,29 @@ def are_read(connection: Any) -> Iterable[Finding]:
     yield from bad
     if not bad:
         is_told = all(state is not None and state.readers is not None for state in states.values())
-        said = "are there and read" if is_told else "can be read; this broker does not say by whom"
-        yield ok(f"{len(names)} queues {said}")
+        read, unsaid = (
+            _("%(n)d queues are there and read", n=len(names)),
+            _("%(n)d queues can be read; this broker does not say by whom", n=len(names)),
+        )
+        yield ok(read if is_told else unsaid)
     waiting = ", ".join(f"{name} {state.messages}" for name, state in states.items() if state)
-    yield info(f"messages: {waiting or 'none'}")
+    yield info(_("messages: %(queues)s", queues=waiting or _("none")))
 
 
 def _judge(name: str, state: State | None) -> Finding | None:
     own = own_queues().get(name)
-    why = own.without if own else _WITHOUT.get(name, "The agents of this queue are not called.")
-    remedy = own.start if own else f"Start a worker with -Q {name}, or without -Q."
+    why = own.without if own else _WITHOUT.get(name, _("The agents of this queue are not called."))
+    remedy = own.start if own else _("Start a worker with -Q %(name)s, or without -Q.", name=name)
     level = warning if own else error
     if state is None:
-        return level(f"there is no queue {name}", why, remedy)
+        return level(_("there is no queue %(name)s", name=name), why, remedy)
     if state.readers == 0:
-        return level(f"nobody reads the queue {name}", why, remedy)
+        return level(_("nobody reads the queue %(name)s", name=name), why, remedy)
     if state.messages > MANY_MESSAGES:
         return warning(
-            f"{state.messages} messages wait in {name}",
-            "Whoever reads it does not keep up.",
-            own.fall_behind if own else f"Run more workers with -Q {name}.",
+            _("%(messages)s messages wait in %(name)s", messages=state.messages, name=name),
+            _("Whoever reads it does not keep up."),
+            own.fall_behind if own else _("Run more workers with -Q %(name)s.", name=name),
         )
     return None
 
@@ -81,8 +85,8 @@ def _differing(connection: Any, names: Iterable[str]) -> list[Finding]:
         return []
     return [
         error(
-            f"the queue {name} is not as this code declares it: {said}",
-            "A worker that reads it ends as soon as it starts, and nothing reaches it.",
+            _("the queue %(name)s is not as this code declares it: %(said)s", name=name, said=said),
+            _("A worker that reads it ends as soon as it starts, and nothing reaches it."),
             remedy_of(name),
         )
         for name in names

@@ -46,7 +46,7 @@ def _looked(probe: Probe, told: Iterable[Told], seconds: float) -> Looked:
     return Looked(
         name_of(probe),
         str(worst(findings) if findings else Level.OK),
-        [one.finding.as_dict() for one in findings],
+        [one.finding.kept() for one in findings],
         seconds,
     )
 

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from datetime import timedelta
 
 from django.db.models import Count
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
+from workers.definitions.sentences import say as _
+from workers.definitions.sentences import say_counted as ngettext
 from workers.doctor.finding import Finding, info, ok, warning
 from workers.doctor.registry import probe
 from workers.models import Delivery, Route
@@ -28,7 +28,7 @@ def somebody_is_told() -> Iterable[Finding]:
         text = ngettext(
             "%(n)d route is told of incidents", "%(n)d routes are told of incidents", count
         )
-        yield ok(text % {"n": count})
+        yield ok(text)
         return
     yield info(
         _("no route is told of incidents"),
@@ -55,8 +55,8 @@ def deliveries_arrive() -> Iterable[Finding]:
                 "%(n)d delivery to route %(route)s was given up within a day",
                 "%(n)d deliveries to route %(route)s were given up within a day",
                 count,
-            )
-            % {"n": count, "route": name},
+                route=name,
+            ),
             _("Somebody was not told of an incident."),
             _("See the answers in the admin, fix the route, and have them sent again."),
         )
@@ -66,7 +66,7 @@ def deliveries_arrive() -> Iterable[Finding]:
     if seconds is not None and seconds > LATE_SECONDS:
         found.append(
             warning(
-                _("a delivery has been due for %(n)d s") % {"n": seconds},
+                _("a delivery has been due for %(n)d s", n=seconds),
                 _("No relay sends it."),
                 _("Start a worker that reads the queue sas.reports, and `manage.py watch`."),
             )

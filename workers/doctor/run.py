@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from django.db import connection, connections
 from django.db.migrations.executor import MigrationExecutor
 
+from workers.definitions.sentences import changed
+from workers.definitions.sentences import say as _
+from workers.definitions.sentences import say_counted as ngettext
 from workers.doctor.finding import Finding, Level, error, info
 from workers.doctor.registry import Look, Need, Probe
 from workers.doctor.secrets import masked
@@ -38,9 +41,12 @@ def examine(probes: Iterable[Probe], *, seconds: float = PROBE_SECONDS) -> Itera
         if problem:
             found = [
                 error(
-                    f"the probe {probe.name} {problem}",
-                    "What it looks at is unknown.",
-                    "Look at it by hand; if it is in order, report this as a fault of the doctor.",
+                    _("the probe %(name)s %(problem)s", name=probe.name, problem=problem),
+                    _("What it looks at is unknown."),
+                    _(
+                        "Look at it by hand; if it is in order, report this as a fault of the"
+                        " doctor."
+                    ),
                 )
             ]
         for one in found:
@@ -50,9 +56,14 @@ def examine(probes: Iterable[Probe], *, seconds: float = PROBE_SECONDS) -> Itera
             "doctor",
             "left_out",
             error(
-                f"{count} {'probe was' if count == 1 else 'probes were'} left out: {lack}",
-                "What they look at is unknown.",
-                "Mend that, and ask again.",
+                ngettext(
+                    "%(n)d probe was left out: %(lack)s",
+                    "%(n)d probes were left out: %(lack)s",
+                    count,
+                    lack=lack,
+                ),
+                _("What they look at is unknown."),
+                _("Mend that, and ask again."),
             ),
         )
 
@@ -60,8 +71,8 @@ def examine(probes: Iterable[Probe], *, seconds: float = PROBE_SECONDS) -> Itera
 def _lack(needs: Need, missing: dict[Need, str], seconds: float) -> str:
     """Return what is not there of what a probe needs; each is looked for once."""
     for need, look, said in (
-        (Need.DATABASE, _touch_database, "the database does not answer"),
-        (Need.TABLES, _touch_tables, "migrations are not applied"),
+        (Need.DATABASE, _touch_database, _("the database does not answer")),
+        (Need.TABLES, _touch_tables, _("migrations are not applied")),
     ):
         if needs < need:
             return ""
@@ -86,7 +97,7 @@ def _touch_tables() -> list[Finding]:
 
 
 def _masked(found: Finding) -> Finding:
-    return Finding(found.level, *(masked(text) for text in (found.what, found.why, found.remedy)))
+    return Finding(found.level, *(changed(text, masked) for text in found.texts.values()))
 
 
 def _run(look: Look, seconds: float) -> tuple[list[Finding], str]:
@@ -101,7 +112,8 @@ def _run(look: Look, seconds: float) -> tuple[list[Finding], str]:
             if _is_not_allowed(failure):
                 found.append(_may_not_look(failure))
                 return
-            problems.append(f"failed: {type(failure).__name__}: {str(failure)[:300]}")
+            said = f"{type(failure).__name__}: {str(failure)[:300]}"
+            problems.append(_("failed: %(failure)s", failure=said))
         finally:
             connections.close_all()
 
@@ -109,7 +121,7 @@ def _run(look: Look, seconds: float) -> tuple[list[Finding], str]:
     thread.start()
     thread.join(seconds)
     if thread.is_alive():
-        return [], f"has not ended within {seconds:g} s"
+        return [], _("has not ended within %(seconds)g s", seconds=seconds)
     return found, problems[0] if problems else ""
 
 
@@ -119,9 +131,9 @@ def _is_not_allowed(failure: BaseException) -> bool:
 
 def _may_not_look(failure: BaseException) -> Finding:
     return info(
-        f"this login may not look: {str(failure).splitlines()[0][:200]}",
-        "It may still do all that its role needs.",
-        "Ask with a login that may: docs/how-to/limit-what-processes-may-do.md.",
+        _("this login may not look: %(failure)s", failure=str(failure).splitlines()[0][:200]),
+        _("It may still do all that its role needs."),
+        _("Ask with a login that may: docs/how-to/limit-what-processes-may-do.md."),
     )
 
 

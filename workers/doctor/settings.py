@@ -6,6 +6,7 @@ from django.conf import settings
 from django.core import checks
 
 from workers.checks.in_flight import find_missing
+from workers.definitions.sentences import say as _
 from workers.doctor.finding import Finding, Level, info, ok
 from workers.doctor.registry import Need, probe
 
@@ -15,13 +16,15 @@ def system_checks() -> Iterable[Finding]:
     """Run Django's checks and ours; outside DEBUG those for a deployment, too."""
     found = checks.run_checks(include_deployment_checks=not settings.DEBUG)
     bad = [_finding(message) for message in found if not message.is_silenced()]
-    yield from bad or [ok("the system checks find nothing")]
+    yield from bad or [ok(_("the system checks find nothing"))]
     if settings.DEBUG:
         yield info(
-            "DEBUG is on",
-            "Pages of errors show settings and code to whoever sees them, and the checks for a "
-            "deployment are left out.",
-            "Set DJANGO_DEBUG=off for everything but development.",
+            _("DEBUG is on"),
+            _(
+                "Pages of errors show settings and code to whoever sees them, and the checks for a "
+                "deployment are left out."
+            ),
+            _("Set DJANGO_DEBUG=off for everything but development."),
         )
 
 
@@ -33,4 +36,9 @@ def code_has_what_orders_need() -> Iterable[Finding]:
 
 def _finding(message: checks.CheckMessage) -> Finding:
     level = Level.ERROR if message.level >= checks.ERROR else Level.WARNING
-    return Finding(level, f"{message.id}: {message.msg}", "A system check.", message.hint or "")
+    return Finding(
+        level,
+        _("%(id)s: %(text)s", id=message.id or "", text=str(message.msg)),
+        _("A system check."),
+        str(message.hint or ""),
+    )

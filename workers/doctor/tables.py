@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from django.utils.translation import ngettext
-
 from workers.conf import sas
+from workers.definitions.sentences import say as _
+from workers.definitions.sentences import say_counted as ngettext
 from workers.doctor.finding import Finding, info, warning
 from workers.doctor.registry import probe
 from workers.store import prune_rows
@@ -26,7 +26,7 @@ def sizes() -> Iterable[Finding]:
         pages, size = (
             dialect.fetch(f"PRAGMA {name}")[0][0] for name in ("page_count", "page_size")
         )
-        yield info(f"the database has {_bytes(pages * size)}")
+        yield info(_("the database has %(size)s", size=_bytes(pages * size)))
         return
     found = dialect.fetch(
         "SELECT s.relname, pg_total_relation_size(s.relid), greatest(c.reltuples, 0)::bigint,"
@@ -34,24 +34,33 @@ def sizes() -> Iterable[Finding]:
         " WHERE s.schemaname = current_schema() ORDER BY 2 DESC"
     )
     largest = ", ".join(f"{name} {_bytes(size)}" for name, size, *_ in found[:SHOWN])
-    yield info(f"the largest tables: {largest}")
-    yield from _journal({name: rows for name, _, rows, _ in found}.get("workers_journal", 0))
-    for name, _, rows, dead in found:
+    yield info(_("the largest tables: %(largest)s", largest=largest))
+    yield from _journal(
+        {name: rows for name, _size, rows, _dead in found}.get("workers_journal", 0)
+    )
+    for name, _size, rows, dead in found:
         if dead > MANY_DEAD and dead > DEAD_SHARE * (rows + dead):
             yield warning(
-                f"{name} has {dead} dead rows and {rows} live ones",
-                "Every scan reads them too.",
-                "See that autovacuum runs, and that no transaction stays open for hours.",
+                _(
+                    "%(name)s has %(dead)s dead rows and %(rows)s live ones",
+                    name=name,
+                    dead=dead,
+                    rows=rows,
+                ),
+                _("Every scan reads them too."),
+                _("See that autovacuum runs, and that no transaction stays open for hours."),
             )
 
 
 def _journal(rows: int) -> Iterable[Finding]:
     if rows > MANY_ROWS and sas.keep_journal_days >= FOR_GOOD_DAYS:
         yield warning(
-            f"the journal has about {rows} rows and is kept for good",
-            "It grows by some twenty rows an order.",
-            "Set SAS_KEEP_JOURNAL_DAYS if nobody needs the oldest: docs/how-to/"
-            "look-after-an-installation.md.",
+            _("the journal has about %(rows)s rows and is kept for good", rows=rows),
+            _("It grows by some twenty rows an order."),
+            _(
+                "Set SAS_KEEP_JOURNAL_DAYS if nobody needs the oldest: docs/how-to/"
+                "look-after-an-installation.md."
+            ),
         )
 
 
@@ -65,10 +74,9 @@ def nothing_holds_pruning_back() -> Iterable[Finding]:
                 "%(n)d old process keeps its journal",
                 "%(n)d old processes keep their journal",
                 count,
-            )
-            % {"n": count},
-            "Each has an open alert, or somebody was not told of it.",
-            "Acknowledge the alerts; `manage.py sinks list --state undeliverable`.",
+            ),
+            _("Each has an open alert, or somebody was not told of it."),
+            _("Acknowledge the alerts; `manage.py sinks list --state undeliverable`."),
         )
 
 

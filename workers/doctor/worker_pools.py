@@ -4,9 +4,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from celery import current_app
-from django.utils.translation import ngettext
 
 from workers.conf import sas
+from workers.definitions.sentences import say as _
+from workers.definitions.sentences import say_counted as ngettext
 from workers.doctor.connecting import while_connected
 from workers.doctor.finding import Finding, info, ok, warning
 from workers.doctor.queues import state_of
@@ -22,9 +23,12 @@ def answer(connection: Any) -> Iterable[Finding]:
     """Ask the workers what they are; only where remote control is on."""
     if not current_app.conf.worker_enable_remote_control:
         yield info(
-            "workers are not asked: remote control is off",
-            "It is, outside DEBUG: whoever can write to the broker could stop them.",
-            "See the queues above: each has its readers. CELERY_REMOTE_CONTROL=on has them asked.",
+            _("workers are not asked: remote control is off"),
+            _("It is, outside DEBUG: whoever can write to the broker could stop them."),
+            _(
+                "See the queues above: each has its readers. CELERY_REMOTE_CONTROL=on has "
+                "them asked."
+            ),
         )
         return
     inspect = current_app.control.inspect(timeout=ANSWER_SECONDS, connection=connection)
@@ -42,14 +46,14 @@ def _of_silence(connection: Any) -> Finding:
     queue = state_of(connection, SCHEDULER_QUEUE)
     if queue is not None and queue.readers:
         return info(
-            "workers run and do not answer: their remote control is off, and here it is on",
-            "They were started in another mode than this command, outside DEBUG.",
-            "Give this command their environment; or set CELERY_REMOTE_CONTROL=on for them.",
+            _("workers run and do not answer: their remote control is off, and here it is on"),
+            _("They were started in another mode than this command, outside DEBUG."),
+            _("Give this command their environment; or set CELERY_REMOTE_CONTROL=on for them."),
         )
     return warning(
-        "no worker answers",
-        "Nothing is claimed, called or settled.",
-        "Start one: `celery -A sasproject worker`.",
+        _("no worker answers"),
+        _("Nothing is claimed, called or settled."),
+        _("Start one: `celery -A sasproject worker`."),
     )
 
 
@@ -58,9 +62,13 @@ def _of_pools(stats: dict[str, Any]) -> Iterable[Finding]:
         pool = str(facts.get("pool", {}).get("implementation", ""))
         if "prefork" not in pool:
             yield warning(
-                f"{name} has the pool {pool.rpartition(':')[0] or pool or 'unknown'}",
-                "Nothing there ends a call that runs past its deadline.",
-                "Start it with the prefork pool: leave -P out.",
+                _(
+                    "%(name)s has the pool %(pool)s",
+                    name=name,
+                    pool=pool.rpartition(":")[0] or pool or _("unknown"),
+                ),
+                _("Nothing there ends a call that runs past its deadline."),
+                _("Start it with the prefork pool: leave -P out."),
             )
 
 
@@ -72,11 +80,14 @@ def _of_slots(stats: dict[str, Any], served: dict[str, Any]) -> Iterable[Finding
     )
     answering = ngettext("%(n)d worker answers", "%(n)d workers answer", len(stats))
     serving = ngettext("%(n)d process serves agents", "%(n)d processes serve agents", slots)
-    answering, serving = answering % {"n": len(stats)}, serving % {"n": slots}
-    yield ok(f"{answering}; {serving}")
+    yield ok(_("%(answering)s; %(serving)s", answering=answering, serving=serving))
     if 0 < slots < sas.agent_slots:
         yield info(
-            f"SAS_AGENT_SLOTS is {sas.agent_slots:g}, and {serving}",
-            "Claims are bundled for a number of processes that is not there.",
-            f"Set SAS_AGENT_SLOTS to {slots}.",
+            _(
+                "SAS_AGENT_SLOTS is %(agent_slots)g, and %(serving)s",
+                agent_slots=sas.agent_slots,
+                serving=serving,
+            ),
+            _("Claims are bundled for a number of processes that is not there."),
+            _("Set SAS_AGENT_SLOTS to %(slots)s.", slots=slots),
         )

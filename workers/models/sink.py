@@ -31,6 +31,9 @@ class Sink(models.Model):
     tries = models.PositiveIntegerField(default=0)
     #: Until then nobody else sends: the end of a backoff, or of a relay's claim.
     next_try_at = models.DateTimeField()
+    #: Why the last try failed: a code of ``delivery_problems`` with its parameters.
+    problem = models.JSONField(null=True)
+    #: The same as a text, from a version before.
     last_error = models.CharField(max_length=300, blank=True)
 
     class Meta:

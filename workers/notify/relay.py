@@ -185,7 +185,7 @@ class Relay:
             return
         backoff = Backoff(sas.report_backoff_base_seconds, sas.report_backoff_cap_seconds)
         delay = max(backoff.seconds(sink.tries + 1), problem.retry_after or 0)
-        sinks.failed(sink, delay, str(problem))
+        sinks.failed(sink, delay, problem.record)
 
     def _rest(self, place: Place) -> None:
         """Leave a place alone for a while: its next messages would only hang as long."""
@@ -217,7 +217,7 @@ def give_up(sink: sinks.ClaimedSink, problem: Undelivered) -> None:
     place = sink.address.partition("?")[0]
     # Together: nobody would look at a sink again that was given up without word of it.
     with durable("relay.give_up"):
-        if not sinks.give_up(sink, str(problem)):
+        if not sinks.give_up(sink, problem.record):
             return
         raise_alert(
             "sink_undeliverable",

@@ -6,7 +6,7 @@ the process's lock, so that nothing to be told is ever forgotten.
 """
 
 import hashlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from typing import Any
@@ -15,7 +15,7 @@ from workers.models import Sink
 from workers.rules.rows import NewSink
 from workers.rules.transitions import LockedProcess
 from workers.runtime.failpoints import around, durable
-from workers.runtime.storable_text import storable
+from workers.runtime.storable_text import storable_value
 from workers.store import acts, alerts
 from workers.store.db import bulk_update, dialect
 
@@ -172,7 +172,7 @@ def told(found: Sequence[Told], now: datetime | None = None) -> set[int]:
         "workers_sink",
         columns | {"is_final": "bool", "is_over": "bool", "at": "instant"},
         rows,
-        "cursor = v.cursor, tries = 0, last_error = '',"
+        "cursor = v.cursor, tries = 0, problem = NULL, last_error = '',"
         " state = CASE WHEN v.is_final AND t.last <= v.cursor THEN 'ended' ELSE t.state END,"
         " next_try_at = CASE WHEN v.is_over AND t.next_try_at = v.until THEN v.at"
         " ELSE t.next_try_at END",
@@ -185,20 +185,26 @@ def put_off(sink: ClaimedSink, seconds: float, now: datetime | None = None) -> N
     _end_claim(sink, "next_try_at = %s", [_in(seconds, now)])
 
 
-def failed(sink: ClaimedSink, seconds: float, error: str, now: datetime | None = None) -> None:
-    """Count a failed try, and have the next one made after ``seconds``."""
-    _end_claim(
-        sink,
-        "next_try_at = %s, tries = tries + 1, last_error = %s",
-        [_in(seconds, now), storable(error)[:300]],
-    )
+def failed(
+    sink: ClaimedSink, seconds: float, problem: Mapping[str, Any], now: datetime | None = None
+) -> None:
+    """Count a failed try, and have the next one made after ``seconds``.
+
+    ``problem`` is a code of ``delivery_problems`` with its parameters.
+    """
+    assign, params = _tried(problem)
+    _end_claim(sink, f"next_try_at = %s, {assign}", [_in(seconds, now), *params])
 
 
-def give_up(sink: ClaimedSink, error: str) -> bool:
+def give_up(sink: ClaimedSink, problem: Mapping[str, Any]) -> bool:
     """Send to a sink no more.  False: it was told, or taken over, by somebody else meanwhile."""
-    return _end_claim(
-        sink, "state = 'undeliverable', tries = tries + 1, last_error = %s", [storable(error)[:300]]
-    )
+    assign, params = _tried(problem)
+    return _end_claim(sink, f"state = 'undeliverable', {assign}", params)
+
+
+def _tried(problem: Mapping[str, Any]) -> tuple[str, list[Any]]:
+    value, params = dialect.typed("json", storable_value(problem))
+    return f"tries = tries + 1, last_error = '', problem = {value}", params
 
 
 def _in(seconds: float, now: datetime | None) -> str:
@@ -230,8 +236,8 @@ def redeliver(
     params = [] if after is None else [after, after]
     with durable("sinks.redeliver"):
         found = dialect.fetch(
-            f"UPDATE workers_sink SET state = 'open', tries = 0, last_error = '',"
-            f" next_try_at = %s, cursor = {begin} WHERE id = %s AND last > {begin}"
+            f"UPDATE workers_sink SET state = 'open', tries = 0, problem = NULL,"
+            f" last_error = '', next_try_at = %s, cursor = {begin} WHERE id = %s AND last > {begin}"
             " RETURNING kind, owner, address, process_id",
             [dialect.instant_text(at), *params, sink_id, *params],
         )

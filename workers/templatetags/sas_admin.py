@@ -11,6 +11,7 @@ from django.utils.safestring import SafeString
 from workers.admin import (
     alert,
     badges,
+    changes,
     flow,
     icons,
     incident,
@@ -18,6 +19,7 @@ from workers.admin import (
     undo_request_views,
     wording,
 )
+from workers.admin.changes import Marker
 from workers.admin.health import strip
 from workers.admin.health.strip import Strip
 from workers.admin.view_counts import Look
@@ -170,6 +172,12 @@ def undo_requests_waiting(context: RequestContext) -> int:
 def health_strip() -> Strip:
     """Return the last hour in a few lines, for the front page."""
     return strip.read()
+
+
+@register.simple_tag
+def desk_marker() -> Marker:
+    """Return what the engine's front page shows, for its polls: read before anything else is."""
+    return changes.of_desk()
 
 
 @register.simple_tag

@@ -54,6 +54,7 @@ from workers.store.operate import (
 from workers.store.settle import filed_replies, settle_replies
 
 ANN = "operator:ann"
+PROBLEM = {"code": "late", "params": {}}
 
 
 @dataclass(frozen=True)
@@ -375,8 +376,8 @@ CALLS: tuple[Call, ...] = (
     Call("sinks.claim", lambda s: sinks.claim("queue", 10, 60), (scenes.submitted,)),
     Call("sinks.told", lambda s: sinks.told([sinks.Told(_sink(s), 1)]), (scenes.told,)),
     Call("sinks.put_off", lambda s: sinks.put_off(_sink(s), 5), (scenes.told,)),
-    Call("sinks.failed", lambda s: sinks.failed(_sink(s), 5, "oops"), (scenes.told,)),
-    Call("sinks.give_up", lambda s: sinks.give_up(_sink(s), "gone"), (scenes.told,)),
+    Call("sinks.failed", lambda s: sinks.failed(_sink(s), 5, PROBLEM), (scenes.told,)),
+    Call("sinks.give_up", lambda s: sinks.give_up(_sink(s), PROBLEM), (scenes.told,)),
     Call(
         "sinks.redeliver", lambda s: sinks.redeliver(s.sink_id, after=0, actor=ANN), (scenes.told,)
     ),

@@ -6,20 +6,16 @@ from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Any
 
-from django import forms
 from django.contrib import admin
-from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
-from django.urls import URLPattern, path
+from django.http import HttpRequest
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
-from workers.admin import badges, changes, lists
-from workers.admin.lists import LiveMedia
-from workers.admin.readonly import ReadOnlyAdmin
+from workers.admin import badges
+from workers.admin.health.one_page import OnePageAdmin
 from workers.admin.wording import Text
+from workers.definitions.sentences import in_words
 from workers.models import ProbeResult
 from workers.operate import examinations
 
@@ -33,6 +29,7 @@ LEVELS: dict[str, tuple[Text, str]] = {
     "ok": (lazy("in order"), "processed"),
 }
 _ORDER = list(LEVELS)
+TEXTS = ("what", "why", "remedy")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,43 +59,22 @@ class Group:
 
 
 @admin.register(ProbeResult)
-class ProbeResultAdmin(ReadOnlyAdmin):
-    """All probes on one page, by group, in place of a list of rows."""
+class ProbeResultAdmin(OnePageAdmin):
+    """All probes, by group."""
 
-    def get_urls(self) -> list[URLPattern]:
-        wrap = self.admin_site.admin_view
-        return [path("", wrap(self.changelist_view), name="workers_proberesult_changelist")]
+    page_template = "admin/workers/health/doctor_page.html"
+    live_template = "admin/workers/health/doctor.html"
 
-    def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        if not self.has_view_permission(request):
-            raise PermissionDenied
-        marker = changes.of_health()
-        if lists.is_seen(request, marker):
-            return lists.unchanged(marker)
+    def page_context(self, request: HttpRequest, now: datetime) -> dict[str, Any]:
         rows = list(ProbeResult.objects.order_by("name"))
         newest = max((row.looked_at for row in rows), default=None)
-        context: dict[str, Any] = {
-            "groups": groups(rows, marker.at),
-            "newest": newest,
-            "is_stale": newest is not None and marker.at - newest > STALE,
-            "now": marker.at,
-            **(extra_context or {}),
-        }
-        if lists.is_poll(request):
-            response = TemplateResponse(request, "admin/workers/health/doctor.html", context)
-            lists.stamp(response, marker)
-            return response
-        context |= {
-            **self.admin_site.each_context(request),
+        return {
             "title": _("Doctor"),
-            "server_now": marker.at.isoformat(),
-            "seen": marker.text,
-            "media": forms.Media(LiveMedia),
-            "opts": self.opts,
+            "groups": groups(rows, now),
+            "newest": newest,
+            "is_stale": newest is not None and now - newest > STALE,
+            "now": now,
         }
-        return TemplateResponse(request, "admin/workers/health/doctor_page.html", context)
 
 
 def groups(rows: Iterable[ProbeResult], now: datetime) -> list[Group]:
@@ -116,7 +92,7 @@ def groups(rows: Iterable[ProbeResult], now: datetime) -> list[Group]:
 def _probe(row: ProbeResult, now: datetime) -> Probe:
     findings = sorted(row.findings, key=lambda finding: _rank(finding["level"]))
     lines = [
-        Line(_mark(one["level"]), one["what"], one["why"], one["remedy"]) for one in findings
+        Line(_mark(one["level"]), *(in_words(one[name]) for name in TEXTS)) for one in findings
     ] or [Line(_mark(row.level), row.name.partition(".")[2].replace("_", " "), "", "")]
     is_costly = row.seconds >= examinations.COSTLY_SECONDS
     rest = timedelta(seconds=examinations.COSTLY_REST_SECONDS if is_costly else 0)

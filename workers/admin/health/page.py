@@ -4,20 +4,16 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
-from django import forms
 from django.contrib import admin
-from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
-from django.urls import URLPattern, path
+from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
-from workers.admin import changes, flow_views, lists
+from workers.admin import flow_views
 from workers.admin.health import charts, figures, marks
 from workers.admin.health.figures import AgentFigures
 from workers.admin.health.frames import RANGES, Frame, range_named
-from workers.admin.lists import LiveMedia
-from workers.admin.readonly import ReadOnlyAdmin
+from workers.admin.health.one_page import OnePageAdmin
+from workers.definitions.sentences import in_words
 from workers.models import Minute, ProbeResult
 from workers.operate import health
 from workers.rules.minutes import begin
@@ -32,35 +28,14 @@ LOOKS = ("queues.are_read", "workers.answer")
 
 
 @admin.register(Minute)
-class MinuteAdmin(ReadOnlyAdmin):
-    """One page over all figures, in place of a list of their rows."""
+class MinuteAdmin(OnePageAdmin):
+    """The health page."""
 
-    def get_urls(self) -> list[URLPattern]:
-        wrap = self.admin_site.admin_view
-        return [path("", wrap(self.changelist_view), name="workers_minute_changelist")]
+    page_template = "admin/workers/health/page.html"
+    live_template = "admin/workers/health/live.html"
 
-    def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        if not self.has_view_permission(request):
-            raise PermissionDenied
-        marker = changes.of_health()
-        if lists.is_seen(request, marker):
-            return lists.unchanged(marker)
-        context = {**_context(request), **(extra_context or {})}
-        if lists.is_poll(request):
-            response = TemplateResponse(request, "admin/workers/health/live.html", context)
-            lists.stamp(response, marker)
-            return response
-        context |= {
-            **self.admin_site.each_context(request),
-            "title": context["agent"] or _("Health"),
-            "server_now": marker.at.isoformat(),
-            "seen": marker.text,
-            "media": forms.Media(LiveMedia),
-            "opts": self.opts,
-        }
-        return TemplateResponse(request, "admin/workers/health/page.html", context)
+    def page_context(self, request: HttpRequest, now: datetime) -> dict[str, Any]:
+        return _context(request)
 
 
 def frame_now(name: str) -> tuple[Frame, datetime]:
@@ -84,6 +59,7 @@ def _context(request: HttpRequest) -> dict[str, Any]:
     drawn = charts.of_agent(frame, columns) if agent else charts.of_all(frame, columns)
     happened = marks.read(frame, request.user, agent)
     return {
+        "title": agent or _("Health"),
         "now": now,
         "frame": frame,
         "agent": agent,
@@ -148,4 +124,4 @@ def _table_line(column: figures.Column, *, is_agent: bool) -> list[str]:
 
 def _looks() -> list[tuple[ProbeResult, list[str]]]:
     rows = ProbeResult.objects.filter(name__in=LOOKS)
-    return [(row, [finding["what"] for finding in row.findings]) for row in rows]
+    return [(row, [in_words(finding["what"]) for finding in row.findings]) for row in rows]

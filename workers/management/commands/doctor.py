@@ -63,10 +63,11 @@ class Command(TerminalCommand):
         if is_first:
             self.stdout.write(told.group)
         found = told.finding
+        said = found.in_words()
         self.stdout.write("  ", ending="")
         self.stdout.write(f"{found.level:7}", self._colour(found.level), ending="")
-        self.stdout.write(f" {found.what}")
-        for label, text in (("why", found.why), ("do", found.remedy)):
+        self.stdout.write(f" {said['what']}")
+        for label, text in (("why", said["why"]), ("do", said["remedy"])):
             if text and found.level.rank > Level.OK.rank:
                 self.stdout.write(f"  {'':7} {label}: {text}")
 
@@ -78,7 +79,7 @@ class Command(TerminalCommand):
 
     def _print_json(self, told: list[Told]) -> None:
         findings = [
-            {"group": one.group, "probe": one.probe, **one.finding.as_dict()} for one in told
+            {"group": one.group, "probe": one.probe, **one.finding.in_words()} for one in told
         ]
         facts = {"worst": doctor.worst(told), **_counts(told), "findings": findings}
         self.stdout.write(json.dumps(facts, ensure_ascii=False))

@@ -7,6 +7,7 @@ from typing import Any
 from django.core.management.base import CommandError
 from django.db.models import QuerySet
 
+from workers.definitions import delivery_problems
 from workers.management.process_actions import actor
 from workers.management.terminal import TerminalCommand
 from workers.management.wording import counted
@@ -16,7 +17,7 @@ from workers.operate.deliver_again import redeliver
 STATES = ("open", "ended", "undeliverable")
 COLUMNS = (
     *("id", "process__subject", "kind", "address", "owner", "state", "cursor", "last", "tries"),
-    *("next_try_at", "last_error"),
+    *("next_try_at", "problem", "last_error"),
 )
 
 
@@ -50,6 +51,8 @@ class Command(TerminalCommand):
         if owner is not None:
             found = found.filter(owner=owner)
         rows = list(found.order_by("-pk").values(*COLUMNS)[:limit])
+        for row in rows:
+            row["last_error"] = delivery_problems.last_failure(row["problem"], row["last_error"])
         if as_json:
             self.stdout.write(json.dumps(rows, default=str, ensure_ascii=False))
             return

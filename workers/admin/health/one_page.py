@@ -1,0 +1,53 @@
+"""A page over all rows of a table, in place of a list of them."""
+
+from datetime import datetime
+from typing import Any
+
+from django import forms
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path
+
+from workers.admin import changes, lists
+from workers.admin.lists import LiveMedia
+from workers.admin.readonly import ReadOnlyAdmin
+
+
+class OnePageAdmin(ReadOnlyAdmin):
+    """One page of figures, drawn anew when there are new ones; a poll gets its live part."""
+
+    page_template: str
+    live_template: str
+
+    def page_context(self, request: HttpRequest, now: datetime) -> dict[str, Any]:
+        """Return what the live part shows, and the page's title."""
+        raise NotImplementedError
+
+    def get_urls(self) -> list[URLPattern]:
+        wrap = self.admin_site.admin_view
+        name = f"{self.opts.app_label}_{self.opts.model_name}_changelist"
+        return [path("", wrap(self.changelist_view), name=name)]
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        marker = changes.of_health()
+        if lists.is_seen(request, marker):
+            return lists.unchanged(marker)
+        context = {**self.page_context(request, marker.at), **(extra_context or {})}
+        if lists.is_poll(request):
+            response = TemplateResponse(request, self.live_template, context)
+            lists.stamp(response, marker)
+            return response
+        context = {
+            **self.admin_site.each_context(request),
+            "server_now": marker.at.isoformat(),
+            "seen": marker.text,
+            "media": forms.Media(LiveMedia),
+            "opts": self.opts,
+            **context,
+        }
+        return TemplateResponse(request, self.page_template, context)

@@ -1,0 +1,79 @@
+"""Sentences that are kept with their parameters, and put into words when they are read.
+
+For what is said in many sentences and kept for minutes only, as what the doctor finds: the sentence
+itself is the code.  What is kept for long has a code of its own (``alert_messages``).  Imported as
+``_`` and ``ngettext``, as what collects texts for translators expects.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from django.utils.translation import gettext, ngettext
+
+
+class Sentence(str):
+    """A sentence as the code has it, with what is kept of it."""
+
+    kept: dict[str, Any]
+
+
+def say(text: str, /, **params: Any) -> Sentence:
+    """Return a sentence; a parameter may be one, too."""
+    return _made({"text": text, "params": params})
+
+
+def say_counted(one: str, many: str, n: int, /, **params: Any) -> Sentence:
+    """Return a sentence about ``n`` of something, which it names ``%(n)d``."""
+    return _made({"text": one, "many": many, "params": {"n": n, **params}})
+
+
+def kept(text: str) -> dict[str, Any] | str:
+    """Return what is kept of a text: of one that is no sentence of ours, the text."""
+    return text.kept if isinstance(text, Sentence) else text
+
+
+def in_words(said: Mapping[str, Any] | str) -> str:
+    """Return what was said, or kept of it, in the reader's language; a mere text as it is."""
+    return _worded(kept(said) if isinstance(said, str) else said, gettext, ngettext)
+
+
+def changed(text: str, change: Callable[[str], str]) -> str:
+    """Return a text with everything changed that is none of the code's own."""
+    return _made(_changed(text.kept, change)) if isinstance(text, Sentence) else change(text)
+
+
+def _made(known: dict[str, Any]) -> Sentence:
+    params = {name: _kept(value) for name, value in known["params"].items()}
+    known = {**known, "params": params}
+    sentence = Sentence(_worded(known, str, lambda one, many, n: one if n == 1 else many))
+    sentence.kept = known
+    return sentence
+
+
+def _kept(value: Any) -> Any:
+    return kept(value) if isinstance(value, str) else value
+
+
+def _worded(
+    known: Mapping[str, Any] | str,
+    of_text: Callable[[str], str],
+    of_count: Callable[[str, str, int], str],
+) -> str:
+    if isinstance(known, str):
+        return known
+    params = {
+        name: _worded(value, of_text, of_count) if isinstance(value, Mapping) else value
+        for name, value in known["params"].items()
+    }
+    if "many" in known:
+        return of_count(known["text"], known["many"], int(params["n"])) % params
+    return of_text(known["text"]) % params if params else of_text(known["text"])
+
+
+def _changed(value: Any, change: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, dict):
+        changed_params = {n: _changed(one, change) for n, one in value["params"].items()}
+        return {**value, "params": changed_params}
+    return value
