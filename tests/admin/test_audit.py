@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Permission
 from django.core.management import call_command
 from django.db import connection
 from django.test import Client
@@ -56,6 +57,7 @@ def test_it_shows_what_people_did_and_nothing_else(viewer: Client) -> None:
     note(order, "claimed")
     note(order, "paused", actor="operator:ann", detail={"reason": "stocktaking"})
     holds.hold("agent", "payment.charge", **WORD)
+    note(order, "deadline_passed", actor="scheduler@one")
     html = html_of(viewer)
     assert "Paused by an operator" in html
     assert f'href="/admin/orders/order/{order.number}/change/"' in html
@@ -92,6 +94,8 @@ def test_a_job_s_acts_are_those_on_it_and_those_by_it(viewer: Client) -> None:
     while not jobs.work(job_id, 50).is_over:
         pass
     other = jobs.create("pause", {outside.process_id: 0}, source={"list": "x"}, **WORD)
+    note(inside, "retried", actor="operator:bob", at=timezone.now())
+    note(inside, "unpaused", actor=WORD["actor"], at=timezone.now() + timedelta(hours=1))
     assert events(viewer, f"?job={job_id}") == ["paused", "job_started"]
     html = html_of(viewer, f"?job={job_id}")
     # Its own row, and the one of what it did; not what the same person did elsewhere.
@@ -105,6 +109,19 @@ def test_a_job_s_acts_are_those_on_it_and_those_by_it(viewer: Client) -> None:
     assert str(outside) not in html
     for query in ("?job=0", "?job=nonsense"):
         assert events(viewer, query) == []
+
+
+def test_an_act_leads_to_what_it_is_about_where_one_may_see_that(viewer: Client) -> None:
+    job_id = jobs.create("pause", {order_in_error().process_id: 0}, source={}, **WORD)
+    link = f'href="/admin/workers/bulkjob/{job_id}/change/"'
+    assert link in html_of(viewer)
+    auditor = get_user_model().objects.create_user("auditor", is_staff=True)
+    auditor.user_permissions.add(Permission.objects.get(codename="view_act"))
+    client = Client()
+    client.force_login(auditor)
+    html = html_of(client)
+    assert f"job {job_id}" in html
+    assert link not in html
 
 
 def test_it_is_searched_by_person_process_and_order(viewer: Client) -> None:

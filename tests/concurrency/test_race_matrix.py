@@ -20,9 +20,10 @@ from typing import Any
 import pytest
 
 from tests.concurrency.matrix import collecting, stage
-from tests.concurrency.matrix.calling import CALLS, Call
+from tests.concurrency.matrix.call import Call
+from tests.concurrency.matrix.calling import CALLS
 from tests.concurrency.matrix.pausing import Session, Turn, meet, one_after_the_other, two_sessions
-from tests.concurrency.matrix.scenes import NOW, Scene, Setting
+from tests.concurrency.matrix.scene import NOW, Scene, Setting
 from tests.concurrency.test_races import on_postgres
 from workers.exceptions import SASError
 from workers.operate import invariants

@@ -14,7 +14,7 @@ from tests.integration.conftest import NOW, claim, only
 from tests.integration.test_store_claims import start
 from tests.integration.test_store_settling import Toy
 from workers import scheduler, supervisor
-from workers.models import LiveStep, Process, Step
+from workers.models import Flow, LiveStep, Process, Step
 from workers.operate.invariants import violations
 from workers.store.claims import claim_steps, find_work, unstarted
 from workers.store.expire import expire_claims
@@ -311,6 +311,26 @@ def test_a_step_is_not_claimed_because_a_wrong_row_says_so(step: Step, state: st
     assert claim_steps.claim_due({"toy.alpha"}, "scheduler", NOW) == []
 
     assert Step.objects.values().get(pk=step.pk) == before
+
+
+def test_nobody_waits_behind_a_step_that_only_a_wrong_row_calls_pending(
+    step: Step, toy: Toy
+) -> None:
+    change(step, state="skipped")
+    LiveStep.objects.create(
+        step=step,
+        agent=step.agent,
+        state="pending",
+        turn=step.turn,
+        not_before=NOW,
+        is_deferred=False,
+    )
+    Flow.objects.filter(agent="toy.alpha").update(window=1)
+    other = toy()
+
+    (claim,) = claim_steps.claim_due({"toy.alpha"}, "scheduler", NOW)
+
+    assert claim.process_id == other.pk
 
 
 @on_postgres

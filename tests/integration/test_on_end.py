@@ -332,11 +332,15 @@ def test_on_the_way_of_production_it_is_called_once_and_its_rows_are_committed(
 ) -> None:
     beat_schedule.ensure_flow()
     committed: list[str] = []
+    changed: list[int] = []
     hear = toy.script["on_end"]
 
     def hear_and_send(end: End) -> None:
         hear(end)
         transaction.on_commit(lambda: committed.append(end.state))
+        # Asks how many rows it has changed, as any code of an application may.
+        mine = Group.objects.filter(name__startswith=f"{end.subject} {end.state}")
+        changed.append(mine.update(name=f"heard {len(ends)}"))
 
     toy.script["on_end"] = hear_and_send  # type: ignore[assignment]
     with frozen_clock() as clock:
@@ -346,5 +350,6 @@ def test_on_the_way_of_production_it_is_called_once_and_its_rows_are_committed(
 
     assert [end.state for end in ends] == ["processed"] * 3
     assert committed == ["processed"] * 3
-    assert len(left()) == 3
+    assert changed == [1] * 3
+    assert left() == [f"heard {n}" for n in (1, 2, 3)]
     assert_invariants()

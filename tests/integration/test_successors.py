@@ -127,6 +127,13 @@ def test_a_step_that_has_just_been_submitted_is_left_to_its_wake_up(toy: Toy) ->
     assert only(waiting, "one").state == "pending"
 
 
+def test_room_that_came_free_is_told_to_nobody_where_nobody_waits(toy: Toy) -> None:
+    toy()
+    (one,) = claim()
+
+    assert settle_replies.settle([a_result(one)], "scheduler", NOW).waited_for == set()
+
+
 @pytest.mark.parametrize("error", [OperationalError("timeout"), ValueError("what is that?")])
 def test_where_those_that_wait_cannot_be_claimed_the_replies_are_settled_all_the_same(
     error: Exception,

@@ -1,6 +1,6 @@
 """Guards of what may be claimed, called again, undone or steered."""
 
-from tests.mutants.mutant import Mutant
+from tests.mutants.mutant import POSTGRESQL, Mutant
 
 _CLAIMS = "tests/integration/test_store_claims.py"
 _REGULATING = "tests/integration/test_regulating.py"
@@ -11,6 +11,8 @@ _RULES = "tests/integration/test_rules.py"
 _POISON = "tests/integration/test_poison.py"
 _GUARDS = "tests/integration/test_guards.py"
 _TWO = "tests/integration/test_two_persons.py"
+_RATE = "tests/unit/test_rate_limit.py"
+_ENDS = "tests/integration/test_on_end.py"
 
 MUTANTS = (
     Mutant(
@@ -284,5 +286,120 @@ MUTANTS = (
         "        return UNMASKED\n",
         "Names and addresses stay on screens and in logs.",
         ("tests/admin/test_masked_terminal.py",),
+    ),
+    Mutant(
+        "a claim that nobody has started keeps its token",
+        "workers/rules/rate_limit.py",
+        "int(self.tokens - self.unstarted)",
+        "int(self.tokens)",
+        "Claims pile up at the workers, and their calls leave all at once.",
+        (_RATE,),
+    ),
+    Mutant(
+        "a rate saves up no more than half a second",
+        "workers/rules/rate_limit.py",
+        "tokens=min(self.size, self.tokens + seconds * self.per_second)",
+        "tokens=self.tokens + seconds * self.per_second",
+        "After a quiet hour a service gets an hour's calls in a second.",
+        (_RATE,),
+    ),
+    Mutant(
+        "a clock that was set back brings no tokens and takes none",
+        "workers/rules/rate_limit.py",
+        "max(0.0, (now - self.at).total_seconds())",
+        "(now - self.at).total_seconds()",
+        "An agent with a rate stands still for an hour.",
+        (_RATE,),
+    ),
+    Mutant(
+        "calls are counted when they are made",
+        "workers/agent/runner.py",
+        "            spend_rate.spend(agent.name, calls)\n",
+        "",
+        "A service that bears two calls a second gets as many as there are claims.",
+        (_REGULATING,),
+    ),
+    Mutant(
+        "what may be asked and called counts twice",
+        "workers/agent/runner.py",
+        "sum(1 + (asked_first and request.in_doubt) for request in requests)",
+        "len(requests)",
+        "After an outage a service gets twice the calls that it bears.",
+        (_REGULATING,),
+    ),
+    Mutant(
+        "no call is made that was not counted",
+        "workers/agent/runner.py",
+        "with one_try() if is_rated else nullcontext():",
+        "with nullcontext():",
+        "A client's own retries call a service faster than it bears.",
+        (_REGULATING,),
+    ),
+    Mutant(
+        "an end that cannot be told is none",
+        "workers/store/settle/end_processes.py",
+        "        with transaction.atomic():\n",
+        "        if True:\n",
+        "An order has ended, and half of what its end writes is there.",
+        (_ENDS,),
+    ),
+    Mutant(
+        "numbers stay gap-free where an end is taken back",
+        "workers/rules/hold_endings.py",
+        "if entry.sequence is not None and entry.sequence > ending.sequence:",
+        "if False:",
+        "A submitter waits for a status that never comes.",
+        ("tests/unit/test_hold_endings.py", _ENDS),
+    ),
+    Mutant(
+        "an end is told in its transaction",
+        "workers/store/settle/end_processes.py",
+        "on_end(End(process.id, process.subject, process.state, context.results))",
+        "transaction.on_commit(lambda: on_end("
+        "End(process.id, process.subject, process.state, context.results)))",
+        "An order has ended, and a crash loses what the application writes of it.",
+        (f"{_ENDS}::test_it_sees_the_end_and_the_reply_in_the_same_transaction",),
+    ),
+    Mutant(
+        "whoever is told of an end has answers to what it asks",
+        "workers/store/settle/settle_replies.py",
+        "load.write(lockeds, decide, is_last=not may_call)",
+        "load.write(lockeds, decide, is_last=True)",
+        "An application is told that it has changed no row, and does its work once more.",
+        (f"{_ENDS}::test_on_the_way_of_production_it_is_called_once_and_its_rows_are_committed",),
+        POSTGRESQL,
+    ),
+    Mutant(
+        "one whose end cannot be told holds up no other",
+        "workers/store/settle/end_processes.py",
+        "    except Exception as error:\n",
+        "    except KeyError as error:\n",
+        "One order's broken end has a whole batch of replies come again.",
+        (_ENDS,),
+    ),
+    Mutant(
+        "where nobody waits nobody is looked for",
+        "workers/store/settle/settle_replies.py",
+        "(set(freed) & locked_flow.backlogged)",
+        "set(freed)",
+        "Each reply costs a claim that finds nothing.",
+        ("tests/integration/test_successors.py",),
+    ),
+    Mutant(
+        "room that came free is told",
+        "workers/store/settle/settle_replies.py",
+        "(set(freed) & locked_flow.backlogged)",
+        "set()",
+        "A step that waits for room waits for the poll.",
+        ("tests/integration/test_successors.py",),
+    ),
+    Mutant(
+        "what a reply leads to is sent once",
+        "workers/scheduler/__init__.py",
+        "        applied=sum(part.applied for part in parts), stale",
+        "        [claim for part in parts for claim in part.claims],\n"
+        "        applied=sum(part.applied for part in parts), stale",
+        "Each request is sent twice after a reply that cannot be stored.",
+        ("tests/integration/test_successors.py",),
     ),
 )

@@ -238,6 +238,24 @@ def test_a_relay_that_dies_after_sending_sends_the_same_again(
     assert [row["state"] for row in rows()] == ["delivered"]
 
 
+def test_a_relay_that_froze_changes_nothing_of_what_another_sends(clock: Clock) -> None:
+    route()
+    incident()
+    plan()
+    (frozen,) = deliveries.claim(10, 60)
+    clock.advance(seconds=61)
+    (held,) = deliveries.claim(10, 60)
+    before = rows()
+
+    assert deliveries.give_up(frozen, 500, "late") is False
+    assert deliveries.delivered(frozen, None, "") is False
+    deliveries.failed(frozen, 5, 500, "late")
+    deliveries.put_off(frozen, 5)
+
+    assert rows() == before
+    assert deliveries.delivered(held, 200, "ok")
+
+
 @pytest.mark.parametrize(
     "columns", [{"is_active": False}, {"muted_until": NOW + timedelta(days=1)}]
 )

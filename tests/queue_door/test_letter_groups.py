@@ -60,6 +60,17 @@ def test_one_that_is_resolved_is_in_no_group(letters: list[DeadLetter]) -> None:
     assert letters[0].pk not in letter_groups.like(letters[1].pk).values_list("pk", flat=True)
 
 
+def test_what_somebody_only_says_is_in_no_group_of_whom_they_name(
+    letters: list[DeadLetter],
+) -> None:
+    claimed = letters[3].pk
+    DeadLetter.objects.filter(pk=claimed).update(cause=letter_groups.read()[0].cause)
+
+    assert [group.count for group in letter_groups.read()] == [3, 1, 1]
+    assert claimed not in letter_groups.like(letters[0].pk).values_list("pk", flat=True)
+    assert letter_groups.like(claimed).count() == 1
+
+
 def test_groups_are_counted_in_one_query(letters: list[DeadLetter]) -> None:
     with CaptureQueriesContext(
         connection,

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from workers.rules import masks
-from workers.rules.masks import Mask
+from workers.rules.masks import WHOLE, Mask
 
 NAME, MAIL, ADDRESS = "Zelda Quuxmore", "zelda.quuxmore@example.org", "77 Hidden Lane\nNowhereville"
 CUSTOMER = {"name": NAME, "email": MAIL, "address": ADDRESS}
@@ -67,3 +67,20 @@ def test_a_mail_is_masked_wherever_it_stands() -> None:
 @pytest.mark.parametrize("document", [None, 5, True, "text", [], {}, [[{"a": None}]]])
 def test_a_document_without_anything_personal_stays_what_it_is(document: Any) -> None:
     assert Mask(["customer"], [document]).value(document) == document
+
+
+def test_of_what_is_personal_as_a_whole_a_record_tells_all_but_what_was_changed() -> None:
+    mask = Mask([WHOLE], [{"street": "Elm Road 5"}])
+    detail = {
+        "code": "http_400",
+        "reason": "asked by mail",
+        "message": "no such place: Elm Road 5",
+        "changes": {"address": ["Oak Road 1", "Oak Road 2"]},
+    }
+
+    assert mask.record(detail) == {
+        "code": "http_400",
+        "reason": "asked by mail",
+        "message": "no such place: E***",
+        "changes": {"address": ["O***", "O***"]},
+    }

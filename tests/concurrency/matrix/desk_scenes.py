@@ -1,0 +1,194 @@
+"""Scenes of what operators deal with: alerts, incidents, routes, jobs, views, leases, figures."""
+
+from datetime import datetime, timedelta
+
+from tests.concurrency.matrix.order_scenes import at_work, in_error, submitted
+from tests.concurrency.matrix.scene import NOW, OPERATOR, Scene, ann, at
+from workers.client.submission import submit
+from workers.models import Alert, Incident, Process, Route
+from workers.rules.minutes import begin
+from workers.states import Span
+from workers.store import (
+    alert_resolution,
+    deliveries,
+    delivery_plans,
+    gauges,
+    incidents,
+    leases,
+    minutes,
+    probe_results,
+    saved_views,
+    sinks,
+)
+from workers.store.alerts import raise_alert
+from workers.store.db import dialect
+from workers.store.flow import flow_settings, holds
+from workers.store.operate import alert_commands, jobs, undo_requests
+from workers.store.operate import commands as steer
+from workers.store.probe_results import Looked
+
+YEARS = 3 * 366 * 86_400.0
+FOUND_BAD = Looked(
+    "toys.bad", "error", [{"level": "error", "what": "bad", "why": "", "remedy": ""}]
+)
+
+
+def held() -> Scene:
+    scene = submitted()
+    with at(50):
+        holds.hold("agent", "toy.alpha", **OPERATOR)
+    return scene
+
+
+def rated() -> Scene:
+    scene = submitted()
+    with at(50):
+        flow_settings.set_flow("toy.alpha", {"rate_per_second": 1}, **OPERATOR)
+    return scene
+
+
+def in_a_job() -> Scene:
+    """One branch has failed for good, and a job is to resubmit it."""
+    scene = in_error()
+    with at(2):
+        scene.job_id = _job(scene.process_id)
+    return scene
+
+
+def asked_to_undo() -> Scene:
+    """One branch has failed for good, and somebody asks to undo what was done."""
+    scene = in_error()
+    with at(2):
+        scene.undo_request_id = undo_requests.ask(scene.process_id, "cancel", **OPERATOR)
+    return scene
+
+
+def _job(process_id: int) -> int:
+    sequence = Process.objects.get(pk=process_id).sequence
+    return jobs.create(
+        "resubmit",
+        {process_id: sequence},
+        source={},
+        params={"nothing_happened": True},
+        **OPERATOR,
+    )
+
+
+def resubmitted() -> Scene:
+    """A branch that had failed for good is to be tried again; its alert is open still."""
+    scene = in_error()
+    with at(2):
+        steer.resubmit(scene.process_id, nothing_happened=True, **OPERATOR)
+    return scene
+
+
+def gathered() -> Scene:
+    """The alert of a branch that has failed for good belongs to an incident."""
+    scene = in_error()
+    with at(2):
+        incidents.collect()
+    return scene
+
+
+def healed() -> Scene:
+    """The incident of a branch that is tried again has no member any more."""
+    scene = gathered()
+    with at(2):
+        steer.resubmit(scene.process_id, nothing_happened=True, **OPERATOR)
+        alert_resolution.resolve_ended()
+    return scene
+
+
+def kept() -> Scene:
+    """Somebody has saved a view."""
+    scene = in_error()
+    saved_views.save(ann().pk, "workers.process", "Errors", "state=error")
+    return scene
+
+
+def routed() -> Scene:
+    """There is a route, and an incident that it is to be told of."""
+    scene = gathered()
+    Route.objects.create(name="ops", kind="mail", address="ops@example.org", time_zone="UTC")
+    return scene
+
+
+def noted() -> Scene:
+    """It is noted that the route is to be told."""
+    scene = routed()
+    with at(1):
+        delivery_plans.plan()
+    return scene
+
+
+def telling() -> Scene:
+    """A relay is about to tell the route."""
+    scene = noted()
+    with at(1):
+        (scene.delivery,) = deliveries.claim(10, 60)
+    return scene
+
+
+def given_up() -> Scene:
+    """The route could not be told."""
+    scene = telling()
+    assert scene.delivery is not None
+    with at(1):
+        deliveries.give_up(scene.delivery, 500, "no")
+    return scene
+
+
+def erring() -> Scene:
+    """A probe has found an error once, and is told of when it does again."""
+    scene = submitted()
+    with at(5):
+        probe_results.keep([FOUND_BAD])
+    return scene
+
+
+def rolled_up() -> Scene:
+    """The minute before has figures, which longer spans have not."""
+    scene = at_work()
+    minutes.roll_up(begin(NOW, Span.MINUTE) - timedelta(minutes=1))
+    return scene
+
+
+def leased() -> Scene:
+    scene = submitted()
+    with at(5):
+        leases.acquire(leases.SWEEP, "one", 15)
+    return scene
+
+
+def long_over() -> Scene:
+    """Everything about the order can go: it is cancelled, and whoever is told knows it."""
+    with at(YEARS):
+        scene = submitted()
+        holds.hold("agent", "toy.beta", **OPERATOR)
+        holds.lift("agent", "toy.beta", **OPERATOR)
+        raise_alert("old", "long dealt with")
+        alert_commands.acknowledge(Alert.objects.get().pk, ann().pk, actor="operator:ann")
+        _resolved_incident(dialect.read_clock())
+        gauges.take()
+        jobs.steer(_job(scene.process_id), "stop", actor="operator:ann")
+        undo_requests.ask(scene.process_id, "cancel", **OPERATOR)
+        steer.undo(scene.process_id, outcome="cancelled", **OPERATOR)
+        (sink,) = sinks.claim("queue", 1, 60)
+        sinks.told([sinks.Told(sink, sink.last, is_final=True)])
+        gone = submit("race", subject="Order 0", input={}).pk
+    # By hand, as none of ours would: its journal stays.
+    dialect.execute("DELETE FROM workers_step WHERE process_id = %s", [gone])
+    dialect.execute("DELETE FROM workers_process WHERE id = %s", [gone])
+    return scene
+
+
+def _resolved_incident(at: datetime) -> None:
+    Incident.objects.create(
+        key="old",
+        code="old",
+        severity=1,
+        state="resolved",
+        opened_at=at,
+        last_at=at,
+        resolved_at=at,
+    )

@@ -1,0 +1,204 @@
+"""Scenes of one order: states in which a verb has something to do, reached by verbs before it."""
+
+from contextlib import nullcontext
+from datetime import timedelta
+
+from msgspec import structs
+
+from tests.concurrency.matrix.scene import (
+    AGENTS,
+    DEFERRAL,
+    FAULT,
+    NOW,
+    OPERATOR,
+    Scene,
+    at,
+    note,
+    start,
+)
+from workers.client.submission import submit
+from workers.models import LiveStep, Step
+from workers.rules.rows import NewSink
+from workers.store import sinks
+from workers.store.claims import claim_steps
+from workers.store.db import dialect
+from workers.store.expire import expire_claims
+from workers.store.operate import commands as steer
+from workers.store.settle import filed_replies, settle_replies
+
+
+def submitted() -> Scene:
+    with at(100) if dialect.frozen_at == NOW else nullcontext():
+        process = submit(
+            "race",
+            subject="Order 1",
+            input={"gift": False},
+            sinks=[NewSink("queue", "replies.acme.one", "acme")],
+        )
+    return Scene(process.pk)
+
+
+def told() -> Scene:
+    """A relay is about to tell the submitter."""
+    scene = submitted()
+    with at(5):
+        (scene.sink,) = sinks.claim("queue", 1, 60)
+    return scene
+
+
+def claimed(seconds: float = 5) -> Scene:
+    scene = submitted()
+    with at(seconds):
+        note(scene, claim_steps.claim_due(AGENTS, "scheduler"))
+    return scene
+
+
+def lost() -> Scene:
+    return claimed(60)
+
+
+def at_work(seconds: float = 5) -> Scene:
+    """Two branches are under way."""
+    scene = claimed(90)
+    with at(80):
+        start(scene, "top")
+    with at(seconds):
+        note(scene, settle_replies.settle([scene.reply("top")], "scheduler").claims)
+        start(scene, "left", "right")
+    scene.step = "left"
+    return scene
+
+
+def expired() -> Scene:
+    return at_work(60)
+
+
+def tired() -> Scene:
+    """Nothing is tried again."""
+    scene = expired()
+    Step.objects.update(failure_threshold=1)
+    return scene
+
+
+def going_on() -> Scene:
+    """A call takes longer than its claim had to be started."""
+    return at_work(20)
+
+
+def not_found() -> Scene:
+    """Nobody would find what can be claimed."""
+    scene = submitted()
+    LiveStep.objects.all().delete()
+    return scene
+
+
+def found_wrong() -> Scene:
+    """Steps at work are looked for as if they were in error."""
+    scene = at_work()
+    LiveStep.objects.update(state="error", look_at=None)
+    return scene
+
+
+def filed() -> Scene:
+    scene = at_work()
+    with at(3):
+        filed_replies.file(scene.reply(), "agent")
+    return scene
+
+
+def deferred(seconds: float = 3) -> Scene:
+    scene = at_work(seconds + 2)
+    with at(seconds):
+        settle_replies.settle([scene.reply(deferral=DEFERRAL)], "scheduler")
+    return scene
+
+
+def overdue() -> Scene:
+    """A callback has not come for long."""
+    return deferred(50)
+
+
+def unanswered() -> Scene:
+    """A callback has not come in time."""
+    return deferred(70)
+
+
+def parked() -> Scene:
+    """The step is to be tried again, but not yet; the other branch is at work."""
+    scene = at_work(4)
+    with at(3):
+        fault = structs.replace(FAULT, retry_after=600.0)
+        settle_replies.settle([scene.reply(fault=fault)], "scheduler")
+    del scene.taken["left"]
+    return scene
+
+
+def in_error() -> Scene:
+    """One branch has failed for good, the other is at work."""
+    scene = at_work()
+    with at(3):
+        settle_replies.settle([scene.reply("right", fault=FAULT)], "scheduler")
+    scene.step = "right"
+    return scene
+
+
+def left_to_decide() -> Scene:
+    """A supervisor has left a policy to the Scheduler; the other branch is done."""
+    scene = at_work(60)
+    with at(50):
+        settle_replies.settle([scene.reply("left")], "scheduler")
+    with at(3):
+        expire_claims.expire("supervisor")
+    scene.step = "right"
+    return scene
+
+
+def past_deadline() -> Scene:
+    scene = at_work()
+    with at(3):
+        dialect.execute(
+            "UPDATE workers_process SET deadline_at = %s",
+            [dialect.instant_text(NOW - timedelta(seconds=1))],
+        )
+    return scene
+
+
+def paused() -> Scene:
+    scene = at_work()
+    with at(3):
+        steer.pause(scene.process_id, **OPERATOR)
+    return scene
+
+
+def turned_round() -> Scene:
+    """The order is being undone, and what was at work is yet to end."""
+    scene = at_work()
+    with at(3):
+        steer.undo(scene.process_id, outcome="cancelled", **OPERATOR)
+    return scene
+
+
+def undoing() -> Scene:
+    """An undo step is at work."""
+    scene = turned_round()
+    with at(2):
+        found = settle_replies.settle(
+            [scene.reply("left"), scene.reply("right")], "scheduler"
+        ).claims
+        note(scene, found)
+        start(scene, "undo_left")
+    scene.step = "undo_left"
+    return scene
+
+
+def last() -> Scene:
+    """The last step is at work."""
+    scene = at_work()
+    with at(3):
+        found = settle_replies.settle(
+            [scene.reply("left"), scene.reply("right")], "scheduler"
+        ).claims
+        note(scene, found)
+        start(scene, "bottom")
+    scene.step = "bottom"
+    return scene

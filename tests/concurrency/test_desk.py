@@ -1,0 +1,107 @@
+"""What is done for operators meets itself: two sweeps, two workers of a job, a stop in between."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.concurrency.matrix.pausing import Session, meet, one_after_the_other, two_sessions
+from tests.concurrency.test_races import on_postgres
+from tests.integration.test_incidents import fails, over
+from tests.integration.test_jobs import NOW, failed, items, job_of, resubmitted, seen
+from workers.models import Alert, BulkItem, BulkJob, Delivery, Incident, Route
+from workers.store import delivery_plans, incidents
+from workers.store.operate import jobs
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def two(transactional_db: None) -> Iterator[tuple[Session, Session]]:
+    with two_sessions() as pair:
+        yield pair
+
+
+def places(session: Session, verb: Callable[[], Any]) -> range:
+    """Return the statements of a verb, after each of which another may come in between."""
+    (alone,) = one_after_the_other(session, verb)
+    assert not isinstance(alone.result, Exception)
+    return range(1, len(alone.gate.statements) + 1)
+
+
+def of_a_healed_incident() -> None:
+    Alert.objects.all().delete()
+    Incident.objects.all().delete()
+    alert = fails()
+    incidents.collect(NOW)
+    over(alert)
+
+
+@on_postgres
+def test_one_that_joins_an_incident_keeps_it_open_or_reopens_it(
+    two: tuple[Session, Session],
+) -> None:
+    def refresh() -> int:
+        return incidents.refresh(NOW)
+
+    of_a_healed_incident()
+    for after in places(two[0], refresh):
+        of_a_healed_incident()
+        fails()
+
+        turns = meet(two, refresh, lambda: incidents.collect(NOW), after)
+
+        assert not any(isinstance(turn.result, Exception) for turn in turns)
+        assert list(Incident.objects.values_list("state", "members")) == [("open", 1)]
+
+
+@on_postgres
+def test_two_sweeps_tell_a_route_once(two: tuple[Session, Session]) -> None:
+    def plan() -> int:
+        return delivery_plans.plan(NOW)
+
+    Route.objects.create(name="ops", kind="mail", address="ops@example.org", time_zone="UTC")
+    fails()
+    incidents.collect(NOW)
+    for after in places(two[0], plan):
+        Delivery.objects.all().delete()
+
+        turns = meet(two, plan, plan, after)
+
+        assert sorted(turn.result for turn in turns) == [0, 1]
+        assert Delivery.objects.count() == 1
+
+
+@on_postgres
+def test_two_workers_of_a_job_act_on_a_process_once(two: tuple[Session, Session]) -> None:
+    def work() -> jobs.Worked:
+        return jobs.work(BulkJob.objects.latest("pk").pk, 1)
+
+    job_of(failed(2))
+    for after in places(two[0], work):
+        processes = failed(2)
+        job_id = job_of(processes)
+
+        turns = meet(two, work, work, after)
+
+        assert [turn.result.landed for turn in turns] == [1, 1]
+        assert {state for _, state in items(job_id)} == {"landed"}
+        assert [resubmitted(process) for process in processes] == [1, 1]
+
+
+def test_a_job_that_is_stopped_while_its_set_is_frozen_does_not_begin(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    processes = failed(1)
+    real = type(BulkItem.objects).bulk_create
+
+    def stop_meanwhile(*rows: Any) -> Any:
+        jobs.steer(BulkJob.objects.get().pk, "stop", actor="operator:bob")
+        return real(BulkItem.objects, *rows)
+
+    monkeypatch.setattr(BulkItem.objects, "bulk_create", stop_meanwhile)
+    job_id = jobs.create("resubmit", seen(processes), actor="operator:ann", reason="", source={})
+
+    assert BulkJob.objects.get().state == "stopped"
+    assert jobs.work(job_id, 1).is_over
+    assert resubmitted(processes[0]) == 0

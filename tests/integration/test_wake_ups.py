@@ -1,0 +1,31 @@
+"""A verb wakes somebody where it has changed something, and once that is committed."""
+
+import pytest
+from django.db import transaction
+
+from workers.wire import wake_ups
+
+
+@pytest.mark.parametrize(("result", "is_woken"), [(True, True), (None, True), (False, False)])
+def test_a_verb_that_changed_nothing_wakes_nobody(result: bool | None, is_woken: bool) -> None:
+    woken: list[int] = []
+    verb = wake_ups.waking(lambda: woken.append(1), lambda number: (number, result)[1])
+
+    assert verb(3) is result
+    assert bool(woken) is is_woken
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_hint_leaves_once_its_rows_are_committed_and_hurts_nobody() -> None:
+    sent: list[int] = []
+
+    def send() -> None:
+        sent.append(1)
+        raise OSError("no broker")
+
+    # Not what the wire of tests has put there.
+    with transaction.atomic():
+        wake_ups._send_on_commit(send)
+        assert sent == []
+
+    assert sent == [1]
