@@ -2,13 +2,16 @@
 
 from collections.abc import Iterator, Sequence
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from django.db import connection
 from hypothesis import HealthCheck, settings
 from msgspec.structs import replace
 from playwright.sync_api import Browser
 
 from orders import later
+from tests import emptying
 from tests.browsing import launched
 from tests.guard.write_guard import every_write_is_named
 from tests.toyflow import agents as toy
@@ -22,6 +25,14 @@ from workers.testing import Wire, wired
 # How busy the machine is says nothing of the code.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> None:
+    """Make the test database, and on PostgreSQL a cheap one."""
+    if connection.vendor == "postgresql":
+        with django_db_blocker.unblock():
+            emptying.make_cheap()
 
 
 @pytest.fixture(autouse=True)

@@ -1,7 +1,8 @@
 """`make test` and `make test-all`: what this machine can run, and word of what it cannot.
 
 `make test` runs every test once on SQLite but for those that start the whole system, of which
-it runs a handful (marked ``smoke``); and those of the engine once more on PostgreSQL.
+it runs a handful (marked ``smoke``) beside the others; and those of the engine once more on
+PostgreSQL.
 `make test-all` runs everything, and all to which the database makes a difference on both.
 With ``DATABASE_URL`` set, the suite runs against that database.
 """
@@ -10,6 +11,8 @@ import os
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 
 from tests.services import POSTGRES, answers
 
@@ -26,54 +29,81 @@ OF_THE_DATABASE = [
     *("tests/shop", "tests/admin", "tests/api", "tests/testing_kit"),
     *("tests/queue_door", "tests/reporting", "tests/receiving"),
 ]
+ON_POSTGRES = "not slow and not browser and not sqlite"
+#: Tests start hundreds of processes, each of which would compile the code where this is set.
+COMPILED_ONCE = {"PYTHONDONTWRITEBYTECODE": ""}
 ALL = "--all"
+
+
+@dataclass(frozen=True)
+class Result:
+    title: str
+    seconds: float
+    code: int
+
+    def __str__(self) -> str:
+        return f"{'FAILED' if self.code else 'passed':7} {self.seconds:6.0f} s  {self.title}"
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One run of pytest."""
+
+    title: str
+    options: list[str]
+    environment: dict[str, str] = field(default_factory=dict)
+
+    def run(self, words: list[str], *, is_shown: bool = True) -> Result:
+        """Run it; what it prints is shown as it comes, or in one piece once it is over."""
+        heading = f"\n{self.title}\n"
+        if is_shown:
+            print(heading, flush=True)
+        began = time.monotonic()
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", *self.options, *words],
+            env={**os.environ, **COMPILED_ONCE, **self.environment},
+            stdout=None if is_shown else subprocess.PIPE,
+            stderr=None if is_shown else subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        seconds = time.monotonic() - began
+        if not is_shown:
+            print(f"{heading}\n{done.stdout}", flush=True)
+        return Result(self.title, seconds, done.returncode)
 
 
 def main(words: list[str]) -> int:
     is_all = ALL in words
     words = [word for word in words if word != ALL]
-    whole = "slow" if is_all else "slow and smoke"
-    passes = [
-        ("every test but the slow ones", ["-m", "not slow and not postgresql", *SHARED], {}),
-        ("the whole system as processes", ["-m", whole], {}),
-    ]
-    in_ci = os.environ.get("CI") == "true"
-    if not os.environ.get("DATABASE_URL"):
-        if answers(POSTGRES):
-            passes.insert(
-                1,
-                (
-                    "the tests of the database, on PostgreSQL",
-                    [
-                        *(OF_THE_DATABASE if is_all else OF_THE_ENGINE),
-                        *("-m", "not slow and not browser and not sqlite", *SHARED),
-                    ],
-                    {"DATABASE_URL": POSTGRES},
-                ),
-            )
-        elif in_ci:
-            print("No PostgreSQL answers; CI must have it.", file=sys.stderr)
-            return 1
+    has_own = bool(os.environ.get("DATABASE_URL"))
+    has_postgres = not has_own and answers(POSTGRES)
+    if not has_own and not has_postgres and os.environ.get("CI") == "true":
+        print("No PostgreSQL answers; CI must have it.", file=sys.stderr)
+        return 1
+    passes = [Pass("every test but the slow ones", ["-m", "not slow and not postgresql", *SHARED])]
+    if has_postgres:
+        which = [*(OF_THE_DATABASE if is_all else OF_THE_ENGINE), "-m", ON_POSTGRES, *SHARED]
+        title = "the tests of the database, on PostgreSQL"
+        passes.append(Pass(title, which, {"DATABASE_URL": POSTGRES}))
+    whole = Pass("the whole system as processes", ["-m", "slow" if is_all else "slow and smoke"])
     began = time.monotonic()
-    results = [_run(title, [*options, *words], env) for title, options, env in passes]
-    for title, _, seconds, code in results:
-        print(f"{'passed' if code == 0 else 'FAILED':7} {seconds:6.0f} s  {title}")
-    if len(passes) == 2 and not os.environ.get("DATABASE_URL"):
+    if is_all:
+        passes.append(whole)
+        results = [one.run(words) for one in passes]
+    else:
+        # A handful, which mostly waits: the others have the cores meanwhile.
+        with ThreadPoolExecutor() as beside:
+            ending = beside.submit(whole.run, words, is_shown=False)
+            results = [*(one.run(words) for one in passes), ending.result()]
+    for result in results:
+        print(result)
+    if not has_own and not has_postgres:
         print("not run: the tests of the database on PostgreSQL; none answers (TEST_POSTGRES_URL)")
     if not is_all:
         print("left to `make test-all`: the other tests that start the whole system")
     print(f"{time.monotonic() - began:.0f} s in all")
-    return max(code for *_, code in results)
-
-
-def _run(
-    title: str, options: list[str], environment: dict[str, str]
-) -> tuple[str, list[str], float, int]:
-    print(f"\n{title}\n", flush=True)
-    began = time.monotonic()
-    words = [sys.executable, "-m", "pytest", *options]
-    done = subprocess.run(words, env={**os.environ, **environment}, check=False)
-    return title, options, time.monotonic() - began, done.returncode
+    return max(result.code for result in results)
 
 
 if __name__ == "__main__":

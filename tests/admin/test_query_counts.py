@@ -1,5 +1,7 @@
 """Every page of the admin costs few queries, and no more for more rows."""
 
+from typing import Any
+
 import pytest
 from django.db import connection
 from django.test import Client
@@ -15,18 +17,28 @@ pytestmark = pytest.mark.django_db
 MOST = 15
 
 
-def queries_of(client: Client, url: str) -> list[str]:
-    with CaptureQueriesContext(connection) as queries:
-        assert client.get(url).status_code == 200, url
-    return [query["sql"] for query in queries.captured_queries]
+class CountingClient(Client):
+    """Notes how many queries each page took: to read 470 pages twice takes half a minute."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.costs: dict[str, int] = {}
+
+    def get(self, path: str, *words: Any, **options: Any) -> Any:
+        with CaptureQueriesContext(connection) as queries:
+            response = super().get(path, *words, **options)
+        self.costs[path] = len(queries)
+        return response
 
 
 def test_every_page_is_made_with_few_queries(wire: Wire) -> None:
     user = root()
     fill(wire, user)
-    client = Client()
+    client = CountingClient()
     client.force_login(user)
+    # Content types are asked for once in a process: they are no cost of a page.
+    client.get("/admin/")
     visited, pages = walk(client)
     assert pages_of_the_admin() - visited == set()
-    costs = {url: len(queries_of(client, url)) for url in pages}
-    assert {url: cost for url, cost in costs.items() if cost >= MOST} == {}
+    assert client.costs.keys() >= pages.keys()
+    assert {url: cost for url, cost in client.costs.items() if cost >= MOST} == {}

@@ -9,6 +9,7 @@ from django.test import Client
 
 from tests.admin import toys
 from tests.admin.conftest import note, order_with
+from tests.guard.syntax import tree_of
 from tests.toyflow import agents as toy
 from workers.admin import timeline, wording
 from workers.client import callbacks, progress
@@ -144,7 +145,7 @@ def _written() -> set[str]:
     for path in (Path(__file__).parents[2] / "workers").rglob("*.py"):
         if {"admin", "testing", "migrations"} & set(path.parts):
             continue
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(tree_of(path)):
             if isinstance(node, ast.Call):
                 found |= _event_of(node)
     return found

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.guard.syntax import tree_of
+
 ROOT = Path(__file__).resolve().parents[2]
 #: What is no part of a running system: test kits, demo services, schema.
 LEFT_OUT = ("migrations", "testing", "sandbox", "demo", "demo_data.py", "doctor", "stack")
@@ -49,7 +51,7 @@ def sources() -> Iterator[tuple[str, ast.Module]]:
         for path in sorted((ROOT / top).rglob("*.py")):
             where = path.relative_to(ROOT).as_posix()
             if not set(LEFT_OUT) & set(path.relative_to(ROOT).parts):
-                yield where, ast.parse(path.read_text())
+                yield where, tree_of(path)
 
 
 def points() -> list[Point]:

@@ -10,16 +10,13 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from tests.guard.syntax import tree_of
+
 ROOT = Path(__file__).resolve().parents[2]
 #: No part of a running shop: kits, stand-ins, schema.
 LEFT_OUT = {"migrations", "testing", "sandbox", "demo", "benchmarks"}
 FILLED_IN = "…"
 _PLACES = re.compile(r"%\(\w+\)[sd]")
-
-
-@cache
-def _tree(file: Path) -> ast.Module:
-    return ast.parse(file.read_text(encoding="utf-8"))
 
 
 def _trees(*paths: str) -> Iterator[ast.Module]:
@@ -29,7 +26,7 @@ def _trees(*paths: str) -> Iterator[ast.Module]:
         assert files, f"there is no {path}"
         for file in files:
             if not LEFT_OUT & set(file.relative_to(ROOT).parts):
-                yield _tree(file)
+                yield tree_of(file)
 
 
 def raised(name: str, place: int, *paths: str) -> set[str]:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.guard.syntax import tree_of
+
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("workers", "orders", "sasproject")
 #: Columns that say where a process or step stands; only the store's statements write them.
@@ -94,7 +96,7 @@ def test_only_the_store_assigns_state_columns() -> None:
         name = name_of(path)
         if name.startswith("workers/store/") or name in PURE | OTHER_STATES:
             continue
-        tree = ast.parse(path.read_text())
+        tree = tree_of(path)
         for column, line in [*assigned_attributes(tree), *updated_columns(tree)]:
             if column in STATE_COLUMNS:
                 found.append(f"{name}:{line} assigns {column}")
@@ -107,7 +109,7 @@ def test_only_publishing_sends() -> None:
     found = []
     for path in sources():
         name = name_of(path)
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(tree_of(path)):
             is_sending = (
                 isinstance(node, ast.Call)
                 and isinstance(node.func, ast.Attribute)
@@ -137,7 +139,7 @@ def test_the_engine_never_names_an_order() -> None:
         f"{name_of(path)}:{node.lineno}"
         for path in sources()
         if path.is_relative_to(ROOT / "workers")
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in ast.walk(tree_of(path))
         if isinstance(node, ast.Import | ast.ImportFrom)
         and any(
             (getattr(node, "module", None) or alias.name).split(".")[0] in ("orders", "sasproject")
@@ -171,7 +173,7 @@ def test_no_model_signal_is_connected() -> None:
     found = [
         f"{name_of(path)}:{node.lineno}"
         for path in sources()
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in ast.walk(tree_of(path))
         if isinstance(node, ast.Name | ast.Attribute)
         and (node.id if isinstance(node, ast.Name) else node.attr) in signals
     ]

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from tests.guard.syntax import tree_of
 from workers import states
 from workers.checks import DEPLOYMENT_NAMES
 from workers.conf import Number, declared
@@ -56,13 +57,15 @@ def sources(*folders: str) -> Iterator[str]:
             yield path.read_text(encoding="utf-8")
 
 
-def calls(*folders: str) -> Iterator[tuple[str, ast.Call]]:
-    """Yield every call in the code with the name of what is called."""
-    for source in sources(*folders):
-        for node in ast.walk(ast.parse(source)):
-            if isinstance(node, ast.Call):
-                func = node.func
-                yield getattr(func, "attr", getattr(func, "id", "")), node
+@cache
+def calls(folder: str) -> list[tuple[str, ast.Call]]:
+    """Return every call in the code with the name of what is called."""
+    return [
+        (getattr(node.func, "attr", getattr(node.func, "id", "")), node)
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.Call)
+    ]
 
 
 def literals(places: dict[str, int], keyword: str) -> set[str]:

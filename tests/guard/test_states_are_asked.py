@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.guard.syntax import tree_of
 from workers.states import ProcessState
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,11 +27,11 @@ MODULES = [
 ]
 
 
-def lists_of_states(source: str) -> list[int]:
+def lists_of_states(tree: ast.Module) -> list[int]:
     """Return the lines on which two states or more stand side by side as plain text."""
     return [
         node.lineno
-        for node in ast.walk(ast.parse(source))
+        for node in ast.walk(tree)
         if isinstance(node, ast.Set | ast.Tuple | ast.List)
         and sum(isinstance(one, ast.Constant) and one.value in STATES for one in node.elts) > 1
     ]
@@ -38,9 +39,9 @@ def lists_of_states(source: str) -> list[int]:
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_no_list_of_states_is_written_by_hand(path: Path) -> None:
-    assert lists_of_states(path.read_text(encoding="utf-8")) == []
+    assert lists_of_states(tree_of(path)) == []
 
 
 def test_such_a_list_is_found() -> None:
-    assert lists_of_states('x = 1\nOPEN = frozenset({"pending", "processing"})') == [2]
-    assert lists_of_states('x = ("processed", "other")') == []
+    assert lists_of_states(ast.parse('x = 1\nOPEN = frozenset({"pending", "processing"})')) == [2]
+    assert lists_of_states(ast.parse('x = ("processed", "other")')) == []

@@ -3,6 +3,7 @@
 import ast
 from pathlib import Path
 
+from tests.guard.syntax import tree_of
 from tests.guard.test_architecture import ROOT
 
 UNIT = ROOT / "tests" / "unit"
@@ -17,7 +18,7 @@ def rules() -> list[str]:
 
 def database_names(path: Path) -> set[str]:
     """Return what a file names that gives a test a database: fixtures and the mark."""
-    tree = ast.parse(path.read_text())
+    tree = tree_of(path)
     arguments = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
     marks = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     return (arguments & FIXTURES) | (marks & {"django_db"})

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
+from tests.guard.syntax import tree_of
 from tests.guard.test_architecture import ROOT, name_of, sources
 from workers.client import operations
 from workers.operate import deliver_again
@@ -47,7 +48,7 @@ def test_nobody_wakes_by_hand() -> None:
         f"{name_of(path)}:{line} imports {name}"
         for path in sources()
         if not name_of(path).startswith(SENDERS) and path != ROOT / "workers/__init__.py"
-        for name, line in imported(ast.parse(path.read_text()))
+        for name, line in imported(tree_of(path))
         if is_hint(name) or (name.startswith("workers.wire.wake_ups") and not is_of_a_verb(path))
     ]
 
@@ -72,7 +73,7 @@ def test_verbs_are_called_where_they_wake() -> None:
         f"{name_of(path)}:{node.lineno} calls {node.value.id}.{node.attr}"
         for path in sources()
         if not name_of(path).startswith(VERBS)
-        for tree in [ast.parse(path.read_text())]
+        for tree in [tree_of(path)]
         for modules in [{name for name, _ in imported(tree) if name.startswith("workers.store")}]
         for node in ast.walk(tree)
         if isinstance(node, ast.Attribute)

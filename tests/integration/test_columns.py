@@ -20,8 +20,8 @@ def test_what_is_as_it_was_made_names_fields_only() -> None:
     names = {field.name for row in (StepRow, ProcessRow) for field in fields(row)}
 
     assert names >= save._AS_MADE
-    assert {"state", "fault", "not_before", "deferral"} <= set(save._STEP_COLUMNS)
-    assert {"state", "sequence", "deadline_at"} <= set(save._PROCESS_COLUMNS)
+    assert {"state", "fault", "not_before", "deferral"} <= set(save.STEP_COLUMNS)
+    assert {"state", "sequence", "deadline_at"} <= set(save.PROCESS_COLUMNS)
 
 
 def test_a_kind_is_known_of_every_column_of_processes_and_steps() -> None:

@@ -383,6 +383,8 @@ class TestPostgres:
     def test_the_server_of_the_tests(self) -> None:
         if connection.vendor != "postgresql":
             pytest.skip("DATABASE_URL is not PostgreSQL")
+        # Which the database of the tests, unlike its server, does without.
+        dialect.fetch("SELECT set_config('synchronous_commit', 'on', true)")
         assert self.look() == []
         dialect.fetch("SELECT set_config('statement_timeout', '0', true)")
         assert self.look() == [("warning", "statement_timeout is 0, which is no limit")]

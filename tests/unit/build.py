@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
+from zlib import crc32
 
 from workers.rules.rows import ProcessRow, StepRow
 from workers.rules.transitions import LockedProcess
@@ -12,7 +13,7 @@ NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
 def a_step(name: str = "one", state: str = "processing", **columns: Any) -> StepRow:
     """Return a step row; a processing one has a started claim."""
-    step = StepRow(id=hash(name) % 10_000, process_id=1, name=name, state=state, agent="toy.alpha")
+    step = StepRow(id=crc32(name.encode()), process_id=1, name=name, state=state, agent="toy.alpha")
     if state == "processing":
         step.attempt = 1
         step.claim_id = uuid4()

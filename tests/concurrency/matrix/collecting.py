@@ -8,6 +8,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.guard.syntax import tree_of
+
 ROOT = Path(__file__).resolve().parents[3]
 #: Where verbs live: the store, and what makes a process and an alert by its means.
 PLACES = [*sorted((ROOT / "workers/store").rglob("*.py")), ROOT / "workers/client/submission.py"]
@@ -37,7 +39,7 @@ def moves_of_steering() -> set[str]:
     return {
         node.attr
         for file in files
-        for node in ast.walk(ast.parse((ROOT / file).read_text()))
+        for node in ast.walk(tree_of(ROOT / file))
         if isinstance(node, ast.Attribute)
         and isinstance(node.value, ast.Name)
         and node.value.id == "operator_commands"
@@ -45,7 +47,7 @@ def moves_of_steering() -> set[str]:
 
 
 def _functions(path: Path) -> Functions:
-    tree = ast.parse(path.read_text())
+    tree = tree_of(path)
     return {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
 
 

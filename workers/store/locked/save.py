@@ -28,7 +28,7 @@ _AS_MADE = frozenset(
         *("backoff_base_seconds", "backoff_cap_seconds", "is_filed", "result"),
     }
 )
-_PROCESS_COLUMNS, _STEP_COLUMNS = (
+PROCESS_COLUMNS, STEP_COLUMNS = (
     tuple(field.name for field in fields(row) if field.name not in _AS_MADE)
     for row in (ProcessRow, StepRow)
 )
@@ -56,9 +56,9 @@ def _values(row: type, columns: Iterable[str]) -> tuple[_Values, _Values]:
     return attrgetter(*columns), itemgetter(*(names.index(name) for name in columns))
 
 
-_of_process, _of_process_as_read = _values(ProcessRow, _PROCESS_COLUMNS)
-_of_step, _of_step_as_read = _values(StepRow, _STEP_COLUMNS)
-_SEQUENCE, _ATTEMPT = _PROCESS_COLUMNS.index("sequence"), _STEP_COLUMNS.index("attempt")
+_of_process, _of_process_as_read = _values(ProcessRow, PROCESS_COLUMNS)
+_of_step, _of_step_as_read = _values(StepRow, STEP_COLUMNS)
+_SEQUENCE, _ATTEMPT = PROCESS_COLUMNS.index("sequence"), STEP_COLUMNS.index("attempt")
 
 #: Column -> its new value.
 Change = dict[str, Any]
@@ -86,7 +86,7 @@ def processes(lockeds: Sequence[LockedProcess]) -> list[Check]:
     changes = []
     for locked in lockeds:
         as_read = _of_process_as_read(locked.process_as_read)
-        change = _changed(_PROCESS_COLUMNS, as_read, _of_process(locked.process))
+        change = _changed(PROCESS_COLUMNS, as_read, _of_process(locked.process))
         was = {"was_state": locked.process_origin, "was_sequence": as_read[_SEQUENCE]}
         changes.append((locked.process.id, change, was))
     return [
@@ -109,7 +109,7 @@ def steps(lockeds: Sequence[LockedProcess]) -> list[Check]:
             if origin is not None:
                 owners[step.id] = locked
                 as_read = _of_step_as_read(locked.steps_as_read[step.id])
-                change = _changed(_STEP_COLUMNS, as_read, _of_step(step))
+                change = _changed(STEP_COLUMNS, as_read, _of_step(step))
                 if step.complete_by is not None:
                     # After an outage it is extended without the process lock: what was decided
                     # here had the one that was read.
