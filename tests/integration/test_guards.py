@@ -84,7 +84,7 @@ class TestRoom:
         begin([taken])
         deferral = Reply(taken.step_id, taken.claim_id, 1, deferral=DEFERRAL)
 
-        settled = settle_replies.settle([deferral], "scheduler", NOW + timedelta(seconds=1))
+        settled = settle_replies.settle([deferral], "scheduler", NOW)
 
         assert only(first, "only").deferral is not None
         assert settled.waited_for == {"toy.gamma"}

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from amqp.exceptions import MessageNacked
+from django.test import override_settings
 from django.utils.safestring import mark_safe
 from kombu import Connection
 from kombu.serialization import dumps
@@ -212,6 +213,7 @@ def test_a_connection_that_nobody_used_for_long_is_not_trusted(
 
 
 @pytest.mark.django_db
+@override_settings(SAS_BUNDLE_LIMIT=1)
 def test_claims_of_a_refused_message_are_handed_back_and_count_nothing(
     wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:

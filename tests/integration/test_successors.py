@@ -10,6 +10,7 @@ from uuid import uuid4
 
 import pytest
 from django.db import OperationalError, transaction
+from django.test import override_settings
 
 from tests.concurrency.matrix.pausing import Session, meet
 from tests.concurrency.test_lock_order import unlocked, waiting_for
@@ -29,9 +30,6 @@ from workers.store.db import dialect
 from workers.store.settle import settle_replies
 from workers.testing import Wire
 from workers.wire import dispatch
-
-#: By then a step that was due has waited for longer than its wake-up takes.
-WAITED = NOW + timedelta(seconds=1)
 
 pytestmark = pytest.mark.django_db
 
@@ -108,23 +106,41 @@ def test_room_that_came_free_is_told_and_nothing_of_another_order_is_touched(toy
     waiting = toy()
     (one,) = claim()
 
-    settled = settle_replies.settle([a_result(one)], "scheduler", WAITED)
+    settled = settle_replies.settle([a_result(one)], "scheduler", NOW)
 
     assert [ready.step for ready in settled.claims] == ["two"]
     assert settled.waited_for == {"toy.alpha"}
     assert only(waiting, "one").state == "pending"
 
 
-def test_a_step_that_has_just_been_submitted_is_left_to_its_wake_up(toy: Toy) -> None:
+@pytest.mark.parametrize(("seconds", "waited_for"), [(0.05, set()), (0.15, {"toy.alpha"})])
+def test_where_there_is_room_a_new_step_is_left_to_its_wake_up_for_a_moment(
+    seconds: float, waited_for: set[str], toy: Toy
+) -> None:
     toy()
     (one,) = claim()
     waiting = toy()
 
-    settled = settle_replies.settle([a_result(one)], "scheduler", NOW + timedelta(seconds=0.05))
+    settled = settle_replies.settle([a_result(one)], "scheduler", NOW + timedelta(seconds=seconds))
 
     assert [ready.step for ready in settled.claims] == ["two"]
-    assert settled.waited_for == set()
+    assert settled.waited_for == waited_for
     assert only(waiting, "one").state == "pending"
+
+
+@override_settings(SAS_CLAIM_BATCH=2)
+def test_all_the_room_that_came_free_is_taken(toy: Toy, wire: Wire) -> None:
+    Flow.objects.filter(agent="toy.alpha").update(window=5)
+    for _ in range(10):
+        toy()
+    found = claim()
+    while more := claim():
+        found += more
+
+    scheduler.settle([a_result(one) for one in found], NOW)
+
+    assert len(found) == 5
+    assert Step.objects.filter(name="one", state="processing").count() == 5
 
 
 def test_room_that_came_free_is_told_to_nobody_where_nobody_waits(toy: Toy) -> None:
@@ -150,13 +166,13 @@ def test_where_those_that_wait_cannot_be_claimed_the_replies_are_settled_all_the
         patch.setattr(claim_steps, "claim_due", Mock(side_effect=error))
 
         with caplog.at_level(logging.ERROR, "workers.scheduler"):
-            assert scheduler.settle([a_result(one)], WAITED).applied == 1
+            assert scheduler.settle([a_result(one)], NOW).applied == 1
 
     assert [record.message for record in caplog.records] == ["waiting_claims_failed"]
     requests = [request for (sent,) in _bundles(wire) for request in sent["requests"]]
     assert [request["step"] for request in requests] == ["two"]
     assert only(waiting, "one").state == "pending"
-    scheduler.advance(WAITED)
+    scheduler.advance(NOW)
     assert only(waiting, "one").state == "processing"
 
 

@@ -14,8 +14,8 @@ MUTANTS = (
     Mutant(
         "what was just submitted is left to its wake-up",
         "workers/store/flow/flow_control.py",
-        'moment if if_backlogged else dialect.later(moment, f"-{FRESH_SECONDS}")',
-        "moment",
+        "if agent not in fresh or room.get(agent, 0) <= 0",
+        "if True",
         "Each settlement takes one or two of a burst of orders along, and no batches form.",
         ("tests/integration/test_successors.py",),
     ),

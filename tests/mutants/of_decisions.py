@@ -380,7 +380,7 @@ MUTANTS = (
     Mutant(
         "where nobody waits nobody is looked for",
         "workers/store/settle/settle_replies.py",
-        "(set(freed) & locked_flow.backlogged)",
+        "(set(freed) & locked_flow.waited_for)",
         "set(freed)",
         "Each reply costs a claim that finds nothing.",
         ("tests/integration/test_successors.py",),
@@ -388,7 +388,7 @@ MUTANTS = (
     Mutant(
         "room that came free is told",
         "workers/store/settle/settle_replies.py",
-        "(set(freed) & locked_flow.backlogged)",
+        "(set(freed) & locked_flow.waited_for)",
         "set()",
         "A step that waits for room waits for the poll.",
         ("tests/integration/test_successors.py",),

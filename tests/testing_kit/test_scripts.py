@@ -128,7 +128,8 @@ def test_a_local_agent_that_does_not_come_back_leaves_no_write(
     assert Group.objects.count() == 1
 
 
-def test_a_worker_dies_with_its_whole_bundle(wire: Wire, clock: Clock) -> None:
+def test_a_worker_dies_with_its_whole_bundle(wire: Wire, clock: Clock, settings: Any) -> None:
+    settings.SAS_BUNDLE_LIMIT = 3
     with scripted({"toy.alpha": [{}, dies]}) as calls:
         processes = [submitted("toy_fallback") for _ in range(12)]
         scheduler.advance()

@@ -121,14 +121,22 @@ def _all_claims(
         dispatch.report_later()
     if not settled.waited_for or _pause.is_on():
         return settled.claims
+    claims, has_news = [*settled.claims], False
     try:
-        taken = claim_steps.claim_due(settled.waited_for, me("scheduler"), now, meanwhile=meanwhile)
+        # All the room: who sees some later on takes what waits for what a wake-up claims.
+        for _ in range(MOST_BATCHES):
+            taken = claim_steps.claim_due(
+                settled.waited_for, me("scheduler"), now, meanwhile=meanwhile
+            )
+            claims += taken
+            has_news = has_news or taken.has_news
+            if not taken.is_to_go_on:
+                break
     except Exception:
         log.exception("waiting_claims_failed", extra={"agents": sorted(settled.waited_for)})
-        return settled.claims
-    if taken.has_news:
+    if has_news:
         dispatch.report_later()
-    return [*settled.claims, *taken]
+    return claims
 
 
 def _apply(

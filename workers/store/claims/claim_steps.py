@@ -203,7 +203,7 @@ def take_or_queue(
 ) -> list[Claim]:
     """Claim steps that just became ready, or queue them behind those that wait already."""
     prompt = [pair for pair in ready if not pair[1].delay_seconds]
-    claims = take(prompt, locked_flow, worker, leave=locked_flow.backlogged)
+    claims = take(prompt, locked_flow, worker, leave=locked_flow.waited_for)
     for locked, step in ready:
         if step.state == StepState.WAITING:
             make_pending(locked, step, worker)

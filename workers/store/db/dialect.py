@@ -146,10 +146,10 @@ def clock(now: datetime | None) -> tuple[str, list[Any]]:
 
 
 def later(moment: str, seconds: str) -> str:
-    """Return SQL for ``moment`` plus ``seconds``, which may be negative; both SQL expressions."""
+    """Return SQL for ``moment`` plus ``seconds``, both SQL expressions."""
     if is_postgres():
         return f"({moment} + {seconds} * interval '1 second')"
-    return f"strftime('%%Y-%%m-%%d %%H:%%M:%%f000', {moment}, ({seconds}) || ' seconds')"
+    return f"strftime('%%Y-%%m-%%d %%H:%%M:%%f000', {moment}, '+' || ({seconds}) || ' seconds')"
 
 
 def read_clock(now: datetime | None = None) -> datetime:

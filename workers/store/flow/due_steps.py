@@ -26,10 +26,15 @@ def steps(agent: str, at: str) -> str:
     )
 
 
-def is_one(agent: str, at: str) -> str:
-    """Return SQL that says whether a step of an agent is due.
+def first(agent: str, at: str, column: str) -> str:
+    """Return SQL for a column of the due step of an agent whose turn it is; NULL: none is due.
 
     In the order of its index: where the planner takes pending steps for many, EXISTS alone has it
     read the table from its beginning, in the hope to meet one soon.
     """
-    return f"((SELECT s.id FROM {steps(agent, at)} {IN_TURN} LIMIT 1) IS NOT NULL)"
+    return f"(SELECT {column} FROM {steps(agent, at)} {IN_TURN} LIMIT 1)"
+
+
+def is_one(agent: str, at: str) -> str:
+    """Return SQL that says whether a step of an agent is due."""
+    return f"({first(agent, at, 's.id')} IS NOT NULL)"

@@ -28,9 +28,9 @@ def ensure(limits: Mapping[str, tuple[int, float | None]]) -> None:
         )
 
 
-#: A step that is due for less than this has just been submitted, and does not wait for room: its
-#: wake-up claims it, with what else came in that moment.
-FRESH_SECONDS = 0.1
+#: A step that is due for less than this, while there is room, has just been submitted: its wake-up
+#: claims it, with what else came in that moment.
+FRESH = timedelta(seconds=0.1)
 
 #: SQL for the claims that take up room of the agent of a flow row f.
 IN_FLIGHT = (
@@ -119,21 +119,30 @@ class LockedFlow:
         }
         #: Claims of each agent that take up room, with what this transaction has changed of it.
         self._in_flight: dict[str, int] = {}
-        #: The agents for which a pending step was due when the rows were locked; unless that was
-        #: asked of them before, for longer than it takes a wake-up.
+        #: The agents for which a pending step was due when the rows were locked, and those of them
+        #: for which one waits for room, or for a wake-up that is lost.
         self.backlogged: set[str] = set()
+        self.waited_for: set[str] = set()
+        fresh: set[str] = set()
         held: holds.Held = holds.read(looked[0][-1]) if looked else frozenset()
-        for agent, in_flight, waiting, is_backlogged, _ in looked:
+        for agent, in_flight, waiting, due_since, _ in looked:
             if agent in self._windows:
                 self._in_flight[agent] = in_flight
                 if agent in self._buckets:
                     self._buckets[agent] = self._buckets[agent].reserved(waiting)
-                if is_backlogged:
+                if (since := dialect.instant(due_since)) is not None:
                     self.backlogged.add(agent)
+                    if since > self.now - FRESH:
+                        fresh.add(agent)
         #: Names of steps of which nothing is to be claimed.
         self.held_steps = {name for kind, name in held if kind == "step"}
         self._is_held = ("everything", "") in held
         self._held_agents = {name for kind, name in held if kind == "agent"}
+        if self.backlogged:
+            room = self.room()
+            self.waited_for = {
+                agent for agent in self.backlogged if agent not in fresh or room.get(agent, 0) <= 0
+            }
 
     @property
     def now(self) -> datetime:
@@ -263,12 +272,11 @@ def _look(
     would miss what the other session has just claimed.
     """
     moment, params = dialect.clock(now)
-    since = moment if if_backlogged else dialect.later(moment, f"-{FRESH_SECONDS}")
-    is_backlogged = due_steps.is_one("f.agent", "c.since")
-    only = f" AND {is_backlogged}" if if_backlogged else ""
+    only = f" AND {due_steps.is_one('f.agent', 'c.at')}" if if_backlogged else ""
+    due_since = due_steps.first("f.agent", "c.at", "l.not_before")
     return dialect.send(
-        f"SELECT f.agent, {IN_FLIGHT}, {unstarted()}, {is_backlogged}, {holds.document()}"
-        f" FROM (SELECT {since} AS since) c CROSS JOIN workers_flow f"
+        f"SELECT f.agent, {IN_FLIGHT}, {unstarted()}, {due_since}, {holds.document()}"
+        f" FROM (SELECT {moment} AS at) c CROSS JOIN workers_flow f"
         f" WHERE {which}{only}",
         [*params, *given],
     )

@@ -200,7 +200,7 @@ def go_on(
     load.write(lockeds, decide, is_last=not may_call)
     if held:
         end_processes.end(held)
-    return taken, queued | (set(freed) & locked_flow.backlogged)
+    return taken, queued | (set(freed) & locked_flow.waited_for)
 
 
 def _queued(lockeds: Sequence[LockedProcess]) -> set[str]:
