@@ -1,7 +1,7 @@
 """Texts that no database holds, through every call of an application: refused by name, first."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -165,6 +165,17 @@ def test_an_alert_is_not_lost_for_its_words(text: str) -> None:
     assert "\ufffd" in alert.cause
 
 
+@pytest.fixture
+def nothing_is_logged() -> Iterator[None]:
+    """Log nothing: pytest's own workers cannot report a traceback that holds such a text.
+
+    By the function of its module, for every logger remembers whether it may say something.
+    """
+    logging.disable()
+    yield
+    logging.disable(logging.NOTSET)
+
+
 def failing(text: str) -> Callable[..., Any]:
     def fail(*facts: Any) -> Any:
         raise ValueError(text)
@@ -174,11 +185,10 @@ def failing(text: str) -> Callable[..., Any]:
 
 @pytest.mark.parametrize("text", BAD.values(), ids=BAD)
 @pytest.mark.parametrize("function", ["when", "request"])
+@pytest.mark.usefixtures("nothing_is_logged")
 def test_a_function_of_a_workflow_that_raises_them_puts_its_step_in_error(
     monkeypatch: pytest.MonkeyPatch, wire: Wire, function: str, text: str
 ) -> None:
-    # pytest's own workers cannot report a traceback that holds such a text.
-    monkeypatch.setattr(logging.root.manager, "disable", logging.CRITICAL)
     options: dict[str, Any] = {function: failing(text)}
     workflow = Workflow("hostile", 1, (step("a", "toy.alpha", **options),))
     monkeypatch.setitem(registry._workflows, ("hostile", 1), workflow)
