@@ -7,7 +7,7 @@ one goes on from the rows.
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from functools import partial
 from time import monotonic
@@ -119,19 +119,14 @@ def _all_claims(
     """
     if settled.has_news:
         dispatch.report_later()
-    if not settled.waited_for or _pause.is_on():
+    if not settled.waited_for:
         return settled.claims
     claims, has_news = [*settled.claims], False
     try:
-        # All the room: who sees some later on takes what waits for what a wake-up claims.
-        for _ in range(MOST_BATCHES):
-            taken = claim_steps.claim_due(
-                settled.waited_for, me("scheduler"), now, meanwhile=meanwhile
-            )
+        # Fill all the room: a later settlement that finds some leaves new steps to wake-ups.
+        for taken in _batches(settled.waited_for, me("scheduler"), now, meanwhile):
             claims += taken
             has_news = has_news or taken.has_news
-            if not taken.is_to_go_on:
-                break
     except Exception:
         log.exception("waiting_claims_failed", extra={"agents": sorted(settled.waited_for)})
     if has_news:
@@ -252,15 +247,26 @@ def _carry_on(
 def _claim(agents: set[str], worker: str, now: datetime | None) -> tuple[int, bool]:
     """As ``_carry_on``, of the due steps."""
     sent, has_news = 0, False
-    for _ in range(MOST_BATCHES):
-        if _pause.is_on():
-            break
-        taken = claim_steps.claim_due(agents, worker, now)
+    for taken in _batches(agents, worker, now):
         sent += send(taken)
         has_news = has_news or taken.has_news
-        if not taken.is_to_go_on:
-            break
     return sent, has_news
+
+
+def _batches(
+    agents: set[str],
+    worker: str,
+    now: datetime | None,
+    meanwhile: Callable[[], object] | None = None,
+) -> Iterator[claim_steps.Taken]:
+    """Claim due steps, batch after batch, while there may be more and the broker takes them."""
+    for _ in range(MOST_BATCHES):
+        if _pause.is_on():
+            return
+        taken = claim_steps.claim_due(agents, worker, now, meanwhile=meanwhile)
+        yield taken
+        if not taken.is_to_go_on:
+            return
 
 
 def send(
