@@ -6,7 +6,6 @@ from datetime import datetime
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
 
 from orders.admin import letter_groups
 from orders.models import DeadLetter, Order
@@ -113,9 +112,9 @@ def show(request: HttpRequest) -> HttpResponse:
     if not request.user.is_staff:
         raise PermissionDenied
     performed, marker = look()
-    if lists.is_seen(request, marker):
-        return lists.unchanged(marker)
-    context = {"needs": read(request, performed, marker)}
-    response = TemplateResponse(request, "admin/orders/needs.html", context)
-    lists.stamp(response, marker)
-    return response
+    return lists.live_part(
+        request,
+        marker,
+        "admin/orders/needs.html",
+        lambda: {"needs": read(request, performed, marker)},
+    )

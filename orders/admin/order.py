@@ -19,7 +19,6 @@ from orders.models import Order
 from orders.models.order import PRIVATE
 from workers.admin import (
     causes,
-    changes,
     columns,
     filters,
     job_filter,
@@ -31,7 +30,6 @@ from workers.admin import (
 from workers.admin.actions import places
 from workers.admin.amount_filter import AmountFilter
 from workers.admin.bulk.lists import BulkListAdmin
-from workers.admin.changes import Marker
 from workers.admin.columns import ProcessColumns
 from workers.admin.csv_lists import PROCESS_HEADS, CsvListAdmin, process_cells
 from workers.admin.incident_filter import IncidentFilter
@@ -151,9 +149,6 @@ class OrderAdmin(
 
     def process_id_at(self, pk: int) -> int | None:
         return Order.objects.filter(pk=pk).values_list("process_id", flat=True).first()
-
-    def marker(self, request: HttpRequest) -> Marker:
-        return changes.of_everything()
 
     def page_context(self, request: HttpRequest, row: Order) -> dict[str, Any]:
         context = super().page_context(request, row)

@@ -7,6 +7,7 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
+from django.http import HttpResponse
 from django.test import Client
 from django.utils import timezone
 from playwright.sync_api import Browser, Page
@@ -40,6 +41,11 @@ VERBS = (
     "operate_hold",
 )
 ACTIONS = ("resubmit_order", "acknowledge_alert", "change_product", *VERBS)
+
+
+def poll(client: Client, url: str, seen: str = "") -> HttpResponse:
+    """Ask as a page does that is open, and shows what ``seen`` stands for."""
+    return client.get(url, headers={"HX-Request": "true", "X-Seen": seen})  # type: ignore[return-value]
 
 
 @pytest.fixture(autouse=True)

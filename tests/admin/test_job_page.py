@@ -9,7 +9,7 @@ from django.test import Client
 
 from orders.models import Order
 from tests.admin import toys
-from tests.admin.conftest import order_in_error, staff
+from tests.admin.conftest import order_in_error, poll, staff
 from tests.toyflow import agents as toy
 from workers.admin import csv_files
 from workers.models import BulkItem, BulkJob, Process
@@ -194,16 +194,16 @@ def test_whoever_may_not_see_jobs_sees_their_own_alone() -> None:
 def test_a_poll_is_answered_with_what_has_changed_or_nothing(viewer: Client) -> None:
     job = job_of([order_in_error() for _ in range(2)])
     html = page(viewer, job)
-    seen = html.split('name="seen" value="')[1].split('"')[0]
+    seen = html.split('data-seen="')[1].split('"')[0]
     live = f"{JOBS}{job.pk}/live/"
     assert f'hx-get="{live}"' in html
 
-    quiet = viewer.get(live, {"seen": seen})
+    quiet = poll(viewer, live, seen)
     assert (quiet.status_code, quiet.content) == (204, b"")
     assert quiet["X-Server-Now"]
 
     jobs.work(job.pk, 1)
-    loud = viewer.get(live, {"seen": seen})
+    loud = poll(viewer, live, seen)
     assert loud.status_code == 200
     assert loud["X-Server-Now"]
     assert "1 of 2" in loud.content.decode()
@@ -216,10 +216,10 @@ def test_what_becomes_of_them_is_news_too(viewer: Client) -> None:
     job = job_of([order])
     jobs.work(job.pk, 1)
     live = f"{JOBS}{job.pk}/live/"
-    seen = viewer.get(live).content.decode().split('name="seen" value="')[1].split('"')[0]
-    assert viewer.get(live, {"seen": seen}).status_code == 204
+    seen = poll(viewer, live)["X-Seen"]
+    assert poll(viewer, live, seen).status_code == 204
     Process.objects.filter(pk=order.process_id).update(state="error")
-    assert viewer.get(live, {"seen": seen}).status_code == 200
+    assert poll(viewer, live, seen).status_code == 200
 
 
 def test_its_items_are_a_file(viewer: Client, monkeypatch: Any) -> None:
@@ -281,8 +281,11 @@ def test_a_page_takes_few_queries_however_many_items(
     jobs.work(job.pk, 20)
     with django_assert_max_num_queries(15):
         page(viewer, job)
-    with django_assert_max_num_queries(8):
-        viewer.get(f"{JOBS}{job.pk}/live/?seen=running-20-0-20-0-0-0-20-0")
+    live = f"{JOBS}{job.pk}/live/"
+    with django_assert_max_num_queries(12):
+        seen = poll(viewer, live)["X-Seen"]
+    with django_assert_max_num_queries(7):
+        assert poll(viewer, live, seen).status_code == 204
     assert BulkItem.objects.count() == 40
 
 

@@ -7,17 +7,29 @@ import pytest
 from django.contrib import admin
 from django.contrib.auth import get_user_model
 from django.db import connection
-from django.http import HttpResponse
 from django.template.loader import render_to_string
 from django.test import Client, RequestFactory
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from orders.models import DeadLetter, Order
-from tests.admin.conftest import alert_about, note, order_in_error
+from tests.admin.conftest import alert_about, note, order_in_error, poll
 from workers.admin import changes
 from workers.admin.lists import LiveListAdmin
-from workers.models import Alert, Flow, Hold, Incident, Lease, Process, Sink
+from workers.models import (
+    Alert,
+    Act,
+    BulkJob,
+    Delivery,
+    Flow,
+    Hold,
+    Incident,
+    Lease,
+    Process,
+    Route,
+    Sink,
+    UndoRequest,
+)
 from workers.store.db import dialect
 from workers.store.incidents import collect
 
@@ -26,7 +38,10 @@ pytestmark = pytest.mark.django_db
 #: The session, the user, the rights of the user and of the groups, and the look itself; of an
 #: order its process, of the index how its duties stand.
 QUERIES = 6
-LISTS: tuple[type[Any], ...] = (Process, Order, Alert, Hold, Flow, DeadLetter, Sink)
+LISTS: tuple[type[Any], ...] = (
+    *(Process, Order, Alert, Hold, Flow, DeadLetter, Sink),
+    *(Incident, BulkJob, Route, Delivery, UndoRequest),
+)
 #: What the front pages of the shop and of the engine ask again.
 NEEDS, DESK = "/admin/orders/order/needs/", "/admin/workers/incident/desk/"
 
@@ -35,10 +50,6 @@ NEEDS, DESK = "/admin/orders/order/needs/", "/admin/workers/incident/desk/"
 def clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """A clock that stands still: a page is drawn anew after a while, whatever happens."""
     monkeypatch.setattr(dialect, "frozen_at", timezone.now())
-
-
-def poll(client: Client, url: str, seen: str = "") -> HttpResponse:
-    return client.get(url, headers={"HX-Request": "true", "X-Seen": seen})  # type: ignore[return-value]
 
 
 def urls(order: Order) -> list[str]:
@@ -55,9 +66,15 @@ def urls(order: Order) -> list[str]:
     ]
 
 
+def incident_url(order: Order) -> str:
+    alert_about(order)
+    collect()
+    return f"/admin/workers/incident/{Incident.objects.get().pk}/live/"
+
+
 def test_a_page_that_shows_everything_already_is_told_so(operator: Client) -> None:
     order = order_in_error()
-    for url in urls(order):
+    for url in [*urls(order), incident_url(order)]:
         first = poll(operator, url)
         assert (first.status_code, bool(first.content)) == (200, True), url
 
@@ -178,6 +195,38 @@ def test_who_was_told_is_news_among_the_sinks(operator: Client) -> None:
     assert poll(operator, url, failed["X-Seen"]).status_code == 200
 
 
+def test_how_far_a_job_is_is_news_among_the_jobs(operator: Client) -> None:
+    now = timezone.now()
+    job = BulkJob.objects.create(
+        verb="resubmit", actor="operator:ann", state="running", total=9, created_at=now
+    )
+    url = "/admin/workers/bulkjob/"
+    seen = poll(operator, url)["X-Seen"]
+    BulkJob.objects.filter(pk=job.pk).update(done=4)
+    worked = poll(operator, url, seen)
+    assert worked.status_code == 200
+    BulkJob.objects.filter(pk=job.pk).update(state="done", ended_at=now)
+    assert poll(operator, url, worked["X-Seen"]).status_code == 200
+
+
+@pytest.mark.parametrize("listed", ["route", "delivery"])
+def test_how_a_delivery_went_is_news_among_those_who_are_told(
+    operator: Client, listed: str
+) -> None:
+    route = Route.objects.create(name="crew", kind="mail", address="crew@example.org")
+    url, now = f"/admin/workers/{listed}/", timezone.now()
+    seen = poll(operator, url)["X-Seen"]
+    delivery = Delivery.objects.create(route=route, event="opened", at=now, next_at=now)
+    noted = poll(operator, url, seen)
+    assert noted.status_code == 200
+    later = now + timedelta(minutes=1)
+    Delivery.objects.filter(pk=delivery.pk).update(tries=1, next_at=later)
+    failed = poll(operator, url, noted["X-Seen"])
+    assert failed.status_code == 200
+    Delivery.objects.filter(pk=delivery.pk).update(state="delivered", ended_at=later)
+    assert poll(operator, url, failed["X-Seen"]).status_code == 200
+
+
 def test_what_no_journal_tells_is_seen_before_long(
     operator: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -201,11 +250,10 @@ def test_who_may_not_look_is_not_told_that_nothing_changed(operator: Client) -> 
         assert poll(Client(), url, seen).status_code == 302, url
 
 
-def test_every_live_list_of_ours_says_what_it_shows_or_why_not() -> None:
+def test_every_live_list_is_among_these() -> None:
     lists = {
         model
         for model, model_admin in admin.site._registry.items()
         if isinstance(model_admin, LiveListAdmin)
-        and type(model_admin).marker is not LiveListAdmin.marker
     }
-    assert {*LISTS, Lease} <= lists
+    assert lists == {*LISTS, Lease, Act}

@@ -14,8 +14,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
-from workers.admin import act_filters, act_lines, badges, changes, csv_lists, search, subjects
-from workers.admin.changes import Marker
+from workers.admin import act_filters, act_lines, badges, csv_lists, search, subjects
 from workers.admin.csv_lists import CsvListAdmin
 from workers.admin.lists import BoundedChangeList, LiveListAdmin
 from workers.admin.readonly import ReadOnlyAdmin
@@ -83,9 +82,6 @@ class ActAdmin(ReadOnlyAdmin, CsvListAdmin, LiveListAdmin):
         if isinstance(row, Act):
             act_lines.put_into_words([row], request.user)
         return row
-
-    def marker(self, request: HttpRequest) -> Marker:
-        return changes.of_everything()
 
     def csv_lines(self, rows: list[Act], *, is_personal: bool) -> Iterable[Sequence[Any]]:
         act_lines.put_into_words(rows, None, is_personal=is_personal)

@@ -13,8 +13,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
-from workers.admin import alert_views, badges, changes, masking, search, subjects
-from workers.admin.changes import Marker
+from workers.admin import alert_views, badges, masking, search, subjects
 from workers.admin.lists import BoundedChangeList, ConditionFilter, LiveListAdmin
 from workers.admin.readonly import ReadOnlyAdmin
 from workers.definitions.alert_kinds import alert_kind
@@ -78,9 +77,6 @@ class AlertAdmin(ReadOnlyAdmin, LiveListAdmin):
     search_help_text = lazy("What it names, code, or beginning of what the process is about")
     ordering = (F("acknowledged_at").desc(nulls_first=True), "-last_raised_at")
     actions = (alert_views.acknowledge_selected,)
-
-    def marker(self, request: HttpRequest) -> Marker:
-        return changes.of_everything()
 
     def get_urls(self) -> list[URLPattern]:
         wrap = self.admin_site.admin_view

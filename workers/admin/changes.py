@@ -88,6 +88,29 @@ def of_sinks() -> Marker:
     )
 
 
+def of_deliveries() -> Marker:
+    """Return the marker of the lists of routes and of what they were told.
+
+    One that fails goes to the end of the index of what is due, one that ends leaves it.
+    """
+    return _read(
+        *_EVERYTHING,
+        "(SELECT max(id) FROM workers_delivery)",
+        "(SELECT count(*) FROM workers_delivery WHERE state = 'due')",
+        "(SELECT max(next_at) FROM workers_delivery WHERE state = 'due')",
+    )
+
+
+def of_jobs() -> Marker:
+    """Return the marker of the list of jobs: of their progress, too."""
+    return _read(
+        *_EVERYTHING,
+        "(SELECT max(id) FROM workers_bulkjob)",
+        "(SELECT count(*) FROM workers_bulkjob WHERE state = 'running')",
+        "(SELECT sum(done) FROM workers_bulkjob WHERE state = 'running')",
+    )
+
+
 def of_leases() -> Marker:
     """Return the marker of the list of duties: every round of one is news, and so is its begin."""
     return _read(

@@ -16,8 +16,9 @@ from django.utils.translation import gettext_lazy as lazy
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
-from workers.admin import badges
+from workers.admin import badges, changes
 from workers.admin.actions.page import actor, write_log
+from workers.admin.changes import Marker
 from workers.admin.lists import ClockedChangeList, LiveListAdmin, back_to
 from workers.admin.masking import UNKNOWN
 from workers.admin.readonly import ReadOnlyAdmin
@@ -106,6 +107,9 @@ class DeliveryAdmin(ReadOnlyAdmin, LiveListAdmin):
             path("<int:pk>/resend/", wrap(resend_one), name="workers_delivery_resend"),
             *super().get_urls(),
         ]
+
+    def marker(self, request: HttpRequest) -> Marker:
+        return changes.of_deliveries()
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[DeliveryChangeList]:
         return DeliveryChangeList

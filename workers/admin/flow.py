@@ -15,8 +15,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from workers.admin import badges, changes, flow_views
-from workers.admin.changes import Marker
+from workers.admin import badges, flow_views
 from workers.admin.lists import LiveListAdmin
 from workers.admin.readonly import ReadOnlyAdmin
 from workers.models import Flow, LiveStep
@@ -63,9 +62,6 @@ class FlowAdmin(ReadOnlyAdmin, LiveListAdmin):
     list_display_links = None
     search_fields = ("agent",)
     ordering = ("agent",)
-
-    def marker(self, request: HttpRequest) -> Marker:
-        return changes.of_everything()
 
     def get_urls(self) -> list[URLPattern]:
         wrap = self.admin_site.admin_view

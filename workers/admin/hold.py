@@ -12,8 +12,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
-from workers.admin import badges, changes, hold_views
-from workers.admin.changes import Marker
+from workers.admin import badges, hold_views
 from workers.admin.lists import LiveListAdmin
 from workers.admin.readonly import ReadOnlyAdmin
 from workers.models import Hold
@@ -37,9 +36,6 @@ class HoldAdmin(ReadOnlyAdmin, LiveListAdmin):
     list_display = ("what", "standing", "reason", "began", "ended", "lift")
     list_display_links = None
     ordering = (F("ended_at").desc(nulls_first=True), "-began_at")
-
-    def marker(self, request: HttpRequest) -> Marker:
-        return changes.of_everything()
 
     def get_urls(self) -> list[URLPattern]:
         wrap = self.admin_site.admin_view

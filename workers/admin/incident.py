@@ -31,6 +31,7 @@ from workers.admin import (
 )
 from workers.admin.bulk.form import SAMPLE
 from workers.admin.bulk.kinds import BY_NAME
+from workers.admin.changes import Marker
 from workers.admin.lists import BoundedChangeList, ConditionFilter, LiveListAdmin
 from workers.admin.notes import NoteForm
 from workers.admin.readonly import ReadOnlyAdmin
@@ -146,6 +147,9 @@ class IncidentAdmin(ReadOnlyAdmin, ViewListAdmin, LiveListAdmin):
         term = search_term.strip()
         return (queryset.filter(key__startswith=term) if term else queryset), False
 
+    def marker(self, request: HttpRequest) -> Marker:
+        return changes.of_desk()
+
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[IncidentChangeList]:
         return IncidentChangeList
 
@@ -222,10 +226,16 @@ class IncidentAdmin(ReadOnlyAdmin, ViewListAdmin, LiveListAdmin):
             raise PermissionDenied
         if not isinstance(row, Incident):
             raise Http404
-        context = {**self.admin_site.each_context(request), **self.live_context(request, row)}
-        response = TemplateResponse(request, "admin/workers/incident/live.html", context)
-        lists.stamp(response)
-        return response
+        incident = row
+        return lists.live_part(
+            request,
+            changes.of_desk(),
+            "admin/workers/incident/live.html",
+            lambda: {
+                **self.admin_site.each_context(request),
+                **self.live_context(request, incident),
+            },
+        )
 
     @admin.display(description=lazy("what broke"))
     def what(self, row: Any) -> str:
@@ -260,12 +270,8 @@ def desk(request: HttpRequest) -> HttpResponse:
     """Answer the poll of the engine's own front page: the open incidents."""
     if not request.user.has_perm("workers.view_incident"):
         raise PermissionDenied
-    marker = changes.of_desk()
-    if lists.is_seen(request, marker):
-        return lists.unchanged(marker)
-    response = TemplateResponse(request, "admin/workers/incident/front_live.html", {})
-    lists.stamp(response, marker)
-    return response
+    template = "admin/workers/incident/front_live.html"
+    return lists.live_part(request, changes.of_desk(), template, dict)
 
 
 def note_url(request: HttpRequest, row: Incident) -> str:

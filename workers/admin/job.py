@@ -5,16 +5,16 @@ from typing import Any, ClassVar
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
-from workers.admin import badges, job_page, job_views
+from workers.admin import badges, changes, job_page, job_views
 from workers.admin.bulk.kinds import KINDS, label_of
-from workers.admin.lists import ClockedChangeList, LiveListAdmin, stamp
+from workers.admin.changes import Marker
+from workers.admin.lists import ClockedChangeList, LiveListAdmin, live_part
 from workers.admin.readonly import ReadOnlyAdmin
 from workers.models import BulkJob
 from workers.rules.job_verbs import STEERING
@@ -54,6 +54,9 @@ class BulkJobAdmin(ReadOnlyAdmin, LiveListAdmin):
         csv = path("<int:pk>/csv/", wrap(job_views.csv_view), name="workers_bulkjob_csv")
         return [*acts, live, csv, *super().get_urls()]
 
+    def marker(self, request: HttpRequest) -> Marker:
+        return changes.of_jobs()
+
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ClockedChangeList]:
         return ClockedChangeList
 
@@ -85,13 +88,16 @@ class BulkJobAdmin(ReadOnlyAdmin, LiveListAdmin):
             raise PermissionDenied
         if not isinstance(job, BulkJob):
             raise Http404
-        if request.GET.get("seen") == job_page.fingerprint(job):
-            response = HttpResponse(status=204)
-        else:
-            context = {**self.admin_site.each_context(request), **job_page.context(request, job)}
-            response = TemplateResponse(request, "admin/workers/job/live.html", context)
-        stamp(response)
-        return response
+        job_now = job
+        return live_part(
+            request,
+            job_page.marker(job),
+            "admin/workers/job/live.html",
+            lambda: {
+                **self.admin_site.each_context(request),
+                **job_page.context(request, job_now),
+            },
+        )
 
     @admin.display(description=lazy("job"))
     def number(self, row: BulkJob) -> str:

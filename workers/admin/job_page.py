@@ -17,6 +17,7 @@ from django.utils.translation import ngettext
 from workers.admin import badges, job_views, masking, subjects
 from workers.admin.bulk.kinds import BY_NAME, label_of
 from workers.admin.bulk.lists import BulkListAdmin
+from workers.admin.changes import Marker
 from workers.admin.wording import Text
 from workers.models import BulkItem, BulkJob, Process
 from workers.operate import job_results
@@ -87,10 +88,13 @@ def counts(job: BulkJob) -> dict[str, int]:
     return dict(rows.values_list("result").annotate(Count("pk")))
 
 
-def fingerprint(job: BulkJob, by_result: Mapping[str, int] | None = None) -> str:
-    """Return a text that differs when the page of a job would."""
-    found = counts(job) if by_result is None else by_result
-    parts = [job.state, job.done, job.refused, *(found.get(result, 0) for result in Result)]
+def marker(job: BulkJob) -> Marker:
+    """Return the marker of the page of a job: what became of its items is news, too."""
+    return Marker(_seen(job, counts(job)), dialect.read_clock())
+
+
+def _seen(job: BulkJob, by_result: Mapping[str, int]) -> str:
+    parts = [job.state, job.done, job.refused, *(by_result.get(result, 0) for result in Result)]
     return "-".join(map(str, parts))
 
 
@@ -131,7 +135,7 @@ def context(request: HttpRequest, job: BulkJob) -> dict[str, Any]:
         "source": source_of(job),
         "list_url": f"{listed}?{urlencode({'job': job.pk})}",
         "may_list": model_admin.has_view_permission(request),
-        "fingerprint": fingerprint(job, by_result),
+        "seen": _seen(job, by_result),
         "live_url": _live_url(job, chosen, page.number),
         "now": now,
         "server_now": now.isoformat(),

@@ -1,5 +1,6 @@
 """Change lists that keep themselves up to date: the page, and its rows alone for a poll."""
 
+from collections.abc import Callable
 from typing import Any
 
 from django.contrib import admin
@@ -13,7 +14,7 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.text import capfirst
 
-from workers.admin import masking, snapshot
+from workers.admin import changes, masking, snapshot
 from workers.admin.changes import Marker
 from workers.admin.facets import Facets
 from workers.admin.paging import BoundedPaginator
@@ -46,23 +47,34 @@ def back_to(request: HttpRequest, name: str) -> HttpResponse:
     return redirect(reverse(name) + (f"?{query}" if query else ""))
 
 
-def stamp(response: HttpResponse, marker: Marker | None = None) -> None:
+def stamp(response: HttpResponse, marker: Marker) -> None:
     """Send the database's clock along, for the countdowns, and what the page now shows."""
-    at = marker.at if marker else dialect.read_clock()
-    response[CLOCK_HEADER] = at.isoformat()
-    if marker:
-        response[SEEN_HEADER] = marker.text
+    response[CLOCK_HEADER] = marker.at.isoformat()
+    response[SEEN_HEADER] = marker.text
 
 
-def is_seen(request: HttpRequest, marker: Marker | None) -> bool:
+def is_seen(request: HttpRequest, marker: Marker) -> bool:
     """Say whether a poll comes from a page that shows what ``marker`` stands for already."""
-    is_same = marker is not None and request.headers.get(SEEN_HEADER) == marker.text
-    return is_same and is_poll(request)
+    return is_poll(request) and request.headers.get(SEEN_HEADER) == marker.text
 
 
-def unchanged(marker: Marker | None) -> HttpResponse:
+def unchanged(marker: Marker) -> HttpResponse:
     """Answer a poll with nothing but the clock."""
     response = HttpResponse(status=204)
+    stamp(response, marker)
+    return response
+
+
+def live_part(
+    request: HttpRequest, marker: Marker, template: str, context: Callable[[], dict[str, Any]]
+) -> HttpResponse:
+    """Answer with the live part of a page; with 204, and nothing read, where it is shown already.
+
+    Whoever calls has read the marker first: what changes meanwhile is seen by the next poll.
+    """
+    if is_seen(request, marker):
+        return unchanged(marker)
+    response = TemplateResponse(request, template, context())
     stamp(response, marker)
     return response
 
@@ -138,9 +150,9 @@ class LiveListAdmin(AskableListAdmin):
     class Media(LiveMedia):
         pass
 
-    def marker(self, request: HttpRequest) -> Marker | None:
-        """Return what tells cheaply whether the list has changed (``changes``); None: nothing."""
-        return None
+    def marker(self, request: HttpRequest) -> Marker:
+        """Return what tells cheaply whether the list has changed."""
+        return changes.of_everything()
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         return BoundedChangeList
@@ -167,8 +179,8 @@ class LiveListAdmin(AskableListAdmin):
             return unchanged(marker)
         context = {
             "title": capfirst(self.opts.verbose_name_plural),
-            "server_now": (marker.at if marker else dialect.read_clock()).isoformat(),
-            "seen": marker.text if marker else "",
+            "server_now": marker.at.isoformat(),
+            "seen": marker.text,
             **(extra_context or {}),
         }
         response = super().changelist_view(request, context)

@@ -7,7 +7,6 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.db.models import Exists, Model, OuterRef
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.views.decorators.http import require_POST
 
@@ -147,14 +146,15 @@ class ProcessPageAdmin(admin.ModelAdmin):
         if not self.has_view_permission(request):
             raise PermissionDenied
         process_id = self.process_id_at(pk)
-        marker = None if process_id is None else changes.of_process(process_id)
-        if lists.is_seen(request, marker):
-            return lists.unchanged(marker)
-        row = self._row(request, pk)
-        context = {**self.admin_site.each_context(request), **self.page_context(request, row)}
-        response = TemplateResponse(request, self.live_template, context)
-        lists.stamp(response, marker)
-        return response
+        if process_id is None:
+            raise Http404
+
+        def context() -> dict[str, Any]:
+            row = self._row(request, pk)
+            return {**self.admin_site.each_context(request), **self.page_context(request, row)}
+
+        marker = changes.of_process(process_id)
+        return lists.live_part(request, marker, self.live_template, context)
 
     def show_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Show the page's personal data for a while, and journal that; see ``showing``."""

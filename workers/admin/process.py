@@ -14,7 +14,6 @@ from django.utils.translation import gettext_lazy as _
 
 from workers.admin import (
     causes,
-    changes,
     columns,
     filters,
     job_filter,
@@ -27,7 +26,6 @@ from workers.admin import (
 from workers.admin.actions import VERBS
 from workers.admin.actions.page import view_of
 from workers.admin.bulk.lists import BulkListAdmin
-from workers.admin.changes import Marker
 from workers.admin.columns import ProcessColumns
 from workers.admin.csv_lists import PROCESS_HEADS, CsvListAdmin, process_cells
 from workers.admin.incident_filter import IncidentFilter
@@ -122,9 +120,6 @@ class ProcessAdmin(
 
     def process_id_at(self, pk: int) -> int | None:
         return pk
-
-    def marker(self, request: HttpRequest) -> Marker:
-        return changes.of_everything()
 
     def page_context(self, request: HttpRequest, row: Process) -> dict[str, Any]:
         subject_url = subjects.pages([row.pk]).get(row.pk)

@@ -17,8 +17,9 @@ from django.utils.translation import gettext_lazy as lazy
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
-from workers.admin import badges
+from workers.admin import badges, changes
 from workers.admin.actions.page import actor, write_log
+from workers.admin.changes import Marker
 from workers.admin.delivery import answer_of, standing_mark
 from workers.admin.lists import BoundedChangeList, LiveListAdmin, back_to
 from workers.admin.route_form import RouteForm, kind_names
@@ -149,6 +150,9 @@ class RouteAdmin(LiveListAdmin):
             last_id=Subquery(of_route.order_by("-pk").values("pk")[:1]),
             is_failing=Exists(of_route.filter(state=DeliveryState.DUE, tries__gt=0)),
         )
+
+    def marker(self, request: HttpRequest) -> Marker:
+        return changes.of_deliveries()
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[RouteChangeList]:
         return RouteChangeList

@@ -11,9 +11,8 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
-from workers.admin import badges, changes, masking, subjects, undo_request_views
+from workers.admin import badges, masking, subjects, undo_request_views
 from workers.admin.actions import BY_NAME
-from workers.admin.changes import Marker
 from workers.admin.lists import ClockedChangeList, ConditionFilter, LiveListAdmin
 from workers.admin.readonly import ReadOnlyAdmin
 from workers.admin.undo_request_views import over, waiting
@@ -83,9 +82,6 @@ class UndoRequestAdmin(ReadOnlyAdmin, LiveListAdmin):
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return undo_request_views.may_see(request)
-
-    def marker(self, request: HttpRequest) -> Marker:
-        return changes.of_everything()
 
     def change_view(
         self,
