@@ -17,8 +17,8 @@ from tests.admin.conftest import alert_about, note, order_in_error, poll
 from workers.admin import changes
 from workers.admin.lists import LiveListAdmin
 from workers.models import (
-    Alert,
     Act,
+    Alert,
     BulkJob,
     Delivery,
     Flow,

@@ -8,18 +8,23 @@ from typing import Any
 import pytest
 from django.conf import LazySettings
 from django.db import IntegrityError, transaction
+from django.db.models import F
 
 from tests.admin import toys
+from tests.alerts import text_of
 from tests.toyflow import agents as toy
 from workers import cancel
 from workers.client import operations
 from workers.conf import BadSetting, Settings, sas
 from workers.definitions import amounts
+from workers.definitions.alert_kinds import alert_kind
 from workers.exceptions import StateError
-from workers.models import BulkItem, Journal, Process, UndoRequest
+from workers.models import Alert, BulkItem, Incident, Journal, Process, UndoRequest
 from workers.operate import jobs
 from workers.rules.two_persons import GOOD_FOR
+from workers.store.alert_resolution import resolve_ended
 from workers.store.db import dialect
+from workers.store.incidents import collect
 from workers.store.operate import commands, undo_requests
 from workers.testing import Wire
 
@@ -159,6 +164,54 @@ def test_one_asks_and_another_approves(rich: Process, wire: Wire) -> None:
     toy.script.clear()
     wire.run_until_idle()
     assert state_of(rich) == "cancelled"
+
+
+def test_whoever_may_decide_is_told(rich: Process, worths: dict[int, Decimal]) -> None:
+    ask(rich)
+
+    alert = Alert.objects.get(code="undo_requested")
+    assert alert.process_id == rich.pk
+    assert text_of(alert) == (
+        f"operator:ann asks to undo {rich.subject}. It takes somebody else's leave."
+    )
+    collect()
+    incident = Incident.objects.get(code="undo_requested")
+    assert alert_kind(incident.code).title_with(incident.params) == (
+        "Somebody else's leave is needed to undo processes of toy_answered"
+    )
+    assert (incident.members, incident.money, incident.severity) == (1, worths[rich.pk], 2)
+    assert "sent twice" not in str(incident.params)
+
+
+@pytest.mark.parametrize("what", ["declined", "approved", "moved", "a day old"])
+def test_they_are_told_no_more_once_there_is_nothing_to_decide(rich: Process, what: str) -> None:
+    now = dialect.read_clock()
+    number = ask(rich)
+    resolve_ended(now)
+    assert Alert.objects.get(code="undo_requested").resolved_at is None
+    if what in ("declined", "approved"):
+        undo_requests.decide(number, is_approved=what == "approved", actor=BOB, reason="seen")
+    if what == "moved":
+        Process.objects.filter(pk=rich.pk).update(sequence=F("sequence") + 1)
+    # It may have been asked a moment after this clock was read.
+    is_old = what == "a day old"
+    resolve_ended(now + GOOD_FOR + timedelta(minutes=1) if is_old else now)
+    assert Alert.objects.get(code="undo_requested").resolved_at
+
+
+def test_who_asks_again_is_told_of_as_the_same(rich: Process) -> None:
+    undo_requests.decide(ask(rich), is_approved=False, actor=BOB, reason="not yet")
+    ask(rich, actor="operator:cleo")
+    alert = Alert.objects.get(code="undo_requested")
+    assert (alert.times, alert.params["actor"]) == (2, "operator:cleo")
+
+
+def test_a_request_that_is_refused_tells_nobody(rich: Process) -> None:
+    ask(rich)
+    rows = list(Alert.objects.values())
+    with pytest.raises(StateError):
+        ask(rich)
+    assert list(Alert.objects.values()) == rows
 
 
 def test_each_verb_goes_the_same_way(rich: Process) -> None:

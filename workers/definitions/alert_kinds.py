@@ -147,6 +147,14 @@ for _kind in (
         _("Decide: resubmit, complete, skip or undo."),
     ),
     AlertKind(
+        "undo_requested",
+        IncidentKind.OTHER,
+        Severity.ERROR,
+        _("Somebody else's leave is needed to undo processes of %(workflow)s"),
+        _("Approve or decline each request, on its page under Requests to undo."),
+        goes_on=_("a request that nobody decides on is over after 24 hours"),
+    ),
+    AlertKind(
         "answer_overdue",
         IncidentKind.FAILURE,
         Severity.ERROR,

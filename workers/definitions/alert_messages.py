@@ -24,6 +24,7 @@ MESSAGES: Mapping[str, Text | Mapping[str, Text]] = {
     "process_compensating": _("%(subject)s is being undone: step %(step)s failed: %(reason)s"),
     "undo_stuck": _("%(subject)s: undo step %(step)s failed for good: %(reason)s"),
     "decision_needed": _("%(subject)s: step %(step)s failed, and somebody must decide: %(reason)s"),
+    "undo_requested": _("%(actor)s asks to undo %(subject)s. It takes somebody else's leave."),
     "answer_overdue": _("%(subject)s: step %(step)s still waits for %(question)s"),
     "deadline_passed": {
         "undone": _("%(subject)s was to end by %(deadline_at)s and is being undone."),

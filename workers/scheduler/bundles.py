@@ -71,10 +71,10 @@ def _load_part(made: Load, part: Sequence[Claim], agent: Agent, material: Materi
 
 def groups(taken: Sequence[Claim]) -> list[list[Claim]]:
     """Return the claims by agent and timeout."""
-    found: dict[tuple[str, int], list[Claim]] = {}
+    claims: dict[tuple[str, int], list[Claim]] = {}
     for claim in taken:
-        found.setdefault((claim.agent, claim.timeout_seconds), []).append(claim)
-    return list(found.values())
+        claims.setdefault((claim.agent, claim.timeout_seconds), []).append(claim)
+    return list(claims.values())
 
 
 def parts(group: Sequence[Claim], agent: Agent) -> Iterable[Sequence[Claim]]:

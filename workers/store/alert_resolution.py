@@ -7,6 +7,7 @@ replies cost nothing more.  What is looked at here are the few alerts that are n
 from datetime import datetime, timedelta
 
 from workers.conf import sas
+from workers.rules.two_persons import GOOD_FOR
 from workers.runtime.failpoints import around
 from workers.store import leases
 from workers.store.db import bulk_update, dialect
@@ -30,6 +31,9 @@ _ENDED = {
     "undo_stuck": f"{_OVER} OR s.state <> 'error'",
     "process_compensating": _OVER,
     "deadline_passed": _OVER,
+    "undo_requested": "NOT EXISTS (SELECT 1 FROM workers_undorequest r"
+    " WHERE r.process_id = a.process_id AND r.state = 'waiting' AND r.sequence = p.sequence"
+    " AND r.asked_at > c.good)",
     "answer_overdue": f"{_OVER} OR s.deferral IS NULL OR s.escalate_at IS NOT NULL",
     # Skipped it stays: only where it was done after all, or undone with the rest, is it moot.
     "step_skipped": "p.state IN ('compensated', 'cancelled') OR s.state <> 'skipped'"
@@ -67,10 +71,11 @@ def resolve_ended(now: datetime | None = None) -> int:
 
 def _statement() -> str:
     cases = " ".join(f"WHEN '{code}' THEN ({sql_text})" for code, sql_text in _ENDED.items())
-    quiet = "%s::timestamptz" if dialect.is_postgres() else "%s"
+    instant = "%s::timestamptz" if dialect.is_postgres() else "%s"
     return (
         f"SELECT a.id, a.last_raised_at, CASE a.code {cases} ELSE {_BY_HAND} END"
-        f" FROM (SELECT {quiet} AS quiet, %s AS lost) c CROSS JOIN workers_alert a"
+        f" FROM (SELECT {instant} AS quiet, %s AS lost, {instant} AS good) c"
+        " CROSS JOIN workers_alert a"
         " LEFT JOIN workers_process p ON p.id = a.process_id"
         " LEFT JOIN workers_step s ON s.id = a.step_id"
         " WHERE a.resolved_at IS NULL AND a.id > %s ORDER BY a.id LIMIT %s"
@@ -80,7 +85,11 @@ def _statement() -> str:
 def _bounds(at: datetime) -> list[object]:
     # Both are raised by looks that may be an interval or more apart.
     quiet = max(QUIET_SECONDS, 10 * max(sas.sweep_seconds, sas.poll_seconds))
-    return [dialect.instant_text(at - timedelta(seconds=quiet)), int(sas.lost_alert_count)]
+    return [
+        dialect.instant_text(at - timedelta(seconds=quiet)),
+        int(sas.lost_alert_count),
+        dialect.instant_text(at - GOOD_FOR),
+    ]
 
 
 @around("alert_resolution.close")

@@ -80,8 +80,8 @@ def waiting(queue: str, task: str, limit: int) -> Iterator[Callable[..., list[li
         if is_over:
             return []
         try:
-            found = _get(_channel.get(), queue, task, min(most, limit - len(messages)))
-            is_over = _return_others(found, task)
+            received = _get(_channel.get(), queue, task, min(most, limit - len(messages)))
+            is_over = _return_others(received, task)
         except Exception:
             log.warning("queue_drain_failed", extra={"queue": queue}, exc_info=True)
             # With the channel goes what came over it before: that comes again, too.
@@ -92,7 +92,7 @@ def waiting(queue: str, task: str, limit: int) -> Iterator[Callable[..., list[li
             # What came so far nobody looks at, and the next word over it would acknowledge that.
             _channel.drop()
             raise
-        own = [message for message in found if _is_of(message, task)]
+        own = [message for message in received if _is_of(message, task)]
         messages.extend(own)
         return _readable(own, queue)
 
@@ -144,37 +144,37 @@ def _return_others(messages: list[Message], task: str) -> bool:
 
 def _get(channel: Any, queue: str, task: str, limit: int) -> list[Message]:
     """Get up to ``limit`` messages; none is asked for behind one that is not the task's."""
-    found: list[Message] = []
-    while len(found) < limit:
+    messages: list[Message] = []
+    while len(messages) < limit:
         message = channel.basic_get(queue)
         if message is None:
             break
         portion = [_as_message(channel, message)]
         if isinstance(channel, Channel):
-            behind = min(message.delivery_info["message_count"], limit - len(found) - 1)
-            portion += [_as_message(channel, one) for one in _get_at_once(channel, queue, behind)]
-        found += portion
-        if not all(_is_of(one, task) for one in portion):
+            behind = min(message.delivery_info["message_count"], limit - len(messages) - 1)
+            portion += [_as_message(channel, raw) for raw in _get_at_once(channel, queue, behind)]
+        messages += portion
+        if not all(_is_of(message, task) for message in portion):
             break
-    return found
+    return messages
 
 
 def _readable(messages: list[Message], queue: str) -> list[list[Any]]:
-    found = []
+    arguments = []
     for message in messages:
         try:
-            found.append(list(message.payload[0]))
+            arguments.append(list(message.payload[0]))
         except Exception:
             # Acknowledged with the others: read again it would be no better.
             log.exception("drained_message_unreadable", extra={"queue": queue})
-    return found
+    return arguments
 
 
-def _as_message(channel: Any, message: Any) -> Message:
+def _as_message(channel: Any, raw: Any) -> Message:
     to_message = getattr(channel, "message_to_python", None)
-    found: Message = to_message(message) if to_message else message
-    found.accept = {"application/json"}
-    return found
+    message: Message = to_message(raw) if to_message else raw
+    message.accept = {"application/json"}
+    return message
 
 
 def _get_at_once(channel: Channel, queue: str, count: int) -> list[Any]:
@@ -188,15 +188,15 @@ def _get_at_once(channel: Channel, queue: str, count: int) -> list[Any]:
         channel.wait([spec.Basic.GetOk, spec.Basic.GetEmpty], returns_tuple=True)
         for _ in range(count)
     ]
-    found = []
+    messages = []
     for answer in answers:
         # Of an empty queue it has one part, or none.
         if answer and len(answer) > 1:
             *facts, message = answer
             message.channel = channel
             message.delivery_info = dict(zip(_FACTS, facts, strict=True))
-            found.append(message)
-    return found
+            messages.append(message)
+    return messages
 
 
 @around("queue_drain.ack")

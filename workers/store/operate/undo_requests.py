@@ -13,13 +13,13 @@ from workers.models import UndoRequest
 from workers.rules import two_persons
 from workers.rules.compensation import Plan
 from workers.rules.refusals import refused
-from workers.rules.rows import Entry
+from workers.rules.rows import AlertCall, Entry
 from workers.rules.transitions import LockedProcess
 from workers.rules.two_persons import UNDO_VERBS
 from workers.runtime import storable_text
 from workers.runtime.failpoints import durable
 from workers.states import UndoRequestState
-from workers.store import journal
+from workers.store import alerts, journal
 from workers.store.db import dialect
 from workers.store.locked import load
 from workers.store.operate import commands
@@ -74,6 +74,10 @@ def ask(
         )
         said = {"verb": verb, "step": step, "amount": amount and str(amount), "reason": reason}
         _note("undo_asked", request, actor, at, {name: v for name, v in said.items() if v})
+        # Whoever may decide is told as of any incident; the sweep closes it.
+        told = {"subject": locked.process.subject, "actor": actor}
+        cause = f"undo_requested:{process_id}"
+        alerts.write([AlertCall(cause, "undo_requested", told, process_id)], at)
     return int(request.pk)
 
 
