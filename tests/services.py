@@ -74,17 +74,37 @@ def own_rabbitmq_vhost(*options: str) -> Iterator[str]:
         subprocess.run(["rabbitmqctl", "-q", "delete_vhost", name], check=True, capture_output=True)
 
 
+#: Redis has sixteen databases, if nobody has told it otherwise.
+REDIS_DATABASES = range(1, 16)
+#: Seconds until a database is free again whose test was killed.
+REDIS_LEASE = 1800
+
+
 @contextmanager
 def own_redis_database() -> Iterator[str]:
-    """Yield the URL of a Redis database number that is emptied before and afterwards."""
+    """Yield the URL of an empty Redis database that nobody else has, emptied afterwards.
+
+    Who has which is kept in the database of ``TEST_REDIS_URL``, which is given to nobody; one
+    with anything in it is somebody's and is left alone.
+    """
     if not answers(REDIS):
         missing(f"no Redis at {urlsplit(REDIS).netloc}")
     import redis
 
-    client = redis.Redis.from_url(REDIS)
-    client.flushdb()
-    try:
-        yield REDIS
-    finally:
-        client.flushdb()
-        client.close()
+    host, _slash, home = REDIS.rpartition("/")
+    with redis.Redis.from_url(REDIS) as leases:
+        for number in REDIS_DATABASES:
+            name, url = f"sas-tests:{number}", f"{host}/{number}"
+            if str(number) == home or not leases.set(name, 1, nx=True, ex=REDIS_LEASE):
+                continue
+            with redis.Redis.from_url(url) as client:
+                if client.dbsize():
+                    leases.delete(name)
+                    continue
+                try:
+                    yield url
+                finally:
+                    client.flushdb()
+                    leases.delete(name)
+                return
+    missing(f"no empty database at Redis {urlsplit(REDIS).netloc}: all of 1 to 15 are in use")
