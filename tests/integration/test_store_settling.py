@@ -9,6 +9,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.conf import LazySettings
 from msgspec import structs
 
 from tests.integration.conftest import NOW, claim, only
@@ -246,19 +247,17 @@ def test_ready_steps_queue_behind_those_that_wait_already() -> None:
     assert taken.process_id not in {c.process_id for c in found}
 
 
-@pytest.mark.parametrize(
-    "stand_still",
-    [
-        lambda step: Process.objects.filter(pk=step.process_id).update(paused_at=NOW),
-        lambda step: Process.objects.filter(pk=step.process_id).update(state="error"),
-        lambda step: Process.objects.filter(pk=step.process_id).update(state="compensating"),
-        lambda step: Hold.objects.create(kind="step", name="held", reason="", began_at=NOW),
-    ],
-    ids=["paused", "in error", "undone", "held"],
-)
-def test_ready_steps_queue_behind_none_that_nobody_may_claim(
-    stand_still: Callable[[Step], Any], toy: Toy
-) -> None:
+#: Ways in which a pending step of the name "held" is one that nobody may claim.
+STAND_STILL: dict[str, Callable[[Step], Any]] = {
+    "paused": lambda step: Process.objects.filter(pk=step.process_id).update(paused_at=NOW),
+    "in error": lambda step: Process.objects.filter(pk=step.process_id).update(state="error"),
+    "undone": lambda step: Process.objects.filter(pk=step.process_id).update(state="compensating"),
+    "held": lambda step: Hold.objects.create(kind="step", name="held", reason="", began_at=NOW),
+}
+
+
+@pytest.mark.parametrize("how", STAND_STILL)
+def test_ready_steps_queue_behind_none_that_nobody_may_claim(how: str, toy: Toy) -> None:
     """They would wait for the next poll each."""
     still, process = toy(), toy()
     claims = {one.process_id: one for one in claim()}
@@ -266,12 +265,26 @@ def test_ready_steps_queue_behind_none_that_nobody_may_claim(
     Step.objects.filter(process=still, name="two").update(
         state="pending", not_before=NOW, name="held"
     )
-    stand_still(Step.objects.get(process=still, name="held"))
+    STAND_STILL[how](Step.objects.get(process=still, name="held"))
 
     settled = settle_replies.settle([a_result(claims[process.pk])], "scheduler", NOW)
 
     assert [(one.process_id, one.step) for one in settled.claims] == [(process.pk, "two")]
     assert Step.objects.get(process=still, name="held").state == "pending"
+
+
+@pytest.mark.parametrize("how", STAND_STILL)
+def test_what_nobody_may_claim_takes_no_place_in_a_look(
+    how: str, toy: Toy, settings: LazySettings
+) -> None:
+    settings.SAS_CLAIM_BATCH = 1
+    still, process = toy(), toy()
+    Step.objects.filter(process=still, name="one").update(
+        not_before=NOW - timedelta(hours=1), name="held"
+    )
+    STAND_STILL[how](Step.objects.get(process=still, name="held"))
+
+    assert [taken.process_id for taken in claim()] == [process.pk]
 
 
 @pytest.mark.fault("F24")
