@@ -1,5 +1,7 @@
-"""Every page of the admin costs few queries, and no more for more rows."""
+"""Every page of the admin costs few queries, and no more for more rows; its clocks run."""
 
+import re
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -42,3 +44,14 @@ def test_every_page_is_made_with_few_queries(wire: Wire) -> None:
     assert pages_of_the_admin() - visited == set()
     assert client.costs.keys() >= pages.keys()
     assert {url: cost for url, cost in client.costs.items() if cost >= MOST} == {}
+    assert [url for url, html in pages.items() if RUNNING.search(html) and not begun(html)] == []
+
+
+#: What a script keeps going: how long ago something was, or how long it takes yet.
+RUNNING = re.compile("<time [^>]*data-(age|left)")
+
+
+def begun(html: str) -> bool:
+    """Say whether a page tells its clocks what the server's says."""
+    stamp = re.search('data-server-now="([^"]*)"', html)
+    return stamp is not None and datetime.fromisoformat(stamp[1]).utcoffset() is not None

@@ -41,6 +41,7 @@ CHOICES: dict[Place, int] = {
     # Rows of the desk, which no step or process follows.
     ("alert_resolution.py", "_statement"): 1,
     ("alert_resolution.py", "_close"): 1,
+    ("alerts.py", "write"): 1,
     ("alerts.py", "resolve"): 1,
     ("incidents.py", "_count_in"): 2,
     ("incidents.py", "_judged"): 1,

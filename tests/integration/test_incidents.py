@@ -17,7 +17,9 @@ from workers.definitions.agent import Call
 from workers.exceptions import Permanent
 from workers.models import Alert, Incident, Process, Step
 from workers.rules.incidents import REOPEN_WITHIN
-from workers.store import incidents
+from workers.rules.rows import AlertCall
+from workers.runtime.failpoints import durable
+from workers.store import alerts, incidents
 from workers.store.incidents import collect, refresh
 from workers.store.operate import commands
 from workers.supervisor import beat_schedule
@@ -284,3 +286,42 @@ def test_150_orders_of_one_cause_are_one_incident_that_heals_with_them(wire: Wir
     assert (incident.members, incident.total, incident.state) == (0, 150, "resolved")
     assert not Alert.objects.filter(resolved_at=None).exists()
     assert not Alert.objects.exclude(acknowledged_by=None).exists()
+
+
+def again(alert: Alert, reason: str, at: Any = NOW) -> None:
+    """Raise an alert of a step once more, as its step's next failure does."""
+    call = AlertCall(
+        *(alert.cause, alert.code, {"reason": reason}), alert.process_id, alert.step_id
+    )
+    with durable("test"):
+        alerts.write([call], at)
+
+
+def test_an_order_that_fails_anew_belongs_to_what_it_fails_of_now() -> None:
+    """It was resubmitted, and failed of something else before the sweep had looked."""
+    alert = fails(params={"reason": "answered 500"})
+    other = fails(params={"reason": "answered 500"})
+    collect(NOW)
+    before = Incident.objects.get()
+    fault = {**FAULT, "message": "no such card", "code": "card"}
+    Step.objects.filter(pk=alert.step_id).update(fault=fault)
+
+    again(alert, "no such card")
+    collect(NOW)
+    refresh(NOW)
+
+    alert.refresh_from_db()
+    other.refresh_from_db()
+    assert other.incident_id == before.pk
+    assert alert.incident.params["message"] == "no such card"
+    before.refresh_from_db()
+    assert (before.members, alert.incident.members, alert.incident.total) == (1, 1, 1)
+
+
+def test_one_that_fails_of_the_same_stays_where_it_is() -> None:
+    alert = fails(params={"reason": "no"})
+    collect(NOW)
+    again(alert, "no")
+    assert Alert.objects.get().incident_id == Incident.objects.get().pk
+    assert collect(NOW) == 0
+    assert Incident.objects.get().total == 1

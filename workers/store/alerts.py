@@ -43,7 +43,10 @@ def raise_alert(
 
 
 def write(calls: Sequence[AlertCall], at: datetime) -> None:
-    """Raise alerts; one whose cause is open already is counted on the open one."""
+    """Raise alerts; one whose cause is open already is counted on the open one.
+
+    Where that says something else now, it may be of another incident: the sweep looks again.
+    """
     for call in calls:
         params, document = dialect.typed("json", storable_value(call.params))
         dialect.execute(
@@ -52,7 +55,8 @@ def write(calls: Sequence[AlertCall], at: datetime) -> None:
             f" VALUES (%s, %s, '', {params}, %s, %s, %s, %s, 1, '')"
             " ON CONFLICT (cause) WHERE acknowledged_at IS NULL DO UPDATE SET"
             " times = workers_alert.times + %s, params = excluded.params,"
-            " last_raised_at = excluded.last_raised_at",
+            " last_raised_at = excluded.last_raised_at, incident_id = CASE WHEN"
+            " workers_alert.params = excluded.params THEN workers_alert.incident_id END",
             [
                 storable(call.cause)[:200],
                 call.code,
