@@ -1,6 +1,7 @@
 """Personal data is masked on every page until somebody with the right asks, and that is kept."""
 
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.contrib.auth import get_user_model
@@ -129,6 +130,28 @@ def test_who_may_sees_it_after_asking_and_the_journal_says_who(operator: Client)
     shower.post(f"{page}/hide/")
     assert found(shower.get(f"{page}/change/").content.decode()) == []
     assert Journal.objects.filter(event="personal_shown").count() == 1
+
+
+@pytest.mark.django_db
+def test_who_answers_sees_no_more_than_others_until_they_ask() -> None:
+    shower = staff("shower", "show_personal", *ACTIONS)
+    order = private_order()
+    Step.objects.filter(process=order.process, name="charge_payment").update(
+        state="processing", claim_id=uuid4(), claimed_at=timezone.now(), fault=None,
+        locked_by="agent@test", dispatch_by=timezone.now(), not_before=None,
+        started_at=timezone.now(), complete_by=timezone.now(),
+        deferral={"question": f"Is {NAME} known?", "since": "x"},
+    )  # fmt: skip
+    page = f"/admin/workers/process/{order.process_id}"
+    url = f"{page}/steps/charge_payment/answer/"
+
+    html = shower.get(url).content.decode()
+    assert "Is Z*** known?" in html
+    assert found(html) == []
+    assert f'href="{page}/change/"' in html
+
+    shower.post(f"{page}/show/")
+    assert found(shower.get(url).content.decode()) == list(SECRETS)
 
 
 @pytest.mark.django_db

@@ -162,7 +162,8 @@ class Verb:
 def read(process_id: int, is_shown: Callable[[Process], bool]) -> Target:
     """Read a process for verbs; raise ``Process.DoesNotExist``.
 
-    ``is_shown`` says whether its personal data may be seen; the input itself is never masked.
+    ``is_shown`` says whether its personal data may be seen.  The input itself stays as it is, for
+    it may be changed: whoever shows it masks it.
     """
     process = snapshot.with_steps(Process.objects.all()).get(pk=process_id)
     mask = UNMASKED if is_shown(process) else masking.of_process(process)

@@ -83,4 +83,4 @@ class Answer(Verb):
         return said_of(target, said % {"step": target.step_name})
 
     def beside(self, target: Target, form: forms.Form) -> dict[str, Any]:
-        return {"input": pretty(target.process.input)}
+        return {"input": pretty(target.mask.value(target.process.input))}
