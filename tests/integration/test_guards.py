@@ -29,7 +29,7 @@ from workers.scheduler import bundles
 from workers.store import leases, sinks
 from workers.store.claims import claim_steps, request_data, unstarted
 from workers.store.expire import expire_claims
-from workers.store.flow import flow_settings, holds
+from workers.store.flow import flow_settings, holds, spend_rate
 from workers.store.settle import settle_replies
 
 pytestmark = pytest.mark.django_db
@@ -111,13 +111,15 @@ class TestRoom:
     def test_a_rate_that_is_set_anew_begins_with_a_full_bucket(self) -> None:
         told = {"actor": "ann", "reason": ""}
         flow_settings.set_flow("toy.alpha", {"rate_per_second": 4}, now=NOW, **told)
-        for number in range(5):
+        for number in range(7):
             line(number)
-        assert len(claim()) == 2
+        taken = claim()
+        spend_rate.spend("toy.alpha", len(taken), NOW)
+        begin(taken)
+        assert (len(taken), claim()) == (2, [])
         flow_settings.set_flow("toy.alpha", {"rate_per_second": 8}, now=NOW, **told)
 
-        # Four at once, of which two are claimed already.
-        assert len(claim()) == 2
+        assert len(claim()) == 4
 
     def test_a_step_that_becomes_ready_is_not_claimed_while_it_is_held(self) -> None:
         process = line()

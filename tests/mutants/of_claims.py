@@ -177,12 +177,12 @@ MUTANTS = (
         POSTGRESQL,
     ),
     Mutant(
-        "process lock",
+        "row locks",
         "workers/store/db/dialect.py",
         'return f"FOR NO KEY UPDATE OF {of}" + (" SKIP LOCKED" if skip_locked else "")',
         'return ""',
-        "Two branches that finish at once each see the other unfinished, and the join is lost.",
-        (f"{_RACES}::test_two_branches_that_finish_at_once_do_not_lose_their_join",),
+        "Who decides on a row that somebody is writing overwrites it, or opens a second one.",
+        ("tests/concurrency/test_desk.py",),
         POSTGRESQL,
     ),
     Mutant(
