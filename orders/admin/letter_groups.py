@@ -15,7 +15,6 @@ from django.views.decorators.http import require_safe
 from orders import letter_groups
 from orders.admin import acts
 from orders.models import DeadLetter
-from workers import database_now
 from workers.admin import changes, lists
 from workers.admin.changes import Marker
 from workers.admin.lists import LiveMedia
@@ -47,7 +46,7 @@ def show(request: HttpRequest) -> HttpResponse:
     context = {
         "groups": groups,
         "is_cut": len(groups) == letter_groups.MOST,
-        "now": database_now(),
+        "now": now.at,
         "acts": [act for act in acts.ACTS if act.state == DeadLetter.State.OPEN]
         if acts.may(request)
         else [],
@@ -57,6 +56,8 @@ def show(request: HttpRequest) -> HttpResponse:
     else:
         context |= {
             **admin.site.each_context(request),
+            "server_now": now.at.isoformat(),
+            "seen": now.text,
             "title": _("Dead letters by reason"),
             "opts": DeadLetter._meta,
             "media": forms.Media(LiveMedia),

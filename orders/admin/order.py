@@ -127,7 +127,7 @@ class OrderAdmin(
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Order]:
         queryset = super().get_queryset(request).select_related("process")
-        return snapshot.prefetched(queryset, "process__")
+        return snapshot.with_steps(queryset, "process__")
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         return StandingChangeList

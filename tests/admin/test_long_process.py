@@ -88,7 +88,7 @@ MAKERS = [toys.asked, toys.failed, toys.resting, toys.paused]
 
 @pytest.mark.parametrize("make", MAKERS, ids=[make.__name__ for make in MAKERS])
 def test_a_check_refuses_what_the_preview_refuses(make: Any, wire: Wire) -> None:
-    process = snapshot.prefetched(Process.objects.all()).get(pk=make(wire).pk)
+    process = snapshot.with_steps(Process.objects.all()).get(pk=make(wire).pk)
     whole = Target.of(process, dialect.read_clock())
     targets = [whole.at(step.name) for step in process.steps.all()]
 
@@ -100,7 +100,7 @@ def test_a_check_refuses_what_the_preview_refuses(make: Any, wire: Wire) -> None
 
 @pytest.mark.parametrize("make", MAKERS, ids=[make.__name__ for make in MAKERS])
 def test_trying_a_verb_out_leaves_nothing_behind(make: Any, wire: Wire) -> None:
-    process = snapshot.prefetched(Process.objects.all()).get(pk=make(wire).pk)
+    process = snapshot.with_steps(Process.objects.all()).get(pk=make(wire).pk)
     whole = Target.of(process, dialect.read_clock())
     fresh = Target.of(process, dialect.read_clock()).rehearsal.stage()
 
@@ -127,7 +127,7 @@ def test_steps_after_a_step_are_told_near_ones_first() -> None:
     for position, (name, after) in enumerate(graph.items()):
         StepFactory(process=process, name=name, position=position, after=after)
     assert Step.objects.filter(process=process).count() == 6
-    read = snapshot.prefetched(Process.objects.all()).get(pk=process.pk)
+    read = snapshot.with_steps(Process.objects.all()).get(pk=process.pk)
     locked = Target.of(read, dialect.read_clock()).rehearsal.stage()
 
     def after(name: str) -> list[str]:

@@ -31,7 +31,7 @@ def sessions(transactional_db: None) -> Iterator[tuple[Session, Session]]:
 
 def setting(process: Process, seconds: int) -> Callable[[], Any]:
     """Return an operator's click on a page that shows the step's time as it is now."""
-    fetched = snapshot.prefetched(Process.objects.all()).get(pk=process.pk)
+    fetched = snapshot.with_steps(Process.objects.all()).get(pk=process.pk)
     target = Target.of(fetched, dialect.read_clock()).at("one")
     assert target is not None
     assert target.step is not None

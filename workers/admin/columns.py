@@ -82,7 +82,7 @@ class ProcessColumns:
 def state_of(row: Any) -> SafeString:
     """Return a process's state, that it is paused, and its open alerts."""
     standing = _standing(row)
-    count = len(standing.open_alerts)
+    count = len(standing.process.open_alerts)  # type: ignore[attr-defined]
     said = [badges.state(standing.process.state)]
     if standing.is_paused:
         said.append(badges.label(_("paused"), "pending", "skipped"))

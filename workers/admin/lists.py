@@ -6,7 +6,7 @@ from typing import Any
 from django.contrib import admin
 from django.contrib.admin.views.main import ERROR_FLAG, SEARCH_VAR, ChangeList
 from django.core.paginator import Paginator
-from django.db.models import Model, Q, QuerySet
+from django.db.models import Model, Prefetch, Q, QuerySet, prefetch_related_objects
 from django.forms import Script
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -18,7 +18,7 @@ from workers.admin import changes, masking, snapshot
 from workers.admin.changes import Marker
 from workers.admin.facets import Facets
 from workers.admin.paging import BoundedPaginator
-from workers.models import Process
+from workers.models import Alert, Process
 from workers.runtime.storable_text import is_storable
 from workers.store.db import dialect
 from workers.store.flow import wait_facts
@@ -268,6 +268,8 @@ class StandingChangeList(BoundedChangeList):
         super().get_results(request)
         self.result_list = list(self.result_list)
         processes = [row if isinstance(row, Process) else row.process for row in self.result_list]
+        opened = Prefetch("alerts", Alert.objects.filter(acknowledged_at=None), "open_alerts")
+        prefetch_related_objects(processes, opened)
         situation = wait_facts.read(processes)
         masks = masking.of_processes(process.pk for process in processes)
         for row, process in zip(self.result_list, processes, strict=True):

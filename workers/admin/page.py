@@ -52,7 +52,7 @@ class ProcessPageAdmin(admin.ModelAdmin):
         return [*ours, *super().get_urls()]
 
     def process_of(self, row: Any) -> Process:
-        """Return the process of a row, fetched with ``snapshot.prefetched``."""
+        """Return the process of a row, fetched ``snapshot.with_steps``."""
         raise NotImplementedError
 
     def process_id_at(self, pk: int) -> int | None:

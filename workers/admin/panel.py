@@ -115,7 +115,7 @@ class Panel:
 
 
 def of(process: Process, mask: Mask, before: int | None = None, place: int | None = None) -> Panel:
-    """Return what there is to see of a process that was fetched with ``snapshot.prefetched``.
+    """Return what there is to see of a process that was fetched ``snapshot.with_steps``.
 
     The process is masked in memory and not to be saved.  ``before`` turns the timeline back,
     ``place`` is that of a step to show.

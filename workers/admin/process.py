@@ -104,7 +104,7 @@ class ProcessAdmin(
         return [*verbs, listing, grouped, *super().get_urls()]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Process]:
-        return snapshot.prefetched(super().get_queryset(request))
+        return snapshot.with_steps(super().get_queryset(request))
 
     def found_by(self, term: str) -> Q:
         return search.condition(term)

@@ -8,7 +8,7 @@ from django.db.models import Model, Prefetch, QuerySet
 
 from workers.client import progress
 from workers.client.progress import ProcessProgress, StepProgress
-from workers.models import Alert, Process, Step
+from workers.models import Process, Step
 from workers.states import StepState
 from workers.store.flow import wait_facts
 from workers.store.flow.wait_facts import Situation
@@ -22,7 +22,6 @@ class Standing:
 
     process: Process
     progress: ProcessProgress
-    open_alerts: list[Alert]
     now: datetime
 
     @property
@@ -55,19 +54,10 @@ def with_steps(queryset: QuerySet[M], path: str = "") -> QuerySet[M]:
     return queryset.defer(f"{path}input").prefetch_related(Prefetch(f"{path}steps", steps))
 
 
-def prefetched(queryset: QuerySet[M], path: str = "") -> QuerySet[M]:
-    """Have a queryset fetch what ``of`` needs."""
-    alerts = Alert.objects.filter(acknowledged_at=None)
-    return with_steps(queryset, path).prefetch_related(
-        Prefetch(f"{path}alerts", alerts, to_attr="open_alerts")
-    )
-
-
 def of(process: Process, situation: Situation) -> Standing:
-    """Return where a process stands that was fetched with ``prefetched``."""
-    open_alerts: list[Alert] = process.open_alerts  # type: ignore[attr-defined]
+    """Return where a process stands that was fetched ``with_steps``."""
     found = progress.of(process, situation.now, situation.facts)
-    return Standing(process, found, open_alerts, situation.now)
+    return Standing(process, found, situation.now)
 
 
 def at_once(process: Process) -> Standing:

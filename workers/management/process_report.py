@@ -15,7 +15,7 @@ ALL_LINES = 10_000
 
 def read(process_id: int, options: dict[str, Any]) -> Panel:
     """Read a process, masked unless ``options`` say ``--personal``, which is journalled."""
-    process = snapshot.prefetched(Process.objects.all()).defer(None).get(pk=process_id)
+    process = snapshot.with_steps(Process.objects.all()).defer(None).get(pk=process_id)
     mask = showing.mask_or_show(process, masking.of_process(process), options, process.pk)
     return panel.of(process, mask)
 
