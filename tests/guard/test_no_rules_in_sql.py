@@ -45,7 +45,7 @@ CHOICES: dict[Place, int] = {
     ("alerts.py", "resolve"): 1,
     ("incidents.py", "_count_in"): 2,
     ("incidents.py", "_judged"): 1,
-    ("delivery_plans.py", "_history"): 2,
+    ("delivery_plans.py", "_history"): 3,
     ("probe_results.py", "_write"): 3,
     # How far a submitter was told.
     ("sinks.py", "told"): 2,

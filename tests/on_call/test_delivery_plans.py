@@ -145,6 +145,24 @@ def test_beyond_the_hourly_limit_one_digest_tells_of_the_rest() -> None:
     assert Delivery.objects.filter(event="digest").count() == 2
 
 
+def test_what_stops_everything_leaves_although_the_hour_is_full() -> None:
+    route(hourly_limit=1)
+    for key in "abc":
+        incident(key, severity=2)
+    assert plan(NOW) == 2
+    incident("all", severity=1)
+
+    assert plan(NOW + SECOND) == 1
+    assert Delivery.objects.latest("pk").incident == Incident.objects.get(key="all")
+
+    # It has used up its own hour, not that of the others.
+    Delivery.objects.exclude(incident__severity=1).delete()
+    Delivery.objects.filter(event="digest").delete()
+    assert plan(NOW + 2 * SECOND) == 2
+    incident("all again", severity=1)
+    assert plan(NOW + 3 * SECOND) == 0
+
+
 def test_a_route_with_a_digest_is_told_of_all_at_once_so_often() -> None:
     mail = route(digest_seconds=3600)
     first = incident("a")

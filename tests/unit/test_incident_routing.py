@@ -168,16 +168,38 @@ def test_each_incident_is_a_message_of_its_own_up_to_the_hourly_limit() -> None:
 
 
 def test_beyond_the_limit_one_message_leaves_each_ten_minutes() -> None:
-    full = History(20, NOW - timedelta(seconds=OVERFLOW_SECONDS - 1))
+    full = History(0, 20, NOW - timedelta(seconds=OVERFLOW_SECONDS - 1))
 
     assert plan(ROUTE, notices(3), full, NOW) == Plan()
     later = plan(ROUTE, notices(3), full, NOW + timedelta(seconds=1))
     assert later == Plan([], notices(3))
 
 
+def test_what_stops_everything_is_held_up_by_nothing_that_is_less_grave() -> None:
+    urgent = [replace(due, is_urgent=True) for due in notices(25)]
+    full = History(0, 20, NOW - timedelta(seconds=1))
+
+    assert plan(ROUTE, [*notices(3), *urgent[:2]], full, NOW) == Plan(urgent[:2])
+    # Nor does a storm of its own kind go on for ever.
+    assert plan(ROUTE, urgent, History(3), NOW) == Plan(urgent[:17], urgent[17:])
+
+
+@pytest.mark.parametrize(("severity", "is_urgent"), [(1, True), (2, False), (3, False)])
+def test_to_act_at_once_is_what_the_gravest_ask_for(severity: int, is_urgent: bool) -> None:
+    incident, route = replace(OPEN, severity=severity), replace(ROUTE, repeat_seconds=60)
+
+    opened, repeated = (notice(route, incident, told, NOW) for told in ([], [ago(60)]))
+    assert opened is not None
+    assert repeated is not None
+    assert (opened.is_urgent, repeated.is_urgent) == (is_urgent, is_urgent)
+    ended = notice(route, replace(RESOLVED, severity=severity), [ago(60)], NOW)
+    assert ended is not None
+    assert not ended.is_urgent
+
+
 def test_a_digest_gathers_everything_until_its_time() -> None:
     route = replace(ROUTE, digest_seconds=3600)
-    lately = History(0, NOW - timedelta(seconds=3599))
+    lately = History(0, 0, NOW - timedelta(seconds=3599))
 
     assert plan(route, notices(2), History(), NOW) == Plan([], notices(2))
     assert plan(route, notices(2), lately, NOW) == Plan()
@@ -189,8 +211,8 @@ def test_a_digest_gathers_everything_until_its_time() -> None:
 def test_what_ends_an_incident_elsewhere_is_in_no_digest_and_under_no_limit(event: Event) -> None:
     route = replace(ROUTE, keeps_incidents=True)
 
-    assert plan(route, notices(30, event), History(20, NOW), NOW) == Plan(notices(30, event), [])
-    assert plan(ROUTE, notices(1, event), History(20, NOW), NOW) == Plan()
+    assert plan(route, notices(30, event), History(0, 20, NOW), NOW) == Plan(notices(30, event), [])
+    assert plan(ROUTE, notices(1, event), History(0, 20, NOW), NOW) == Plan()
 
 
 def test_nothing_due_is_no_digest() -> None:

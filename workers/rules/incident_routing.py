@@ -11,6 +11,8 @@ from zoneinfo import ZoneInfo
 
 from workers.states import DeliveryEvent as Event
 
+#: The gravest: nothing moves until somebody acts.
+URGENT = 1
 #: Beyond the hourly limit of a route what is due leaves together, so often at most.
 OVERFLOW_SECONDS = 600
 HOUR_SECONDS = 3600
@@ -71,13 +73,16 @@ class Notice:
     reopened: int
     #: 1, 2, ... for repeats.
     number: int = 0
+    #: Somebody is to act at once: what is less grave never holds it up.
+    is_urgent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class History:
     """What of a route's earlier deliveries bounds the next ones."""
 
-    #: Sent one by one within the last hour.
+    #: Sent one by one within the last hour: urgent ones, and all others.
+    urgent_in_hour: int = 0
     sent_in_hour: int = 0
     last_digest_at: datetime | None = None
 
@@ -98,9 +103,10 @@ def notice(route: Route, incident: Incident, told: Sequence[Told], now: datetime
     is taken or snoozed.
     """
     events = {one.event for one in told}
+    is_urgent = incident.severity == URGENT
     if Event.OPENED not in events:
         if incident.is_open and is_meant(route, incident):
-            return Notice(incident.id, Event.OPENED, incident.reopened)
+            return Notice(incident.id, Event.OPENED, incident.reopened, is_urgent=is_urgent)
         return None
     if incident.is_resolved:
         if Event.RESOLVED not in events:
@@ -112,7 +118,7 @@ def notice(route: Route, incident: Incident, told: Sequence[Told], now: datetime
     is_late = now >= last_at + timedelta(seconds=route.repeat_seconds)
     if incident.is_open and route.repeat_seconds and is_late and is_meant(route, incident):
         number = 1 + sum(one.event == Event.REPEAT for one in told)
-        return Notice(incident.id, Event.REPEAT, incident.reopened, number)
+        return Notice(incident.id, Event.REPEAT, incident.reopened, number, is_urgent)
     return None
 
 
@@ -152,8 +158,8 @@ def plan(route: Route, notices: Iterable[Notice], history: History, now: datetim
 
     What only ends an incident on the other side leaves at once.  Of the rest a route with a
     digest gets one message for all, so often at most; any other gets one for each up to its
-    hourly limit, and beyond it one for all each ``OVERFLOW_SECONDS``.  What is in neither list
-    stays due.
+    hourly limit, and beyond it one for all each ``OVERFLOW_SECONDS``.  Urgent ones have such a
+    limit of their own, so that no other uses it up.  What is in neither list stays due.
     """
     if is_silent(route, now):
         return Plan()
@@ -164,11 +170,17 @@ def plan(route: Route, notices: Iterable[Notice], history: History, now: datetim
         (ending if is_ending and route.keeps_incidents else rest).append(due)
     if route.digest_seconds:
         return Plan(ending, rest if _may_gather(history, route.digest_seconds, now) else [])
-    room = max(0, route.hourly_limit - history.sent_in_hour)
-    beyond = rest[room:]
+    urgent = [due for due in rest if due.is_urgent]
+    others = [due for due in rest if not due.is_urgent]
+    alone: list[Notice] = []
+    beyond: list[Notice] = []
+    for due_now, sent in ((urgent, history.urgent_in_hour), (others, history.sent_in_hour)):
+        room = max(0, route.hourly_limit - sent)
+        alone += due_now[:room]
+        beyond += due_now[room:]
     if not _may_gather(history, OVERFLOW_SECONDS, now):
         beyond = []
-    return Plan(ending + rest[:room], beyond)
+    return Plan(ending + alone, beyond)
 
 
 def _may_gather(history: History, seconds: int, now: datetime) -> bool:

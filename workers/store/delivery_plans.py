@@ -143,18 +143,22 @@ def _told(
 
 def _history(at: datetime) -> dict[int, routing.History]:
     """Return what routes were told lately: one by one within the hour, and when all at once."""
+    hour_ago = dialect.instant_text(at - timedelta(seconds=routing.HOUR_SECONDS))
+    urgent = "i.severity = %s AND d.event IN ('opened', 'repeat')"
     rows = dialect.fetch(
-        "SELECT d.route_id, count(CASE WHEN d.event <> 'digest' AND d.at > %s THEN 1 END),"
+        f"SELECT d.route_id, count(CASE WHEN {urgent} AND d.at > %s THEN 1 END),"
+        " count(CASE WHEN d.event <> 'digest' AND d.at > %s THEN 1 END),"
         " max(CASE WHEN d.event = 'digest' THEN d.at END) FROM workers_delivery d"
+        " LEFT JOIN workers_incident i ON i.id = d.incident_id"
         " WHERE d.at > %s AND d.event <> 'test' AND d.state <> 'gathered' GROUP BY d.route_id",
         [
-            dialect.instant_text(at - timedelta(seconds=routing.HOUR_SECONDS)),
+            *(routing.URGENT, hour_ago, hour_ago),
             dialect.instant_text(at - timedelta(seconds=LONGEST_DIGEST_SECONDS)),
         ],
     )
     return {
-        route_id: routing.History(count, dialect.instant(digest_at))
-        for route_id, count, digest_at in rows
+        route_id: routing.History(urgent, sent - urgent, dialect.instant(digest_at))
+        for route_id, urgent, sent, digest_at in rows
     }
 
 
