@@ -1,10 +1,12 @@
 """Celery 5.7: how a task becomes a message, when a worker ends, when it drops its database."""
 
+import signal
 from types import SimpleNamespace
 from unittest.mock import Mock
 
 import pytest
 from celery.app.amqp import task_message
+from celery.apps.beat import Beat
 from celery.fixups.django import DjangoWorkerFixup
 from celery.worker import WorkController, state
 from celery.worker import worker as worker_module
@@ -57,3 +59,17 @@ def test_a_worker_reads_its_time_to_end_when_it_ends(
 def test_a_worker_says_that_it_ends_at_once() -> None:
     """``graceful_shutdown`` reads it at the interpreter's exit."""
     assert state.should_terminate is None
+
+
+def test_beat_closes_its_connection_in_the_handler_of_a_signal() -> None:
+    """Once it does not, ``hooks.end_at_once`` may go."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    service = Mock()
+    try:
+        Beat.install_sync_handler(Mock(), service)
+        with pytest.raises(SystemExit):
+            signal.raise_signal(signal.SIGTERM)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    assert service.sync.call_count == 1

@@ -5,6 +5,7 @@ What needs the models is imported where it happens: Django is set up by then.
 
 from typing import Any
 
+from celery import platforms
 from celery.signals import task_failure
 from celery.utils.nodenames import default_nodename, nodesplit
 
@@ -38,6 +39,19 @@ def drop_future_runs(sender: Any, **kwargs: object) -> None:
 
     if isinstance(sender.scheduler, DatabaseScheduler):
         drop_future_runs(sender.scheduler.schedule.values())
+
+
+def end_at_once(sender: Any, **kwargs: object) -> None:
+    """Have SIGTERM and Ctrl-C end Beat wherever it is, and its connection only after that.
+
+    Celery's own handler closes the connection itself, in the middle of a publication: it then
+    waits for ever for a lock that this publication holds.  Beat keeps its schedule as it ends.
+    """
+
+    def end(_signum: int, _frame: object) -> None:
+        raise SystemExit
+
+    platforms.signals.update(SIGTERM=end, SIGINT=end)
 
 
 def name_run(instance: Any, **kwargs: object) -> None:

@@ -44,6 +44,7 @@ def install(app: Celery) -> None:
     import_modules.connect(hooks.refuse_to_start, weak=False)
     beat_init.connect(hooks.look_at_broker, weak=False)
     beat_init.connect(hooks.drop_future_runs, weak=False)
+    beat_init.connect(hooks.end_at_once, weak=False)
     celeryd_init.connect(hooks.name_run, weak=False)
     celeryd_init.connect(hooks.add_steps, weak=False)
     for hook in (hooks.look_at_pool, hooks.ask_no_neighbours, hooks.look_at_broker_and_queues):
