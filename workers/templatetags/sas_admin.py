@@ -24,6 +24,7 @@ from workers.admin.health import strip
 from workers.admin.health.strip import Strip
 from workers.admin.view_counts import Look
 from workers.client import explain
+from workers.conf import sas
 from workers.models import Alert, Flow, Hold, Incident, UndoRequest
 from workers.operate import incident_list
 from workers.operate.incident_list import OpenIncidents
@@ -31,6 +32,12 @@ from workers.runtime import timestamps
 from workers.states import PEOPLE
 
 register = template.Library()
+
+
+@register.simple_tag
+def environment() -> str:
+    """Return the name of this installation; empty: nobody has given it one."""
+    return sas.environment
 
 
 @register.filter

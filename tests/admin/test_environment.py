@@ -1,0 +1,22 @@
+"""An installation that has a name says it on every page, before anybody clicks."""
+
+import pytest
+from django.conf import LazySettings
+from django.test import Client
+
+pytestmark = pytest.mark.django_db
+MARK = '<p class="sas-environment">'
+#: The shop's, the engine's, and what nobody has logged in for.
+PAGES = ("/admin/", "/admin/orders/order/", "/admin/workers/flow/", "/admin/login/")
+
+
+def test_every_page_says_where_one_is(operator: Client, settings: LazySettings) -> None:
+    settings.SAS_ENVIRONMENT = "staging <eu>"
+    clients = dict.fromkeys(PAGES, operator) | {"/admin/login/": Client()}
+    for url, client in clients.items():
+        assert f"{MARK}staging &lt;eu&gt;</p>" in client.get(url).content.decode(), url
+
+
+def test_without_a_name_there_is_no_mark(operator: Client) -> None:
+    for url in PAGES:
+        assert MARK not in operator.get(url).content.decode(), url
