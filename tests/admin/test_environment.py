@@ -5,7 +5,7 @@ from django.conf import LazySettings
 from django.test import Client
 
 pytestmark = pytest.mark.django_db
-MARK = '<p class="sas-environment">'
+MARK = '<aside class="sas-environment" aria-label="Installation">'
 #: The shop's, the engine's, and what nobody has logged in for.
 PAGES = ("/admin/", "/admin/orders/order/", "/admin/workers/flow/", "/admin/login/")
 
@@ -14,7 +14,7 @@ def test_every_page_says_where_one_is(operator: Client, settings: LazySettings) 
     settings.SAS_ENVIRONMENT = "staging <eu>"
     clients = dict.fromkeys(PAGES, operator) | {"/admin/login/": Client()}
     for url, client in clients.items():
-        assert f"{MARK}staging &lt;eu&gt;</p>" in client.get(url).content.decode(), url
+        assert f"{MARK}staging &lt;eu&gt;</aside>" in client.get(url).content.decode(), url
 
 
 def test_without_a_name_there_is_no_mark(operator: Client) -> None:
