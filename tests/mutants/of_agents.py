@@ -267,4 +267,12 @@ MUTANTS = (
         "The examples drawn at random would not see an effect that stays.",
         ("tests/statemachine",),
     ),
+    Mutant(
+        "a burst of hints is gathered",
+        "workers/wire/dispatch.py",
+        "if self._asked >= BURST:",
+        "if False:",
+        "Orders of one moment leave for their agents one by one.",
+        (_RUNTIME,),
+    ),
 )

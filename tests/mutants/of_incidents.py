@@ -325,4 +325,20 @@ MUTANTS = (
         "Each restart of the workers wakes somebody up.",
         ("tests/on_call/test_watch.py",),
     ),
+    Mutant(
+        "an alert that says something else is gathered anew",
+        "workers/store/alerts.py",
+        'incident_id = CASE WHEN"',
+        'incident_id = CASE WHEN TRUE OR"',
+        "An order that fails of something else belongs to its old cause, and nobody is told.",
+        ("tests/integration/test_incidents.py",),
+    ),
+    Mutant(
+        "the gravest have an hour of their own",
+        _ROUTING,
+        "is_urgent = incident.severity == URGENT",
+        "is_urgent = False",
+        "Twenty small messages hold up the one that says that nothing moves.",
+        ("tests/on_call/test_delivery_plans.py",),
+    ),
 )

@@ -255,4 +255,28 @@ MUTANTS = (
         "A customer's address stands above a list for all to see.",
         _OF_VIEWS,
     ),
+    Mutant(
+        "a question's page masks its input",
+        "workers/admin/actions/answering.py",
+        "pretty(target.mask.value(target.process.input))",
+        "pretty(target.process.input)",
+        "Whoever may answer sees customers' addresses, and nobody knows.",
+        (_SHOWN,),
+    ),
+    Mutant(
+        "a request to undo is told of",
+        "workers/store/operate/undo_requests.py",
+        'alerts.write([AlertCall(cause, "undo_requested", told, process_id)], at)',
+        "pass",
+        "A request is over before anybody has looked.",
+        ("tests/integration/test_two_persons.py",),
+    ),
+    Mutant(
+        "a request that its process has outrun is told of no more",
+        "workers/store/alert_resolution.py",
+        " AND r.sequence = p.sequence",
+        "",
+        "Somebody is called to decide what is refused by then.",
+        ("tests/integration/test_two_persons.py",),
+    ),
 )
