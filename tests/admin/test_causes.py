@@ -111,6 +111,18 @@ def test_numbers_and_ids_tell_no_causes_apart(operator: Client) -> None:
     assert listed(operator, cause.url) == set(ids)
 
 
+def test_one_way_in_which_workers_die_is_one_cause(operator: Client) -> None:
+    ids = in_error(
+        *(
+            fault("expired", f"its worker died in {which} attempts: signal 9", "worker_died")
+            for which in ("each of 3", "the last 2")
+        )
+    )
+    (cause,) = causes()
+    assert cause.key.message == "its worker died: signal 9"
+    assert listed(operator, cause.url) == set(ids)
+
+
 def test_a_stuck_undo_counts_once_as_what_needs_somebody(operator: Client) -> None:
     order = order_with(
         "error",

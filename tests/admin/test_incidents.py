@@ -1,5 +1,6 @@
 """The desk of incidents: one line per cause, a page for each, and what may be done about it."""
 
+import re
 from collections.abc import Iterator
 from datetime import timedelta
 from decimal import Decimal
@@ -19,8 +20,13 @@ import workers
 from orders.models import Order
 from tests.admin.conftest import every_row, order_in_error, staff
 from tests.factories import OrderFactory, ProcessFactory, StepFactory
+from tests.toyflow import agents as toy
+from workers import supervisor
+from workers.client.submission import submit
+from workers.exceptions import Permanent
 from workers.models import Alert, BulkJob, Incident, Journal, Note, Step
 from workers.store import incidents
+from workers.store.operate import commands
 from workers.supervisor import beat_schedule
 from workers.testing import Wire
 
@@ -344,3 +350,88 @@ def test_who_may_not_resubmit_is_offered_no_sample(wire: Wire) -> None:
     assert "Resubmit a sample" not in viewer.get(f"{url}change/").content.decode()
     assert viewer.get(f"{url}sample/").status_code == 403
     assert viewer.get(f"{LIST}999/sample/").status_code in (403, 404)
+
+
+@pytest.mark.parametrize(
+    ("code", "subject", "address"),
+    [
+        ("breaker_open", "agent:payment.charge", "/admin/workers/flow/"),
+        ("duty_overdue", "sweep", "/admin/workers/proberesult/"),
+        ("probe_failed", "queues.are_read", "/admin/workers/proberesult/"),
+        ("sink_undeliverable", "client:acme:0f3a", "/admin/workers/sink/"),
+        ("route_undeliverable", "3", "/admin/workers/delivery/"),
+    ],
+)
+def test_what_is_of_no_process_leads_to_the_page_that_shows_it(
+    operator: Client, code: str, subject: str, address: str
+) -> None:
+    workers.raise_alert(code, params={}, subject=subject)
+    incidents.collect()
+    incident = Incident.objects.get()
+    offered = f'<li><a class="sas-button" href="{address}">'
+    html = text(operator, page(incident))
+    assert offered in html
+    assert "?incident=" not in html
+    eve = staff("eve")
+    eve_may = set(get_user_model().objects.get(username="eve").get_all_permissions())
+    assert (offered in text(eve, page(incident))) == (
+        f"workers.view_{address.split('/')[-2]}" in eve_may
+    )
+
+
+def test_what_is_known_of_a_late_duty_stands_on_its_page(viewer: Client) -> None:
+    params = {"says": ["late", "unread", "watched"], "duty": "sweep", "seconds": "65"}
+    params |= {"queue": "sas.supervisor", "waiting": "3"}
+    workers.raise_alert("duty_overdue", params=params, subject="sweep")
+    incidents.collect()
+    html = text(viewer, page(Incident.objects.get()))
+    assert "No worker performs the periodic duties: sweep" in html
+    assert "no worker takes the messages in sas.supervisor (3)" in html
+    assert "Beat lives: see what the workers" in html
+    assert "Start Celery Beat" not in html
+    assert "Next: nothing until you act." in html
+
+
+def test_its_orders_are_resubmitted_by_who_may_and_seen_by_who_may_not(
+    viewer: Client, incident: Incident
+) -> None:
+    assert ">Its orders</a>" in text(viewer, page(incident))
+    may = staff("ann", "view_bulkjob", "resubmit_order", "resubmit_process")
+    assert ">Resubmit its orders…</a>" in text(may, page(incident))
+
+
+def test_a_resolved_one_has_a_list_of_what_it_had(operator: Client, incident: Incident) -> None:
+    order_in_error()
+    Alert.objects.update(resolved_at=timezone.now())
+    incidents.refresh()
+    url = f"/admin/orders/order/?incident={incident.pk}"
+    html = text(operator, page(incident))
+    assert f'href="{url}">Its orders</a>' in html
+    assert text(operator, url).count('class="action-select"') == 3
+
+
+def test_the_samples_of_a_resolved_one_show_what_had_failed(operator: Client, wire: Wire) -> None:
+    def refuse(call: object) -> dict[str, object]:
+        raise Permanent("http_400", "answered 400")
+
+    toy.script["toy.alpha"] = refuse
+    process = submit("toy_line", subject="Toy 1", input={})
+    wire.run_until_idle()
+    supervisor.sweep()
+    incident = Incident.objects.get()
+    before = samples(text(operator, page(incident)))
+    assert "answered 400" in before[-1]
+
+    toy.script.clear()
+    commands.resubmit(process.pk, actor="operator:ann", reason="mended")
+    wire.run_until_idle()
+    supervisor.sweep()
+
+    incident.refresh_from_db()
+    assert incident.state == "resolved"
+    assert samples(text(operator, page(incident))) == before
+
+
+def samples(html: str) -> list[str]:
+    """Return the lines of the journals on an incident's page."""
+    return re.findall("<li>(<time .*?)</li>", html.split('<ol class="sas-list sas-order">')[1])

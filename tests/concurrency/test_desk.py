@@ -7,7 +7,7 @@ import pytest
 
 from tests.concurrency.matrix.pausing import Session, meet, one_after_the_other, two_sessions
 from tests.concurrency.test_races import on_postgres
-from tests.integration.test_incidents import fails, over
+from tests.integration.test_incidents import HOUR, fails, over
 from tests.integration.test_jobs import NOW, failed, items, job_of, resubmitted, seen
 from workers.models import Alert, BulkItem, BulkJob, Delivery, Incident, Route
 from workers.store import delivery_plans, incidents
@@ -61,7 +61,7 @@ def test_two_sweeps_tell_a_route_once(two: tuple[Session, Session]) -> None:
         return delivery_plans.plan(NOW)
 
     Route.objects.create(name="ops", kind="mail", address="ops@example.org", time_zone="UTC")
-    fails()
+    fails(at=NOW - HOUR)
     incidents.collect(NOW)
     for after in places(two[0], plan):
         Delivery.objects.all().delete()

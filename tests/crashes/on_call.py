@@ -1,9 +1,11 @@
 """Routes and what they are told: noted once, sent at least once, and set by operators."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from unittest.mock import patch
 
 from django.test import override_settings
+from django.utils import timezone
 
 from tests.crashes.operating import _failed, _gathered
 from tests.crashes.scenario import Scenario, nothing, services
@@ -112,6 +114,8 @@ def _mute() -> None:
 
 def _gave_up(wire: Wire) -> None:
     _gathered(wire)
+    # No other process has failed since.
+    Incident.objects.update(last_at=timezone.now() - timedelta(minutes=1))
     _route().save()
     delivery_plans.plan()
     for claimed in deliveries.claim(1, 60):
@@ -137,6 +141,8 @@ def _is_due(after: Aftermath) -> None:
 
 def _planned(wire: Wire) -> None:
     _gathered(wire)
+    # No other process has failed since.
+    Incident.objects.update(last_at=timezone.now() - timedelta(minutes=1))
     _route().save()
     delivery_plans.plan()
 

@@ -70,7 +70,7 @@ def test_the_page_and_the_alert_are_in_the_reader_s_words(viewer: Client, elsewh
     said = viewer.get(PAGE).content.decode()
     for text in ("sas.replies: personne", "perdu", "own words, 100 %"):
         assert text in said, text
-    assert said_by_the_alert() == "queues.are_read: sas.replies: personne"
+    assert said_by_the_alert() == "queues.are_read: sas.replies: personne. perdu"
 
 
 @pytest.mark.django_db
@@ -81,7 +81,7 @@ def test_a_row_of_a_version_before_is_shown_as_it_is(viewer: Client, elsewhere: 
     said = viewer.get(PAGE).content.decode()
     assert "100 % of it" in said
     assert "perdu" not in said
-    assert said_by_the_alert() == "shop.press: 100 % of it"
+    assert said_by_the_alert() == "shop.press: 100 % of it. lost"
 
 
 @pytest.mark.django_db

@@ -65,6 +65,7 @@ OF_PROCESSES: list[tuple[str, dict[str, Any], dict[str, Any], Callable[[Step], o
     ("decision_needed", {}, {"error": True}, process_moved(**TURNED)),
     ("undo_stuck", TURNED, {"error": True}, moved(state="pending", not_before=NOW)),
     ("process_compensating", TURNED, {"error": True}, lambda step: over(step, "compensated")),
+    ("process_compensating", TURNED, {"error": True}, process_moved(state="error")),
     ("deadline_passed", {}, {"pending": True}, over),
     ("answer_overdue", {}, ASKED, moved(deferral=None)),
     ("answer_overdue", {}, ASKED, moved(escalate_at=NOW + HOUR)),

@@ -188,6 +188,7 @@ def test_the_command_lists_open_ones_for_programs(incident: Incident, ann: int) 
         "key": incident.key,
         "kind": "agent",
         "title": "The service of agent a.b is not reached",
+        "message": None,
         "state": "open",
         "members": 1,
         "since": NOW.isoformat(),

@@ -325,3 +325,57 @@ def test_one_that_fails_of_the_same_stays_where_it_is() -> None:
     assert Alert.objects.get().incident_id == Incident.objects.get().pk
     assert collect(NOW) == 0
     assert Incident.objects.get().total == 1
+
+
+def late(why: str, seconds: int, at: Any = NOW, duty: str = "sweep") -> None:
+    says = {"says": ["late", why, "triggered"], "seconds": str(seconds), "duty": duty}
+    alerts.raise_alert("duty_overdue", params=says, subject=duty, now=at)
+
+
+def test_what_is_of_no_process_stays_in_its_incident_and_that_says_what_is_known_now() -> None:
+    """A duty is raised anew every two seconds, with other words each time."""
+    late("unasked", 10)
+    collect(NOW)
+    late("unread", 20, NOW + HOUR)
+
+    assert refresh(NOW + HOUR) == 0
+
+    assert Alert.objects.get().incident_id == Incident.objects.get().pk
+    incident = Incident.objects.get()
+    assert (incident.state, incident.members, incident.total) == ("open", 1, 1)
+    assert incident.params["said"]["says"] == ["late", "unread", "triggered"]
+    assert incident.params["said"]["seconds"] == "20"
+    assert refresh(NOW + HOUR) == 0
+
+
+def test_duties_that_are_late_together_are_one_incident_that_names_those_that_still_are() -> None:
+    late("unasked", 10)
+    late("unasked", 10, duty="poll")
+    collect(NOW)
+    refresh(NOW)
+    incident = Incident.objects.get()
+    assert (incident.members, incident.params["about"]) == (2, "poll, sweep")
+    assert incident.params["said"]["duty"] == "poll"
+
+    over(Alert.objects.get(cause="duty_overdue:poll"))
+    refresh(NOW)
+
+    incident.refresh_from_db()
+    assert (incident.members, incident.params["about"]) == (1, "sweep")
+    assert incident.params["said"]["duty"] == "sweep"
+
+    over(Alert.objects.get(cause="duty_overdue:sweep"))
+    refresh(NOW)
+    incident.refresh_from_db()
+    assert (incident.state, incident.params["said"]["duty"]) == ("resolved", "sweep")
+
+
+def test_what_stays_the_same_costs_two_statements(
+    django_assert_num_queries: Any,
+) -> None:
+    late("unasked", 10)
+    fails()
+    collect(NOW)
+    refresh(NOW)
+    with django_assert_num_queries(2):
+        refresh(NOW)

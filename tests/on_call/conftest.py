@@ -1,6 +1,6 @@
 """Incidents, the routes that are told of them, and what they were told."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.utils import timezone
@@ -8,10 +8,12 @@ from django.utils import timezone
 from workers.models import Alert, Delivery, Incident, Route
 
 NOW = timezone.now()
+#: When what is told now happened: so long ago that no more of it is waited for.
+BEFORE = NOW - timedelta(minutes=1)
 SECRET = "whsec_" + "c2VjcmV0" * 4
 
 
-def incident(key: str = "a", *, at: datetime = NOW, **columns: Any) -> Incident:
+def incident(key: str = "a", *, at: datetime = BEFORE, **columns: Any) -> Incident:
     """Return an open incident: payments that fail."""
     params = {
         "workflow": "fulfilment",

@@ -65,6 +65,18 @@ def test_the_end_is_told_once_and_to_whoever_was_told_of_the_beginning() -> None
     assert (events(early), events(late)) == (["opened", "resolved"], [])
 
 
+def test_of_processes_it_is_told_once_no_other_fails_and_of_all_else_at_once() -> None:
+    mail = route()
+    incident("orders", at=NOW)
+    incident("service", at=NOW, kind="agent", code="breaker_open", params={"about": "a"})
+    assert plan(NOW) == 1
+    assert plan(NOW + (incident_routing.SETTLED_SECONDS - 1) * SECOND) == 0
+    Incident.objects.filter(key="orders").update(last_at=NOW + 3 * SECOND, members=150)
+    assert plan(NOW + incident_routing.SETTLED_SECONDS * SECOND) == 0
+    assert plan(NOW + (3 + incident_routing.SETTLED_SECONDS) * SECOND) == 1
+    assert events(mail) == ["opened", "opened"]
+
+
 def test_one_that_comes_back_is_told_of_anew() -> None:
     mail = route()
     one = incident()

@@ -79,7 +79,7 @@ def test_the_sweep_notes_it_and_asks_for_a_relay(wire: Wire, clock: Clock) -> No
     supervisor.sweep()
     wire.run_until_idle()
     assert [letter.subject for letter in wire.told_of_incidents] == [
-        "New incident: The poll is late"
+        "New incident: Periodic duties are late: poll"
     ]
 
 

@@ -2,6 +2,8 @@
 
 from uuid import uuid4
 
+import pytest
+
 from tests.unit.build import a_step
 from tests.unit.test_apply_reply import a_fault
 from workers.rules import dead_workers
@@ -32,6 +34,19 @@ def test_deaths_one_behind_the_other_are_counted() -> None:
     fault = dead_workers.of_claim(step)
     assert fault is not None
     assert fault.message == "its worker died in the last 3 attempts: signal 9"
+
+
+@pytest.mark.parametrize("failure_count", [0, 2, 7])
+def test_what_is_said_without_the_attempts_is_what_the_first_said(failure_count: int) -> None:
+    step = a_step("a", failure_count=failure_count)
+    first = dead_workers.fault_of(step, "signal 9").message
+    for _ in range(3):
+        step.claim_id = uuid4()
+        step.fault = dead_workers.fault_of(step, "signal 9")
+    fault = dead_workers.of_claim(step)
+    assert fault is not None
+    assert fault.message != first
+    assert dead_workers.once(fault.message) == first == dead_workers.once(first)
 
 
 def test_another_fault_between_them_ends_the_row() -> None:

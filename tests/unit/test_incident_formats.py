@@ -21,7 +21,7 @@ FACTS = IncidentFacts(
     severity=2,
     state="open",
     agent="payment.charge",
-    members=150,
+    processes=150,
     money="1234.50",
     opened_at=AT - timedelta(minutes=5),
     last_at=AT,
@@ -50,10 +50,12 @@ def test_a_webhook_has_type_timestamp_and_data() -> None:
             "key": "process_error-0a1b2c3d4e5f",
             "kind": "failure",
             "title": "charge of shop fails for good: answered 400",
+            "message": None,
             "severity": "error",
             "state": "open",
             "agent": "payment.charge",
-            "members": 150,
+            "processes": 150,
+            "waiting": None,
             "money": "1234.50",
             "since": "2026-07-01T11:55:30Z",
             "last": "2026-07-01T12:00:30Z",
@@ -138,7 +140,8 @@ def test_slack_has_text_for_the_phone_and_a_block_for_each() -> None:
     told = formats.slack(OPENED, "")
     assert told["text"] == "New incident: charge of shop fails for good: answered 400"
     (block,) = told["blocks"]
-    assert "Now: 150 processes." in block["text"]["text"]
+    assert "So far: 150 processes." in block["text"]["text"]
+    assert "Worth: 1,234.50." in block["text"]["text"]
     assert f"<{FACTS.url}|Open>" in block["text"]["text"]
     assert len(formats.slack(digest(3), "")["blocks"]) == 3
 

@@ -49,6 +49,26 @@ def test_a_new_incident_is_told_once() -> None:
     assert notice(ROUTE, OPEN, [ago(1)], NOW) is None
 
 
+@pytest.mark.parametrize(
+    ("opened", "last", "is_told"),
+    [
+        (5, 4, True),
+        (5, 3.9, False),
+        (19.9, 0, False),
+        (20, 0, True),
+    ],
+)
+def test_it_is_told_once_no_other_process_fails_or_the_first_failed_long_ago(
+    opened: float, last: float, is_told: bool
+) -> None:
+    at = {"opened_at": NOW - timedelta(seconds=opened), "last_at": NOW - timedelta(seconds=last)}
+    incident = replace(OPEN, **at)
+    assert (event_of(ROUTE, incident) == Event.OPENED) == is_told
+    # Who was told is told of all else at once.
+    over = replace(RESOLVED, **at)
+    assert event_of(ROUTE, over, ago(1)) == Event.RESOLVED
+
+
 def test_one_that_came_back_is_told_of_under_the_number_of_its_return() -> None:
     assert notice(ROUTE, replace(OPEN, reopened=2), [], NOW) == Notice(7, Event.OPENED, 2)
 

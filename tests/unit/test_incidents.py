@@ -9,7 +9,14 @@ from msgspec import structs
 
 from workers.definitions.alert_kinds import alert_kind, alert_kinds
 from workers.protocol.faults import FaultRecord
-from workers.rules.incidents import AlertFacts, IncidentRow, cause_of, general, refreshed
+from workers.rules.incidents import (
+    AlertFacts,
+    IncidentRow,
+    cause_of,
+    general,
+    named_after,
+    refreshed,
+)
 from workers.rules.masks import Mask
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -73,6 +80,9 @@ def test_another_workflow_step_agent_code_or_fault_is_another_cause(change: dict
         ("answered in 12.5 s", "answered in # s"),
         ("HTTP 503, retry after 17", "HTTP 503, retry after #"),
         ("answered 4000", "answered #"),
+        ("its worker died: signal 9 (SIGKILL)", "its worker died: signal 9 (SIGKILL)"),
+        ("its worker died: exitcode 3", "its worker died: exitcode 3"),
+        ("signal 4711 of order 12", "signal # of order #"),
         ("nothing of its own", "nothing of its own"),
         ("", ""),
     ],
@@ -109,7 +119,6 @@ def test_an_alert_of_a_version_before_is_told_by_its_message() -> None:
     [
         ("breaker_open", "breaker_open:agent:payment.charge", "payment.charge"),
         ("claims_unstarted", "unstarted:agent:payment.charge", "payment.charge"),
-        ("duty_overdue", "duty_overdue:sweep", "sweep"),
         ("unknown_definition", "unknown_definition:workflow:race:2", "workflow:race:2"),
         ("unknown_definition", "unknown_definition:agent:x.y", "x.y"),
         ("sink_undeliverable", "sink_undeliverable:client:acme:0f3a", "client:acme"),
@@ -124,9 +133,45 @@ def test_what_is_of_no_process_is_told_by_what_its_cause_names(
     assert key(alert) != key(replace(alert, cause=f"{code}:of:another:one"))
 
 
+def test_a_worker_that_dies_in_the_same_way_is_one_cause_in_whichever_attempts() -> None:
+    def of(said: str) -> AlertFacts:
+        fault = FaultRecord("expired", "worker_died", f"its worker died{said}: signal 9 (SIGKILL)")
+        return replace(FAILED, fault=fault)
+
+    ways = ["", " in each of 3 attempts", " in the last 2 attempts"]
+    assert len({key(of(said)) for said in ways}) == 1
+    assert cause_of(of(ways[1])).params["message"] == "its worker died: signal 9 (SIGKILL)"
+    other = FaultRecord("expired", "worker_died", "its worker died: signal 11 (SIGSEGV)")
+    assert key(replace(FAILED, fault=other)) != key(of(""))
+    # What a service says of itself is as it was said.
+    theirs = structs.replace(FAULT, message="a worker died in the last 2 attempts: signal 9")
+    assert "in the last # attempts" in cause_of(replace(FAILED, fault=theirs)).params["message"]
+
+
+def test_an_incident_keeps_what_its_alert_says_unless_that_is_of_a_process_or_a_mere_text() -> None:
+    said = {"says": ["late", "unasked"], "duty": "sweep"}
+    assert cause_of(AlertFacts("duty_overdue", "duty_overdue:sweep", said)).params["said"] == said
+    text = AlertFacts("of_an_app", "of_an_app:3", {"text": "Ada Lovelace called"})
+    assert "said" not in cause_of(text).params
+    place = {"says": ["nobody"], "place": "https://hooks.example/secret"}
+    sink = AlertFacts("sink_undeliverable", "sink_undeliverable:client:acme:0f3a", place)
+    assert "said" not in cause_of(sink).params
+    assert "said" not in cause_of(FAILED).params
+
+
 def test_how_long_a_named_cause_lasts_is_no_difference() -> None:
     alert = AlertFacts("breaker_open", "breaker_open:agent:a", {"opened_at": "noon"})
     assert key(alert) == key(replace(alert, params={"opened_at": "midnight"}))
+
+
+def test_duties_that_are_late_together_have_one_cause() -> None:
+    sweep, poll = (
+        AlertFacts("duty_overdue", f"duty_overdue:{duty}", {"says": ["late", "unasked"]})
+        for duty in ("sweep", "poll")
+    )
+    assert key(sweep) == key(poll)
+    named = named_after(cause_of(poll).params, ["sweep", "poll", "sweep"])
+    assert alert_kind("duty_overdue").title_with(named) == "Periodic duties are late: poll, sweep"
 
 
 def test_two_addresses_of_one_owner_have_one_cause() -> None:
@@ -156,6 +201,82 @@ def test_each_kind_puts_its_title_into_words_whatever_is_missing() -> None:
         "charge of fulfilment fails for good: POST /charge: answered 400 (permanent, http_400)"
     )
     assert alert_kind("of_an_app").title_with({"message": "Look"}) == "of_an_app: Look"
+
+
+def test_a_fault_s_code_is_not_said_twice() -> None:
+    params = {"step": "charge", "workflow": "shop", "message": "no reply"}
+    title = alert_kind("process_error").title_with(
+        {**params, "fault": "expired", "fault_code": "expired"}
+    )
+    assert title == "charge of shop fails for good: no reply (expired)"
+
+
+FOUND = {
+    "says": ["found"],
+    "probe": "queues.are_read",
+    "finding": {"text": "nobody reads the queue %(name)s", "params": {"name": "sas.agents"}},
+    "why": "No service is called.",
+    "remedy": {"text": "Start a worker with -Q %(name)s.", "params": {"name": "sas.agents"}},
+}
+
+
+def of_probe(params: dict | None) -> dict:
+    return cause_of(AlertFacts("probe_failed", "probe_failed:queues.are_read", params)).params
+
+
+def test_what_a_probe_has_found_is_the_title_and_its_remedy_what_to_do() -> None:
+    kind, params = alert_kind("probe_failed"), of_probe(FOUND)
+    assert kind.title_with(params) == (
+        "The doctor finds an error: nobody reads the queue sas.agents"
+    )
+    assert kind.known_with(params) == (
+        "queues.are_read: nobody reads the queue sas.agents. No service is called."
+    )
+    assert kind.remedy_with(params) == "Start a worker with -Q sas.agents."
+
+
+def test_one_of_a_version_before_is_told_by_its_name() -> None:
+    kind, params = alert_kind("probe_failed"), of_probe({"probe": "a.b", "finding": "no paper"})
+    assert kind.title_with(params) == "The doctor's probe queues.are_read finds an error"
+    assert kind.remedy_with(params) == kind.remedy
+
+
+LATE, UNDONE = "Periodic duties are late: sweep", "No worker performs the periodic duties: sweep"
+
+
+@pytest.mark.parametrize(
+    ("says", "title", "remedy", "next_act"),
+    [
+        (["late", "unasked", "triggered"], LATE, "Start Celery Beat,", "a worker"),
+        (["late", "unread", "watched"], UNDONE, "Beat lives:", ""),
+        (["late", "stuck", "watched"], UNDONE, "Look at the database.", ""),
+        (["never", "watched"], UNDONE, "Start the workers", ""),
+        (["ahead", "triggered"], LATE, "Look at the time service", "a worker"),
+        (["late", "no_broker", "triggered"], LATE, "Look at the broker.", "a work"),
+        ([], LATE, "", ""),
+    ],
+)
+def test_a_late_duty_says_the_one_remedy_and_the_next_act_that_are_true(
+    says: list[str], title: str, remedy: str, next_act: str
+) -> None:
+    kind = alert_kind("duty_overdue")
+    params = cause_of(AlertFacts("duty_overdue", "duty_overdue:sweep", {"says": says})).params
+    assert kind.title_with(params) == title
+    assert kind.remedy_with(params).startswith(remedy)
+    assert kind.remedy_with(params).count(". ") <= 1
+    assert kind.goes_on_with(params).startswith(next_act)
+    assert bool(kind.goes_on_with(params)) == bool(next_act)
+
+
+def test_code_that_nobody_has_is_named_in_words() -> None:
+    def title(params: dict, cause: str) -> str:
+        alert = AlertFacts("unknown_definition", f"unknown_definition:{cause}", params)
+        return alert_kind("unknown_definition").title_with(cause_of(alert).params)
+
+    of_workflow = {"says": ["workflow"], "name": "shop", "version": 3}
+    assert title(of_workflow, "workflow:shop:3").endswith("has: workflow shop, version 3")
+    assert title({"says": ["agent"], "name": "x.y"}, "agent:x.y").endswith("has: agent x.y")
+    assert title({}, "agent:x.y").endswith("has: x.y")
 
 
 OPEN = IncidentRow(1, "open", members=3, money=Decimal("9.00"))

@@ -127,7 +127,7 @@ class AlertAdmin(ReadOnlyAdmin, LiveListAdmin):
                 "title": _("Alert"),
                 "subtitle": None,
                 "alert": row,
-                "remedy": alert_kind(row.code).remedy,
+                "remedy": alert_kind(row.code).remedy_with({"said": row.params}),
                 "now": now,
                 "server_now": now.isoformat(),
                 "subject_url": subjects.pages([row.process_id or 0]).get(row.process_id or 0)

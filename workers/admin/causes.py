@@ -122,7 +122,7 @@ class CauseFilter(ProcessFilter):
             return [(chosen, _("one that nothing has any more"))]
         key = self.cause.key
         _conceal([self.cause])
-        said = general(self.cause.message) or key.code
+        said = general(self.cause.message, key.code) or key.code
         return [(chosen, f"{key.step}, {wording.fault_kind(key.kind)}: {said}")]
 
     def narrow(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
@@ -155,8 +155,8 @@ def _faults(steps: QuerySet[Any]) -> QuerySet[Any]:
 
 
 def _key(row: dict[str, Any]) -> Key:
-    message = general(row["message"] or "")
     kind, code = row["kind"] or "", row["code"] or ""
+    message = general(row["message"] or "", code)
     return Key(row["workflow"], row["name"], row["agent"], kind, code, message)
 
 

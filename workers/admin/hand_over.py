@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -150,7 +151,9 @@ def _incident(line: IncidentLine) -> str:
     row = line.incident
     members = ngettext("%(n)d member", "%(n)d members", row.members) % {"n": row.members}
     parts: list[Any] = [line.title, row.get_state_display(), members]
-    parts += [_("worth %(money)s") % {"money": row.money}] if row.money else []
+    if row.money:
+        worth = number_format(row.money, 2, force_grouping=True)
+        parts.append(_("worth %(money)s") % {"money": worth})
     parts.append(_("owner %(owner)s") % {"owner": row.assignee or _("nobody")})
     parts.append(_("since %(at)s") % {"at": timestamps.full(row.opened_at)})
     parts += [_("next: %(next)s") % {"next": line.next_act}] if line.next_act else []

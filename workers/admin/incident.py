@@ -24,10 +24,10 @@ from workers.admin import (
     hold_views,
     incident_csv,
     incident_filter,
+    incident_links,
     incident_page,
     incident_views,
     lists,
-    subjects,
 )
 from workers.admin.bulk.form import SAMPLE
 from workers.admin.bulk.kinds import BY_NAME
@@ -188,9 +188,10 @@ class IncidentAdmin(ReadOnlyAdmin, ViewListAdmin, LiveListAdmin):
             "deliveries": delivery.of_incident(row.pk),
             "note_form": NoteForm(),
             "note_url": note_url(request, row),
-            "lists": subjects.lists(request.user),
+            "links": incident_links.links(request, row),
             "may_sample": row.resolved_at is None
             and row.members > SAMPLE
+            and incident_links.is_of_processes(row)
             and incident_filter.list_to_resubmit(request) is not None,
             "sample": SAMPLE,
             "agent": row.params.get("agent") or "",

@@ -3,7 +3,7 @@
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
@@ -14,9 +14,14 @@ from workers.admin.filters import ProcessFilter, among
 from workers.definitions.alert_kinds import alert_kind
 from workers.models import Alert, Incident, Process
 
+STILL_SO = Q(resolved_at=None)
+
 
 class IncidentFilter(ProcessFilter):
-    """The members of one incident whose cause is still so; shown where its page led to it."""
+    """The members of one incident; shown where its page led to it.
+
+    Those whose cause is still so; of one that is resolved, all that it had.
+    """
 
     title = lazy("incident")
     parameter_name = "incident"
@@ -35,12 +40,14 @@ class IncidentFilter(ProcessFilter):
     def narrow(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
         if not (value.isascii() and value.isdigit() and len(value) < 19):
             return rows.none()
-        return members(rows, self.path, int(value))
+        return members(
+            rows, self.path, int(value), STILL_SO | Q(incident__resolved_at__isnull=False)
+        )
 
 
-def members(rows: QuerySet[Any], path: str, incident_id: int) -> QuerySet[Any]:
-    """Return those of the rows whose process an incident still stops."""
-    alerts = Alert.objects.filter(incident_id=incident_id, resolved_at=None, process__isnull=False)
+def members(rows: QuerySet[Any], path: str, incident_id: int, which: Q = STILL_SO) -> QuerySet[Any]:
+    """Return those of the rows whose process an incident still stops, or has ``which`` alerts."""
+    alerts = Alert.objects.filter(which, incident_id=incident_id, process__isnull=False)
     return among(rows, path, alerts.order_by().values("process"))
 
 

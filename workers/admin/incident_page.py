@@ -103,7 +103,10 @@ def members(panel: IncidentPanel, number: int) -> Members:
         alert.subject_url = urls.get(alert.process_id or 0)  # type: ignore[attr-defined]
     page.object_list = [known[key] for key in page.object_list if key in known]
     about = [known[key] for key in sampled if key in known and known[key].process is not None]
-    ends = timeline.ends([alert.process for alert in about if alert.process], SAMPLE_LINES, masks)
+    processes = [alert.process for alert in about if alert.process]
+    # Of one that is well by now: what had failed, and not how it ended.
+    failed = {a.process_id: a.last_raised_at for a in about if a.process_id and a.resolved_at}
+    ends = timeline.ends(processes, SAMPLE_LINES, masks, failed)
     return Members(page, [Sample(alert, ends[alert.process_id or 0]) for alert in about])
 
 

@@ -67,7 +67,7 @@ def test_one(request: HttpRequest, pk: int) -> HttpResponse:
         _("Sent to %(route)s: %(answer)s") if arrived else _("%(route)s failed: %(answer)s")
     ) % {
         "route": route,
-        "answer": answer_of(delivery) or _("taken without an answer."),
+        "answer": answer_of(delivery) or _("the mail server took it."),
     }
     write_log(request, route, said, "")
     (messages.success if arrived else messages.error)(request, said)

@@ -77,11 +77,19 @@ def read(
 
 
 def ends(
-    processes: Collection[Process], limit: int, masks: Mapping[int | None, Mask]
+    processes: Collection[Process],
+    limit: int,
+    masks: Mapping[int | None, Mask],
+    until: Mapping[int, datetime],
 ) -> dict[int, tuple[Line, ...]]:
-    """Return the newest lines of several processes, read at once, each the oldest first."""
+    """Return the newest lines of several processes, read at once, each the oldest first.
+
+    Of a process in ``until`` those that it had by then.
+    """
     newest = Journal.objects.select_related("step").order_by("-id")
     newest = newest.only("step__name", *(field.name for field in Journal._meta.concrete_fields))
+    for process_id, at in until.items():
+        newest = newest.exclude(process=process_id, at__gt=at)
     prefetch_related_objects(
         list(processes), Prefetch("journal", newest[:limit], to_attr="newest_rows")
     )

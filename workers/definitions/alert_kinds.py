@@ -13,7 +13,8 @@ from typing import Any
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from workers.definitions.alert_messages import MESSAGES, Text, in_words
+from workers.definitions import sentences
+from workers.definitions.alert_messages import MESSAGES, Text, in_words, worded
 from workers.exceptions import WorkflowError
 
 
@@ -46,29 +47,52 @@ class Severity(IntEnum):
     NOTICE = 3
 
 
+#: A text, or several by the sentence of an alert's ``says`` with which each is true; the one by
+#: the empty name holds where none is.
+Choice = Text | Mapping[str, Text]
+
+
 @dataclass(frozen=True, slots=True)
 class AlertKind:
     """What a code of alerts means to people.
 
     ``title`` has the parameters ``code``, ``workflow``, ``step``, ``agent``, ``reason`` (of the
-    fault), ``message`` and ``about`` (what follows the code in the alert's cause).
+    fault), ``message`` and ``about`` (what follows the code in the alert's cause); of alerts that
+    are of no process also those that the newest was raised with.
     """
 
     code: str
     kind: IncidentKind
     severity: Severity
-    title: Text
-    remedy: Text
+    title: Choice
+    #: What to do, where an alert does not bring a ``remedy`` of its own.
+    remedy: Choice
     #: What happens by itself; empty = nothing until somebody acts.
-    goes_on: Text = ""
+    goes_on: Choice = ""
     #: What an alert says, with the parameters it was raised with; or the sentences of which each
     #: alert says some, those that its parameter ``says`` names.  Empty = the title.
     message: Text | Mapping[str, Text] = ""
 
     def title_with(self, params: Mapping[str, Any]) -> str:
         """Return the title in words; a parameter that is missing is left empty."""
-        known = {"code": self.code, "reason": _reason(params), **params}
-        return str(self.title) % defaultdict(str, known)
+        said = _said(params)
+        known = {**worded(said), "code": self.code, "reason": _reason(params), **params}
+        return str(_chosen(self.title, said)) % defaultdict(str, known)
+
+    def known_with(self, params: Mapping[str, Any]) -> str:
+        """Return what the newest alert says that is of no process; empty: there is none."""
+        said = _said(params)
+        return self.message_with(said) if said else ""
+
+    def remedy_with(self, params: Mapping[str, Any]) -> str:
+        """Return what is to be done, as far as the newest alert knows why it was raised."""
+        said = _said(params)
+        own = said.get("remedy")
+        return sentences.in_words(own) if own else str(_chosen(self.remedy, said))
+
+    def goes_on_with(self, params: Mapping[str, Any]) -> str:
+        """Return what happens by itself; empty: nothing until somebody acts."""
+        return str(_chosen(self.goes_on, _said(params)))
 
     def message_with(self, params: Mapping[str, Any]) -> str:
         """Return in words what an alert of this kind says.
@@ -77,13 +101,26 @@ class AlertKind:
         """
         if "text" in params:
             return str(params["text"])
-        message = self.message or MESSAGES.get(self.code) or self.title
-        return in_words(message, {"code": self.code, **params})
+        message = self.message or MESSAGES.get(self.code) or _chosen(self.title, params)
+        return in_words(message, {"code": self.code, **params}).rstrip()
+
+
+def _said(params: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what the newest alert of an incident was raised with, if that is of no process."""
+    return params.get("said") or {}
+
+
+def _chosen(choice: Choice, said: Mapping[str, Any]) -> Text:
+    if not isinstance(choice, Mapping):
+        return choice
+    names = [*said.get("says", ()), ""]
+    return next((choice[name] for name in names if name in choice), "")
 
 
 def _reason(params: Mapping[str, Any]) -> str:
     message = params.get("message") or gettext("no reason was given")
-    fault = ", ".join(filter(None, (params.get("fault"), params.get("fault_code"))))
+    kinds = dict.fromkeys((params.get("fault"), params.get("fault_code")))
+    fault = ", ".join(filter(None, kinds))
     return f"{message} ({fault})" if fault else message
 
 
@@ -190,16 +227,28 @@ for _kind in (
         "duty_overdue",
         IncidentKind.DUTY,
         Severity.URGENT,
-        _("The %(about)s is late"),
-        _(
-            "Nobody has asked for it: start Celery Beat, or enable the periodic task."
-            " No worker takes the messages: Beat lives; see what the workers that read that queue"
-            " are busy with, or start one with -Q and its name."
-            " A worker is at it: look at the database. The broker does not answer: look at it."
-            " Dated in the future: the database's clock was set back; look at its time service,"
-            " and restart Beat if doctor --only duties says that it waits, too."
-        ),
-        goes_on=_("a worker triggers it each time it is late"),
+        {
+            "watched": _("No worker performs the periodic duties: %(about)s"),
+            "": _("Periodic duties are late: %(about)s"),
+        },
+        {
+            "never": _("Start the workers and Celery Beat."),
+            "unasked": _(
+                "Start Celery Beat, or enable the periodic task; and start workers if none runs."
+            ),
+            "unread": _(
+                "Beat lives: see what the workers that read that queue are busy with, or start one"
+                " with -Q and its name."
+            ),
+            "stuck": _("Look at the database."),
+            "no_broker": _("Look at the broker."),
+            "ahead": _(
+                "Look at the time service of the database's machine, and restart Beat if doctor"
+                " --only duties says that it waits, too."
+            ),
+        },
+        # Who watches asks nobody for it: no worker might hear.
+        goes_on={"triggered": _("a worker triggers it each time it is late")},
     ),
     AlertKind(
         "breaker_open",
@@ -213,7 +262,14 @@ for _kind in (
         "unknown_definition",
         IncidentKind.DEFINITION,
         Severity.URGENT,
-        _("Steps wait for code that no worker has: %(about)s"),
+        {
+            "agent": _("Steps wait for code that no worker has: agent %(name)s"),
+            "workflow": _(
+                "Steps wait for code that no worker has: workflow %(name)s, version %(version)s"
+            ),
+            # One of the two is there: the name, or that of the process that waits.
+            "": _("Steps wait for code that no worker has: %(about)s%(workflow)s"),
+        },
         _("Bring the code to every worker. During a deployment the gap closes by itself."),
         goes_on=_("the steps are offered to other workers"),
     ),
@@ -246,7 +302,10 @@ for _kind in (
         "probe_failed",
         IncidentKind.INSTALLATION,
         Severity.ERROR,
-        _("The doctor's probe %(about)s finds an error: %(message)s"),
+        {
+            "found": _("The doctor finds an error: %(finding)s"),
+            "": _("The doctor's probe %(about)s finds an error"),
+        },
         _("See on the doctor's page why it matters and what to do, and do that."),
         goes_on=_("the doctor looks again each minute"),
     ),

@@ -53,7 +53,7 @@ MESSAGES: Mapping[str, Text | Mapping[str, Text]] = {
         "triggered": _("A worker has triggered it."),
         "watched": _("Noticed by `manage.py watch`."),
     },
-    "probe_failed": _("%(probe)s: %(finding)s"),
+    "probe_failed": _("%(probe)s: %(finding)s. %(why)s"),
     "breaker_open": _(
         "The service of agent %(agent)s has not been reached since %(opened_at)s. Its steps wait;"
         " none fails."
@@ -90,7 +90,7 @@ MESSAGES: Mapping[str, Text | Mapping[str, Text]] = {
 
 def in_words(message: Text | Mapping[str, Text], params: Mapping[str, Any]) -> str:
     """Return a message with its parameters; a parameter that is missing is left empty."""
-    known = defaultdict(str, {name: _in_words(name, value) for name, value in params.items()})
+    known = defaultdict(str, worded(params))
     if problem := params.get("problem"):
         known["reason"] = delivery_problems.text_of(problem["code"], problem["params"])
     known["reason"] = known["reason"] or gettext("no reason was given")
@@ -100,6 +100,11 @@ def in_words(message: Text | Mapping[str, Text], params: Mapping[str, Any]) -> s
     # A sentence that this code does not know is of a newer one: the others still help.
     sentences = [message[name] for name in params.get("says", ()) if name in message]
     return " ".join(str(sentence) % known for sentence in sentences)
+
+
+def worded(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters with sentences and instants among them in the reader's words."""
+    return {name: _in_words(name, value) for name, value in params.items()}
 
 
 def _in_words(name: str, value: Any) -> Any:

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.utils import timezone, translation
 
 from workers.conf import sas
-from workers.definitions.alert_kinds import alert_kind
+from workers.definitions.alert_kinds import IncidentKind, alert_kind
 from workers.models import Delivery, Incident
 from workers.notify import incident_formats, incident_message
 from workers.notify.incident_message import IncidentFacts, IncidentMessage
@@ -16,6 +16,7 @@ from workers.notify.senders.incident import IncidentLetter
 from workers.rules.incident_routing import zone_of
 from workers.states import DeliveryEvent
 from workers.store.deliveries import ClaimedDelivery
+from workers.store.flow import waiting_steps
 
 log = logging.getLogger(__name__)
 
@@ -76,20 +77,24 @@ def _letter(delivery: ClaimedDelivery, happened: list[tuple[str, Incident]]) -> 
 
 
 def _facts(event: str, incident: Incident) -> IncidentFacts:
-    kind = alert_kind(incident.code)
+    kind, params = alert_kind(incident.code), incident.params
+    is_of_agent = incident.kind == IncidentKind.AGENT
+    agent = str(params.get("about" if is_of_agent else "agent") or "")
     return IncidentFacts(
         event=event,
         key=incident.key,
         kind=incident.kind,
-        title=kind.title_with(incident.params),
+        title=kind.title_with(params),
         severity=incident.severity,
         state=incident.state,
-        agent=str(incident.params.get("agent") or ""),
-        members=incident.members,
+        agent=agent,
+        processes=incident.members if "workflow" in params else None,
+        waiting=waiting_steps.count(agent) if is_of_agent and not incident.resolved_at else None,
         money=None if incident.money is None else f"{incident.money:.2f}",
         opened_at=incident.opened_at,
         last_at=incident.last_at,
-        remedy=str(kind.remedy),
+        known=kind.known_with(params),
+        remedy=kind.remedy_with(params),
         url=page_of(incident.pk),
     )
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.utils.formats import number_format
 from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -21,6 +22,8 @@ SEVERITIES = {1: "critical", 2: "error", 3: "info"}
 MOST_NAMED = 30
 #: A mail's subject, and the line that a phone shows.
 LONGEST_HEADLINE = 200
+#: What is known of a cause; the incident's page has all of it.
+LONGEST_KNOWN = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +37,16 @@ class IncidentFacts:
     severity: int
     state: str
     agent: str
-    members: int
-    #: What its members are worth, as a decimal; None: nobody has said.
+    #: The processes that it stops; None: it is of none, or of more than its alerts say.
+    processes: int | None
+    #: What they are worth, as a decimal; None: nobody has said.
     money: str | None
     opened_at: datetime
     last_at: datetime
+    #: Steps that wait for its agent; None: it is of none.
+    waiting: int | None = None
+    #: What is known of its cause beside the title.
+    known: str = ""
     #: What is to be done about it.
     remedy: str = ""
     #: Where its page is; empty: nobody has said where the admin is.
@@ -92,20 +100,36 @@ def headline_of(incident: IncidentFacts) -> str:
 
 def lines_of(incident: IncidentFacts) -> list[str]:
     """Return what there is to know of an incident beside its headline, a line each."""
-    members = ngettext("%(n)d process", "%(n)d processes", incident.members)
-    lines = [
+    is_begun = incident.event in (Event.OPENED, Event.REPEAT)
+    known = Truncator(visible(incident.known)).chars(LONGEST_KNOWN) if is_begun else ""
+    lines = [known] if known else []
+    lines.append(
         _("Since %(at)s, last at %(last)s.")
         % {"at": timestamps.full(incident.opened_at), "last": timestamps.full(incident.last_at)}
-    ]
-    if incident.members:
-        lines.append(_("Now: %(members)s.") % {"members": members % {"n": incident.members}})
+    )
+    if incident.processes:
+        lines.append(_processes(incident.event, incident.processes))
+    if incident.waiting:
+        waiting = ngettext("%(n)s step waits.", "%(n)s steps wait.", incident.waiting)
+        lines.append(waiting % {"n": _number(incident.waiting)})
     if incident.money is not None:
-        lines.append(_("Worth: %(money)s.") % {"money": incident.money})
+        lines.append(_("Worth: %(money)s.") % {"money": _number(incident.money)})
     if incident.agent:
         lines.append(_("Agent: %(agent)s.") % {"agent": visible(incident.agent)})
-    if incident.remedy and incident.event in (Event.OPENED, Event.REPEAT):
-        lines.append(_("What to do: %(remedy)s") % {"remedy": incident.remedy})
+    if incident.remedy and is_begun:
+        lines.append(_("What to do: %(remedy)s") % {"remedy": visible(incident.remedy)})
     return lines
+
+
+def _processes(event: str, count: int) -> str:
+    """Say how many processes it is; of an incident that begins only how many it is yet."""
+    text = ngettext("%(n)s process", "%(n)s processes", count) % {"n": _number(count)}
+    said = _("So far: %(processes)s.") if event == Event.OPENED else _("Now: %(processes)s.")
+    return said % {"processes": text}
+
+
+def _number(value: int | str) -> str:
+    return number_format(value, force_grouping=True)
 
 
 def text(message: IncidentMessage) -> str:

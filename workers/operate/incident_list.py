@@ -19,6 +19,8 @@ class IncidentLine:
 
     incident: Incident
     title: str
+    #: What is known of the cause beside it; empty: nothing.
+    known: str
     remedy: str
     next_act: str
 
@@ -50,7 +52,8 @@ def in_words(incidents: Iterable[Incident], situation: Situation) -> list[Incide
             IncidentLine(
                 incident,
                 kind.title_with(incident.params),
-                str(kind.remedy),
+                kind.known_with(incident.params),
+                kind.remedy_with(incident.params),
                 ""
                 if incident.resolved_at
                 else next_act(incident.code, incident.params, situation.facts.flows, situation.now),

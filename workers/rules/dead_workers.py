@@ -5,12 +5,16 @@ its fault until complete-by, when it expires as ever: nobody is hurried, and nob
 slowness.  Of a whole worker that is killed nothing is known, and nothing is said.
 """
 
+import re
+
 import msgspec
 
 from workers.protocol.faults import FaultRecord
 from workers.rules.rows import StepRow
 
 CODE = "worker_died"
+#: In which attempts, as ``of_claim`` says it.
+_ATTEMPTS = re.compile(r" in (?:each of|the last) \d+ attempts: ")
 
 
 def fault_of(step: StepRow, how: str) -> FaultRecord:
@@ -41,3 +45,8 @@ def of_claim(step: StepRow) -> FaultRecord | None:
     each = f"each of {deaths} attempts" if deaths == attempts else f"the last {deaths} attempts"
     how = fault.message.partition(": ")[2]
     return msgspec.structs.replace(fault, message=f"its worker died in {each}: {how}")
+
+
+def once(message: str) -> str:
+    """Return what is said of dead workers as it would be of the first: how it died remains."""
+    return _ATTEMPTS.sub(": ", message, count=1)

@@ -16,6 +16,9 @@ URGENT = 1
 #: Beyond the hourly limit of a route what is due leaves together, so often at most.
 OVERFLOW_SECONDS = 600
 HOUR_SECONDS = 3600
+#: The orders that one cause stops fail one after the other: somebody is told of them once no other
+#: has failed for so long, or once the first failed so long ago.
+SETTLED_SECONDS, LONGEST_UNSETTLED_SECONDS = 4, 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,9 @@ class Incident:
     is_resolved: bool
     #: How often it came back after it was resolved.
     reopened: int = 0
+    #: Of processes that fail: when it opened, and when the newest of them failed.
+    opened_at: datetime | None = None
+    last_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +111,7 @@ def notice(route: Route, incident: Incident, told: Sequence[Told], now: datetime
     events = {one.event for one in told}
     is_urgent = incident.severity == URGENT
     if Event.OPENED not in events:
-        if incident.is_open and is_meant(route, incident):
+        if incident.is_open and is_meant(route, incident) and is_settled(incident, now):
             return Notice(incident.id, Event.OPENED, incident.reopened, is_urgent=is_urgent)
         return None
     if incident.is_resolved:
@@ -128,6 +134,16 @@ def is_meant(route: Route, incident: Incident) -> bool:
         incident.severity <= route.least_severity
         and (not route.kinds or incident.kind in route.kinds)
         and (not route.agents or incident.agent in route.agents)
+    )
+
+
+def is_settled(incident: Incident, now: datetime) -> bool:
+    """Say whether an incident is as large as it gets for now, or is to be told of all the same."""
+    if incident.opened_at is None or incident.last_at is None:
+        return True
+    return now >= min(
+        incident.last_at + timedelta(seconds=SETTLED_SECONDS),
+        incident.opened_at + timedelta(seconds=LONGEST_UNSETTLED_SECONDS),
     )
 
 

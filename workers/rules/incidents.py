@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -10,6 +10,7 @@ from typing import Any
 
 from workers.definitions.alert_kinds import IncidentKind, alert_kind
 from workers.protocol.faults import FaultRecord
+from workers.rules import dead_workers
 from workers.rules.masks import UNKNOWN, Mask
 from workers.states import IncidentState
 
@@ -19,9 +20,10 @@ REOPEN_WITHIN = timedelta(hours=24)
 #: Stands for what differs from one order to the next.
 ANY = "#"
 _ADDRESS = re.compile(r"[^\s@'\"<>(]+@[^\s@'\">)]+")
-#: A status of HTTP is no order's own; any other word with a digit in it is.
-_STATUS = r"\b(?:answered|status|HTTP) [1-5]\d\d\b"
-_WITH_DIGITS = re.compile(rf"({_STATUS})|[\w#+-]*\d[\w-]*(?:[.:,]\d[\w-]*)*")
+#: A status of HTTP, and how a process ended, are no order's own; any other word with a digit in
+#: it is.
+_KEPT = r"\b(?:(?:answered|status|HTTP) [1-5]\d\d|(?:signal|exitcode) -?\d{1,3})\b"
+_WITH_DIGITS = re.compile(rf"({_KEPT})|[\w#+-]*\d[\w-]*(?:[.:,]\d[\w-]*)*")
 _REPEATED = re.compile(rf"{ANY}(?:[\s,;.:/-]*{ANY})+")
 
 
@@ -51,7 +53,7 @@ class Cause:
     kind: IncidentKind
     code: str
     severity: int
-    params: dict[str, str] = field(hash=False)
+    params: dict[str, Any] = field(compare=False)
 
 
 def cause_of(alert: AlertFacts) -> Cause:
@@ -64,23 +66,31 @@ def cause_of(alert: AlertFacts) -> Cause:
     kind = alert_kind(alert.code)
     if alert.workflow:
         fault = alert.fault or FaultRecord()
-        params = {
+        params: dict[str, Any] = {
             "workflow": alert.workflow,
             "step": alert.step,
             "agent": alert.agent,
             "fault": fault.kind,
             "fault_code": fault.code,
-            "message": general(alert.mask.without(_said(alert), ANY)),
+            "message": general(alert.mask.without(_said(alert), ANY), fault.code),
         }
+        distinct: Mapping[str, Any] = params
     else:
         about = _about(alert)
         params = {"about": about, "message": general(_reason(alert)) or about}
-    distinct = params if alert.workflow or kind.kind == IncidentKind.OTHER else _named(params)
+        distinct = _distinct(kind.kind, params)
+        if alert.params and _is_told(alert, kind.kind):
+            params = {**params, "said": dict(alert.params)}
     return Cause(_key(alert.code, distinct), kind.kind, alert.code, int(kind.severity), params)
 
 
-def general(message: str) -> str:
-    """Return a message without what is one order's own: numbers, ids, e-mail addresses."""
+def general(message: str, fault_code: str | None = None) -> str:
+    """Return a message without what is one order's own: numbers, ids, e-mail addresses.
+
+    Of a worker that died also without the attempts in which it did: one way to die is one cause.
+    """
+    if fault_code == dead_workers.CODE:
+        message = dead_workers.once(message)
     text = _WITH_DIGITS.sub(lambda match: match[1] or ANY, _ADDRESS.sub(ANY, message))
     return _REPEATED.sub(ANY, text).strip()[:300]
 
@@ -98,6 +108,30 @@ def _reason(alert: AlertFacts) -> str:
     return str(told or " ".join(map(str, params.get("says", ()))))
 
 
+def named_after(params: Mapping[str, Any], abouts: Collection[str]) -> dict[str, Any]:
+    """Return the parameters of an incident with the names of all that it is about."""
+    return {**params, "about": ", ".join(sorted(set(abouts)))}
+
+
+def _distinct(kind: IncidentKind, params: Mapping[str, str]) -> Mapping[str, str]:
+    """Return what tells causes apart that are of no process: how long one lasts is no difference.
+
+    Duties are late together where nobody asks for them, or nobody performs them.
+    """
+    if kind == IncidentKind.DUTY:
+        return {}
+    return params if kind == IncidentKind.OTHER else {"about": params["about"]}
+
+
+def _is_told(alert: AlertFacts, kind: IncidentKind) -> bool:
+    """Say whether whoever is told of the incident may read what the alert was raised with.
+
+    A mere text was written for the pages of the desk, and may name anybody; a submitter's address
+    may have a secret in it.
+    """
+    return kind != IncidentKind.SUBMITTER and "text" not in (alert.params or {})
+
+
 def _about(alert: AlertFacts) -> str:
     """Return what a cause names behind its code: an agent, a duty, an owner."""
     about = alert.cause.partition(":")[2]
@@ -105,11 +139,6 @@ def _about(alert: AlertFacts) -> str:
         # Behind the owner comes a mark of the address: an owner's places are one owner's to mend.
         return about.rpartition(":")[0]
     return about.removeprefix("agent:")
-
-
-def _named(params: Mapping[str, str]) -> dict[str, str]:
-    """Return what tells causes apart that are named: how long they last is no difference."""
-    return {"about": params["about"]}
 
 
 def _key(code: str, distinct: Mapping[str, str]) -> str:

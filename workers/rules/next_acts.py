@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 
 from django.utils.translation import gettext as _
 
@@ -10,7 +11,7 @@ from workers.rules.wait_reasons import AgentFlow, next_probe
 
 
 def next_act(
-    code: str, params: Mapping[str, str], flows: Mapping[str, AgentFlow] | None, now: datetime
+    code: str, params: Mapping[str, Any], flows: Mapping[str, AgentFlow] | None, now: datetime
 ) -> str:
     """Return what the system does next about the cause of alerts of a code, and when.
 
@@ -24,7 +25,7 @@ def next_act(
     probe = next_probe(flow, now) if flow is not None else ""
     if code == "breaker_open" and probe:
         return probe
-    act = str(kind.goes_on) or _("nothing until you act")
+    act = kind.goes_on_with(params) or _("nothing until you act")
     if not probe:
         return act
     return _("%(act)s; the breaker of agent %(agent)s is open: %(probe)s") % {

@@ -29,7 +29,8 @@ _ENDED = {
     "process_error": f"{_DEALT_WITH} OR p.state <> 'error'",
     "decision_needed": _DEALT_WITH,
     "undo_stuck": f"{_OVER} OR s.state <> 'error'",
-    "process_compensating": _OVER,
+    # In error it is not being undone any more: the undo step that failed has an alert of its own.
+    "process_compensating": f"{_OVER} OR p.state = 'error'",
     "deadline_passed": _OVER,
     "undo_requested": "NOT EXISTS (SELECT 1 FROM workers_undorequest r"
     " WHERE r.process_id = a.process_id AND r.state = 'waiting' AND r.sequence = p.sequence"

@@ -45,7 +45,8 @@ def raise_alert(
 def write(calls: Sequence[AlertCall], at: datetime) -> None:
     """Raise alerts; one whose cause is open already is counted on the open one.
 
-    Where that says something else now, it may be of another incident: the sweep looks again.
+    Where that says something else now of a process, it may be of another incident: the sweep looks
+    again.  Any other is of what its cause names, whatever it says.
     """
     for call in calls:
         params, document = dialect.typed("json", storable_value(call.params))
@@ -56,7 +57,8 @@ def write(calls: Sequence[AlertCall], at: datetime) -> None:
             " ON CONFLICT (cause) WHERE acknowledged_at IS NULL DO UPDATE SET"
             " times = workers_alert.times + %s, params = excluded.params,"
             " last_raised_at = excluded.last_raised_at, incident_id = CASE WHEN"
-            " workers_alert.params = excluded.params THEN workers_alert.incident_id END",
+            " workers_alert.process_id IS NULL OR workers_alert.params = excluded.params"
+            " THEN workers_alert.incident_id END",
             [
                 storable(call.cause)[:200],
                 call.code,

@@ -27,7 +27,9 @@ RESOLVED_SECONDS = 7 * 86_400
 #: The longest time for which a route gathers.
 LONGEST_DIGEST_SECONDS = 7 * 86_400
 
-_INCIDENT = "i.id, i.kind, i.code, i.params, i.severity, i.state, i.reopened"
+_INCIDENT = (
+    "i.id, i.kind, i.code, i.params, i.severity, i.state, i.reopened, i.opened_at, i.last_at"
+)
 
 
 def plan(now: datetime | None = None) -> int:
@@ -105,7 +107,8 @@ def _incidents(at: datetime) -> list[tuple[routing.Incident, int | None]]:
 
 
 def _incident(row: Sequence[Any]) -> tuple[routing.Incident, int | None]:
-    incident_id, kind, code, document, severity, state, reopened = row
+    incident_id, kind, code, document, severity, state, reopened, opened_at, last_at = row
+    is_failure = kind == IncidentKind.FAILURE
     params = dialect.document(document)
     incident = routing.Incident(
         incident_id,
@@ -116,6 +119,8 @@ def _incident(row: Sequence[Any]) -> tuple[routing.Incident, int | None]:
         is_acknowledged=state == IncidentState.ACKNOWLEDGED,
         is_resolved=state == IncidentState.RESOLVED,
         reopened=reopened,
+        opened_at=dialect.instant(opened_at) if is_failure else None,
+        last_at=dialect.instant(last_at) if is_failure else None,
     )
     about = str(params.get("about") or "")
     is_of_route = code == UNDELIVERABLE and about.isdecimal()

@@ -9,9 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from itertools import groupby
 from typing import Any
 
 from workers.definitions import amounts
+from workers.definitions.alert_kinds import IncidentKind
 from workers.protocol.faults import FaultRecord
 from workers.rules.incidents import (
     REOPEN_WITHIN,
@@ -19,6 +21,7 @@ from workers.rules.incidents import (
     Cause,
     IncidentRow,
     cause_of,
+    named_after,
     refreshed,
 )
 from workers.runtime.failpoints import durable
@@ -41,6 +44,15 @@ _UNCOLLECTED = (
 _MEMBERS = (
     "(SELECT a.incident_id, count(*) AS members, sum(a.money) AS money FROM workers_alert a"
     " WHERE a.incident_id IS NOT NULL AND a.resolved_at IS NULL GROUP BY a.incident_id)"
+)
+
+#: The alerts of open incidents that are of no process, which are few: they say by and by what is
+#: known of the cause.
+_TOLD = (
+    "SELECT t.id, t.key, t.params, a.code, a.cause, a.params, a.message FROM workers_incident t"
+    " JOIN workers_alert a ON a.incident_id = t.id AND a.resolved_at IS NULL"
+    f" WHERE t.resolved_at IS NULL AND t.kind <> '{IncidentKind.FAILURE}'"
+    " AND a.process_id IS NULL ORDER BY t.id, a.id"
 )
 
 
@@ -210,24 +222,51 @@ def _retire_older(alert_ids: Sequence[int], at: datetime) -> None:
 def refresh(now: datetime | None = None) -> int:
     """Correct the counts of open incidents, resolve those without a cause; return how many moved.
 
-    One that was put off until now is open again.  Costs one statement while nothing changes.
+    One that was put off until now is open again, and each says what its newest alert says.  Costs
+    two statements while nothing changes.
     """
     at = dialect.read_clock(now)
     moving = [row.id for row, after in _judged("t.resolved_at IS NULL", [], at) if row != after]
-    if not moving:
+    told_anew = _told_anew()
+    if not moving and not told_anew:
         return 0
     with durable("incidents.refresh"):
         locked = dialect.fetch(
             f"SELECT t.id FROM workers_incident t WHERE {dialect.among('t.id')}"
             " AND t.resolved_at IS NULL ORDER BY t.key " + dialect.lock_rows("t", skip_locked=True),
-            [dialect.id_list(moving)],
+            [dialect.id_list([*moving, *told_anew])],
         )
         # Counted by a later statement than the lock: whoever attaches alerts holds it.
         which, ids = dialect.among("t.id"), [dialect.id_list([row[0] for row in locked])]
         changed = [after for row, after in _judged(which, ids, at) if row != after]
         for row in changed:
             _write(row)
+        for (incident_id,) in locked:
+            if incident_id in told_anew:
+                _tell(incident_id, told_anew[incident_id])
     return len(changed)
+
+
+def _told_anew() -> dict[int, dict[str, Any]]:
+    """Return the parameters of the incidents whose newest alerts say something else than they."""
+    anew = {}
+    for (incident_id, key, before), rows in groupby(dialect.fetch(_TOLD), lambda row: row[:3]):
+        causes = [
+            cause_of(AlertFacts(code, cause, dialect.document(params), message))
+            for *_, code, cause, params, message in rows
+        ]
+        params = named_after(causes[-1].params, [cause.params["about"] for cause in causes])
+        # Of another cause it is where a mere text is what tells causes apart.
+        if causes[-1].key == key and params != dialect.document(before):
+            anew[incident_id] = params
+    return anew
+
+
+def _tell(incident_id: int, params: Mapping[str, Any]) -> None:
+    value, document = dialect.typed("json", params)
+    dialect.execute(
+        f"UPDATE workers_incident SET params = {value} WHERE id = %s", [*document, incident_id]
+    )
 
 
 def _judged(

@@ -102,6 +102,12 @@ def _erring(looks: Sequence[Looked]) -> list[tuple[str, list[dict[str, Any]]]]:
 
 
 def _alert(name: str, findings: Sequence[dict[str, Any]]) -> AlertCall:
-    said = next((finding["what"] for finding in findings if finding["level"] == ERROR), name)
-    params = {"probe": name, "finding": said}
+    found = next((finding for finding in findings if finding["level"] == ERROR), {"what": name})
+    params = {
+        "says": ["found"],
+        "probe": name,
+        "finding": found["what"],
+        "why": found.get("why", ""),
+        "remedy": found.get("remedy", ""),
+    }
     return AlertCall(f"probe_failed:{name}", "probe_failed", params, is_counted=False)

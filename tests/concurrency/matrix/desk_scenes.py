@@ -110,6 +110,8 @@ def routed() -> Scene:
     """There is a route, and an incident that it is to be told of."""
     scene = gathered()
     Route.objects.create(name="ops", kind="mail", address="ops@example.org", time_zone="UTC")
+    # No other process has failed since.
+    Incident.objects.update(last_at=NOW - timedelta(minutes=1))
     return scene
 
 

@@ -106,7 +106,7 @@ class Command(TerminalCommand):
         answer = _answer(last) if last else "it is gone"
         if not arrived:
             raise CommandError(f"Route {name} failed: {answer}")
-        self.stdout.write(f"Sent to {name}: {answer or 'taken without an answer.'}")
+        self.stdout.write(f"Sent to {name}: {answer or 'the mail server took it.'}")
 
     def _remove(self, *, name: str, **_: Any) -> None:
         routes.delete(self._found(name), actor=actor())
