@@ -1,6 +1,6 @@
 """Dead letters: keeping a message that is no order, and what an operator does about it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import datetime
 
 from django.db.models import Count, F, Sum
@@ -23,6 +23,8 @@ MOST_OPEN = 2_000
 MOST_OPEN_BYTES = 64 * KEPT_BYTES
 #: Of messages not kept, one in so many raises the alert anew.
 ALERT_EACH = 1_000
+#: Stands for all senders that are not proven; no client can be called so.
+UNPROVEN = "unproven senders"
 State = DeadLetter.State
 
 
@@ -67,6 +69,9 @@ def keep(
             return first
         if _has_room(letter.sender) or (proven and is_our_fault):
             letter.save(force_insert=True)
+            sender = letter.sender or UNPROVEN
+            # One for each proven sender, and one for all others: strangers make up names.
+            raise_alert("dead_letters_open", params={"sender": sender}, subject=sender)
         else:
             _drop(letter, len(body))
     return letter
@@ -100,6 +105,14 @@ def _drop(letter: DeadLetter, size: int) -> None:
             },
             subject=letter.sender,
         )
+
+
+def without_open(senders: Collection[str]) -> set[str]:
+    """Return the senders of whom no dead letter is open any more."""
+    asked = {"" if sender == UNPROVEN else sender: sender for sender in senders}
+    is_open = DeadLetter.objects.filter(state=State.OPEN, sender__in=asked)
+    still = set(is_open.order_by().values_list("sender", flat=True).distinct())
+    return {sender for name, sender in asked.items() if name not in still}
 
 
 def _first(letter: DeadLetter) -> DeadLetter | None:

@@ -5,6 +5,7 @@ from decimal import Decimal
 
 from django.utils.translation import gettext_lazy as _
 
+from orders import dead_letters
 from orders.models import Order
 from workers import AlertKind, IncidentKind, Severity, register_alert_kind, register_amounts
 
@@ -38,6 +39,17 @@ register_alert_kind(
             ),
             "count": _("Not kept so far: %(count)s. Replay or discard the open ones."),
         },
+    )
+)
+register_alert_kind(
+    AlertKind(
+        "dead_letters_open",
+        IncidentKind.SUBMITTER,
+        Severity.NOTICE,
+        _("Messages of %(about)s could not become orders"),
+        _("See dead letters by reason; ask the client, then replay, correct or discard them."),
+        message=_("Dead letters of %(sender)s are open: messages that could not become orders."),
+        ended=dead_letters.without_open,
     )
 )
 register_alert_kind(

@@ -44,5 +44,7 @@ def said(error: Any) -> str:
     """Return what a model says of a field, fit to follow the field's name."""
     if error.get("type") in _NO_OBJECT:
         return "must be an object"
+    if error.get("type") == "extra_forbidden":
+        return "is not a known field"
     text = str(error["msg"]).removeprefix("Value error, ")
     return text[:1].lower() + text[1:300]

@@ -23,11 +23,12 @@ from orders.letter_groups import Group
 from orders.letter_groups import like as letters_like
 from orders.models import DeadLetter, DroppedLetters
 from workers import database_now
-from workers.admin import badges, showing
+from workers.admin import badges, piles, showing
 from workers.admin.actions.page import actor
 from workers.admin.changes import Marker
 from workers.admin.lists import LiveListAdmin
 from workers.admin.masking import STARS, UNMASKED, Mask
+from workers.admin.piles import Kind, Waiting
 from workers.admin.readonly import ReadOnlyAdmin
 from workers.http import strict_json
 
@@ -40,6 +41,16 @@ SHAPES = {
     DeadLetter.State.REPLAYED: ("processed", "processed"),
     DeadLetter.State.DISCARDED: ("cancelled", "cancelled"),
 }
+
+
+piles.register(
+    Waiting(
+        "dead_letters",
+        _("Open dead letters"),
+        lambda: Kind(DeadLetter.objects.filter(state=DeadLetter.State.OPEN), "received_at"),
+        *("admin:orders_deadletter_changelist", "state=open", "orders.view_deadletter"),
+    )
+)
 
 
 class ClientFilter(admin.SimpleListFilter):

@@ -8,15 +8,15 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 
 from orders.admin import letter_groups
-from orders.models import DeadLetter, Order
+from orders.models import Order
 from workers.admin import (
     changes,
     duties,
     filters,
     lists,
     piles,
+    sink,
     standstill,
-    undo_request_views,
     waiting,
 )
 from workers.admin.actions import answering
@@ -24,7 +24,7 @@ from workers.admin.changes import Marker
 from workers.admin.duties import Duties, Duty
 from workers.admin.piles import Kind, Pile
 from workers.admin.standstill import Outages
-from workers.models import Alert, UndoRequest
+from workers.models import Alert
 
 VIEW_ORDER = "orders.view_order"
 
@@ -42,19 +42,14 @@ class Needs:
     answers: Pile | None
     dead_letters: Pile | None
     undo_requests: Pile | None
+    #: Places that are told no more; those tried again need nobody.
+    sinks_given_up: Pile | None
+    sinks_tried_again: Pile | None
     sweep: Duty
     poll: Duty
     #: Neither needs the user: but nobody should have to find out elsewhere.
     outages: Outages | None
     paused: Pile | None
-
-    @property
-    def is_calm(self) -> bool:
-        piles = [pile.count for pile in self._piles() if pile]
-        return not any(piles) and not self.sweep.is_late and not self.poll.is_late
-
-    def _piles(self) -> tuple[Pile | None, ...]:
-        return self.alerts, self.orders, self.answers, self.dead_letters, self.undo_requests
 
 
 def look() -> tuple[Duties, Marker]:
@@ -72,14 +67,8 @@ def read(request: HttpRequest, performed: Duties, marker: Marker) -> Needs:
             "workers.view_alert",
             Kind(Alert.objects.filter(acknowledged_at=None), "raised_at"),
         ),
-        "dead_letters": (
-            "orders.view_deadletter",
-            Kind(DeadLetter.objects.filter(state=DeadLetter.State.OPEN), "received_at"),
-        ),
-        "undo_requests": (
-            "workers.view_undorequest",
-            Kind(undo_request_views.waiting(UndoRequest.objects.all()), "asked_at"),
-        ),
+        **{pile.name: (pile.permission, pile.kind()) for pile in piles.waiting()},
+        "sinks_tried_again": ("workers.view_sink", sink.tried_again()),
         "orders": (VIEW_ORDER, Kind(_in_error(), "created_at", "total")),
         "outages": ("workers.view_flow", Kind(standstill.away(), "opened_at")),
         "paused": (VIEW_ORDER, Kind(standstill.paused(), "paused_at")),
@@ -96,6 +85,8 @@ def read(request: HttpRequest, performed: Duties, marker: Marker) -> Needs:
         answers=answers if answers.count or user.has_perm(answering.PERMISSION) else None,
         dead_letters=found.get("dead_letters"),
         undo_requests=found.get("undo_requests"),
+        sinks_given_up=found.get("sinks_given_up"),
+        sinks_tried_again=found.get("sinks_tried_again"),
         sweep=performed.sweep,
         poll=performed.poll,
         outages=standstill.outages(away) if away else None,

@@ -267,7 +267,17 @@ def test_the_preview_warns_of_what_they_would_wait_for(operator: Client) -> None
     assert "waits until operators lift the hold on steps called charge_payment" in html
 
     html = select(operator, "pause", ORDERS, [orders[1].pk]).content.decode()
-    assert "would not get far" not in html
+    assert "They would wait all the same" not in html
+
+
+def test_the_steps_that_are_named_are_those_that_are_tried_again(operator: Client) -> None:
+    order = order_with("error", reserve_stock="error", charge_payment={"error": True})
+    Process.objects.filter(pk=order.process_id).update(outcome="compensated")
+    forth = order.process.steps.get(name="reserve_stock")
+    order.process.steps.filter(name="charge_payment").update(undoes=forth)
+    html = select(operator, "resubmit", ORDERS, [order.pk]).content.decode()
+    assert "<dt>Tried again</dt><dd>charge_payment: 1</dd>" in html
+    assert "reserve_stock" not in html.partition("<h2")[0]
 
 
 def test_a_pace_is_kept_with_the_job(operator: Client) -> None:

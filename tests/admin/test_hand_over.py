@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Permission
 from django.core import mail
 from django.core.management import CommandError, call_command
 from django.db import connection
@@ -11,12 +12,14 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from tests.admin.conftest import every_row, order_in_error, staff
+from orders.models import DeadLetter
+from tests.admin.conftest import every_row, order_in_error, order_with, staff
 from tests.admin.test_incidents import fail
 from tests.admin.test_masking import NAME, private_order
-from workers.models import BulkJob, Flow, Incident, Journal, Note, Process
+from workers.admin import hand_over
+from workers.models import BulkJob, Flow, Incident, Journal, Note, Process, UndoRequest
 from workers.notify.senders import incident as senders
-from workers.store import incidents
+from workers.store import alerts, incidents
 from workers.store.flow import holds
 from workers.store.operate import commands, notes
 from workers.supervisor import beat_schedule
@@ -104,6 +107,37 @@ def test_the_sheet_has_what_the_next_one_must_know(keeper: Client) -> None:
         "2 of 9", "mended", "payment.charge", "next probe",
     ):  # fmt: skip
         assert said in html, said
+
+
+def test_the_sheet_has_what_waits_for_somebody(keeper: Client) -> None:
+    html = keeper.get(SHEET).content.decode()
+    assert "Open dead letters" not in html
+    letter = {"state": "open", "received_at": timezone.now(), "body": b"{"}
+    DeadLetter.objects.create(**letter)
+    DeadLetter.objects.create(**letter)
+    DeadLetter.objects.create(**letter | {"state": "discarded"})
+    order_with(charge_payment={"started": True, "deferral": {"since": "x"}})
+    alerts.raise_alert("sink_undeliverable", params={"says": []}, subject="acme:1")
+    process = Process.objects.get(pk=order_in_error().process_id)
+    UndoRequest.objects.create(
+        process=process, verb="cancel", state="waiting", sequence=process.sequence, asked_by="ann",
+        asked_at=timezone.now(), reason="lost", amount=9, undo=[],
+    )  # fmt: skip
+    html, text = keeper.get(SHEET).content.decode(), hand_over.text(hand_over.read())
+    for said in (
+        "Open dead letters: 2", "Steps that wait for an answer: 1", "Requests to undo: 1",
+        "Receivers that are told no more: 1",
+    ):  # fmt: skip
+        assert said in html, said
+        assert f"- {said}, the oldest since" in text, said
+    link = 'href="/admin/orders/deadletter/?state=open"'
+    assert link in html
+    # A list that the user may not open is told of, and not led to.
+    user = get_user_model().objects.get(username="keeper")
+    user.user_permissions.remove(Permission.objects.get(codename="view_deadletter"))
+    html = keeper.get(SHEET).content.decode()
+    assert "Open dead letters: 2" in html
+    assert link not in html
 
 
 def test_a_sheet_costs_the_same_however_much_there_is(keeper: Client) -> None:

@@ -266,3 +266,29 @@ def test_the_strip_costs_the_index_three_queries(operator: Client) -> None:
         if re.search("SELECT at, .* FROM workers_|'health'", query["sql"])
     ]
     assert len(of_strip) == 3
+
+
+def test_the_index_says_how_old_its_figures_are(operator: Client) -> None:
+    until = fare()
+    html = text(operator.get("/admin/"))
+    strip = html.partition('id="strip-title"')[2].partition("</section>")[0]
+    assert re.search(
+        rf'Figures of <time class="sas-age" datetime="{re.escape(until.isoformat())}"', strip
+    )
+
+
+def test_no_line_is_drawn_before_anybody_looked() -> None:
+    fare()
+    frame = frames.Frame(frames.range_named("1h"), begin(timezone.now(), Span.MINUTE))
+    columns = figures.together(figures.read(frame))
+    rates = figures.since_known(columns, [column.rates["taken"] for column in columns])
+    assert rates[:40] == [None] * 40
+    assert rates[40:] == [12.0] * 20
+    assert figures.since_known(columns[:10], [0.0] * 10) == [None] * 10
+
+
+def test_commands_of_the_doctor_are_shown_as_code(operator: Client) -> None:
+    found = _finding("error", "a <b> is `manage.py migrate`d, 1 ` alone")
+    probe_results.keep([Looked("queues.are_read", "error", [found])])
+    html = text(operator.get(DOCTOR))
+    assert "a &lt;b&gt; is <code>manage.py migrate</code>d, 1 ` alone" in html

@@ -1,5 +1,6 @@
 """The index: what needs an operator, and the engine's own lists."""
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -7,8 +8,8 @@ from django.test import Client
 from django.utils import timezone
 
 from tests.admin.conftest import alert_about, order_in_error, order_with
-from workers.models import Lease
-from workers.store import leases
+from workers.models import Lease, Sink
+from workers.store import alerts, leases
 from workers.store.db import dialect
 from workers.supervisor import beat_schedule
 
@@ -32,6 +33,21 @@ def test_it_counts_what_waits(operator: Client) -> None:
     assert "/admin/orders/order/?needs=error" in html
     assert "/admin/workers/alert/?is=open" in html
     assert "overdue: are worker and beat running?" not in html
+
+
+def test_receivers_that_cannot_be_told_have_a_tile(operator: Client) -> None:
+    assert "told no more" not in operator.get("/admin/").content.decode()
+    sink = Sink.objects.create(
+        process_id=order_in_error().process_id, kind="webhook", address="https://a.test", last=2,
+        tries=3, next_try_at=timezone.now(),
+    )  # fmt: skip
+    html = operator.get("/admin/").content.decode()
+    assert "sink failing" in html
+    assert "each is tried again by itself" in html
+    Sink.objects.filter(pk=sink.pk).update(cursor=2)
+    assert "sink failing" not in operator.get("/admin/").content.decode()
+    alerts.raise_alert("sink_undeliverable", params={"says": []}, subject="acme:1")
+    assert "receiver told no more" in operator.get("/admin/").content.decode()
 
 
 def test_a_sweep_long_ago_is_told(operator: Client) -> None:
@@ -63,6 +79,13 @@ def test_flow_counts_the_steps_of_each_agent(operator: Client) -> None:
     counts = {row.agent: row.counts for row in rows}
     assert counts["payment.charge"] == {"pending": 0, "processing": 1, "error": 1}
     assert counts["stock.reserve"] == {"pending": 0, "processing": 0, "error": 0}
+
+
+def test_a_list_counts_what_its_rows_are(operator: Client) -> None:
+    beat_schedule.ensure_flow()
+    html = operator.get("/admin/workers/flow/").content.decode()
+    assert re.search(r"\d+ agents", html)
+    assert re.search(r"\d+ acts", operator.get("/admin/workers/act/").content.decode())
 
 
 def test_processes_are_found_by_subject_and_key(operator: Client) -> None:

@@ -39,7 +39,7 @@ def test_from_the_list_to_a_job_that_is_followed_and_stopped(page: Page) -> None
     page.get_by_role("button", name="Run", exact=False).or_(
         page.get_by_role("button", name="Go")
     ).first.click()
-    expect(page.get_by_text("Just now they would not get far:")).to_be_visible()
+    expect(page.get_by_text("They would wait all the same:")).to_be_visible()
     shot(page, "preview")
     page.get_by_label("Reason").fill("The bank is back.")
     page.get_by_label("At most so many a second").fill("0.5")

@@ -82,6 +82,28 @@ def test_what_a_list_is_narrowed_by_stands_as_chips(viewer: Client) -> None:
     assert 'aria-label="Narrowed by"' not in viewer.get(LISTS[0]).content.decode()
 
 
+def test_what_only_sorts_or_counts_is_no_chip(viewer: Client) -> None:
+    order_in_error()
+    asked = {"o": "3", "_facets": "True", "state": "error"}
+    html = viewer.get(LISTS[0], asked).content.decode()
+    chips = html.partition('aria-label="Narrowed by"')[2].partition("</ul>")[0]
+    assert chips.count("<li>") == 1
+    assert "process state: error" in chips
+
+
+@pytest.mark.parametrize("url", LISTS)
+def test_what_looks_like_a_word_and_finds_nothing_is_told_to_be_none(
+    viewer: Client, url: str
+) -> None:
+    order_in_error()
+    said = "nonsense: is no word of a list, and was searched for. Words: state:, "
+    for text in ("nonsense:1", "state:error nonsense:1"):
+        assert said in viewer.get(url, {"q": text}, follow=True).content.decode(), text
+    for text in ("Nobody", '"nonsense:1"', "0b1e:3:1"):
+        html = viewer.get(url, {"q": text}, follow=True).content.decode()
+        assert "is no word of a list" not in html, text
+
+
 def test_a_search_is_still_a_search(viewer: Client) -> None:
     order = order_in_error()
     for term in (order.customer_name, f'"{order.customer_name}"', "ch:123"):

@@ -360,3 +360,7 @@ def test_they_cost_a_list_nothing_and_their_links_few_queries(viewer: Client, la
     fragment = counts(viewer, label)
     assert "View 11" in fragment
     assert "View 12" not in fragment
+
+
+def test_its_list_asks_htmx_for_no_style_that_the_policy_forbids(operator: Client) -> None:
+    assert 'name="htmx-config"' in operator.get(SAVED).content.decode()

@@ -11,6 +11,7 @@ from kombu import Connection
 from tests.services import own_rabbitmq_vhost, own_redis_database
 from workers.doctor import Finding, broker, connecting, queues
 from workers.doctor import worker_pools as workers
+from workers.doctor.registry import probes
 from workers.wire.dispatch import REPLY_QUEUE
 
 
@@ -77,7 +78,7 @@ def test_rabbitmq_answers_and_confirms(rabbit: Broker) -> None:
     assert said(broker.confirms_messages()) == [
         ("ok", "the broker takes, confirms and delivers a message")
     ]
-    assert said(broker.redis_keeps_messages()) == []
+    assert "redis_keeps_messages" not in {one.name for one in probes()}
     assert _queues_of(rabbit) == []
 
 
@@ -147,6 +148,22 @@ def test_queues_that_are_missing_unread_and_read(rabbit: Broker) -> None:
             channel.basic_consume(name, callback=lambda message: None)
         assert bad(queues.are_read()) == []
         assert said(queues.are_read())[0][1].endswith("queues are there and read")
+
+
+def test_a_queue_of_an_application_s_own_must_be_read_once_something_waits(rabbit: Broker) -> None:
+    def levels() -> list[str]:
+        found = said(queues.are_read())
+        return [level for level, what in found if f"nobody reads the queue {name}" in what]
+
+    name = "orders.submissions"
+    declare(rabbit)
+    assert levels() == ["warning"]
+    with rabbit.connection() as connection, connection.Producer() as producer:
+        producer.publish({}, exchange="", routing_key=name, confirm_timeout=3)
+    assert levels() == ["error"]
+    with rabbit.connection() as connection:
+        connection.channel().basic_consume(name, callback=lambda message: None)
+        assert levels() == []
 
 
 def test_a_queue_nobody_keeps_up_with(rabbit: Broker, monkeypatch: pytest.MonkeyPatch) -> None:

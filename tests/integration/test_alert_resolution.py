@@ -1,6 +1,7 @@
 """An alert closes with its cause: each code has a cause that stands, and one that has ended."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -10,6 +11,8 @@ from django.utils import timezone
 from tests.alerts import text_of
 from tests.factories import ProcessFactory, StepFactory
 from workers import supervisor
+from workers.definitions import alert_kinds
+from workers.definitions.alert_kinds import alert_kind
 from workers.models import Alert, Flow, Lease, Process, Sink, Step
 from workers.store import alert_resolution, alerts, sinks
 from workers.store.alert_resolution import resolve_ended
@@ -220,3 +223,64 @@ def test_a_sweep_closes_them() -> None:
     supervisor.sweep()
     assert not Alert.objects.filter(resolved_at=None).exists()
     assert not alert_commands.acknowledge(Alert.objects.get().pk, 1, actor="operator:ann")
+
+
+class TestOfAnApplication:
+    """Alerts whose application says which of their causes have ended."""
+
+    @pytest.fixture
+    def over(self, monkeypatch: pytest.MonkeyPatch) -> set[str]:
+        subjects: set[str] = set()
+        kind = replace(
+            alert_kind("paper_out"),
+            message="No paper",
+            ended=lambda asked: {one for one in asked if one in subjects},
+        )
+        monkeypatch.setitem(alert_kinds._kinds, "paper_out", kind)
+        return subjects
+
+    def test_one_closes_when_its_application_says_so_and_not_when_acknowledged(
+        self, over: set[str]
+    ) -> None:
+        for press in ("3", "4", "x:5"):
+            alerts.raise_alert("paper_out", subject=press)
+        taken = Alert.objects.filter(cause="paper_out:4")
+        taken.update(acknowledged_at=NOW)
+        assert resolve_ended() == 0
+        over.add("x:5")
+        assert resolve_ended() == 1
+        assert Alert.objects.get(resolved_at__isnull=False).cause == "paper_out:x:5"
+        over.add("4")
+        assert resolve_ended() == 1
+        assert Alert.objects.get(resolved_at=None).cause == "paper_out:3"
+
+    def test_one_that_is_raised_while_the_application_is_asked_stays(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def ended(asked: Collection[str]) -> Collection[str]:
+            alerts.raise_alert("paper_out", subject="3")
+            return asked
+
+        monkeypatch.setitem(
+            alert_kinds._kinds, "paper_out", replace(alert_kind("paper_out"), ended=ended)
+        )
+        alerts.raise_alert("paper_out", subject="3", now=NOW - HOUR)
+        resolve_ended()
+        alert = Alert.objects.get()
+        assert (alert.times, alert.resolved_at) == (2, None)
+
+    def test_one_that_cannot_be_asked_keeps_no_other_open(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def ended(asked: Collection[str]) -> Collection[str]:
+            raise LookupError
+
+        monkeypatch.setitem(
+            alert_kinds._kinds, "paper_out", replace(alert_kind("paper_out"), ended=ended)
+        )
+        alerts.raise_alert("paper_out", subject="3")
+        step = stuck(error=True)
+        raised("process_error", step)
+        over(step)
+        assert resolve_ended() == 1
+        assert Alert.objects.get(resolved_at=None).code == "paper_out"

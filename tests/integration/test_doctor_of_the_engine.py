@@ -15,6 +15,7 @@ from tests.factories import ProcessFactory, StepFactory
 from workers.client.submission import submit
 from workers.doctor import Finding, agents, alerts, backlog, database, duties, files, tables
 from workers.doctor import settings as of_settings
+from workers.doctor.registry import probes
 from workers.models import Alert, Flow, Lease, Process, Sink, Step
 from workers.store import leases, prune_rows
 from workers.store.db import dialect
@@ -427,3 +428,12 @@ class TestDatabase:
             dialect.fetch("PRAGMA busy_timeout=20000")
         with override_settings(DEBUG=False):
             assert levels(database.sqlite_is_set_up()) == ["warning"]
+
+    def test_what_is_another_database_s_is_no_probe_here(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        ours = {"sqlite_is_set_up": "sqlite", "has_room_for_connections": "postgresql"}
+        names = {one.name for one in probes()}
+        assert {name: name in names for name in ours} == {
+            name: connection.vendor == vendor for name, vendor in ours.items()
+        }

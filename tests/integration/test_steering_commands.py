@@ -1,6 +1,7 @@
 """Every verb from a terminal: `manage.py process`, `order`, `flow` and `restored`."""
 
 import json
+from datetime import timedelta
 from io import StringIO
 from typing import Any
 
@@ -10,6 +11,7 @@ from django.utils import timezone
 
 from orders.models import Order, Product
 from orders.submission import Customer, Line, place_order
+from tests.factories import ProcessFactory, StepFactory
 from tests.integration.conftest import only
 from tests.toyflow import agents as toy
 from workers.client.submission import submit
@@ -223,6 +225,20 @@ class TestFlow:
         assert (row.window, row.rate_per_second, row.forced) == (7, None, None)
         assert not Hold.objects.filter(ended_at=None).exists()
         assert json.loads(run("flow", "show", "--json"))["held"] == []
+
+    def test_it_tells_of_an_open_breaker_since_when_what_next_and_how_many_wait(self) -> None:
+        since = timezone.now() - timedelta(minutes=5)
+        until = timezone.now() + timedelta(seconds=30)
+        assert "not reached since" not in run("flow", "show")
+        Flow.objects.filter(agent="toy.alpha").update(opened_at=since, open_until=until)
+        StepFactory(process=ProcessFactory(), agent="toy.alpha", pending=True)
+        StepFactory(process=ProcessFactory(), agent="toy.beta", pending=True)
+        shown = run("flow", "show")
+        assert f"not reached since {since:%Y-%m-%d %H:%M:%S} UTC; probe in " in shown
+        assert "steps waiting: 1" in shown
+        rows = json.loads(run("flow", "show", "--json"))["agents"]
+        waiting = {row["agent"]: row["waiting"] for row in rows}
+        assert (waiting["toy.alpha"], waiting["toy.gamma"]) == (1, 0)
 
     @pytest.mark.parametrize(
         ("words", "says"),

@@ -13,8 +13,11 @@ from orders.consumer.handling import handle
 from orders.dead_letters import NotNow
 from orders.models import ApiClient, DeadLetter, Order, Product
 from orders.reasons import Refused
+from tests.alerts import text_of
 from tests.queue_door.conftest import Make, new_client
 from tests.queue_door.sending import BODY
+from workers.models import Alert
+from workers.store import alert_resolution
 
 pytestmark = pytest.mark.django_db
 SOLD_OUT = BODY | {"lines": [{"sku": "SKU-001", "quantity": 20_000}]}
@@ -217,3 +220,27 @@ def test_the_command_acts_on_each_by_itself(make: Make) -> None:
 def test_the_command_says_what_is_missing(words: list[str], why: str) -> None:
     with pytest.raises(CommandError, match=why):
         run(*words)
+
+
+def test_operators_are_told_of_a_senders_dead_letters_until_none_is_open(make: Make) -> None:
+    letters = [handle(make(f"k{n}", body=b"{")).letter for n in range(2)]
+    handle(make("k9", body=b"{", headers={"token": "x"}))
+    handle(make("k8", body=b"{", headers={"token": "y", "client": "other"}))
+    told = Alert.objects.filter(code="dead_letters_open").order_by("pk")
+    assert [(one.cause, one.times) for one in told] == [
+        ("dead_letters_open:acme", 2),
+        ("dead_letters_open:unproven senders", 2),
+    ]
+    assert "Dead letters of acme are open" in text_of(told[0])
+
+    assert letters[0]
+    assert letters[1]
+    dead_letters.discard(letters[0].pk, actor="ann", reason="noise")
+    assert alert_resolution.resolve_ended() == 0
+    dead_letters.discard(letters[1].pk, actor="ann", reason="noise")
+    assert alert_resolution.resolve_ended() == 1
+    assert [one.cause for one in told.filter(resolved_at=None)] == [
+        "dead_letters_open:unproven senders"
+    ]
+    handle(make("k10", body=b"{"))
+    assert told.filter(resolved_at=None).count() == 2

@@ -234,7 +234,7 @@ def test_the_terminal_does_the_same(letter: DeadLetter, tmp_path: Path) -> None:
             ["correct", "{pk}", "--reason", "x", "--body", "/gone"],
             "must be a file that can be read",
         ),
-        (["correct", "{pk}", "--reason", "x", "--message-id", "k2"], "gift: extra inputs"),
+        (["correct", "{pk}", "--reason", "x", "--message-id", "k2"], "gift: is not a known field"),
     ],
 )
 def test_the_terminal_says_what_is_missing(letter: DeadLetter, words: list[str], why: str) -> None:

@@ -35,6 +35,8 @@ class ActChangeList(BoundedChangeList):
 class ActAdmin(ReadOnlyAdmin, CsvListAdmin, LiveListAdmin):
     """What people did, the newest first; with a right of its own, ``workers.view_act``."""
 
+    # The list's own name is none that can be counted.
+    row_name, rows_name = lazy("act"), lazy("acts")
     list_display = ("when", "who", "what", "about", "why")
     list_display_links = ("when",)
     list_filter: ClassVar = (

@@ -20,6 +20,7 @@ from workers.runtime import timestamps
 
 #: Shown where there is nothing to show.
 NOTHING = SafeString('<span class="sas-none">-</span>')
+_CODE = re.compile(r"`([^`]+)`")
 #: Where a long word may be broken.
 BREAK = SafeString("<wbr>")
 
@@ -29,6 +30,19 @@ def state(name: str) -> SafeString:
     return format_html(
         '<span class="sas-state sas-{}">{} {}</span>', name, icon(name), wording.state(name)
     )
+
+
+def labelled(name: str, value: Any) -> SafeString:
+    """Return a value with its name, which is shown where the table has no head."""
+    return format_html('<span class="sas-label">{} </span>{}', name, value)
+
+
+def coded(text: str) -> SafeString:
+    """Return a text with what stands in backticks as code."""
+    # Every second part stands between two of them; one without an end is a backtick.
+    *pairs, rest = _CODE.split(text)
+    parts = ((pairs[place], pairs[place + 1]) for place in range(0, len(pairs), 2))
+    return format_html("{}{}", format_html_join("", "{}<code>{}</code>", parts), rest)
 
 
 def label(text: Any, shape: str, tone: str) -> SafeString:

@@ -49,6 +49,8 @@ class FlowAdmin(ReadOnlyAdmin, LiveListAdmin):
     """One row per agent, with its steps in flight, waiting and in error."""
 
     change_form_template = "admin/workers/flow_page.html"
+    # The list's own name is none that can be counted.
+    row_name, rows_name = _("agent"), _("agents")
     list_display = (
         "agent",
         "breaker",
@@ -90,11 +92,11 @@ class FlowAdmin(ReadOnlyAdmin, LiveListAdmin):
     def rate(self, row: Flow) -> SafeString | str:
         if row.rate_per_second is None:
             return badges.NOTHING
-        return _labelled(gettext("rate"), f"{row.rate_per_second:g}")
+        return badges.labelled(gettext("rate"), f"{row.rate_per_second:g}")
 
     @admin.display(description=_("window"), ordering="window")
     def window_(self, row: Flow) -> SafeString:
-        return _labelled(gettext("window"), row.window)
+        return badges.labelled(gettext("window"), row.window)
 
     @admin.display(description=_("set"))
     def set_(self, row: Any) -> SafeString | str:
@@ -120,16 +122,11 @@ class FlowAdmin(ReadOnlyAdmin, LiveListAdmin):
         return _number(row, StepState.ERROR, gettext("in error"))
 
 
-def _labelled(name: str, value: Any) -> SafeString:
-    """Return a value with its name, which is shown where the table has no head."""
-    return format_html('<span class="sas-label">{} </span>{}', name, value)
-
-
 def _number(row: Any, state: str, name: str) -> SafeString:
     """Return how many steps are in a state, leading to their processes."""
     count = row.counts[state]
     if not count or not row.may_look:
-        return _labelled(name, count)
+        return badges.labelled(name, count)
     query = urlencode({"at": f"{state}:{row.agent}"})
     url = f"{reverse('admin:workers_process_changelist')}?{query}"
     text = format_html(
@@ -139,7 +136,7 @@ def _number(row: Any, state: str, name: str) -> SafeString:
         name,
         row.agent,
     )
-    return _labelled(name, text)
+    return badges.labelled(name, text)
 
 
 #: The state of a step whose shape and tone each state of a breaker has.

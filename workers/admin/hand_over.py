@@ -9,12 +9,13 @@ from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from workers.admin import badges, masking
+from workers.admin import badges, masking, piles
 from workers.admin.bulk.kinds import label_of
 from workers.admin.paging import COUNTED, counted
+from workers.admin.piles import Pile, Waiting
 from workers.admin.wait_filters import is_paused
 from workers.definitions.alert_kinds import alert_kind
-from workers.models import BulkJob, Flow, Hold, Note, Process
+from workers.models import BulkJob, Hold, Note, Process
 from workers.operate import incident_list
 from workers.operate.incident_list import IncidentLine
 from workers.rules.wait_reasons import next_probe
@@ -55,6 +56,8 @@ class Sheet:
     now: datetime
     since: datetime
     incidents: list[IncidentLine]
+    #: What waits for somebody; of what nothing waits is not told.
+    piles: list[tuple[Waiting, Pile]]
     notes: list[Written]
     holds: list[Hold]
     paused: list[Paused]
@@ -71,12 +74,13 @@ def read(hours: int = SHIFT_HOURS, now: datetime | None = None) -> Sheet:
     situation = wait_facts.read(shown, now)
     pauses, masks = situation.facts.pauses, masking.of_processes(one.pk for one in shown)
     since = situation.now - timedelta(hours=hours)
-    rows = incident_list.read(MOST, now).lines
+    rows = incident_list.read(MOST, situation).lines
     going_on = BulkJob.objects.filter(state__in=[str(state) for state in _GOING_ON])
     return Sheet(
         now=situation.now,
         since=since,
         incidents=rows,
+        piles=_piles(),
         notes=_notes(since),
         holds=list(Hold.objects.filter(ended_at=None).order_by("began_at")[:MOST]),
         paused=[
@@ -87,6 +91,12 @@ def read(hours: int = SHIFT_HOURS, now: datetime | None = None) -> Sheet:
         jobs=list(going_on.order_by("pk")[:MOST]),
         breakers=_breakers(situation),
     )
+
+
+def _piles() -> list[tuple[Waiting, Pile]]:
+    known = piles.waiting()
+    found = piles.counted({pile.name: pile.kind() for pile in known})
+    return [(pile, found[pile.name]) for pile in known if found[pile.name].count]
 
 
 def _notes(since: datetime) -> list[Written]:
@@ -112,9 +122,8 @@ def _about(note: Note) -> str:
 
 def _breakers(situation: wait_facts.Situation) -> list[tuple[str, datetime | None, str]]:
     flows = situation.facts.flows or {}
-    opened = dict(Flow.objects.values_list("agent", "opened_at"))
     return [
-        (agent, opened.get(agent), comes)
+        (agent, flow.breaker.opened_at, comes)
         for agent, flow in sorted(flows.items())
         if (comes := next_probe(flow, situation.now))
     ]
@@ -128,6 +137,7 @@ def text(sheet: Sheet) -> str:
 def _lines(sheet: Sheet) -> Iterator[str]:
     yield _("Hand-over, %(at)s") % {"at": timestamps.full(sheet.now)}
     yield from _section(_("Open incidents"), [_incident(line) for line in sheet.incidents])
+    yield from _section(_("Waiting for somebody"), [_pile(*one) for one in sheet.piles])
     said = _("Notes since %(at)s") % {"at": timestamps.full(sheet.since)}
     yield from _section(said, [_note(note) for note in sheet.notes])
     yield from _section(_("Held"), [_hold(hold) for hold in sheet.holds])
@@ -158,6 +168,14 @@ def _incident(line: IncidentLine) -> str:
     parts.append(_("since %(at)s") % {"at": timestamps.full(row.opened_at)})
     parts += [_("next: %(next)s") % {"next": line.next_act}] if line.next_act else []
     return "; ".join(map(str, parts))
+
+
+def _pile(waiting: Waiting, pile: Pile) -> str:
+    words = {"what": waiting.title, "n": pile.count}
+    if pile.oldest is None:
+        return _("%(what)s: %(n)d") % words
+    at = timestamps.full(pile.oldest)
+    return _("%(what)s: %(n)d, the oldest since %(at)s") % {**words, "at": at}
 
 
 def _note(note: Written) -> str:

@@ -10,6 +10,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 from django.views.decorators.http import require_http_methods
@@ -18,6 +19,7 @@ from workers.admin import hand_over
 from workers.admin.actions.page import actor
 from workers.admin.hand_over import LONGEST_HOURS, SHIFT_HOURS
 from workers.admin.lists import LiveMedia
+from workers.admin.piles import Waiting
 from workers.models import Incident
 from workers.models.route import RouteKind
 from workers.notify.senders import incident as senders
@@ -83,6 +85,13 @@ def show(request: HttpRequest) -> HttpResponse:
     return redirect("admin:workers_incident_hand_over")
 
 
+def _list_of(request: HttpRequest, pile: Waiting) -> str:
+    """Return the address of the list of a pile; empty: the user may not see that."""
+    if not request.user.has_perm(pile.permission):
+        return ""
+    return f"{reverse(pile.page)}?{pile.query}".rstrip("?")
+
+
 def _mail(given: dict[str, Any], sheet: hand_over.Sheet) -> None:
     text = hand_over.text(sheet)
     subject = text.partition("\n")[0]
@@ -104,6 +113,7 @@ def _page(
         **admin.site.each_context(request),
         "title": _("Hand-over"),
         "sheet": sheet,
+        "piles": [(*one, _list_of(request, one[0])) for one in sheet.piles],
         "asked": asked,
         "form": form,
         "refusal": refusal,

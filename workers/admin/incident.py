@@ -247,24 +247,25 @@ class IncidentAdmin(ReadOnlyAdmin, ViewListAdmin, LiveListAdmin):
         return state_mark(row)
 
     @admin.display(description=lazy("members"))
-    def affected(self, row: Incident) -> SafeString | str:
-        return members_text(row)
+    def affected(self, row: Incident) -> SafeString:
+        return badges.labelled(_("members"), members_text(row))
 
     @admin.display(description=lazy("since"))
     def since(self, row: Any) -> SafeString | str:
-        return badges.age(row.opened_at, row.now)
+        return badges.labelled(_("since"), badges.age(row.opened_at, row.now))
 
     @admin.display(description=lazy("last"), ordering="-last_at")
     def last(self, row: Any) -> SafeString | str:
-        return badges.age(row.last_at, row.now)
+        return badges.labelled(_("last"), badges.age(row.last_at, row.now))
 
     @admin.display(description=lazy("next"))
     def next_act(self, row: Any) -> SafeString | str:
-        return row.line.next_act or badges.NOTHING
+        comes = row.line.next_act
+        return badges.labelled(_("next:"), comes) if comes else badges.NOTHING
 
     @admin.display(description=lazy("owner"))
     def owner(self, row: Incident) -> SafeString | str:
-        return str(row.assignee) if row.assignee else badges.NOTHING
+        return badges.labelled(_("owner"), row.assignee) if row.assignee else badges.NOTHING
 
 
 def desk(request: HttpRequest) -> HttpResponse:

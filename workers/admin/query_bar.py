@@ -48,6 +48,9 @@ class QueryBarAdmin(AskableListAdmin):
         response = super().changelist_view(request, extra_context)
         changelist = _changelist(response)
         if changelist is not None:
+            is_searched = typed and not problem and not changelist.result_count
+            if is_searched:
+                problem = list_query.unknown(typed, self._filters())
             changelist.problem = problem
             changelist.chips = chips(request.GET, changelist)
             # Beside its query, by which it counts.
@@ -80,10 +83,12 @@ def _changelist(response: HttpResponse) -> Any:
 
 def chips(query: QueryDict, changelist: Any) -> list[Chip]:
     """Return what a list is narrowed by, each with the way back."""
+    # Django's own, such as how it is sorted, narrow nothing.
+    filters = changelist.get_filters_params()
     specs = {getattr(spec, "parameter_name", ""): spec for spec in changelist.filter_specs}
     found = []
     for name in query:
-        if name not in changelist.filter_params and name != SEARCH_VAR:
+        if name not in filters and name != SEARCH_VAR:
             continue
         value = query[name]
         title = _("search") if name == SEARCH_VAR else name

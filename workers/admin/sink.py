@@ -15,19 +15,41 @@ from django.utils.translation import gettext_lazy as lazy
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
-from workers.admin import badges, changes, search, subjects
+from workers.admin import badges, changes, piles, search, subjects
 from workers.admin.actions.page import actor, write_log
 from workers.admin.changes import Marker
 from workers.admin.lists import BoundedChangeList, LiveListAdmin, back_to
+from workers.admin.piles import Kind, Waiting
 from workers.admin.readonly import ReadOnlyAdmin
 from workers.definitions import delivery_problems
-from workers.models import Sink
+from workers.models import Alert, Sink
 from workers.operate.deliver_again import redeliver
 from workers.store.db import dialect
 
 #: Sinks that are told again in one go.
 LIMIT = 1000
 PERMISSION = "workers.redeliver_sink"
+
+
+def given_up() -> Kind:
+    """Return the places that are told no more: by their alerts, for sinks in trouble are few."""
+    rows = Alert.objects.filter(code="sink_undeliverable", acknowledged_at=None)
+    return Kind(rows, "raised_at")
+
+
+def tried_again() -> Kind:
+    """Return the sinks that could not be told and will be tried again by themselves."""
+    return Kind(Sink.objects.filter(state="open", last__gt=F("cursor"), tries__gt=0), "next_try_at")
+
+
+piles.register(
+    Waiting(
+        "sinks_given_up",
+        lazy("Receivers that are told no more"),
+        given_up,
+        *("admin:workers_sink_changelist", "state=undeliverable", "workers.view_sink"),
+    )
+)
 
 
 class SinkChangeList(BoundedChangeList):

@@ -11,15 +11,25 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
-from workers.admin import badges, masking, subjects, undo_request_views
+from workers.admin import badges, masking, piles, subjects, undo_request_views
 from workers.admin.actions import BY_NAME
 from workers.admin.lists import ClockedChangeList, ConditionFilter, LiveListAdmin
+from workers.admin.piles import Kind, Waiting
 from workers.admin.readonly import ReadOnlyAdmin
 from workers.admin.undo_request_views import over, waiting
 from workers.models import UndoRequest
 from workers.rules.refusals import text_of
 from workers.states import PEOPLE, UndoRequestState
 from workers.store.db import dialect
+
+piles.register(
+    Waiting(
+        "undo_requests",
+        lazy("Requests to undo"),
+        lambda: Kind(waiting(UndoRequest.objects.all()), "asked_at"),
+        *("admin:workers_undorequest_changelist", "is=waiting", "workers.view_undorequest"),
+    )
+)
 
 #: The shape and tone of each state: those of a like state of steps.
 LOOKS = {

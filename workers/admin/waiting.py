@@ -9,21 +9,38 @@ from django.db.models import Exists, OuterRef, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as lazy
 from django.views.decorators.http import require_safe
 
-from workers.admin import subjects
+from workers.admin import piles, subjects
 from workers.admin.actions.answering import PERMISSION
 from workers.admin.lists import LiveMedia
+from workers.admin.piles import Kind, Waiting
 from workers.models import Journal, Process, Step
 from workers.store.db import dialect
 
 PAGE = 50
 
 
+def unanswered() -> QuerySet[Step]:
+    """Return the deferred steps, whoever may answer them."""
+    # Deferred is enough; the other is what an index has.
+    return Step.objects.filter(live__look_at__isnull=False, live__is_deferred=True)
+
+
+piles.register(
+    Waiting(
+        "answers",
+        lazy("Steps that wait for an answer"),
+        lambda: Kind(unanswered(), "started_at"),
+        *("admin:workers_process_waiting", "", PERMISSION),
+    )
+)
+
+
 def allowed(user: Any) -> QuerySet[Step]:
     """Return the deferred steps that ``user`` may answer."""
-    # Deferred is enough; the other is what an index has.
-    asked = Step.objects.filter(live__look_at__isnull=False, live__is_deferred=True)
+    asked = unanswered()
     named = set(asked.order_by().values_list("deferral__permission", flat=True).distinct())
     rights = [name for name in named if user.has_perm(name or PERMISSION)]
     return asked.filter(deferral__permission__in=rights)

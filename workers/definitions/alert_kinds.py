@@ -5,7 +5,7 @@ The texts stand here alone: the admin, the terminal and messages to operators re
 """
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from typing import Any
@@ -72,6 +72,10 @@ class AlertKind:
     #: What an alert says, with the parameters it was raised with; or the sentences of which each
     #: alert says some, those that its parameter ``says`` names.  Empty = the title.
     message: Text | Mapping[str, Text] = ""
+    #: Of an application's own: takes the subjects of alerts that are not resolved and returns those
+    #: whose cause has ended; asked by the sweep every few seconds while there are any.
+    #: None = such an alert closes when somebody acknowledges it.
+    ended: Callable[[Collection[str]], Collection[str]] | None = None
 
     def title_with(self, params: Mapping[str, Any]) -> str:
         """Return the title in words; a parameter that is missing is left empty."""

@@ -1,4 +1,4 @@
-"""Alerts that nobody has acknowledged."""
+"""Alerts that are open: neither over nor acknowledged."""
 
 from collections.abc import Iterable
 
@@ -30,7 +30,10 @@ def are_acknowledged() -> Iterable[Finding]:
                 first=f"{first:%Y-%m-%d %H:%M}",
             ),
             _("Each waits for somebody to look at it."),
-            _("Do what docs/reference/alerts.md says of this code, then acknowledge in the admin."),
+            _(
+                "Do what its incident says; it closes by itself once its cause has ended, if"
+                " docs/reference/alerts.md does not say otherwise."
+            ),
         )
         for code, count, first in found
     ]

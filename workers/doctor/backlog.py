@@ -143,7 +143,7 @@ def processes_by_state() -> Iterable[Finding]:
         yield warning(
             ngettext("%(n)d process is in error", "%(n)d processes are in error", errors),
             _("Each waits for an operator."),
-            _("Look at them in the admin; `Causes of errors` groups them."),
+            _("Look at the incidents in the admin, or ask `manage.py incidents`."),
         )
     others = ", ".join(f"{count} {state}" for state, count in by_state.items() if state != "error")
     yield ok(_("processes under way: %(states)s", states=others or _("none")))

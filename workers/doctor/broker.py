@@ -9,7 +9,15 @@ from kombu import Exchange, Producer, Queue
 
 from workers.conf import sas
 from workers.definitions.sentences import say as _
-from workers.doctor.connecting import AMQP, REDIS, Unreachable, connected, kind, while_connected
+from workers.doctor.connecting import (
+    AMQP,
+    REDIS,
+    Unreachable,
+    broker_is,
+    connected,
+    kind,
+    while_connected,
+)
 from workers.doctor.finding import Finding, error, info, ok, warning
 from workers.doctor.registry import Need, probe
 
@@ -62,12 +70,10 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in parts if part.isdigit())
 
 
-@probe("broker", needs=Need.NOTHING)
+@probe("broker", needs=Need.NOTHING, applies=lambda: broker_is(AMQP))
 @while_connected
 def confirms_messages(connection: Any) -> Iterable[Finding]:
     """Send a message to a queue of this probe's own, and look whether it was taken and is there."""
-    if kind(connection) != AMQP:
-        return
     try:
         yield _round_trip(connection)
     except Exception as failure:  # noqa: BLE001 (each transport has errors of its own)
@@ -119,12 +125,10 @@ def _refusal(failure: Exception) -> Finding:
     )
 
 
-@probe("broker", needs=Need.NOTHING)
+@probe("broker", needs=Need.NOTHING, applies=lambda: broker_is(REDIS))
 @while_connected
 def redis_keeps_messages(connection: Any) -> Iterable[Finding]:
     """Look at the settings of Redis or Valkey by which messages could go."""
-    if kind(connection) != REDIS:
-        return
     client = connection.default_channel.client
     facts = client.info()
     name = "Valkey" if "valkey_version" in facts else "Redis"

@@ -40,6 +40,15 @@ def kind(connection: Any) -> str:
     return str(connection.transport.driver_type)
 
 
+def broker_is(wanted: str) -> bool:
+    """Say whether the broker is of a kind, by its address alone."""
+    try:
+        return kind(current_app.connection_for_write()) == wanted
+    except Exception:  # noqa: BLE001 (each transport has errors of its own)
+        # Another probe tells of an address that names no broker.
+        return False
+
+
 def while_connected(
     look: Callable[[Any], Iterable[Finding]],
 ) -> Callable[[], Iterable[Finding]]:

@@ -114,11 +114,9 @@ def holds_every_name() -> Iterable[Finding]:
         )
 
 
-@probe("database", needs=Need.DATABASE)
+@probe("database", needs=Need.DATABASE, applies=dialect.is_postgres)
 def keeps_what_it_confirms() -> Iterable[Finding]:
     """Look at the settings of PostgreSQL by which a committed order could be lost."""
-    if not dialect.is_postgres():
-        return
     bad = [
         error(
             _("%(name)s is %(value)s", name=name, value=value),
@@ -142,10 +140,10 @@ def keeps_what_it_confirms() -> Iterable[Finding]:
     yield from bad or [ok(_("what is committed survives a crash of the machine"))]
 
 
-@probe("database", needs=Need.DATABASE)
+@probe("database", needs=Need.DATABASE, applies=dialect.is_postgres)
 def isolates_as_the_store_expects() -> Iterable[Finding]:
     """Look at the isolation level that this connection really has."""
-    if dialect.is_postgres() and (level := _shown("transaction_isolation")) != "read committed":
+    if (level := _shown("transaction_isolation")) != "read committed":
         yield error(
             _("transactions are %(level)s", level=level),
             _(
@@ -156,11 +154,9 @@ def isolates_as_the_store_expects() -> Iterable[Finding]:
         )
 
 
-@probe("database", needs=Need.DATABASE)
+@probe("database", needs=Need.DATABASE, applies=dialect.is_postgres)
 def limits_what_hangs() -> Iterable[Finding]:
     """Look at the time limits that this connection really has."""
-    if not dialect.is_postgres():
-        return
     missing = [
         warning(
             _("%(name)s is 0, which is no limit", name=name),
@@ -177,11 +173,9 @@ def limits_what_hangs() -> Iterable[Finding]:
     yield from missing or [ok(_("statements, lock waits and idle transactions have a limit"))]
 
 
-@probe("database", needs=Need.DATABASE)
+@probe("database", needs=Need.DATABASE, applies=dialect.is_postgres)
 def has_room_for_connections() -> Iterable[Finding]:
     """Compare the connections in use, and those the workers may need, with what there is."""
-    if not dialect.is_postgres():
-        return
     most = int(_shown("max_connections")) - int(_shown("superuser_reserved_connections"))
     used = int(
         dialect.fetch(
@@ -236,11 +230,9 @@ def clocks_agree() -> Iterable[Finding]:
         yield ok(_("the clocks of this machine and of the database agree"))
 
 
-@probe("database", needs=Need.DATABASE)
+@probe("database", needs=Need.DATABASE, applies=lambda: not dialect.is_postgres())
 def sqlite_is_set_up() -> Iterable[Finding]:
     """Look at the pragmas SQLite really has, and at what it is used for."""
-    if dialect.is_postgres():
-        return
     mode = str(dialect.fetch("PRAGMA journal_mode")[0][0]).lower()
     if mode not in ("wal", "memory"):
         yield warning(

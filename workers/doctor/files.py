@@ -45,11 +45,9 @@ def disks_have_room() -> Iterable[Finding]:
         yield ok(_("%(size)d GB are left on the disk of the run folder", size=free // 1024**3))
 
 
-@probe("files", needs=Need.NOTHING)
+@probe("files", needs=Need.NOTHING, applies=lambda: connection.vendor == "sqlite")
 def sqlite_is_on_a_local_disk() -> Iterable[Finding]:
     """Look at the kind of file system that SQLite's file lies on."""
-    if connection.vendor != "sqlite":
-        return
     kind = file_system(Path(str(connection.settings_dict["NAME"])))
     if kind.startswith(NETWORK):
         yield error(

@@ -63,10 +63,14 @@ def _judge(name: str, state: State | None) -> Finding | None:
     own = own_queues().get(name)
     why = own.without if own else _WITHOUT.get(name, _("The agents of this queue are not called."))
     remedy = own.start if own else _("Start a worker with -Q %(name)s, or without -Q.", name=name)
-    level = warning if own else error
     if state is None:
-        return level(_("there is no queue %(name)s", name=name), why, remedy)
+        return (warning if own else error)(_("there is no queue %(name)s", name=name), why, remedy)
+    if state.readers == 0 and own and state.messages:
+        # An application may do without it, but whoever sent these waits for an answer.
+        said = _("nobody reads the queue %(name)s, in which messages wait", name=name)
+        return error(said, why, remedy)
     if state.readers == 0:
+        level = warning if own else error
         return level(_("nobody reads the queue %(name)s", name=name), why, remedy)
     if state.messages > MANY_MESSAGES:
         return warning(

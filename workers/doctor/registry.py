@@ -25,6 +25,10 @@ class Need(IntEnum):
     TABLES = 2
 
 
+def _always() -> bool:
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class Probe:
     """Looks at one thing."""
@@ -33,21 +37,27 @@ class Probe:
     name: str
     look: Look
     needs: Need
+    #: Whether there is such a thing at this installation.
+    applies: Callable[[], bool] = _always
 
 
 _probes: dict[tuple[str, str], Probe] = {}
 
 
-def probe(group: str, *, needs: Need = Need.TABLES) -> Callable[[Look], Look]:
+def probe(
+    group: str, *, needs: Need = Need.TABLES, applies: Callable[[], bool] = _always
+) -> Callable[[Look], Look]:
     """Make a function a probe of a group; a decorator.
 
     The function takes nothing, changes nothing and returns findings.  It may raise and it
-    may hang: both are told of, and the other probes go on.
+    may hang: both are told of, and the other probes go on.  Where ``applies``, which reads
+    settings only, is False it is no probe: to say that Redis is in order where there is none
+    would mislead.
     """
 
     def register(look: Look) -> Look:
         name: str = getattr(look, "__name__", "probe")
-        _probes[(group, name)] = Probe(group, name, look, needs)
+        _probes[(group, name)] = Probe(group, name, look, needs, applies)
         return look
 
     return register
@@ -60,9 +70,10 @@ def discover() -> None:
 
 
 def probes() -> list[Probe]:
-    """Return every probe of every installed app, by group."""
+    """Return every probe of every installed app that applies here, by group."""
     discover()
-    return sorted(_probes.values(), key=lambda one: _place(one.group))
+    known = [one for one in _probes.values() if one.applies()]
+    return sorted(known, key=lambda one: _place(one.group))
 
 
 def _place(group: str) -> int:

@@ -31,13 +31,14 @@ class OpenIncidents:
     now: datetime
 
 
-def read(limit: int | None = None, now: datetime | None = None) -> OpenIncidents:
+def read(limit: int | None = None, situation: Situation | None = None) -> OpenIncidents:
     """Return the incidents that are not resolved: the gravest first, of those the oldest.
 
-    Those that are put off come last, the next to wake first.
+    Those that are put off come last, the next to wake first.  ``situation`` is what is known
+    already of how things are; None: it is read.
     """
     rows = Incident.objects.filter(resolved_at=None).select_related("assignee")
-    situation = wait_facts.read(now=now)
+    situation = situation or wait_facts.read()
     asleep_last = F("snooze_until").asc(nulls_first=True)
     rows = rows.order_by(asleep_last, "severity", "opened_at")[:limit]
     return OpenIncidents(in_words(rows, situation), situation.now)

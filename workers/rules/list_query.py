@@ -92,6 +92,22 @@ def parse(text: str, filters: Collection[str] | None = None) -> ListQuery:
     return ListQuery(params)
 
 
+def unknown(text: str, filters: Collection[str]) -> str:
+    """Return that something typed looks like a word and is none; empty: nothing does.
+
+    For a search that found nothing: ``ch:123`` may as well be what is looked for.
+    """
+    for _quoted, part in _PART.findall(text):
+        match = _WORD.fullmatch(part)
+        if match and match[1].lower() not in WORDS:
+            ours = (word for word, param in WORDS.items() if param in {*filters, "q"})
+            names = {"word": match[1], "known": ", ".join(f"{word}:" for word in ours)}
+            return _("%(word)s: is no word of a list, and was searched for. Words: %(known)s") % (
+                names
+            )
+    return ""
+
+
 def _compared(part: str) -> re.Match[str] | None:
     """Return a comparison of what can be compared; of anything else, such as a=b, nothing."""
     match = _COMPARISON.fullmatch(part)

@@ -4,13 +4,19 @@ No change of state has to remember which alerts it makes moot, and the statement
 replies cost nothing more.  What is looked at here are the few alerts that are not resolved.
 """
 
+import logging
+from collections import defaultdict
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from workers.conf import sas
+from workers.definitions.alert_kinds import alert_kind
 from workers.rules.two_persons import GOOD_FOR
 from workers.runtime.failpoints import around
 from workers.store import leases
 from workers.store.db import bulk_update, dialect
+
+log = logging.getLogger(__name__)
 
 #: Name of the lease row whose cursor says how far the last round came.
 ALERTS = "alerts"
@@ -63,18 +69,42 @@ def resolve_ended(now: datetime | None = None) -> int:
     at = dialect.read_clock(now)
     after = leases.cursor(ALERTS)
     found = dialect.fetch(_statement(), [*_bounds(at), after, PORTION])
-    ended = [{"id": row[0], "seen": row[1], "at": at} for row in found if row[2]]
+    asked = _asked((row[0], *row[3:]) for row in found)
+    ended = [{"id": row[0], "seen": row[1], "at": at} for row in found if asked.get(row[0], row[2])]
     if ended:
         _close(ended)
     _go_on(after, found[-1][0] if len(found) == PORTION else 0, now)
     return len(ended)
 
 
+def _asked(alerts: Iterable[tuple[int, str, str]]) -> dict[int, bool]:
+    """Return whether the causes have ended of those alerts whose application can say so.
+
+    Asked after they were read: one that is raised meanwhile is not closed by the answer.
+    """
+    by_code: dict[str, dict[str, int]] = defaultdict(dict)
+    for alert_id, code, cause in alerts:
+        if alert_kind(code).ended is not None:
+            by_code[code][cause.removeprefix(f"{code}:")] = alert_id
+    answers: dict[int, bool] = {}
+    for code, ids in by_code.items():
+        ask = alert_kind(code).ended
+        assert ask is not None
+        try:
+            over = set(ask(ids.keys()))
+        except Exception:
+            # An app's mistake must keep no other alert open.
+            log.exception("alerts_unknown", extra={"code": code})
+            over = set()
+        answers |= {alert_id: subject in over for subject, alert_id in ids.items()}
+    return answers
+
+
 def _statement() -> str:
     cases = " ".join(f"WHEN '{code}' THEN ({sql_text})" for code, sql_text in _ENDED.items())
     instant = "%s::timestamptz" if dialect.is_postgres() else "%s"
     return (
-        f"SELECT a.id, a.last_raised_at, CASE a.code {cases} ELSE {_BY_HAND} END"
+        f"SELECT a.id, a.last_raised_at, CASE a.code {cases} ELSE {_BY_HAND} END, a.code, a.cause"
         f" FROM (SELECT {instant} AS quiet, %s AS lost, {instant} AS good) c"
         " CROSS JOIN workers_alert a"
         " LEFT JOIN workers_process p ON p.id = a.process_id"

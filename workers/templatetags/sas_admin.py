@@ -57,6 +57,11 @@ def icon(name: str) -> SafeString:
 
 
 @register.filter
+def coded(text: str) -> SafeString:
+    return badges.coded(text)
+
+
+@register.filter
 def state_word(name: str) -> str:
     return wording.state(name)
 

@@ -33,8 +33,7 @@ class JobForm(ReasonForm):
         min_value=1,
         max_value=1000,
         help_text=lazy(
-            "So many are changed, and then the job pauses until you have seen what became of them."
-            " Empty: all of them."
+            "That many are changed first; then the job waits for you. Empty: all of them."
         ),
     )
 

@@ -76,6 +76,12 @@ def _in_state(target: Target, state: str) -> list[str]:
     return [step.name for step in target.process.steps.all() if step.state == state]
 
 
+def _tried_again(target: Target) -> list[str]:
+    # In error is more than that: on the way back only the undo steps are tried again.
+    stage = target.rehearsal.stage()
+    return operator_commands.resubmit(stage, NOBODY, "", nothing_happened=True)
+
+
 def _undone(target: Target) -> list[str]:
     plan = compensation.begin(target.rehearsal.stage(), Cancel.outcome, NOBODY, "")
     return [planned.name for planned in plan.undo]
@@ -86,9 +92,9 @@ KINDS: tuple[BulkVerb, ...] = (
         "resubmit",
         Resubmit(),
         _("Resubmit selected %(verbose_name_plural)s in error"),
-        _("Failed at"),
+        _("Tried again"),
         lambda rows, path, now: with_step(rows, path, Step.objects.filter(state=StepState.ERROR)),
-        lambda target: _in_state(target, StepState.ERROR),
+        _tried_again,
     ),
     BulkVerb(
         "retry",

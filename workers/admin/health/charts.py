@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
 from workers.admin import badges
-from workers.admin.health.figures import SHARES, Column, Percentiles
+from workers.admin.health.figures import SHARES, Column, Percentiles, since_known
 from workers.admin.health.frames import Frame
 from workers.admin.pictures import series
 from workers.admin.pictures.series import Scale, Shape, Spot
@@ -166,10 +166,14 @@ def _moves(frame: Frame, columns: Sequence[Column]) -> Chart:
         % {"most": number(on.top)},
         _("%(n)s a minute") % {"n": number(on.top)},
         False,
-        [series.line(on, move, [column.rates[move] for column in columns]) for move in MOVES],
+        [series.line(on, move, _rates(columns, move)) for move in MOVES],
         list(MOVE_WORDS.items()),
         _spots(frame, on, columns, lambda one: rates_text(one, MOVE_WORDS)),
     )
+
+
+def _rates(columns: Sequence[Column], move: str) -> list[float | None]:
+    return since_known(columns, [column.rates[move] for column in columns])
 
 
 def _times(

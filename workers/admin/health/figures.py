@@ -174,6 +174,13 @@ def _of_agent(
     )
 
 
+def since_known(columns: Sequence[Column], rates: Sequence[float]) -> list[float | None]:
+    """Return rates of columns, None before anybody looked: a new installation's were not 0."""
+    is_known = [column.level is not None or column.rate > 0 for column in columns]
+    first = is_known.index(True) if True in is_known else len(columns)
+    return [None] * first + list(rates[first:])
+
+
 def _one(name: str, group: Sequence[Figures]) -> Figures:
     return summed(group)[0] if group else Figures(name)
 

@@ -99,7 +99,9 @@ def _line(one: AgentFigures, frame: Frame) -> dict[str, Any]:
         "waits": [charts.seconds(value) for value in one.waits.values()],
         "oldest": charts.seconds(level.oldest_seconds) if level else "",
         "breaker": charts.breaker_word(level.breaker) if level else "",
-        "spark": charts.spark(frame, [column.rate for column in one.columns]),
+        "spark": charts.spark(
+            frame, figures.since_known(one.columns, [column.rate for column in one.columns])
+        ),
     }
 
 

@@ -30,6 +30,8 @@ class Spark:
 @dataclass(frozen=True, slots=True)
 class Strip:
     sparks: Sequence[Spark]
+    #: When it was read, and up to when minutes were rolled up.
+    now: datetime
     until: datetime
     is_stale: bool
 
@@ -50,14 +52,16 @@ def read() -> Strip:
             _spark(frame, "oldest", _("the oldest waits"), ages, charts.seconds),
             _spark(frame, "p95", _("95 of 100 calls take at most"), p95, charts.seconds),
         ],
+        now,
         frame.until,
         now - frame.until > STALE,
     )
 
 
 def _rate(frame: Frame, columns: Sequence[Column], move: str, title: str) -> Spark:
-    rates = [column.rates[move] for column in columns]
-    mean = sum(rates[-LATELY:]) / LATELY
+    rates = figures.since_known(columns, [column.rates[move] for column in columns])
+    lately = [rate for rate in rates[-LATELY:] if rate is not None]
+    mean = sum(lately) / len(lately) if lately else 0.0
     spark = _spark(frame, move, title, rates, charts.number)
     return replace(spark, value=charts.number(mean))
 

@@ -6,14 +6,18 @@ from difflib import get_close_matches
 from typing import Any
 
 from django.core.management.base import CommandError
+from django.db.models import Count
 
 from workers.client import operations
 from workers.definitions import registry
 from workers.exceptions import StateError
 from workers.management.process_actions import Word, actor
 from workers.management.terminal import TerminalCommand
-from workers.models import Flow, Hold
-from workers.store.flow import holds
+from workers.models import Flow, Hold, LiveStep
+from workers.rules.wait_reasons import next_probe
+from workers.runtime import timestamps
+from workers.states import StepState
+from workers.store.flow import holds, wait_facts
 
 
 class Command(TerminalCommand):
@@ -67,12 +71,17 @@ class Command(TerminalCommand):
         self.stdout.write(f"{what} is {'held' if action == 'hold' else 'lifted'}.")
 
     def _show(self, *, as_json: bool) -> None:
-        agents = list(Flow.objects.order_by("agent").values())
+        waits = _waits_by_agent()
+        agents: list[dict[str, Any]] = [
+            {**row, "waiting": waits.get(row["agent"], 0)}
+            for row in Flow.objects.order_by("agent").values()
+        ]
         held = list(Hold.objects.filter(ended_at=None).values())
         if as_json:
             facts = {"agents": agents, "held": held}
             self.stdout.write(json.dumps(facts, default=str, ensure_ascii=False))
             return
+        probes = _next_probes()
         for row in agents:
             rate = f"{row['rate_per_second']:g}/s" if row["rate_per_second"] else "no rate"
             state = row["forced"] or ("open" if row["open_until"] else "closed")
@@ -80,9 +89,30 @@ class Command(TerminalCommand):
             self.stdout.write(
                 f"{row['agent']:<28}window {row['window']:<7}{rate:<12}breaker {state}{by_force}"
             )
+            if comes := probes.get(row["agent"]):
+                self.stdout.write(f"  {_standing(row, comes)}")
         for hold in held:
             what = f"{hold['kind']} {hold['name']}".strip()
             self.stdout.write(f"Held: {what}, by {hold['began_by']}: {hold['reason']}")
+
+
+def _standing(row: dict[str, Any], comes: str) -> str:
+    """Return since when a breaker is open, what comes next, and how many steps wait for it."""
+    since = f"not reached since {timestamps.full(row['opened_at'])}; " if row["opened_at"] else ""
+    return f"{since}{comes}; steps waiting: {row['waiting']}"
+
+
+def _next_probes() -> dict[str, str]:
+    """Return when each open breaker lets a call through next, by agent."""
+    situation = wait_facts.read()
+    flows = (situation.facts.flows or {}).items()
+    return {agent: comes for agent, flow in flows if (comes := next_probe(flow, situation.now))}
+
+
+def _waits_by_agent() -> dict[str, int]:
+    """Return how many steps of each agent may be claimed, or will be."""
+    steps = LiveStep.objects.filter(state=StepState.PENDING).order_by()
+    return dict(steps.values_list("agent").annotate(n=Count("pk")))
 
 
 def _refuse_unknown_step(name: str) -> None:
