@@ -215,8 +215,8 @@ MUTANTS = (
     Mutant(
         "a route has its hourly limit",
         _ROUTING,
-        "room = max(0, route.hourly_limit - history.sent_in_hour)",
-        "room = len(rest)",
+        "room = max(0, route.hourly_limit - sent)",
+        "room = len(due_now)",
         "A hundred causes are a hundred mails.",
         _OF_ROUTING,
     ),
