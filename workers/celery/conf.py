@@ -14,6 +14,8 @@ VISIBILITY_SECONDS = 1260
 DATABASE_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"
 #: By Celery's names; docs/how-to/install-into-your-project.md says why.
 VALUES: dict[str, Any] = {
+    # Celery's own, and a child that dies idle takes no other's work along.
+    "worker_pool": "workers.celery.prefork:TaskPool",
     "worker_prefetch_multiplier": 1,
     # Until a child's death is told of; whether it had answered by then the rows say.
     "worker_lost_wait": 2.0,
