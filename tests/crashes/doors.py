@@ -15,7 +15,7 @@ from orders.consumer.message import Message
 from orders.consumer.turns import Turns
 from orders.models import ApiClient, ApiToken, DeadLetter, Order, Product, RateCount
 from orders.rate_limits import Limit
-from tests.crashes.scenario import Scenario, nothing, services, submit_once
+from tests.crashes.scenario import Scenario, is_first, nothing, services, submit_once
 from tests.queue_door.sending import BODY
 from tests.toyflow import agents as toy
 from tests.toyflow import webhooks as provider
@@ -178,8 +178,7 @@ def _telling(problem: Callable[[], Undelivered]) -> Callable[[Wire, Clock], None
         real = relay.senders["queue"]
 
         def send(letter: Letter) -> None:
-            if services().find("undelivered") is None:
-                services().act("undelivered", "mishap")
+            if is_first("undelivered"):
                 raise problem()
             real(letter)
 

@@ -28,6 +28,7 @@ from workers.models import (
 )
 from workers.operate import retention
 from workers.runtime import worker_identity
+from workers.store import alert_resolution
 from workers.store.claims import dead_workers
 from workers.store.db import dialect
 from workers.store.flow import holds
@@ -156,6 +157,7 @@ def _old_rows(wire: Wire) -> None:
     ids = DeadLetter.objects.values_list("pk", flat=True)
     for pk in ids:
         dead_letters.discard(pk, actor="operator:ann", reason="no use")
+    alert_resolution.resolve_ended()
 
 
 def _prune(wire: Wire, clock: Clock) -> None:

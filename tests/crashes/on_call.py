@@ -8,7 +8,7 @@ from django.test import override_settings
 from django.utils import timezone
 
 from tests.crashes.operating import _failed, _gathered
-from tests.crashes.scenario import Scenario, nothing, services
+from tests.crashes.scenario import Scenario, is_first, nothing, services
 from workers import supervisor
 from workers.conf import sas
 from workers.models import Alert, Delivery, Incident, Journal, Route
@@ -38,8 +38,7 @@ def _tell(problem: Callable[[], Undelivered] | None = None) -> Callable[[Wire, C
     """Sweep until everybody is told; the first message fares so, once in all processes."""
 
     def send(letter: IncidentLetter) -> None:
-        if problem is not None and services().find("undelivered") is None:
-            services().act("undelivered", "mishap")
+        if problem is not None and is_first("undelivered"):
             raise problem()
         # A receiver knows a repetition by its id.
         services().act(letter.id, letter.address)

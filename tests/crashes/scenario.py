@@ -24,6 +24,12 @@ def services() -> Ledger:
     return Ledger(Path(settings.RUN_DIR) / "crashes.ledger")
 
 
+def is_first(mishap: str) -> bool:
+    """Say whether a mishap is yet to happen, in whatever thread or process; it is no more."""
+    mine = uuid4().hex
+    return bool(services().act(mishap, "mishap", by=mine)["by"] == mine)
+
+
 def nothing(wire: Wire, clock: Clock) -> None:
     """Run nothing: what is begun is whole by itself."""
 

@@ -19,7 +19,8 @@ Send = Callable[..., list[dict[str, str]]]
 def send(acme: Caller, rows: Callable[[], dict[str, int]], quiet: Callable[..., None]) -> Send:
     """Hand a message to the consumer; return the reasons of the dead letter it became.
 
-    Nothing but that letter was stored, and neither it nor the log has the token.
+    Nothing but that letter was stored, and that its sender has open ones; neither it nor the log
+    has the token.
     """
 
     def sent(body: Any, *, token: str | None = None, **properties: Any) -> list[dict[str, str]]:
@@ -28,7 +29,7 @@ def send(acme: Caller, rows: Callable[[], dict[str, int]], quiet: Callable[..., 
         headers = {"client": "acme", "token": acme.token if token is None else token}
         message = Message(raw, {"message_id": "key-1", **properties}, headers)
         letter = handle(message).letter
-        assert rows() == before | {"DeadLetter": before["DeadLetter"] + 1}
+        assert rows() == before | {"DeadLetter": before["DeadLetter"] + 1, "Alert": 1}
         assert letter is not None
         letter.refresh_from_db()
         assert bytes(letter.body) == raw[:1_048_576]

@@ -37,7 +37,7 @@ BODIES: dict[str, tuple[bytes, str, str]] = {
     "a list": (b"[]", "body", "must be an object"),
     "a Celery message": (b'[[], {}, {"chord": null}]', "body", "must be an object"),
     "null": (b"null", "body", "must be an object"),
-    "an unknown name": (_with(state="processed"), "state", "not permitted"),
+    "an unknown name": (_with(state="processed"), "state", "not a known field"),
     "no lines": (_with(lines=[]), "lines", "at least 1"),
     "a text for a number": (_line('"2"'), "lines.0.quantity", "integer"),
     "a negative number": (_line("-1"), "lines.0.quantity", "greater"),
