@@ -21,7 +21,7 @@ SHARED = ["-n", "2", "--dist", "worksteal"]
 #: The tests in which every statement and lock of the engine is seen.
 OF_THE_ENGINE = [
     *("tests/integration", "tests/concurrency", "tests/statemachine"),
-    "tests/guard/test_query_plans.py",
+    *("tests/guard/test_query_plans.py", "tests/guard/test_list_plans.py"),
 ]
 #: The tests to which the database makes a difference.
 OF_THE_DATABASE = [

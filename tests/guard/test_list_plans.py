@@ -84,7 +84,7 @@ def many_orders(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
     processes = Process.objects.bulk_create(
         Process(workflow="fulfilment", version=1, subject=f"Order {n}", **over) for n in range(MANY)
     )
-    step = StepFactory.build(process=None, processed=True)
+    step = StepFactory.build(process=processes[0], processed=True)
     Step.objects.bulk_create(
         like(step, process_id=process.pk, name=name, idempotency_key=f"{process.uid}:{name}")
         for process in processes
@@ -176,7 +176,7 @@ def test_no_list_reads_a_large_table(client: Client, many_orders: None) -> None:
 @on_postgres
 def test_an_incident_reads_no_alerts_but_its_own(client: Client, many_orders: None) -> None:
     now = timezone.now()
-    known = {"state": "open", "severity": 2, "opened_at": now, "last_at": now}
+    known = {"kind": "other", "state": "open", "severity": 2, "opened_at": now, "last_at": now}
     mine, other = (Incident.objects.create(key=key, code="x", **known) for key in "ab")
     ids = list(Process.objects.values_list("pk", flat=True))
     Alert.objects.bulk_create(
