@@ -2,12 +2,10 @@
 
 from typing import Any
 
-from django import forms
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 from django.views.decorators.http import require_safe
@@ -17,7 +15,6 @@ from orders.admin import acts
 from orders.models import DeadLetter
 from workers.admin import changes, lists
 from workers.admin.changes import Marker
-from workers.admin.lists import LiveMedia
 
 VIEW = "orders.view_deadletter"
 
@@ -40,31 +37,22 @@ def show(request: HttpRequest) -> HttpResponse:
     if not request.user.has_perm(VIEW):
         raise PermissionDenied
     now = marker()
-    if lists.is_seen(request, now):
-        return lists.unchanged(now)
-    groups = letter_groups.read()
-    context = {
-        "groups": groups,
-        "is_cut": len(groups) == letter_groups.MOST,
-        "now": now.at,
-        "acts": [act for act in acts.ACTS if act.state == DeadLetter.State.OPEN]
-        if acts.may(request)
-        else [],
-    }
-    if lists.is_poll(request):
-        answer = TemplateResponse(request, "admin/orders/dead_letter/_groups.html", context)
-    else:
-        context |= {
-            **admin.site.each_context(request),
-            "server_now": now.at.isoformat(),
-            "seen": now.text,
+
+    def context() -> dict[str, Any]:
+        groups = letter_groups.read()
+        on_open = [act for act in acts.ACTS if act.state == DeadLetter.State.OPEN]
+        return {
+            "groups": groups,
+            "is_cut": len(groups) == letter_groups.MOST,
+            "now": now.at,
+            "acts": on_open if acts.may(request) else [],
             "title": _("Dead letters by reason"),
-            "opts": DeadLetter._meta,
-            "media": forms.Media(LiveMedia),
         }
-        answer = TemplateResponse(request, "admin/orders/dead_letter/groups.html", context)
-    lists.stamp(answer, now)
-    return answer
+
+    folder = "admin/orders/dead_letter"
+    templates = (f"{folder}/groups.html", f"{folder}/_groups.html")
+    model_admin = admin.site.get_model_admin(DeadLetter)
+    return lists.live_page(request, model_admin, now, templates, context)
 
 
 class LikeFilter(admin.SimpleListFilter):

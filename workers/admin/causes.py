@@ -7,14 +7,12 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 
-from django import forms
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.db.models import Count, F, Max, Min, Q, QuerySet, TextField
 from django.db.models.fields.json import KT
 from django.db.models.functions import Cast
 from django.http import HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
@@ -22,7 +20,7 @@ from django.views.decorators.http import require_safe
 
 from workers.admin import changes, masking, wording
 from workers.admin.filters import ProcessFilter, among, in_error, with_step
-from workers.admin.lists import LiveMedia, is_poll, is_seen, stamp, unchanged
+from workers.admin.lists import live_page
 from workers.models import Process, Step
 from workers.rules.incidents import general
 from workers.states import StepState
@@ -185,21 +183,11 @@ def show(request: HttpRequest) -> HttpResponse:
     if not request.user.has_perm("workers.view_process"):
         raise PermissionDenied
     marker = changes.of_everything()
-    if is_seen(request, marker):
-        return unchanged(marker)
-    now = marker.at
-    found = causes()
-    _conceal(found)
-    context: dict[str, Any] = {"causes": found, "now": now, "seen": marker.text}
-    if is_poll(request):
-        response = TemplateResponse(request, "admin/workers/_causes.html", context)
-        stamp(response, marker)
-        return response
-    context |= {
-        **admin.site.each_context(request),
-        "title": _("Causes of errors"),
-        "server_now": now.isoformat(),
-        "media": forms.Media(LiveMedia),
-        "opts": Process._meta,
-    }
-    return TemplateResponse(request, "admin/workers/causes.html", context)
+
+    def context() -> dict[str, Any]:
+        found = causes()
+        _conceal(found)
+        return {"causes": found, "now": marker.at, "title": _("Causes of errors")}
+
+    templates = ("admin/workers/causes.html", "admin/workers/_causes.html")
+    return live_page(request, admin.site.get_model_admin(Process), marker, templates, context)

@@ -7,7 +7,7 @@ from django.contrib import admin
 from django.contrib.admin.views.main import ERROR_FLAG, SEARCH_VAR, ChangeList
 from django.core.paginator import Paginator
 from django.db.models import Model, Prefetch, Q, QuerySet, prefetch_related_objects
-from django.forms import Script
+from django.forms import Media, Script
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
@@ -75,6 +75,32 @@ def live_part(
     if is_seen(request, marker):
         return unchanged(marker)
     response = TemplateResponse(request, template, context())
+    stamp(response, marker)
+    return response
+
+
+def live_page(
+    request: HttpRequest,
+    model_admin: admin.ModelAdmin,
+    marker: Marker,
+    templates: tuple[str, str],
+    context: Callable[[], dict[str, Any]],
+) -> HttpResponse:
+    """Answer with a page that keeps itself up to date; a poll, with its live part.
+
+    ``templates`` are that of the page and that of its part; ``context`` is what both show.
+    """
+    page, part = templates
+    if is_poll(request):
+        return live_part(request, marker, part, context)
+    around = {
+        **model_admin.admin_site.each_context(request),
+        "server_now": marker.at.isoformat(),
+        "seen": marker.text,
+        "media": Media(LiveMedia),
+        "opts": model_admin.opts,
+    }
+    response = TemplateResponse(request, page, around | context())
     stamp(response, marker)
     return response
 

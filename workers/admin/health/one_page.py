@@ -3,14 +3,11 @@
 from datetime import datetime
 from typing import Any
 
-from django import forms
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 
 from workers.admin import changes, lists
-from workers.admin.lists import LiveMedia
 from workers.admin.readonly import ReadOnlyAdmin
 
 
@@ -35,19 +32,10 @@ class OnePageAdmin(ReadOnlyAdmin):
         if not self.has_view_permission(request):
             raise PermissionDenied
         marker = changes.of_health()
-        if lists.is_seen(request, marker):
-            return lists.unchanged(marker)
-        context = {**self.page_context(request, marker.at), **(extra_context or {})}
-        if lists.is_poll(request):
-            response = TemplateResponse(request, self.live_template, context)
-            lists.stamp(response, marker)
-            return response
-        context = {
-            **self.admin_site.each_context(request),
-            "server_now": marker.at.isoformat(),
-            "seen": marker.text,
-            "media": forms.Media(LiveMedia),
-            "opts": self.opts,
-            **context,
-        }
-        return TemplateResponse(request, self.page_template, context)
+        return lists.live_page(
+            request,
+            self,
+            marker,
+            (self.page_template, self.live_template),
+            lambda: {**self.page_context(request, marker.at), **(extra_context or {})},
+        )
