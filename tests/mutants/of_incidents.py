@@ -376,7 +376,7 @@ MUTANTS = (
     Mutant(
         "the gravest have an hour of their own",
         _ROUTING,
-        "is_urgent = incident.severity == URGENT",
+        "is_urgent = incident.severity == Severity.URGENT",
         "is_urgent = False",
         "Twenty small messages hold up the one that says that nothing moves.",
         ("tests/on_call/test_delivery_plans.py",),

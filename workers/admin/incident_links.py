@@ -23,7 +23,7 @@ class Page:
 
 
 _DOCTOR = Page("admin:workers_proberesult_changelist", "workers.view_proberesult", lazy("Doctor"))
-_PAGES = {
+_PAGES: dict[str, Page] = {
     IncidentKind.AGENT: Page("admin:workers_flow_changelist", "workers.view_flow", lazy("Flow")),
     IncidentKind.DEFINITION: _DOCTOR,
     IncidentKind.DUTY: _DOCTOR,
@@ -42,8 +42,7 @@ def links(request: HttpRequest, incident: Incident) -> list[tuple[str, Text]]:
     """Return the addresses and names of the pages from where an incident is dealt with."""
     if is_of_processes(incident):
         return _lists(request, incident)
-    kind = IncidentKind(incident.kind)
-    page = _PAGES_BY_CODE.get(incident.code) or _PAGES.get(kind)
+    page = _PAGES_BY_CODE.get(incident.code) or _PAGES.get(incident.kind)
     if page is None or not request.user.has_perm(page.permission):
         return []
     return [(reverse(page.url_name), page.label)]

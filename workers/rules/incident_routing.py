@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
+from workers.definitions.alert_kinds import Severity
 from workers.states import DeliveryEvent as Event
 
-#: The gravest: nothing moves until somebody acts.
-URGENT = 1
 #: Beyond the hourly limit of a route what is due leaves together, so often at most.
 OVERFLOW_SECONDS = 600
 HOUR_SECONDS = 3600
@@ -109,7 +108,7 @@ def notice(route: Route, incident: Incident, told: Sequence[Told], now: datetime
     is taken or snoozed.
     """
     events = {one.event for one in told}
-    is_urgent = incident.severity == URGENT
+    is_urgent = incident.severity == Severity.URGENT
     if Event.OPENED not in events:
         if incident.is_open and is_meant(route, incident) and is_settled(incident, now):
             return Notice(incident.id, Event.OPENED, incident.reopened, is_urgent=is_urgent)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from workers.definitions.alert_kinds import IncidentKind
+from workers.definitions.alert_kinds import IncidentKind, Severity
 from workers.models import Delivery, Route
 from workers.models.route import RouteKind
 from workers.rules import incident_routing as routing
@@ -149,15 +149,15 @@ def _told(
 def _history(at: datetime) -> dict[int, routing.History]:
     """Return what routes were told lately: one by one within the hour, and when all at once."""
     hour_ago = dialect.instant_text(at - timedelta(seconds=routing.HOUR_SECONDS))
-    urgent = "i.severity = %s AND d.event IN ('opened', 'repeat')"
+    is_urgent = "i.severity = %s AND d.event IN ('opened', 'repeat')"
     rows = dialect.fetch(
-        f"SELECT d.route_id, count(CASE WHEN {urgent} AND d.at > %s THEN 1 END),"
+        f"SELECT d.route_id, count(CASE WHEN {is_urgent} AND d.at > %s THEN 1 END),"
         " count(CASE WHEN d.event <> 'digest' AND d.at > %s THEN 1 END),"
         " max(CASE WHEN d.event = 'digest' THEN d.at END) FROM workers_delivery d"
         " LEFT JOIN workers_incident i ON i.id = d.incident_id"
         " WHERE d.at > %s AND d.event <> 'test' AND d.state <> 'gathered' GROUP BY d.route_id",
         [
-            *(routing.URGENT, hour_ago, hour_ago),
+            *(int(Severity.URGENT), hour_ago, hour_ago),
             dialect.instant_text(at - timedelta(seconds=LONGEST_DIGEST_SECONDS)),
         ],
     )
