@@ -3,10 +3,16 @@
 
 import os
 import sys
+from importlib.util import find_spec
 
 
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "sasproject.settings")
+    if find_spec("django") is None:
+        sys.exit(
+            f"Django must be installed for {sys.executable}, and is not. Run `make setup`, then "
+            "`source .venv/bin/activate` in every terminal."
+        )
     from sasproject import command_line
 
     command_line.run(sys.argv)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection
 from datetime import datetime
+from typing import Any
 
 from django.db.models import Count, F, Sum
 from django.db.models.functions import Length
@@ -23,7 +24,7 @@ MOST_OPEN = 2_000
 MOST_OPEN_BYTES = 64 * KEPT_BYTES
 #: Of messages not kept, one in so many raises the alert anew.
 ALERT_EACH = 1_000
-#: Stands for all senders that are not proven; no client can be called so.
+#: The subject of alerts about all senders that are not proven; no client can be called so.
 UNPROVEN = "unproven senders"
 State = DeadLetter.State
 
@@ -69,9 +70,7 @@ def keep(
             return first
         if _has_room(letter.sender) or (proven and is_our_fault):
             letter.save(force_insert=True)
-            sender = letter.sender or UNPROVEN
-            # One for each proven sender, and one for all others: strangers make up names.
-            raise_alert("dead_letters_open", params={"sender": sender}, subject=sender)
+            raise_alert("dead_letters_open", **_of(letter.sender))
         else:
             _drop(letter, len(body))
     return letter
@@ -94,17 +93,20 @@ def _drop(letter: DeadLetter, size: int) -> None:
     mine.update(count=F("count") + 1, bytes=F("bytes") + size, last_at=at)
     count = mine.values_list("count", flat=True).get()
     if count % ALERT_EACH == 1:
-        raise_alert(
-            "dead_letters_full",
-            params={
-                "says": ["sender" if letter.sender else "unproven", "count"],
-                "sender": letter.sender,
-                "most": MOST_OPEN,
-                "bytes": MOST_OPEN_BYTES,
-                "count": count,
-            },
-            subject=letter.sender,
-        )
+        bounds = {"most": MOST_OPEN, "bytes": MOST_OPEN_BYTES, "count": count}
+        raise_alert("dead_letters_full", **_of(letter.sender, "count", **bounds))
+
+
+def _of(sender: str, *says: str, **params: int) -> dict[str, Any]:
+    """Return what an alert says of a proven sender, or of all others together.
+
+    Strangers make up names.
+    """
+    whose = "sender" if sender else "unproven"
+    return {
+        "params": {"says": [whose, *says], "sender": sender, **params},
+        "subject": sender or UNPROVEN,
+    }
 
 
 def without_open(senders: Collection[str]) -> set[str]:

@@ -22,7 +22,13 @@ register_alert_kind(
         "dead_letters_full",
         IncidentKind.SUBMITTER,
         Severity.ERROR,
-        _("Too many dead letters of %(about)s are open, further ones are not kept"),
+        {
+            "": _("Too many dead letters of %(about)s are open, further ones are not kept"),
+            "unproven": _(
+                "Too many dead letters of senders that are not proven are open, further ones are"
+                " not kept"
+            ),
+        },
         _(
             "Replay or discard the open ones; ask the client, or take the broker login from"
             " whoever sends such things."
@@ -46,9 +52,20 @@ register_alert_kind(
         "dead_letters_open",
         IncidentKind.SUBMITTER,
         Severity.NOTICE,
-        _("Messages of %(about)s could not become orders"),
+        {
+            "": _("Messages of %(about)s could not become orders"),
+            "unproven": _("Messages of senders that are not proven could not become orders"),
+        },
         _("See dead letters by reason; ask the client, then replay, correct or discard them."),
-        message=_("Dead letters of %(sender)s are open: messages that could not become orders."),
+        message={
+            "sender": _(
+                "Dead letters of %(sender)s are open: messages that could not become orders."
+            ),
+            "unproven": _(
+                "Dead letters of senders that are not proven are open: messages that could not"
+                " become orders."
+            ),
+        },
         ended=dead_letters.without_open,
     )
 )

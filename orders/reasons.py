@@ -8,8 +8,23 @@ from orders.schemas import FieldProblem
 #: More than these help nobody.
 MOST = 50
 LONGEST_PATH = 200
-#: What a model says of these names the classes of our own code.
-_NO_OBJECT = {"model_type", "model_attributes_type", "dict_type", "dataclass_type"}
+#: What a model's refusals are called to others: its own words name our classes and how it works.
+_WORDS = {
+    **dict.fromkeys(
+        ("model_type", "model_attributes_type", "dict_type", "dataclass_type"), "must be an object"
+    ),
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "must be an integer"),
+    "extra_forbidden": "is not a known field",
+    "missing": "is required",
+    "list_type": "must be a list",
+    "string_type": "must be a string",
+    "too_short": "must have a length of at least {min_length}, got {actual_length}",
+    "too_long": "must have a length of at most {max_length}, got {actual_length}",
+    "string_too_short": "must have a length of at least {min_length}",
+    "string_too_long": "must have a length of at most {max_length}",
+    "greater_than_equal": "must be greater than or equal to {ge}",
+    "less_than_equal": "must be less than or equal to {le}",
+}
 
 
 class Refused(Exception):
@@ -42,9 +57,8 @@ def path(where: Iterable[Any]) -> str:
 
 def said(error: Any) -> str:
     """Return what a model says of a field, fit to follow the field's name."""
-    if error.get("type") in _NO_OBJECT:
-        return "must be an object"
-    if error.get("type") == "extra_forbidden":
-        return "is not a known field"
+    words = _WORDS.get(error.get("type"))
+    if words is not None:
+        return words.format(**error.get("ctx", {}))
     text = str(error["msg"]).removeprefix("Value error, ")
     return text[:1].lower() + text[1:300]

@@ -126,7 +126,8 @@ class LineIn(_Message):
         Field(min_length=1, max_length=40, json_schema_extra=_pattern(ONE_LINE)),
         AfterValidator(_one_line),
     ]
-    quantity: Annotated[int, BeforeValidator(_whole), Field(ge=1, le=1_000_000)]
+    # The bounds come first: behind a validator they are no JSON Schema.
+    quantity: Annotated[int, Field(ge=1, le=1_000_000), BeforeValidator(_whole)]
 
 
 def _with_example(schema: dict[str, Any]) -> None:

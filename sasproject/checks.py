@@ -1,18 +1,49 @@
-"""What is good enough for one machine and not for production: told by `check --deploy`."""
+"""Variables that nothing reads, and what is good enough for one machine and not for production.
 
+Of the latter `check --deploy` tells.
+"""
+
+import os
 from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from email.utils import parseaddr
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, register
+from django.core.checks import CheckMessage, Error, Warning, register
 
 from sasproject import loopback
 
 #: Backends that send nothing to anybody.
 MAIL_TO_NOBODY = ("filebased", "console", "dummy", "locmem")
 MANIFEST = "staticfiles.json"
+#: The variables of that kind that somebody reads: our settings, and Django itself.
+DJANGO_NAMES = frozenset(
+    {
+        *("DJANGO_DEBUG", "DJANGO_LOOPBACK_ONLY", "DJANGO_SECRET_KEY", "DJANGO_ALLOWED_HOSTS"),
+        *("DJANGO_CSRF_TRUSTED_ORIGINS", "DJANGO_BEHIND_PROXY", "DJANGO_STATIC_ROOT"),
+        *("DJANGO_SETTINGS_MODULE", "DJANGO_COLORS", "DJANGO_ALLOW_ASYNC_UNSAFE"),
+        *("DJANGO_RUNSERVER_HIDE_WARNING", "DJANGO_WATCHMAN_TIMEOUT", "DJANGO_TEST_PROCESSES"),
+        *("DJANGO_SUPERUSER_USERNAME", "DJANGO_SUPERUSER_PASSWORD", "DJANGO_SUPERUSER_EMAIL"),
+    }
+)
+
+
+@register
+def check_variables(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
+    """Warn of a variable whose name is almost one that is read; others may be somebody else's."""
+    return [
+        Warning(
+            f"Nothing reads the variable {name}.",
+            hint=f"Did you mean {near[0]}?",
+            id="sasproject.W001",
+        )
+        for name in sorted(os.environ)
+        if name.startswith("DJANGO_") and name not in DJANGO_NAMES
+        if (near := get_close_matches(name, DJANGO_NAMES, n=1, cutoff=0.8))
+    ]
 
 
 @register(deploy=True)
@@ -27,6 +58,13 @@ def _found() -> Iterable[CheckMessage]:
             f"Mail goes to {settings.EMAIL_BACKEND}, and reaches no customer.",
             hint="Set EMAIL_URL, such as smtp+tls://user:password@host:587.",
             id="sasproject.E001",
+        )
+    _, at, domain = parseaddr(settings.DEFAULT_FROM_EMAIL)[1].rpartition("@")
+    if not at or domain == "localhost":
+        yield Error(
+            f"Mail is sent from {settings.DEFAULT_FROM_EMAIL!r}, which mail servers refuse.",
+            hint="Set DEFAULT_FROM_EMAIL, such as shop@shop.example.org.",
+            id="sasproject.E004",
         )
     if _is_loopback(settings.SANDBOX_URL):
         yield Error(

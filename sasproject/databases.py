@@ -36,6 +36,8 @@ def configure(url: str) -> dict[str, Any]:
         )
     with refused("DATABASE_URL", "Give one such as postgres://user:password@host:5432/name."):
         config: dict[str, Any] = dict(environ.Env.db_url_config(url))
+        if not (config["NAME"] or "service" in config.get("OPTIONS", {})):
+            raise ValueError("it names no database")
     options: dict[str, Any] = config.setdefault("OPTIONS", {})
     if "sqlite" in config["ENGINE"]:
         options.setdefault("timeout", 20)

@@ -8,10 +8,11 @@ import sys
 from types import TracebackType
 
 from django.core.exceptions import ImproperlyConfigured
-from django.db import DatabaseError, InterfaceError, OperationalError
+from django.db import DatabaseError
+from django.db import Error as DjangoError
 from kombu.exceptions import OperationalError as BrokerError
 
-from workers.celery import broker_login
+from workers.celery import broker_login, database_login
 from workers.exceptions import causes, first_line
 
 #: PostgreSQL's code of a relation that does not exist, and SQLite's words.
@@ -27,11 +28,8 @@ def explain(error: BaseException) -> str | None:
             return str(one)
         if isinstance(one, DatabaseError) and _is_missing_table(one):
             return f"A table is missing ({first_line(one)}). Run `manage.py migrate`."
-        if isinstance(one, OperationalError | InterfaceError):
-            return (
-                f"The database does not answer: {first_line(one)}. "
-                "Check DATABASE_URL and the server, and try again."
-            )
+        if isinstance(one, DjangoError) and (said := database_login.explain(one)):
+            return said
         if isinstance(one, BrokerError):
             return (
                 f"The broker does not answer: {first_line(one)}. "

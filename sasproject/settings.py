@@ -19,7 +19,8 @@ env = Variables()
 BASE_DIR = Path(__file__).resolve().parent.parent
 
 RUN_DIR = Path(env.str("SAS_RUN_DIR", default=str(BASE_DIR / ".run"))).resolve()
-with refused("SAS_RUN_DIR", "Set it to a folder that this user may write."):
+WRITABLE = "Set it to a folder that this user may write."
+with refused("SAS_RUN_DIR", WRITABLE):
     RUN_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 # DEBUG is on unless switched off: a fresh clone must run without any setting.  It stays
@@ -39,13 +40,15 @@ if IS_LOCAL:
     ALLOWED_HOSTS = loopback.hosts(
         ALLOWED_HOSTS, mode="DJANGO_DEBUG" if DEBUG else "DJANGO_LOOPBACK_ONLY"
     )
-    SECRET_KEY = SECRET_KEY or loopback.secret_key(RUN_DIR)
+    with refused("SAS_RUN_DIR", WRITABLE):
+        SECRET_KEY = SECRET_KEY or loopback.secret_key(RUN_DIR)
 else:
     SECRET_KEY = loopback.check_secret_key(SECRET_KEY)
 # Whether there may be accounts whose password is their name.
 DEMO_LOGINS = IS_LOCAL
 # Whether the admin has a page that breaks services and kills processes.
 FAULT_PAGE = IS_LOCAL
+CSRF_FAILURE_VIEW = "orders.views.pages.forged"
 CSRF_TRUSTED_ORIGINS = env.list("DJANGO_CSRF_TRUSTED_ORIGINS", default=[])
 
 INSTALLED_APPS = [
@@ -195,7 +198,7 @@ logs.configure(
     json=env.bool("SAS_LOG_JSON", default=not DEBUG), level=env.str("SAS_LOG_LEVEL", default="INFO")
 )
 
-SANDBOX_URL = env.str("SANDBOX_URL", default="http://127.0.0.1:8900")
+SANDBOX_URL = env.http_url("SANDBOX_URL", default="http://127.0.0.1:8900")
 
 # Who publishes is told from RabbitMQ's user-id: only where every client has a login of its own.
 SUBMISSIONS_TRUST_USER_ID = env.bool("SUBMISSIONS_TRUST_USER_ID", default=False)

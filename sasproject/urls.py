@@ -6,6 +6,8 @@ from django.urls import include, path
 from orders.api import api, docs
 from sasproject import fault_page, health
 
+handler403 = "orders.views.pages.refused"
+handler404 = "orders.views.pages.not_found"
 handler500 = "orders.views.pages.broken"
 urlpatterns = [
     path("livez", health.live),

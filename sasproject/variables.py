@@ -8,7 +8,7 @@ from typing import Any
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
-from workers.conf import WORDS, variable
+from workers.conf import WORDS, BadSetting, Url, variable
 
 
 class Variables(environ.Env):  # type: ignore[misc]  # it has no types
@@ -27,6 +27,12 @@ class Variables(environ.Env):  # type: ignore[misc]  # it has no types
         if is_on is None:
             raise ImproperlyConfigured(f"{var} must be on or off, got {value!r}.")
         return is_on
+
+    def http_url(self, var: str, default: str) -> str:
+        try:
+            return Url("", name=var).read(self.str(var, default=default))
+        except BadSetting as error:
+            raise ImproperlyConfigured(f"{error} Give one such as https://example.org.") from None
 
 
 @contextmanager

@@ -27,6 +27,13 @@ settings.register_profile("untimed", deadline=None, suppress_health_check=[Healt
 settings.load_profile("untimed")
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Leave out what makes sense on another database only."""
+    for vendor in ("postgresql", "sqlite"):
+        if item.get_closest_marker(vendor) and connection.vendor != vendor:
+            pytest.skip(f"makes sense on {vendor} only, and DATABASE_URL is {connection.vendor}")
+
+
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> None:
     """Make the test database, and on PostgreSQL a cheap one."""

@@ -18,10 +18,12 @@ from tests.services import POSTGRES, answers
 
 #: Two at once; who has nothing left takes over what the other has not begun.
 SHARED = ["-n", "2", "--dist", "worksteal"]
-#: The tests in which every statement and lock of the engine is seen.
+#: The tests in which every statement and lock of the engine is seen, and all that make sense on
+#: PostgreSQL only.
 OF_THE_ENGINE = [
-    *("tests/integration", "tests/concurrency", "tests/statemachine"),
+    *("tests/integration", "tests/concurrency", "tests/statemachine", "tests/canaries"),
     *("tests/guard/test_query_plans.py", "tests/guard/test_list_plans.py"),
+    *("tests/receiving/test_taking.py", "tests/benchmarks/test_population.py"),
 ]
 #: The tests to which the database makes a difference.
 OF_THE_DATABASE = [

@@ -78,6 +78,17 @@ class Number:
         return number
 
 
+class Count(Number):
+    """A numeric setting that is whole, such as of rows or attempts."""
+
+    def read(self, value: Any) -> float:
+        """Return ``value`` as a whole number within bounds; raise ``BadSetting`` otherwise."""
+        number = super().read(value)
+        if number % 1:
+            raise BadSetting(f"{self.name} must be a whole number, got {value!r}.")
+        return number
+
+
 #: What a switch understands, in any case.
 WORDS = {
     **dict.fromkeys(("on", "true", "yes", "1"), True),
@@ -138,11 +149,14 @@ class Url:
         text = str(value or "")
         try:
             parts = urlsplit(text)
-            is_url = parts.scheme in ("http", "https") and bool(parts.hostname)
+            # The port raises where it is none.
+            is_url = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
         except ValueError:
             is_url = False
         if text and not is_url:
-            raise BadSetting(f"{self.name} must be a URL that begins with https:// or http://.")
+            raise BadSetting(
+                f"{self.name} must be a valid URL that begins with https:// or http://."
+            )
         return text
 
 
@@ -211,9 +225,9 @@ class Amount:
 class Settings:
     """The engine's settings as attributes; durations in seconds."""
 
-    step_timeout_seconds = Number(30, 1, 600, "Time a started claim has, unless its step says")
-    failure_threshold = Number(3, 1, 100, "Failures at which a step ends in error")
-    undo_threshold = Number(10, 1, 100, "Failures at which an undo step ends in error")
+    step_timeout_seconds = Count(30, 1, 600, "Time a started claim has, unless its step says")
+    failure_threshold = Count(3, 1, 100, "Failures at which a step ends in error")
+    undo_threshold = Count(10, 1, 100, "Failures at which an undo step ends in error")
     backoff_base_seconds = Number(2, 0, 3600, "First backoff before a step is tried again")
     backoff_cap_seconds = Number(300, 0, 86_400, "Longest backoff")
     sweep_seconds = Number(2, 0.1, 3600, "Interval of the Supervisor's sweep")
@@ -221,25 +235,25 @@ class Settings:
     expiry_grace_seconds = Number(1, 0, 60, "Time past complete-by before a step counts as expired")
     dispatch_allowance_seconds = Number(15, 1, 600, "Time for a claim to be started, at first")
     dispatch_allowance_cap_seconds = Number(300, 1, 3600, "Longest dispatch allowance")
-    lost_alert_count = Number(10, 1, 1000, "Times a claim is sent again before an alert")
-    breaker_threshold = Number(10, 1, 10_000, "Unavailable answers in a row that open a breaker")
+    lost_alert_count = Count(10, 1, 1000, "Times a claim is sent again before an alert")
+    breaker_threshold = Count(10, 1, 10_000, "Unavailable answers in a row that open a breaker")
     breaker_seconds = Number(30, 1, 3600, "Time a breaker is open before a probe")
     breaker_alert_seconds = Number(300, 1, 86_400, "Time a breaker is open before an alert")
     fair_seconds = Number(1, 0, 3600, "How far apart the processes of one lane stand in a queue")
     priority_seconds = Number(3600, 0, 31_536_000, "Head start of one level of priority")
-    window = Number(400, 1, 100_000, "Claims of one agent in flight, unless the agent says")
-    bundle_limit = Number(20, 1, 500, "Calls side by side in a process, unless the agent says")
-    bundle_depth = Number(200, 1, 500, "Claims in one message; quick calls follow one another")
-    agent_slots = Number(4, 1, 10_000, "Agent processes that bundles are to keep busy")
-    claim_batch = Number(200, 1, 5000, "Steps claimed in one transaction")
-    settle_batch = Number(400, 1, 5000, "Replies settled in one transaction")
-    kept_plans = Number(200, 0, 2000, "Statements whose plans a connection keeps; 0 = none")
-    sweep_batch = Number(200, 1, 5000, "Expired steps handled in one transaction")
-    job_batch = Number(200, 1, 5000, "Processes of a job acted on in one transaction")
-    job_limit = Number(100_000, 1, 1_000_000, "Processes of one job at most")
+    window = Count(400, 1, 100_000, "Claims of one agent in flight, unless the agent says")
+    bundle_limit = Count(20, 1, 500, "Calls side by side in a process, unless the agent says")
+    bundle_depth = Count(200, 1, 500, "Claims in one message; quick calls follow one another")
+    agent_slots = Count(4, 1, 10_000, "Agent processes that bundles are to keep busy")
+    claim_batch = Count(200, 1, 5000, "Steps claimed in one transaction")
+    settle_batch = Count(400, 1, 5000, "Replies settled in one transaction")
+    kept_plans = Count(200, 0, 2000, "Statements whose plans a connection keeps; 0 = none")
+    sweep_batch = Count(200, 1, 5000, "Expired steps handled in one transaction")
+    job_batch = Count(200, 1, 5000, "Processes of a job acted on in one transaction")
+    job_limit = Count(100_000, 1, 1_000_000, "Processes of one job at most")
     lease_seconds = Number(5, 1, 600, "Time a sweep is held by one process, for each batch")
     reply_seconds = Number(3, 0.5, 60, "Time the broker has to take a reply before it is filed")
-    report_tries = Number(20, 1, 1000, "Failed tries in a row after which a sink is told no more")
+    report_tries = Count(20, 1, 1000, "Failed tries in a row after which a sink is given up")
     report_backoff_base_seconds = Number(10, 0, 3600, "First backoff of a sink")
     report_backoff_cap_seconds = Number(14_400, 0, 604_800, "Longest backoff of a sink")
     webhook_seconds = Number(10, 0.5, 20, "Time a webhook has to answer")

@@ -29,6 +29,12 @@ from typing import Any
 from django.db import InterfaceError, OperationalError
 
 
+def in_a_line(error: BaseException, longest: int | None = None) -> str:
+    """Return an exception for people: its class, and what it says, if anything."""
+    said = str(error)[:longest]
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+
+
 class SASError(Exception):
     """The root of the tree; never raised itself."""
 

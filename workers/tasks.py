@@ -36,7 +36,7 @@ HELD: dict[str, Any] = {
 #: Time a message rests before it is delivered again when the database was away.
 DATABASE_PAUSE_SECONDS = 1.0
 #: Messages that a task takes along from its queue; should it fail, they come again.
-MOST_SIBLINGS = 200
+MOST_DRAINED = 200
 
 #: After so long a child that hangs over a probe is ended; a round ends itself long before.
 EXAMINE_SECONDS = 120
@@ -63,13 +63,13 @@ def run_bundle_now(body: Any, run: Callable[[Bundle], object] = runner.perform) 
         log.error("bundle_refused", extra={"reason": str(error)})
 
 
-class _Company:
+class _Backlog:
     """Whether the last message of replies had others behind it, and this one likely has, too."""
 
     was_met = False
 
 
-_company = _Company()
+_backlog = _Backlog()
 
 
 @shared_task(name=dispatch.SETTLE, **HELD)
@@ -79,15 +79,15 @@ def settle(body: Any) -> None:
     All together where messages come one behind the other.  Else this one first: at idle nobody
     is behind it, and to ask the broker would hold it up.
     """
-    is_alone = not _company.was_met
+    comes_first = not _backlog.was_met
     try:
         with db_connections.kept():
-            if is_alone:
+            if comes_first:
                 settle_now(body)
-            with waiting(dispatch.REPLY_QUEUE, dispatch.SETTLE, MOST_SIBLINGS) as take:
-                arrivals = Arrivals([] if is_alone else [body], take)
+            with waiting(dispatch.REPLY_QUEUE, dispatch.SETTLE, MOST_DRAINED) as take:
+                arrivals = Arrivals([] if comes_first else [body], take)
                 scheduler.settle_all(arrivals)
-            _company.was_met = arrivals.had_company
+            _backlog.was_met = arrivals.had_backlog
     except (OperationalError, InterfaceError) as error:
         raise _again(error) from error
 
@@ -119,7 +119,7 @@ def sweep() -> None:
 
 @shared_task(name=dispatch.PRUNE, **HELD)
 def prune() -> None:
-    """Retention: prune what is over for long, for a few seconds at most.
+    """Retention: prune what ended long ago, for a few seconds at most.
 
     What is left then is another message's: whatever else waits in the queue comes in between.
     """

@@ -23,6 +23,7 @@ from workers.admin import badges
 from workers.admin.actions.available import Offer
 from workers.admin.lists import AskableListAdmin, ClockedChangeList, LiveMedia
 from workers.admin.readonly import ReadOnlyAdmin
+from workers.admin.row_page import RowPageAdmin
 
 #: Beyond it orders are not counted, for each of a page's clients would have all of its read.
 COUNTED = 10_000
@@ -42,7 +43,7 @@ class ClientChangeList(ClockedChangeList):
 
 
 @admin.register(ApiClient)
-class ApiClientAdmin(ReadOnlyAdmin, AskableListAdmin):
+class ApiClientAdmin(RowPageAdmin, ReadOnlyAdmin, AskableListAdmin):
     """Read-only but for the acts, each with its permission; secrets are in no list and no field."""
 
     change_list_template = "admin/orders/client/list.html"
@@ -51,6 +52,7 @@ class ApiClientAdmin(ReadOnlyAdmin, AskableListAdmin):
     fields = ("name",)
     list_display = ("name", "standing", "good_tokens", "last_used", "limit", "orders")
     list_filter = ("is_active",)
+    never_asked = ("webhook_secret", "old_webhook_secret")
     search_fields = ("name",)
     search_help_text = lazy("Name")
     ordering = ("name",)
@@ -81,10 +83,6 @@ class ApiClientAdmin(ReadOnlyAdmin, AskableListAdmin):
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         return ClientChangeList
 
-    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
-        # Else a secret could be guessed letter by letter, by what a filter on it finds.
-        return "secret" not in lookup and super().lookup_allowed(lookup, value, request)
-
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
@@ -95,18 +93,8 @@ class ApiClientAdmin(ReadOnlyAdmin, AskableListAdmin):
         }
         return super().changelist_view(request, context)
 
-    def change_view(
-        self,
-        request: HttpRequest,
-        object_id: str,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
-    ) -> HttpResponse:
-        row = self.get_object(request, object_id)
-        context = dict(extra_context or {})
-        if isinstance(row, ApiClient):
-            context |= _page(request, row)
-        return super().change_view(request, object_id, form_url, context)
+    def row_context(self, request: HttpRequest, row: ApiClient) -> dict[str, Any]:
+        return _page(request, row)
 
     @admin.display(description=lazy("state"), ordering="is_active")
     def standing(self, row: ApiClient) -> SafeString:
@@ -149,7 +137,6 @@ def _page(request: HttpRequest, row: ApiClient) -> dict[str, Any]:
     log = LogEntry.objects.filter(content_type=content_type, object_id=str(row.pk))
     return {
         "title": _("API client"),
-        "subtitle": None,
         "client": row,
         "mark": active_mark(row),
         "now": now,

@@ -30,6 +30,7 @@ from workers.admin.lists import LiveListAdmin
 from workers.admin.masking import STARS, UNMASKED, Mask
 from workers.admin.piles import Kind, Waiting
 from workers.admin.readonly import ReadOnlyAdmin
+from workers.admin.row_page import RowPageAdmin
 from workers.http import strict_json
 
 #: How much of a body is shown.
@@ -70,7 +71,7 @@ class ClientFilter(admin.SimpleListFilter):
 
 
 @admin.register(DeadLetter)
-class DeadLetterAdmin(ReadOnlyAdmin, LiveListAdmin):
+class DeadLetterAdmin(RowPageAdmin, ReadOnlyAdmin, LiveListAdmin):
     """Messages that are no orders: read-only but for what is done about them."""
 
     change_list_template = "admin/orders/dead_letter/list.html"
@@ -80,6 +81,7 @@ class DeadLetterAdmin(ReadOnlyAdmin, LiveListAdmin):
     list_display = ("standing", "received", "sent_by", "message_id", "why", "outcome")
     list_display_links = ("standing", "message_id")
     list_filter = ("state", letter_groups.LikeFilter, ClientFilter, "received_at")
+    never_asked = ("body", "corrected", "properties", "reasons")
     show_facets = ShowFacets.ALWAYS
     search_fields = ("message_id",)
     search_help_text = _("Message id, client, reason, property or comment")
@@ -157,36 +159,25 @@ class DeadLetterAdmin(ReadOnlyAdmin, LiveListAdmin):
         dropped = DroppedLetters.objects.order_by("-last_at")
         return super().changelist_view(request, {"dropped": dropped, **(extra_context or {})})
 
-    def change_view(
-        self,
-        request: HttpRequest,
-        object_id: str,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
-    ) -> HttpResponse:
-        row = self.get_object(request, object_id)
-        context = dict(extra_context or {})
-        if isinstance(row, DeadLetter):
-            is_shown = showing.is_shown(request, row)
-            mask = UNMASKED if is_shown else mask_of(row)
-            context |= {
-                "is_shown": is_shown,
-                "showing_url": self._showing_url(request, row, is_shown=is_shown),
-                "showing_label": showing.HIDE if is_shown else showing.SHOW,
-                "title": _("Dead letter"),
-                "subtitle": None,
-                "letter": row,
-                "mark": self.standing(row),
-                "body": shown(bytes(row.body), mask),
-                "is_cut": len(row.body) > SHOWN_BYTES,
-                "corrected": shown(bytes(row.corrected), mask) if row.corrected else "",
-                "alike": count_alike(row),
-                "properties": mask.value(_properties(row)),
-                "headers": _pretty(mask.value(row.properties.get("headers") or {})),
-                "now": database_now(),
-                "offers": acts.offers(request, row),
-            }
-        return super().change_view(request, object_id, form_url, context)
+    def row_context(self, request: HttpRequest, row: DeadLetter) -> dict[str, Any]:
+        is_shown = showing.is_shown(request, row)
+        mask = UNMASKED if is_shown else mask_of(row)
+        return {
+            "is_shown": is_shown,
+            "showing_url": self._showing_url(request, row, is_shown=is_shown),
+            "showing_label": showing.HIDE if is_shown else showing.SHOW,
+            "title": _("Dead letter"),
+            "letter": row,
+            "mark": self.standing(row),
+            "body": shown(bytes(row.body), mask),
+            "is_cut": len(row.body) > SHOWN_BYTES,
+            "corrected": shown(bytes(row.corrected), mask) if row.corrected else "",
+            "alike": count_alike(row),
+            "properties": mask.value(_properties(row)),
+            "headers": _pretty(mask.value(row.properties.get("headers") or {})),
+            "now": database_now(),
+            "offers": acts.offers(request, row),
+        }
 
     def show_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Show what a message says for a while, and journal that; see ``showing``."""

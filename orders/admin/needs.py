@@ -24,7 +24,8 @@ from workers.admin.changes import Marker
 from workers.admin.duties import Duties, Duty
 from workers.admin.piles import Kind, Pile
 from workers.admin.standstill import Outages
-from workers.models import Alert
+from workers.models import Alert, Process
+from workers.states import ProcessState
 
 VIEW_ORDER = "orders.view_order"
 
@@ -38,6 +39,8 @@ class Needs:
     marker: Marker
     alerts: Pile | None
     orders: Pile | None
+    #: Of any workflow, orders among them.
+    processes: Pile | None
     #: Steps that wait for an answer that the user may give.
     answers: Pile | None
     dead_letters: Pile | None
@@ -50,6 +53,12 @@ class Needs:
     #: Neither needs the user: but nobody should have to find out elsewhere.
     outages: Outages | None
     paused: Pile | None
+
+    @property
+    def has_others_in_error(self) -> bool:
+        """Say whether more is in error than the orders that are shown."""
+        shown = self.orders.count if self.orders else 0
+        return self.processes is not None and self.processes.count > shown
 
 
 def look() -> tuple[Duties, Marker]:
@@ -70,6 +79,7 @@ def read(request: HttpRequest, performed: Duties, marker: Marker) -> Needs:
         **{pile.name: (pile.permission, pile.kind()) for pile in piles.waiting()},
         "sinks_tried_again": ("workers.view_sink", sink.tried_again()),
         "orders": (VIEW_ORDER, Kind(_in_error(), "created_at", "total")),
+        "processes": ("workers.view_process", Kind(_processes_in_error(), "created_at")),
         "outages": ("workers.view_flow", Kind(standstill.away(), "opened_at")),
         "paused": (VIEW_ORDER, Kind(standstill.paused(), "paused_at")),
     }
@@ -82,6 +92,7 @@ def read(request: HttpRequest, performed: Duties, marker: Marker) -> Needs:
         marker=marker,
         alerts=found.get("alerts"),
         orders=found.get("orders"),
+        processes=found.get("processes"),
         answers=answers if answers.count or user.has_perm(answering.PERMISSION) else None,
         dead_letters=found.get("dead_letters"),
         undo_requests=found.get("undo_requests"),
@@ -92,6 +103,10 @@ def read(request: HttpRequest, performed: Duties, marker: Marker) -> Needs:
         outages=standstill.outages(away) if away else None,
         paused=found.get("paused"),
     )
+
+
+def _processes_in_error() -> QuerySet[Process]:
+    return Process.objects.filter(state=ProcessState.ERROR)
 
 
 def _in_error() -> QuerySet[Order]:

@@ -4,7 +4,10 @@ import smtplib
 import socket
 from typing import Any
 
+from django.conf import settings
 from django.core.mail import send_mail
+from django.template.loader import render_to_string
+from django.utils.translation import gettext
 
 from workers import Agent, Call, Effect, Permanent, Unavailable, register_agent
 
@@ -18,21 +21,14 @@ class SendConfirmation(Agent):
 
     def run(self, call: Call) -> dict[str, Any]:
         order = call.payload
-        lines = "\n".join(f"  {line['quantity']} x {line['name']}" for line in order["lines"])
+        subject = gettext("Your order %(number)s") % {"number": order["number"]}
+        body = render_to_string("orders/confirmation_mail.txt", {"order": order})
         try:
-            send_mail(
-                subject=f"Your order {order['number']}",
-                message=(
-                    f"Hello {order['customer']['name']},\n\nthank you. Your order "
-                    f"{order['number']} is paid and on its way:\n\n{lines}\n\n"
-                    f"Total: {order['total']}\n"
-                ),
-                from_email=None,
-                recipient_list=[order["customer"]["email"]],
-            )
+            send_mail(subject, body, from_email=None, recipient_list=[order["customer"]["email"]])
         except (ConnectionRefusedError, socket.gaierror, smtplib.SMTPConnectError) as error:
             # Only what fails before the mail has left; anything later may have sent it.
-            raise Unavailable("mail_server_unreachable", str(error)) from error
+            server = f"{settings.EMAIL_HOST}:{settings.EMAIL_PORT}"
+            raise Unavailable("mail_server_unreachable", f"{server}: {error}") from error
         except smtplib.SMTPRecipientsRefused as error:
             raise Permanent("recipient_refused", "the mail server refused the address") from error
         return {"mailed": True}

@@ -8,7 +8,7 @@ also_look_at(
     OwnQueue(
         QUEUE,
         without=_("No order is taken from the queue."),
-        start=_("Run `manage.py consume_submissions`."),
+        start=_("Run `manage.py consume_submissions` where orders come by message queue."),
         fall_behind=_("Look at the database; one consumer takes hundreds of orders a second."),
     )
 )

@@ -4,6 +4,7 @@ import secrets
 import sys
 from typing import Any
 
+from django.contrib import admin
 from django.contrib.sessions.backends.base import SessionBase
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -33,10 +34,36 @@ def icon(request: HttpRequest) -> HttpResponse:
     return redirect(static("orders/lantern.svg"))
 
 
+def refused(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Answer who may not do what they asked for."""
+    return _error(request, "403.html", 403)
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Answer for an address, or a row, that there is not."""
+    return _error(request, "404.html", 404)
+
+
+def forged(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """Answer for a form that may have come from another site."""
+    return _error(request, "403_csrf.html", 403)
+
+
+def _error(request: HttpRequest, template: str, status: int) -> HttpResponse:
+    """Answer in the admin's frame on its pages, to those who may see it; else in the shop's."""
+    match, context = request.resolver_match, {}
+    if match is not None and "admin" in match.app_names and admin.site.has_permission(request):
+        context = {**admin.site.each_context(request), "frame": "admin/orders/error.html"}
+        # Beside the site's own there are pages under another name; links lead to the site's.
+        request.current_app = admin.site.name
+    return render(request, template, context, status=status)
+
+
 def broken(request: HttpRequest) -> HttpResponse:
     """Answer for a page that raised, of the shop or of the admin: 503 where the database is away.
 
-    Django calls this while it handles the error, wherever in the request it came from.
+    Django calls this while it handles the error, wherever in the request it came from.  Always in
+    the shop's frame: the admin's asks the database who looks at it.
     """
     if not isinstance(sys.exception(), AWAY):
         return HttpResponse(render_to_string("500.html"), status=500)

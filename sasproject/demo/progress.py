@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from sasproject.demo.figures import NOTED, Figures
 from sasproject.demo.voice import Voice
+from workers.management.wording import counted
 
 INTERVAL_SECONDS = 1.0
 
@@ -18,7 +19,7 @@ def line(figures: Figures, seconds: float) -> str:
         *([f"{figures.failing} of them trying again"] if figures.failing else []),
         f"{figures.recovered} recovered",
         *(f"{figures.of(state)} {state}" for state in NOTED if figures.of(state)),
-        f"{figures.kills} kills",
+        counted(figures.kills, "kill"),
         f"{figures.lost} lost",
     ]
     return f"{seconds:3.0f} s: {', '.join(parts)}"

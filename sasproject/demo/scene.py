@@ -132,4 +132,5 @@ def _event(subject: str, event: str, detail: Mapping[str, object]) -> str:
     reason = fault.get("message") if isinstance(fault, dict) else detail.get("reason")
     step = wording.step_name(str(detail.get("step", "")))
     words = "not started, sent again" if event == "lost" else event.replace("_", " ")
-    return f"{subject}: {step} {words}" + (f", {reason}" if reason else "")
+    said = f"{step} {words}" if step else words
+    return f"{subject}: {said}" + (f", {reason}" if reason else "")

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from orders import invariants as shop
 from sasproject.demo.tally import Tally
+from workers.management.wording import counted
 from workers.operate import invariants as engine
 from workers.states import OPEN_PROCESS_STATES, ProcessState
 
@@ -28,7 +29,8 @@ def text(tally: Tally) -> str:
 
 
 def _lines(tally: Tally) -> Iterator[str]:
-    yield f"{tally.orders} orders accepted in a run of {tally.seconds:.0f} s, {tally.kills} kills"
+    orders, kills = counted(tally.orders, "order"), counted(tally.kills, "kill")
+    yield f"{orders} accepted in a run of {tally.seconds:.0f} s, {kills}"
     for state in ProcessState:
         if state in OPEN_PROCESS_STATES:
             continue

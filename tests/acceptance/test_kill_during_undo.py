@@ -39,12 +39,13 @@ def test_orders_end_undone_with_every_effect_undone_once(system: BoxSystem) -> N
     url = system.sandbox()
     for carrier in ("shipping", "courier"):
         set_faults(url, carrier, error_rate=1, error_status=400)
+    # From the beginning: twelve quick undos are over before anything could be set among them.
+    set_faults(url, "payment", latency_seconds=1.5)
     system.worker("scheduler", "-c", "1", "-Q", "sas.scheduler,sas.replies,sas.supervisor")
     system.worker("agents", *AGENTS)
     system.beat()
     system.place(ORDERS)
     until(lambda: len(effects(url, "payment", "charge")) == ORDERS, 40)
-    set_faults(url, "payment", latency_seconds=1.5)
 
     kills = 0
     while kills < KILLS:

@@ -7,7 +7,7 @@ import subprocess
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -57,7 +57,16 @@ def web(tmp_path: Path) -> Iterator[System]:
 
 @pytest.fixture
 def proxied(web: System, tmp_path: Path) -> Iterator[int]:
-    """nginx with the file that ships, its addresses and certificate apart; yields its port."""
+    """The port of a proxy before the web."""
+    gunicorn = web.log("web").split("Listening at: http://")[1].split(" ")[0]
+    with proxy(gunicorn, tmp_path) as (port, _):
+        until(lambda: _livez(port) is not None, 20)
+        yield port
+
+
+@contextmanager
+def proxy(gunicorn: str, tmp_path: Path) -> Iterator[tuple[int, int]]:
+    """Run nginx with the file that ships, but for addresses and certificate; yield its ports."""
     nginx = shutil.which("nginx", path="/usr/sbin:/usr/bin:/usr/local/sbin:/usr/local/bin")
     if nginx is None:
         missing("no nginx")
@@ -70,7 +79,6 @@ def proxied(web: System, tmp_path: Path) -> Iterator[int]:
         capture_output=True,
     )
     port, plain = free_port(), free_port()
-    gunicorn = web.log("web").split("Listening at: http://")[1].split(" ")[0]
     text = (ROOT / "deploy" / "nginx.conf").read_text()
     for ours, theirs in (
         ("listen [::]:80;", ""),
@@ -95,8 +103,7 @@ def proxied(web: System, tmp_path: Path) -> Iterator[int]:
     words = [nginx, "-p", str(tmp_path), "-c", str(tmp_path / "nginx.conf"), "-e", "stderr"]
     with subprocess.Popen(words) as server:
         try:
-            until(lambda: _livez(port) is not None, 20)
-            yield port
+            yield port, plain
         finally:
             server.terminate()
 
@@ -201,3 +208,20 @@ def test_without_a_proxy_the_probe_is_answered_beside_who_says_nothing_or_does_n
 
     # The loop lingered over the eight for 16 s, the threads over the silent for 15 s.
     assert max(took) < 3, took
+
+
+def test_plain_http_leads_to_the_shop_whatever_host_was_asked_for(tmp_path: Path) -> None:
+    with proxy(f"127.0.0.1:{free_port()}", tmp_path) as (_, port):
+        answers: list[bytes] = []
+
+        def is_answered() -> bool:
+            try:
+                with socket.create_connection(("127.0.0.1", port), timeout=5) as one:
+                    one.sendall(b"GET /x?y HTTP/1.1\r\nHost: evil.example\r\n\r\n")
+                    answers.append(one.recv(1000))
+            except OSError:
+                return False
+            return True
+
+        until(is_answered, 20)
+    assert f"Location: https://{HOST}/x?y\r\n".encode() in answers[-1]

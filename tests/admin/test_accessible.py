@@ -94,6 +94,7 @@ def test_axe_finds_nothing(
         "/admin/workers/savedview/",
         f"/admin/workers/savedview/{view.pk}/change/",
         "/admin/",
+        "/admin/no/such/page/",
     ):
         page.goto(url)
         page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")

@@ -47,6 +47,9 @@ def test_declined_it_is_undone_and_nobody_is_woken(operator: Client, wire: Wire)
     wire.run_until_idle()
 
     process.refresh_from_db()
+    html = operator.get(f"{PROCESS}/{process.pk}/change/").content.decode()
+    assert "Answered: declined" in html
+    assert "Refused by the service" not in html
     assert process.state == "compensated"
     assert Step.objects.get(process=process, name="ask").fault["message"] == "Too much."
     assert [name for name, _ in toy.undone] == ["undo_first"]
@@ -63,6 +66,15 @@ def test_who_declines_says_why_and_nothing_else_is_an_answer(
     before = every_row()
     assert answer(operator, process, decision, comment).status_code == 400
     assert every_row() == before
+
+
+def test_answering_comes_first_among_the_acts_of_the_page(operator: Client, wire: Wire) -> None:
+    process = toys.asked(wire)
+    html = operator.get(f"{PROCESS}/{process.pk}/change/").content.decode()
+    acts = html.partition("What you may do now")[2].partition("</nav>")[0]
+    assert acts.count("Answer…") == 1
+    assert acts.index("Answer…") < acts.index("Pause…")
+    assert f"{CASE.url(process)}" in acts
 
 
 def test_approving_needs_no_comment(operator: Client, wire: Wire) -> None:

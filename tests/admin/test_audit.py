@@ -15,6 +15,7 @@ from django.utils import timezone
 from orders.models import ApiClient, DeadLetter, Product
 from tests.admin.conftest import alert_about, note, order_in_error, staff
 from tests.admin.test_masking import ADDRESS, NAME, private_order
+from workers.admin import csv_files
 from workers.models import Act, Alert, Journal, Process
 from workers.rules.acts import is_act
 from workers.store import acts
@@ -295,7 +296,7 @@ def test_what_was_searched_for_is_not_journalled(viewer: Client) -> None:
     assert Journal.objects.get(event="exported").detail["query"] == "q=%2A%2A%2A&state=error"
 
 
-@pytest.mark.parametrize("formula", ["=1+1", "+1", "-1", "@x", "\tx", "\rx"])
+@pytest.mark.parametrize("formula", ["=1", "+1", "-1", "@x", "\tx", "\rx", "\uff1d1"])
 def test_no_cell_is_a_formula(viewer: Client, formula: str) -> None:
     order = order_in_error()
     order.customer_name = formula
@@ -306,11 +307,15 @@ def test_no_cell_is_a_formula(viewer: Client, formula: str) -> None:
     assert cells[3] == f"'{formula}"
 
 
+@pytest.mark.parametrize("separator", [";", "\t", "\n", "\r\n"])
+def test_no_part_of_a_cell_is_a_formula_to_who_separates_cells_by_it(separator: str) -> None:
+    assert csv_files.plain(f"a{separator}=1+1") == f"a{separator}'=1+1"
+    assert csv_files.plain(f"a{separator}b = c - d") == f"a{separator}b = c - d"
+
+
 def test_more_rows_than_a_file_may_have_are_refused(
     viewer: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from workers.admin import csv_files
-
     monkeypatch.setattr(csv_files, "LONGEST", 2)
     for _ in range(3):
         order_in_error()
@@ -326,8 +331,6 @@ def test_a_file_answers_whatever_stands_in_its_address(viewer: Client, query: st
 
 
 def test_a_file_is_read_in_portions(viewer: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    from workers.admin import csv_files
-
     monkeypatch.setattr(csv_files, "READ_AT_ONCE", 2)
     numbers = [order_in_error().number for _ in range(5)]
     text = b"".join(viewer.get("/admin/orders/order/csv/")).decode()  # type: ignore[arg-type]

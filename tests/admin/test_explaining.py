@@ -236,6 +236,19 @@ def headline(process: dict[str, Any], steps: list[Any], **facts: Any) -> str:
 
 
 @pytest.mark.parametrize(
+    ("process", "columns"),
+    [({"state": "error"}, {}), ({"state": "processing"}, {"on_failure": "ask"})],
+)
+def test_a_reason_that_ends_by_itself_ends_its_sentence_once(
+    process: dict[str, Any], columns: dict[str, Any]
+) -> None:
+    row = Step(name="pay", state="error", **columns)
+    about = Process(workflow="fulfilment", version=3, **process)
+    said = explain.headline(about, [(row, "got list.")], NOW, CALM)
+    assert said.endswith("pay got list.")
+
+
+@pytest.mark.parametrize(
     ("process", "steps", "text"),
     [
         ({"state": "processing", "paused_at": NOW}, [], "Paused since 12:00:00 UTC: nothing"),

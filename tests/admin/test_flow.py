@@ -1,10 +1,12 @@
 """Setting an agent's flow: window, rate, breaker by force."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.test import Client
+from django.utils import timezone
 
 from tests.admin.conftest import VERBS, every_row, order_with, staff
 from workers.models import Flow, Journal, Step
@@ -97,6 +99,25 @@ def test_nothing_different_is_refused(operator: Client, flow: Flow) -> None:
     assert response.status_code == 409
     assert "Nothing is different" in response.content.decode()
     assert every_row() == before
+
+
+def test_what_a_service_that_is_away_answered_last_stands_beside_its_breaker(
+    operator: Client, flow: Flow
+) -> None:
+    order_with(charge_payment="pending")
+    message = "POST /charges: pay.example.org:8443 is not reached: <refused>"
+    Step.objects.filter(name="charge_payment").update(
+        agent=flow.agent,
+        fault={"kind": "unavailable", "code": "unreachable", "message": message, "at": "2026"},
+    )
+
+    def shown() -> str:
+        return operator.get("/admin/workers/flow/").content.decode()
+
+    assert "pay.example.org" not in shown()
+    at = timezone.now()
+    Flow.objects.filter(pk=flow.pk).update(opened_at=at, open_until=at + timedelta(seconds=60))
+    assert "pay.example.org:8443 is not reached: &lt;refused&gt;</span>" in shown()
 
 
 def test_whoever_may_not_has_no_button(flow: Flow) -> None:

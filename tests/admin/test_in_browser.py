@@ -254,6 +254,15 @@ def test_on_a_phone_an_alert_says_what_is_still_so(page: Page) -> None:
     expect(page.locator(".field-still_so")).to_have_text("still so: yes", use_inner_text=True)
 
 
+def test_on_a_phone_the_tabs_show_that_there_are_more(page: Page) -> None:
+    """By shadows at the edges, which covers that scroll along hide where there are none."""
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.goto(LIST)
+    tabs = page.locator(".sas-tabs ul")
+    assert tabs.evaluate("(tabs) => tabs.scrollWidth > tabs.clientWidth")
+    expect(tabs).to_have_css("background-attachment", "local, local, scroll, scroll")
+
+
 def test_the_switch_of_a_page_does_not_lie_on_a_hold(page: Page) -> None:
     """The sentence of a hold may be long: nothing lies on top of it."""
     holds.hold("step", "no_such_step", actor="operator:ann", reason="z" * 300)

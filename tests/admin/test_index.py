@@ -8,6 +8,7 @@ from django.test import Client
 from django.utils import timezone
 
 from tests.admin.conftest import alert_about, order_in_error, order_with
+from tests.factories import ProcessFactory
 from workers.models import Lease, Sink
 from workers.store import alerts, leases
 from workers.store.db import dialect
@@ -33,6 +34,16 @@ def test_it_counts_what_waits(operator: Client) -> None:
     assert "/admin/orders/order/?needs=error" in html
     assert "/admin/workers/alert/?is=open" in html
     assert "overdue: are worker and beat running?" not in html
+
+
+def test_what_is_in_error_beside_orders_has_a_tile(operator: Client) -> None:
+    order_in_error()
+    assert "of any workflow" not in operator.get("/admin/").content.decode()
+    ProcessFactory.create_batch(2, state="error")
+    html = operator.get("/admin/").content.decode()
+    assert re.search(r"3</strong>\s+processes in error", html)
+    found = operator.get("/admin/workers/process/?needs=error").context["cl"].result_list
+    assert len(found) == 3
 
 
 def test_receivers_that_cannot_be_told_have_a_tile(operator: Client) -> None:

@@ -47,6 +47,13 @@ def test_show_as_json_is_one_object() -> None:
     assert [row["event"] for row in shown["journal"]] == ["submitted"]
 
 
+def test_a_step_that_waits_for_an_answer_is_locked_by_nobody() -> None:
+    order = order_with(charge_payment="started")
+    assert "worker@test" in run("show", order.number)
+    asked = order_with(charge_payment={"started": True, "deferral": {"since": "x"}})
+    assert "worker@test" not in run("show", asked.number)
+
+
 def test_resubmit_lands_with_its_reason(nudges: list[str]) -> None:
     order = order_in_error()
     said = run("resubmit", order.number, "--reason", "repaired")

@@ -68,7 +68,7 @@ def test_the_index_tells_of_paused_orders_and_of_services_that_are_not_called(
     paused()
 
     html = operator.get(f"{ORDERS}needs/").content.decode()
-    for told in ("service not called", "breaker open for", "7 min", "1 steps wait for it"):
+    for told in ("service not called", "breaker open for", "7 min", "1 step waits for it"):
         assert told in html, told
     assert "order paused" in html
     assert f"{ORDERS}?paused=yes" in html
@@ -115,6 +115,19 @@ def test_each_number_of_the_flow_leads_to_the_processes_behind_it(operator: Clie
     for unknown in ("x", "processed:payment.charge", ":"):
         assert listed(operator, f"{PROCESSES}?at={unknown}") == set()
     assert "in flight </span>" in html, "on a phone the heads of the table are not seen"
+
+
+def test_the_flow_counts_no_step_that_an_order_was_undone_for(operator: Client) -> None:
+    beat_schedule.ensure_flow()
+    undone = order_in_error()
+    Process.objects.filter(pk=undone.process_id).update(
+        state="compensated", outcome="compensated", finished_at=timezone.now()
+    )
+    assert "?at=error%3Apayment.charge" not in operator.get(FLOW).content.decode()
+
+    order_in_error()
+    html = operator.get(FLOW).content.decode()
+    assert '>1<span class="visually-hidden"> in error, payment.charge</span>' in html
 
 
 def test_who_may_not_see_processes_gets_no_links_to_them() -> None:

@@ -148,3 +148,15 @@ def test_nothing_else_is_written(operator: Client) -> None:
     operator.post(URL, {"time_zone": "Asia/Tokyo"})
     assert list(Journal.objects.values()) == before
     assert [row.user.username for row in Preferences.objects.all()] == ["operator"]
+
+
+def test_a_user_who_has_chosen_can_be_deleted() -> None:
+    users = get_user_model().objects
+    boss, gone = users.create_superuser("boss"), users.create_user("gone", is_staff=True)
+    preferences.set_time_zone(gone.pk, "Europe/Paris")
+    client = Client()
+    client.force_login(boss)
+    answer = client.post(f"/admin/auth/user/{gone.pk}/delete/", {"post": "yes"})
+    assert answer.status_code == 302
+    assert not users.filter(pk=gone.pk).exists()
+    assert not Preferences.objects.exists()

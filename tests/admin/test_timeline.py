@@ -86,6 +86,8 @@ def test_what_a_person_ended_is_told_apart() -> None:
         ("restored", {"in_doubt": ["charge_payment"]}, "outcome unknown: charge_payment"),
         ("compensating", {"begins_again": ["one", "two"]}, "begins again: one, two"),
         ("resubmitted", {"nothing_happened": True}, "made sure that nothing had happened"),
+        ("expired", {"lost_count": 1}, "lost once"),
+        ("expired", {"lost_count": 2}, "lost 2 times"),
     ],
 )
 def test_what_it_is_about_is_told(

@@ -10,7 +10,6 @@ from django.db.models import Count
 from benchmarks.population import copies, specimens
 from orders import invariants as shop
 from orders.models import DeadLetter, Order, OrderLine
-from tests.concurrency.test_races import on_postgres
 from workers.client.submission import submit
 from workers.models import Alert, Journal, LiveStep, Process, Sink
 from workers.operate import invariants
@@ -30,7 +29,7 @@ def filled() -> Iterator[int]:
     call_command("flush", interactive=False, verbosity=0)
 
 
-@on_postgres
+@pytest.mark.postgresql
 def test_every_invariant_holds_of_a_mixture_of_everything(filled: int) -> None:
     assert invariants.violations() == []
     assert shop.violations(None) == []
@@ -52,7 +51,7 @@ def test_every_invariant_holds_of_a_mixture_of_everything(filled: int) -> None:
     assert Journal.objects.filter(event="expired").exists()
 
 
-@on_postgres
+@pytest.mark.postgresql
 def test_every_order_is_its_own(filled: int) -> None:
     found = Order.objects.select_related("process").order_by("-number")[: ORDERS // 2]
     for order in found:
@@ -62,7 +61,7 @@ def test_every_order_is_its_own(filled: int) -> None:
         assert order.process.input["customer"]["email"] == order.customer_email
 
 
-@on_postgres
+@pytest.mark.postgresql
 def test_the_indexes_are_there_again_and_new_orders_get_numbers_of_their_own(filled: int) -> None:
     names = {index.name for model in (Process, Journal, Order) for index in model._meta.indexes}
     with connection.cursor() as cursor:

@@ -11,12 +11,6 @@ from django.db.transaction import Atomic
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@pytest.fixture
-def on_postgresql() -> None:
-    if connection.vendor != "postgresql":
-        pytest.skip("PostgreSQL only")
-
-
 def test_atomic_is_a_class_whose_end_takes_the_error() -> None:
     """``failpoints.durable`` is a subclass; where ``Atomic`` ends otherwise it must follow."""
     assert list(inspect.signature(Atomic.__init__).parameters) == [
@@ -27,7 +21,7 @@ def test_atomic_is_a_class_whose_end_takes_the_error() -> None:
     ]
 
 
-@pytest.mark.usefixtures("on_postgresql")
+@pytest.mark.postgresql
 def test_a_transaction_that_is_over_already_is_ended_without_a_word() -> None:
     """``transactions.durable`` sends COMMIT with the last write, before Django asks for it.
 

@@ -4,16 +4,14 @@ from collections.abc import Iterator
 
 import pytest
 from django.conf import settings
-from django.db import connection
 
 psycopg = pytest.importorskip("psycopg")
+pytestmark = pytest.mark.postgresql
 
 
 @pytest.fixture
 def own() -> Iterator["psycopg.Connection[tuple[object, ...]]"]:
     """Yield a connection of psycopg's own, beside Django's."""
-    if connection.vendor != "postgresql":
-        pytest.skip("PostgreSQL only")
     with psycopg.connect(**_parameters()) as ours:
         yield ours
 

@@ -5,6 +5,7 @@ beside the page, and the page is written from the record: every run is a row, an
 left out, a missed bound least of all.
 """
 
+import argparse
 import json
 import sys
 from collections import Counter
@@ -115,7 +116,17 @@ def recorded(record: Path) -> list[Verdict]:
 
 
 def main(words: Sequence[str], record: Path = RECORD, page: Path = PATH) -> int:
-    found = read([Path(word) for word in words])
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.chaos.figures",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description=__doc__,
+    )
+    parser.add_argument("files", nargs="*", type=Path, metavar="FILE")
+    files = parser.parse_args(words).files
+    missing = [str(path) for path in files if not path.is_file()]
+    if missing:
+        parser.error(f"FILE must be what a run printed, got {missing[0]}, which is not there.")
+    found = read(files)
     known = recorded(record)
     new = [one for one in found if one not in known]
     if not known and not new:

@@ -80,12 +80,10 @@ def parse(words: list[str], scenarios: Mapping[str, str]) -> Options:
 
 
 def _list(scenarios: Mapping[str, str]) -> None:
-    print("Faults:")
-    for fault in CATALOGUE.values():
-        print(f"  {fault.name:18} {fault.says}")
-    print("Scenarios:")
-    for name, says in scenarios.items():
-        print(f"  {name:18} {says}")
+    faults = [f"  {fault.name:18} {fault.says}" for fault in CATALOGUE.values()]
+    presets = [f"  {name:18} {says}" for name, says in scenarios.items()]
+    # In one piece: a reader that has seen enough (`| head`) breaks no later line.
+    print("\n".join(["Faults:", *faults, "Scenarios:", *presets]))
 
 
 def _seconds(text: str) -> float:

@@ -72,3 +72,13 @@ def test_runs_are_added_to_those_before_and_none_twice(tmp_path: Path) -> None:
 
 def test_the_page_is_what_the_record_says() -> None:
     assert figures.PATH.read_text() == figures.text(figures.recorded(figures.RECORD))
+
+
+def test_a_file_that_is_not_there_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        figures.main([str(tmp_path / "gone")], tmp_path / "record", tmp_path / "page")
+    assert ended.value.code == 2
+    assert "FILE must be what a run printed, got" in capsys.readouterr().err
+    assert not (tmp_path / "record").exists()

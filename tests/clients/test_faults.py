@@ -130,6 +130,14 @@ def test_a_refused_connection_is_unavailable_and_tried_again() -> None:
         post(url, "/x", {}, key="k1", remaining=seconds(5))
 
     assert (caught.value.code, caught.value.tries) == ("unreachable", 3)
+    assert f"POST /x: {url.removeprefix('http://')} is not reached: " in caught.value.message
+
+
+def test_a_message_has_nothing_of_the_name_and_the_password_of_a_url() -> None:
+    with pytest.raises(Unavailable) as caught:
+        post("http://ann:secret@127.0.0.1:1/", "/x", {}, key="k1", remaining=seconds(5))
+
+    assert caught.value.message.startswith("POST /x: 127.0.0.1:1 is not reached: ")
 
 
 @pytest.mark.parametrize(

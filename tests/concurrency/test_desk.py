@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from tests.concurrency.matrix.pausing import Session, meet, one_after_the_other, two_sessions
-from tests.concurrency.test_races import on_postgres
 from tests.integration.test_incidents import HOUR, fails, over
 from tests.integration.test_jobs import NOW, failed, items, job_of, resubmitted, seen
 from workers.models import Alert, BulkItem, BulkJob, Delivery, Incident, Route
@@ -37,7 +36,7 @@ def of_a_healed_incident() -> None:
     over(alert)
 
 
-@on_postgres
+@pytest.mark.postgresql
 def test_one_that_joins_an_incident_keeps_it_open_or_reopens_it(
     two: tuple[Session, Session],
 ) -> None:
@@ -55,7 +54,7 @@ def test_one_that_joins_an_incident_keeps_it_open_or_reopens_it(
         assert list(Incident.objects.values_list("state", "members")) == [("open", 1)]
 
 
-@on_postgres
+@pytest.mark.postgresql
 def test_two_sweeps_tell_a_route_once(two: tuple[Session, Session]) -> None:
     def plan() -> int:
         return delivery_plans.plan(NOW)
@@ -72,7 +71,7 @@ def test_two_sweeps_tell_a_route_once(two: tuple[Session, Session]) -> None:
         assert Delivery.objects.count() == 1
 
 
-@on_postgres
+@pytest.mark.postgresql
 def test_two_workers_of_a_job_act_on_a_process_once(two: tuple[Session, Session]) -> None:
     def work() -> jobs.Worked:
         return jobs.work(BulkJob.objects.latest("pk").pk, 1)

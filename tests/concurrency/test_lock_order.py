@@ -17,7 +17,6 @@ from tests.concurrency.test_races import (
     NOW,
     TOY,
     flow_rows,
-    on_postgres,
     start,
     submit_some,
 )
@@ -98,7 +97,7 @@ def claimed() -> list[claim_steps.Claim]:
     return sorted(claim_steps.claim_due(TOY, "scheduler", NOW), key=lambda claim: claim.step_id)
 
 
-@on_postgres
+@pytest.mark.postgresql
 @pytest.mark.parametrize("place", [0, 3])
 def test_a_start_that_waits_for_a_step_holds_none_after_it(place: int) -> None:
     found = claimed()
@@ -111,7 +110,7 @@ def test_a_start_that_waits_for_a_step_holds_none_after_it(place: int) -> None:
     assert results == [set(ids)]
 
 
-@on_postgres
+@pytest.mark.postgresql
 @pytest.mark.parametrize(
     ("place", "tired"), [(0, ()), (3, ()), (0, (1, 3)), (1, (1, 3)), (4, (1, 3))]
 )
@@ -132,7 +131,7 @@ def test_a_sweep_that_waits_for_a_step_holds_none_after_it(
     assert results == [expire_claims.Expired(reset=len(found) - len(tired), errors=len(tired))]
 
 
-@on_postgres
+@pytest.mark.postgresql
 def test_a_sweep_locks_in_order_though_steps_of_orders_lie_among_each_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from tests.concurrency.matrix.pausing import Session, meet, one_after_the_other
-from tests.concurrency.test_races import on_postgres
 from tests.integration.conftest import NOW, only
 from workers.admin import snapshot
 from workers.admin.actions.action import Target
@@ -40,7 +39,7 @@ def setting(process: Process, seconds: int) -> Callable[[], Any]:
     return lambda: Retime().perform(target, f"operator:{seconds}", dict(given))
 
 
-@on_postgres
+@pytest.mark.postgresql
 @pytest.mark.fault("F40")
 def test_of_two_times_set_at_once_none_is_lost(sessions: tuple[Session, Session]) -> None:
     (alone,) = one_after_the_other(sessions[0], setting(submit_one(), 59))

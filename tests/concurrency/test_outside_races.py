@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.concurrency.racing import meeting_before_the_write, race
-from tests.concurrency.test_races import on_postgres, start, without_where
+from tests.concurrency.test_races import start, without_where
 from tests.integration.conftest import NOW, only
 from workers.client import callbacks
 from workers.client.submission import submit
@@ -74,7 +74,7 @@ def test_of_two_answers_one_counts(waiting: Process, monkeypatch: pytest.MonkeyP
     assert broken() == set()
 
 
-@on_postgres
+@pytest.mark.postgresql
 def test_without_its_guards_both_answers_would_count(
     waiting: Process, monkeypatch: pytest.MonkeyPatch
 ) -> None:

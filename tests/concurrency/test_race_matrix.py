@@ -24,7 +24,6 @@ from tests.concurrency.matrix.call import Call
 from tests.concurrency.matrix.calling import CALLS
 from tests.concurrency.matrix.pausing import Session, Turn, meet, one_after_the_other, two_sessions
 from tests.concurrency.matrix.scene import NOW, Scene, Setting
-from tests.concurrency.test_races import on_postgres
 from workers.exceptions import SASError
 from workers.operate import invariants
 from workers.store.claims.claim_steps import Claim
@@ -171,7 +170,7 @@ def sessions(transactional_db: None) -> Iterator[tuple[Session, Session]]:
 
 @pytest.mark.fault("F18")
 @pytest.mark.fault("F40")
-@on_postgres
+@pytest.mark.postgresql
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(
     ("first", "setting"),

@@ -29,18 +29,6 @@ from workers.store.settle import filed_replies, settle_replies
 from workers.supervisor import beat_schedule
 
 pytestmark = pytest.mark.django_db(transaction=True)
-ENGINE = connections.settings[DEFAULT_DB_ALIAS]["ENGINE"]
-
-
-def on_postgres(test: Any) -> Any:
-    skip = pytest.mark.skipif("postgresql" not in ENGINE, reason="DATABASE_URL is not PostgreSQL")
-    return pytest.mark.postgresql(skip(test))
-
-
-def on_sqlite(test: Any) -> Any:
-    skip = pytest.mark.skipif("sqlite" not in ENGINE, reason="DATABASE_URL is not SQLite")
-    return pytest.mark.sqlite(skip(test))
-
 
 TOY = {"toy.alpha", "toy.beta", "toy.gamma"}
 
@@ -92,7 +80,7 @@ def test_two_schedulers_never_claim_the_same_step(monkeypatch: pytest.MonkeyPatc
     assert Journal.objects.filter(event="claimed").count() == 20
 
 
-@on_postgres
+@pytest.mark.postgresql
 def test_without_its_guards_a_step_would_be_claimed_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     submit_some(1)
     without_where(monkeypatch)
@@ -104,7 +92,7 @@ def test_without_its_guards_a_step_would_be_claimed_twice(monkeypatch: pytest.Mo
     assert any(isinstance(result, Exception) for result in results) or sum(map(len, results)) == 2
 
 
-@on_sqlite
+@pytest.mark.sqlite
 def test_without_immediate_transactions_schedulers_would_meet_locks(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -137,7 +125,7 @@ def test_two_supervisors_never_expire_the_same_step(
     assert Journal.objects.filter(event="expired").count() == 10
 
 
-@on_postgres
+@pytest.mark.postgresql
 def test_without_its_guards_a_step_would_be_expired_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     submit_some(1)
     start(claim_steps.claim_due(TOY, "scheduler", NOW))
@@ -181,7 +169,7 @@ def test_two_branches_that_finish_at_once_do_not_lose_their_join(
     assert only(process, "bottom").state == "processing"
 
 
-@on_postgres
+@pytest.mark.postgresql
 def test_without_the_process_lock_the_join_would_be_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     process, (left, right) = two_branches_about_to_finish()
     monkeypatch.setattr(dialect, "lock_rows", lambda *args, **kwargs: "")
@@ -225,7 +213,7 @@ def test_a_late_reply_and_an_expiry_have_one_winner(
     assert step.failure_count == expired.reset
 
 
-@on_postgres
+@pytest.mark.postgresql
 def test_a_reply_that_is_filed_in_the_middle_of_a_sweep_is_kept(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -273,7 +261,7 @@ def test_a_start_and_a_hand_back_have_one_winner(monkeypatch: pytest.MonkeyPatch
     assert only(process, "one").state == ("processing" if started else "pending")
 
 
-@on_postgres
+@pytest.mark.postgresql
 def test_a_verb_looks_again_when_an_agent_starts_between_its_look_and_its_write(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -297,7 +285,7 @@ def test_a_verb_looks_again_when_an_agent_starts_between_its_look_and_its_write(
     assert only(process, "one").state == "processing"
 
 
-@on_postgres
+@pytest.mark.postgresql
 def test_a_claim_whose_process_somebody_works_on_is_not_sent_again() -> None:
     submit_some(1)
     (claimed,) = claim_steps.claim_due(TOY, "scheduler", NOW)
@@ -328,7 +316,7 @@ def test_twins_of_one_submission_key_are_one_order() -> None:
     assert (Process.objects.count(), Step.objects.count()) == (1, 6)
 
 
-@on_postgres
+@pytest.mark.postgresql
 def test_a_buyer_never_waits_for_a_reservation_of_the_same_product() -> None:
     Product.objects.create(sku="SKU-1", name="Lamp", price="9.50", stock=100)
     customer = Customer("Ann", "ann@example.org", "Street 1")

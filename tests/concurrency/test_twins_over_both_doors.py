@@ -21,7 +21,6 @@ from orders.consumer.handling import handle
 from orders.consumer.message import Message
 from orders.models import ApiClient, DeadLetter, Order, OrderLine, Product
 from tests.concurrency.racing import race
-from tests.concurrency.test_races import on_postgres
 from workers.models import Journal, Process, Step
 from workers.supervisor import beat_schedule
 from workers.wire import dispatch
@@ -117,7 +116,7 @@ def test_both_doors_have_one_space_of_keys(by_http: Twin, by_queue: Twin) -> Non
     assert Order.objects.count() == 2
 
 
-@on_postgres
+@pytest.mark.postgresql
 @pytest.mark.usefixtures("nobody_sees_the_first")
 def test_fifty_twins_at_once_are_one_order(by_http: Twin, by_queue: Twin) -> None:
     found = race([by_http(), by_queue()] * (TWINS // 2))
@@ -133,7 +132,7 @@ def test_fifty_twins_at_once_are_one_order(by_http: Twin, by_queue: Twin) -> Non
     assert not DeadLetter.objects.exists()
 
 
-@on_postgres
+@pytest.mark.postgresql
 def test_of_twins_with_two_bodies_one_is_refused_by_the_name_of_the_other(
     by_http: Twin, by_queue: Twin
 ) -> None:
@@ -155,7 +154,7 @@ def test_of_twins_with_two_bodies_one_is_refused_by_the_name_of_the_other(
     assert DeadLetter.objects.count() == len(bodies) // 2
 
 
-@on_postgres
+@pytest.mark.postgresql
 @pytest.mark.usefixtures("nobody_sees_the_first")
 def test_without_its_constraint_twins_would_be_many_orders(by_http: Twin, by_queue: Twin) -> None:
     with connection.schema_editor() as editor:

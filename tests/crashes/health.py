@@ -5,14 +5,14 @@ from typing import Any
 
 from tests.crashes.scenario import Scenario, nothing
 from workers.client.submission import submit
-from workers.models import Alert, Gauge, Minute, ProbeResult, Release
+from workers.models import Alert, Gauge, Journal, Minute, ProbeResult, Release
 from workers.operate import examinations, health, releases, retention
 from workers.rules.minutes import EVERY_PROCESS, KEPT, begin
 from workers.states import Span
 from workers.store import gauges, minutes, probe_results, prune_figures
 from workers.store.db import dialect
 from workers.store.probe_results import Looked
-from workers.testing import Aftermath, Clock, Wire
+from workers.testing import Aftermath, Clock, Wire, frozen_clock
 
 #: Whoever died holds its lease no longer.
 LONGER_THAN_ALL = health.LEASE_SECONDS + examinations.LEASE_SECONDS
@@ -23,7 +23,16 @@ def _worked(wire: Wire) -> None:
     wire.run_until_idle()
 
 
+def _worked_at_half_past(wire: Wire) -> None:
+    with frozen_clock(begin(dialect.read_clock(), Span.HOUR) + timedelta(minutes=30)):
+        _worked(wire)
+
+
 def _keep_figures(wire: Wire, clock: Clock) -> None:
+    # The hour of the work is over by then, whatever time it really is: how often it is summed up
+    # hangs on that.
+    over = begin(Journal.objects.earliest("at").at, Span.HOUR) + timedelta(hours=1)
+    clock.travel_to(max(clock.now, over))
     for _ in range(2):
         clock.advance(seconds=LONGER_THAN_ALL)
         releases._noted.clear()
@@ -78,7 +87,7 @@ SCENARIOS = [
         "keep figures",
         lambda: None,
         _counted_once,
-        prepare=_worked,
+        prepare=_worked_at_half_past,
         run=_keep_figures,
         brief=("minutes.roll_up", "minutes.sum_up", "gauges.take", "releases.note"),
     ),

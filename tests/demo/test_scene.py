@@ -90,6 +90,14 @@ def test_a_step_that_an_order_does_without_is_no_event(run: Any) -> None:
     assert says == ["error", "processing"]
 
 
+def test_an_event_without_a_step_has_one_space(run: Any) -> None:
+    about = order(state="error").process
+    Journal.objects.create(
+        process=about, event="error", actor="scheduler", at=timezone.now(), detail={}
+    )
+    assert f"{about.subject}: error" in [what for _at, what in read(run).events]
+
+
 def test_the_rest_is_passed_on(run: Any) -> None:
     found = read(run)
     assert (found.rows, found.roles, found.restarts) == ([], {"agents": [1, 2]}, {"agents": 1})

@@ -168,6 +168,7 @@ def test_a_broken_promise_is_said(changes: dict[str, Any], failing: str) -> None
 
 
 def test_a_run_without_a_kill_breaks_nothing_and_proves_little() -> None:
+    assert "a run of 4 s, 1 kill\n" in summary.text(proof(kills=1, seconds=4))
     quiet = proof(kills=0, recovered=0)
     assert quiet.failings() == []
     assert quiet.gaps() == ["nothing was killed", "no order had to recover"]

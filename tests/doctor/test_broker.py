@@ -9,9 +9,10 @@ from celery import current_app
 from kombu import Connection
 
 from tests.services import own_rabbitmq_vhost, own_redis_database
-from workers.doctor import Finding, broker, connecting, queues
+from workers import doctor
+from workers.doctor import Finding, Need, broker, connecting, queues
 from workers.doctor import worker_pools as workers
-from workers.doctor.registry import probes
+from workers.doctor.registry import Probe, probes
 from workers.wire.dispatch import REPLY_QUEUE
 
 
@@ -69,6 +70,30 @@ def test_a_broker_that_is_away_is_told_of_once_and_without_its_password(nobody: 
     assert found.what.startswith("the broker amqp://shop:**@127.0.0.1:1/shop does not answer: ")
     assert said(broker.confirms_messages()) == said(broker.redis_keeps_messages()) == []
     assert said(queues.are_read()) == said(workers.answer()) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ("filesystem://", "filesystem://"),
+        ("memory://", "memory://"),
+        ("redis://h:1/2", "redis://h:1/2"),
+        ("redis://:hunter2@h:1/2", "redis://:***@h:1/2"),
+        ("redis+socket:///run/broker.sock", "redis+socket:///run/broker.sock"),
+        ("amqp://shop@mq:1/shop", "amqp://shop@mq:1/shop"),
+        ("amqp://shop:hunter2@mq:1/shop", "amqp://shop:***@mq:1/shop"),
+    ],
+)
+def test_a_password_is_masked_where_there_is_one(
+    given: str, shown: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away() -> None:
+        raise connecting.Unreachable("refused")
+
+    Broker(monkeypatch, given)
+    monkeypatch.setattr(broker, "connected", away)
+    (told,) = doctor.examine([Probe("broker", "answers", broker.answers, Need.NOTHING)])
+    assert told.finding.what == f"the broker {shown} does not answer: refused"
 
 
 def test_rabbitmq_answers_and_confirms(rabbit: Broker) -> None:
@@ -136,7 +161,8 @@ def test_a_queue_of_another_kind_is_told_of_with_its_remedy(rabbit: Broker) -> N
 def test_queues_that_are_missing_unread_and_read(rabbit: Broker) -> None:
     missing = bad(queues.are_read())
     assert "there is no queue sas.agents" in missing
-    assert "there is no queue orders.submissions" in missing
+    # An application may do without its own: that is no fault where nobody ever wanted it.
+    assert ("info", "there is no queue orders.submissions") in said(queues.are_read())
     assert "there is no queue celery" not in missing
 
     declare(rabbit)
@@ -148,6 +174,19 @@ def test_queues_that_are_missing_unread_and_read(rabbit: Broker) -> None:
             channel.basic_consume(name, callback=lambda message: None)
         assert bad(queues.are_read()) == []
         assert said(queues.are_read())[0][1].endswith("queues are there and read")
+
+
+def test_an_installation_without_orders_by_queue_is_in_order(rabbit: Broker) -> None:
+    with rabbit.connection() as connection:
+        channel = connection.channel()
+        for queue in current_app.amqp.queues.values():
+            queue(channel).declare()
+            channel.basic_consume(queue.name, callback=lambda message: None)
+
+        found = said(queues.are_read())
+
+    assert [level for level, _ in found] == ["info", "ok", "info"]
+    assert found[1][1] == "5 queues are there and read"
 
 
 def test_a_queue_of_an_application_s_own_must_be_read_once_something_waits(rabbit: Broker) -> None:

@@ -8,8 +8,10 @@ import pytest
 
 from tests.integration.conftest import NOW
 from workers import doctor
+from workers.definitions.alert_kinds import alert_kind
 from workers.definitions.sentences import in_words
-from workers.doctor import Finding, Need, error, ok, rounds
+from workers.definitions.sentences import say as _
+from workers.doctor import Finding, Need, error, ok, rounds, warning
 from workers.doctor.registry import Probe
 from workers.models import Alert, Incident, ProbeResult
 from workers.operate import examinations
@@ -140,9 +142,30 @@ def test_an_error_is_told_of_when_it_is_found_again_and_ends_with_its_cause() ->
     assert Incident.objects.get().state == "resolved"
 
 
+@pytest.mark.parametrize(
+    ("names", "title", "remedy"),
+    [
+        ("a", "nobody reads the queue a", "Start a worker with -Q a."),
+        ("ab", "nobody reads the queue a, and 1 more error", "See on the doctor's page"),
+        ("abc", "nobody reads the queue a, and 2 more errors", "See on the doctor's page"),
+    ],
+)
+def test_a_probe_with_several_errors_says_so(names: str, title: str, remedy: str) -> None:
+    nobody, start = "nobody reads the queue %(name)s", "Start a worker with -Q %(name)s."
+    findings = [warning("slow", "because", "hurry")]
+    findings += [error(_(nobody, name=one), "because", _(start, name=one)) for one in names]
+    for _round in range(2):
+        probe_results.keep(rounds.look([probe(lambda: findings)]), NOW)
+    incidents.collect()
+    params, kind = Incident.objects.get().params, alert_kind("probe_failed")
+    assert kind.title_with(params) == f"The doctor finds an error: {title}"
+    assert kind.known_with(params) == f"shop.press: {title}. because"
+    assert kind.remedy_with(params).startswith(remedy)
+
+
 def test_one_incident_for_each_probe() -> None:
     other = Looked("queues.are_read", "error", [error("nobody reads", "a", "b").kept()])
-    for _ in range(2):
+    for _round in range(2):
         probe_results.keep([*failing(), other], NOW)
     incidents.collect()
     assert {one.params["about"] for one in Incident.objects.all()} == {

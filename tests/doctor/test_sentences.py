@@ -13,7 +13,7 @@ from django.utils import timezone
 from tests.admin.conftest import staff
 from workers.definitions import sentences
 from workers.definitions.alert_kinds import alert_text
-from workers.definitions.sentences import changed, in_words, kept
+from workers.definitions.sentences import changed, in_words, kept, say_names
 from workers.definitions.sentences import say as _
 from workers.definitions.sentences import say_counted as ngettext
 from workers.doctor import Finding, Need, error, rounds
@@ -99,6 +99,20 @@ def test_sentences_have_sentences_in_them_and_count() -> None:
     many = ngettext("%(n)d probe: %(lack)s", "%(n)d probes: %(lack)s", 2, lack=_("it is gone"))
     assert many == in_words(kept(many)) == in_words(many) == "2 probes: it is gone"
     assert in_words(ngettext("%(n)d probe", "%(n)d probes", 1)) == "1 probe"
+
+
+@pytest.mark.parametrize(
+    ("count", "said"),
+    [
+        (0, ""),
+        (1, "n0"),
+        (12, "n0, n1, n2, n3, n4, n5, n6, n7, n8, n9, n10, n11"),
+        (552, "n0, n1, n2, n3, n4, n5, n6, n7, n8, n9, n10, n11 and 540 more"),
+    ],
+)
+def test_a_line_names_a_few_and_counts_the_others(count: int, said: str) -> None:
+    names = say_names([f"n{n}" for n in range(count)])
+    assert names == in_words(_("%(names)s", names=names)) == said
 
 
 def test_what_came_from_elsewhere_is_masked_wherever_it_stands() -> None:

@@ -85,7 +85,10 @@ def _parameter(one: inspect.Parameter) -> str:
 
 
 if __name__ == "__main__":
+    import os
+
     import django
 
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
     django.setup()
     PAGE.write_text(text(), encoding="utf-8")

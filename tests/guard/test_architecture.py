@@ -155,8 +155,7 @@ def test_no_file_outgrows_its_reader(folder: str) -> None:
     long = {
         name_of(path): count
         for path in (ROOT / folder).rglob("*.py")
-        if "migrations" not in path.parts
-        and (count := len(path.read_text().splitlines())) > (LINES if folder != "tests" else 600)
+        if "migrations" not in path.parts and (count := len(path.read_text().splitlines())) > LINES
     }
 
     assert long == {}

@@ -217,7 +217,8 @@ def test_every_check_has_its_line() -> None:
     ours = rf'"((?:{"|".join(PACKAGES)})\.[EW]\d{{3}})"'
     ids = set(re.findall(ours, "\n".join(sources(*PACKAGES))))
     assert "workers.E001" in ids
-    assert missing(ids, reference("checks")) == []
+    lines = re.findall(r"^\| `(\w+\.[EW]\d{3})` \|", reference("checks"), re.MULTILINE)
+    assert sorted(lines) == sorted(ids)
 
 
 def test_every_management_command_has_its_line() -> None:
@@ -344,6 +345,22 @@ def test_what_can_be_pruned_is_named_on_the_page() -> None:
     text = (DOCS / "reference" / "commands.md").read_text(encoding="utf-8")
     (row,) = [line for line in text.splitlines() if line.startswith("| `--only NAME` | Only this")]
     assert set(re.findall(r"`([^`]+)`", row)[1:]) == {one.name for one in retention.pruners()}
+
+
+def test_the_engine_names_pages_by_their_titles() -> None:
+    """Whoever installed the package alone has no file of ours, but can look for a title."""
+    titles = {
+        page.read_text(encoding="utf-8").partition("\n")[0][2:] for page in DOCS.rglob("*.md")
+    }
+    named = []
+    for path in sorted((ROOT / "workers").rglob("*.py")):
+        for node in ast.walk(tree_of(path)):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                assert "docs/" not in node.value, (path, node.lineno)
+                assert ".md" not in node.value, (path, node.lineno)
+                named += re.findall(r'"([^"]+)"\s+in the documentation', node.value)
+    assert len(named) > 10
+    assert [title for title in named if title not in titles] == []
 
 
 def test_every_page_is_on_the_map() -> None:

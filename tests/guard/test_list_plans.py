@@ -13,7 +13,6 @@ from django.utils import timezone
 
 from orders.models import Order
 from tests.admin.conftest import order_in_error
-from tests.concurrency.test_races import on_postgres
 from tests.factories import OrderFactory, StepFactory
 from workers.admin import search
 from workers.models import Alert, BulkItem, BulkJob, Incident, Process, Step
@@ -156,7 +155,7 @@ def plans(client: Client, url: str) -> list[str]:
     return found
 
 
-@on_postgres
+@pytest.mark.postgresql
 def test_no_list_reads_a_large_table(client: Client, many_orders: None) -> None:
     for url in ADDRESSES:
         found = plans(client, url)
@@ -173,7 +172,20 @@ def test_no_list_reads_a_large_table(client: Client, many_orders: None) -> None:
             assert index in plan, f"{base}?{query}\n{plan}"
 
 
-@on_postgres
+@pytest.mark.postgresql
+def test_the_flow_reads_no_steps_of_what_is_over(client: Client, many_orders: None) -> None:
+    with CaptureQueriesContext(connection) as captured:
+        assert client.get("/admin/workers/flow/").status_code == 200
+    asked = [query["sql"] for query in captured.captured_queries if "workers_step" in query["sql"]]
+    assert asked
+    with connection.cursor() as cursor:
+        for sql in asked:
+            cursor.execute("EXPLAIN " + sql)
+            plan = "\n".join(row[0] for row in cursor.fetchall())
+            assert not [table for table in LARGE if f"Seq Scan on {table}" in plan], plan
+
+
+@pytest.mark.postgresql
 def test_an_incident_reads_no_alerts_but_its_own(client: Client, many_orders: None) -> None:
     now = timezone.now()
     known = {"kind": "other", "state": "open", "severity": 2, "opened_at": now, "last_at": now}

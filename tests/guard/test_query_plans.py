@@ -9,7 +9,6 @@ from django.test import override_settings
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from tests.concurrency.test_races import on_postgres
 from workers.client.submission import submit, submit_many
 from workers.models import Alert, Journal, Process, Sink, Step
 from workers.rules.rows import NewProcess
@@ -161,7 +160,7 @@ def _have_waiting(count: int) -> None:
     submit_many("toy_line", [NewProcess(f"Waiting {n}", {}) for n in range(count)])
 
 
-@on_postgres
+@pytest.mark.postgresql
 @pytest.mark.parametrize("is_analyzed", [True, False], ids=["analyzed", "not yet analyzed"])
 @override_settings(SAS_CLAIM_BATCH=20)
 def test_a_claim_reads_no_more_of_a_long_backlog_than_it_takes(is_analyzed: bool) -> None:
@@ -185,7 +184,7 @@ def test_a_claim_reads_no_more_of_a_long_backlog_than_it_takes(is_analyzed: bool
         assert "Sort" not in look, plan
 
 
-@on_postgres
+@pytest.mark.postgresql
 @pytest.mark.parametrize(
     ("verb", "index"),
     [
@@ -244,7 +243,7 @@ def test_a_background_query_uses_its_partial_index(verb: Any, index: str) -> Non
     assert "Seq Scan on workers_journal" not in plans
 
 
-@on_postgres
+@pytest.mark.postgresql
 def test_what_submitters_are_to_be_told_is_read_by_process() -> None:
     told = Process.objects.get(subject="Open")
     sink = sinks.ClaimedSink(1, told.pk, "queue", "a", "", "", 0, 1, 0, timezone.now())

@@ -59,7 +59,7 @@ def test_a_body_that_is_no_json_of_ours(acme: Caller, nothing_stored: Any, name:
 @pytest.mark.fault("F29")
 def test_no_body_at_all(acme: Caller, nothing_stored: Any) -> None:
     answer = send(acme, b"")
-    assert refused(answer, 422)["errors"] == [{"field": "body", "problem": "field required"}]
+    assert refused(answer, 422)["errors"] == [{"field": "body", "problem": "is required"}]
     nothing_stored(answer)
 
 

@@ -54,7 +54,7 @@ def test_a_body_that_is_no_json_of_ours(send: Send, name: str) -> None:
 def test_a_body_that_is_too_large(send: Send, name: str) -> None:
     first = send(corpus.OVERSIZED[name])[0]
     assert first["field"] == "body"
-    assert "65536 may be" in first["problem"]
+    assert "65536 bytes at most" in first["problem"]
 
 
 @pytest.mark.fault("F29")

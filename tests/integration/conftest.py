@@ -11,7 +11,7 @@ from django.test import override_settings
 from orders.sandbox.server import Sandbox
 from tests.concurrency.matrix.pausing import Session, two_sessions
 from workers.client.submission import submit
-from workers.models import Process, Step
+from workers.models import Journal, Process, Step
 from workers.store.claims import claim_steps
 from workers.supervisor import beat_schedule
 
@@ -44,6 +44,11 @@ def two(transactional_db: None) -> Iterator[tuple[Session, Session]]:
 
 def only(process: Process, name: str) -> Step:
     return Step.objects.get(process=process, name=name)
+
+
+def rows() -> list[Any]:
+    """Return every process, step and journal row, to show that nothing changed."""
+    return [list(model.objects.order_by("pk").values()) for model in (Process, Step, Journal)]
 
 
 def claim(now: datetime = NOW) -> list[claim_steps.Claim]:

@@ -11,7 +11,6 @@ from django.test import override_settings
 
 from tests.concurrency.matrix.pausing import Session, meet
 from tests.concurrency.test_lock_order import waiting_for
-from tests.concurrency.test_races import on_postgres
 from tests.integration.conftest import NOW, claim, only
 from tests.integration.test_store_settling import Toy, a_fault, a_result
 from workers import scheduler
@@ -19,6 +18,7 @@ from workers.client.submission import submit
 from workers.definitions import registry
 from workers.models import Flow, Hold, Process, Sink, Step
 from workers.rules.rows import NewSink
+from workers.scheduler import claiming
 from workers.store.claims import claim_steps, request_data
 from workers.store.db import dialect
 from workers.store.settle import settle_replies
@@ -65,6 +65,18 @@ def test_where_there_is_no_room_nothing_is_taken_and_no_further_look_helps(toy: 
 
     assert (taken, taken.is_to_go_on) == ([], False)
     assert only(waiting, "one").state == "pending"
+
+
+def test_an_agent_without_room_has_no_other_looked_at_again(toy: Toy) -> None:
+    Flow.objects.filter(agent="toy.alpha").update(window=1)
+    toy()
+    look()
+    toy()
+    Step.objects.filter(process=toy(), name="one").update(agent="toy.beta")
+
+    taken = look()
+
+    assert ([claim.agent for claim in taken], taken.is_to_go_on) == (["toy.beta"], False)
 
 
 @pytest.mark.parametrize(
@@ -176,13 +188,13 @@ def test_a_call_that_must_not_be_repeated_is_given_up_where_there_is_no_room(toy
 def test_while_claiming_pauses_a_settlement_claims_nothing_that_waits(
     wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scheduler, "_pause", scheduler._Pause())
+    monkeypatch.setattr(claiming, "pause", claiming.Pause())
     for number in range(2):
         submit("toy_line", subject=f"Toy {number}", input={})
     Flow.objects.filter(agent="toy.alpha").update(window=1)
     assert scheduler.advance() == 1
     wire.deliver_all(dispatch.RUN_BUNDLE)
-    scheduler._pause.lengthen()
+    claiming.pause.lengthen()
 
     wire.deliver_all(dispatch.SETTLE)
 
@@ -190,7 +202,7 @@ def test_while_claiming_pauses_a_settlement_claims_nothing_that_waits(
     assert list(states) == ["processed", "pending"]
 
 
-@on_postgres
+@pytest.mark.postgresql
 @pytest.mark.django_db(transaction=True)
 class TestTwoSessions:
     """Where plans are kept, and nobody else's transaction is open."""

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.django_db
 def test_an_order_that_is_alone_takes_one_request(wire: Wire) -> None:
     process = submitted()
     bundle = bundle_of(wire)
-    assert bundle.is_alone
+    assert bundle.settles_here
     wire.drop_all()
 
     next_step.run(bundle)
@@ -61,9 +61,30 @@ def test_where_more_is_under_way_than_goes_side_by_side_replies_travel(wire: Wir
     for bundle in sent:
         next_step.run(bundle)
 
-    assert [(len(bundle.requests), bundle.is_alone) for bundle in sent] == [(2, False), (1, False)]
+    assert [(len(bundle.requests), bundle.settles_here) for bundle in sent] == [
+        (2, False),
+        (1, False),
+    ]
     assert len(replies_on(wire)) == 3
     assert wire.of(dispatch.RUN_BUNDLE) == []
+
+
+@override_settings(SAS_BUNDLE_LIMIT=2)
+def test_of_claims_that_are_sent_again_replies_travel(wire: Wire) -> None:
+    for number in range(3):
+        submit("toy_line", subject=f"Toy {number}", input={})
+    scheduler.advance()
+    wire.drop_all()
+    pass_time(20)
+
+    scheduler.advance()
+
+    # Nobody has counted what their agent has under way.
+    sent = [Bundle.from_wire(message.body[0]) for message in wire.of(dispatch.RUN_BUNDLE)]
+    assert [(len(bundle.requests), bundle.settles_here) for bundle in sent] == [
+        (2, False),
+        (1, False),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -183,6 +183,10 @@ def test_what_is_no_death_of_an_agent_s_child_is_left_alone(
         (f"Worker exited prematurely: {HOW} Job: 5.", HOW),
         ("Worker exited prematurely: exitcode 3 Job: 12.", "exitcode 3"),
         ("Worker exited prematurely: exitcode 3", "exitcode 3"),
+        ("Worker exited prematurely: exitcode 3.", "exitcode 3"),
+        ("Worker exited prematurely: exitcode 0.", "exitcode 0"),
+        ("Worker exited prematurely: exitcode 0 Job: 12.", "nobody knows how"),
+        ("Worker exited prematurely: KeyboardInterrupt.", "KeyboardInterrupt"),
         ("anything else", "nobody knows how"),
     ],
 )

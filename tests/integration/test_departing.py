@@ -27,7 +27,7 @@ from workers.exceptions import BrokerRefused, UnknownAgent
 from workers.models import Alert, Journal, Process, Step
 from workers.protocol.messages import Bundle, Reply
 from workers.runtime import db_connections
-from workers.scheduler import background_sender
+from workers.scheduler import background_sender, claiming, settlement
 from workers.scheduler.bundles import Load
 from workers.scheduler.reply_batches import Arrivals, none_waits
 from workers.store.claims import claim_steps
@@ -41,7 +41,7 @@ AGENTS = {"toy.alpha", "toy.beta", "toy.gamma", "toy.mailer"}
 
 @pytest.fixture(autouse=True)
 def no_pause() -> None:
-    scheduler._pause.end()
+    claiming.pause.end()
 
 
 def answered(count: int) -> tuple[list[Process], list[Reply]]:
@@ -92,7 +92,7 @@ def test_the_next_batch_is_settled_while_the_first_one_s_claims_are_under_way(
     processes, given = answered(2)
     is_settling = threading.Event()
     seen: list[bool] = []
-    real = scheduler.settle
+    real = settlement.settle
 
     def settle(batch: Sequence[Reply], **options: Any) -> Any:
         if batch[0] == given[1]:
@@ -103,7 +103,7 @@ def test_the_next_batch_is_settled_while_the_first_one_s_claims_are_under_way(
         seen.append(is_settling.wait(20))
         wire.take(*message, **options)
 
-    monkeypatch.setattr(scheduler, "settle", settle)
+    monkeypatch.setattr(settlement, "settle", settle)
     monkeypatch.setattr(dispatch, "_send", send)
 
     settle_by(1, given)
@@ -139,7 +139,7 @@ def test_what_the_broker_refuses_of_a_batch_is_handed_back(wire: Wire) -> None:
         ("pending", 0, 0)
     ] * 3
     assert Journal.objects.filter(event="handed_back").count() == 3
-    assert scheduler._pause.is_on()
+    assert claiming.pause.is_on()
 
 
 def test_what_cannot_be_built_of_a_batch_is_told_of_and_the_rest_leaves(
@@ -185,14 +185,14 @@ def test_where_the_database_goes_away_the_batches_before_have_left(
     wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     processes, given = answered(2)
-    real = scheduler.settle
+    real = settlement.settle
 
     def settle(batch: Sequence[Reply], **options: Any) -> Any:
         if batch[0] == given[1]:
             raise OperationalError("server closed the connection")
         return real(batch, **options)
 
-    monkeypatch.setattr(scheduler, "settle", settle)
+    monkeypatch.setattr(settlement, "settle", settle)
 
     with pytest.raises(OperationalError):
         settle_by(1, given)
@@ -202,9 +202,9 @@ def test_where_the_database_goes_away_the_batches_before_have_left(
 
 
 def lots(
-    monkeypatch: pytest.MonkeyPatch, became: Callable[[str], background_sender.Departed]
+    monkeypatch: pytest.MonkeyPatch, became: Callable[[str], background_sender.Outcome]
 ) -> None:
-    monkeypatch.setattr(background_sender, "depart", lambda load: became(load.bundles[0][0].agent))
+    monkeypatch.setattr(background_sender, "send", lambda load: became(load.bundles[0][0].agent))
 
 
 def test_it_is_told_of_each_lot_by_whoever_sends_before_the_next_leaves(
@@ -213,19 +213,19 @@ def test_it_is_told_of_each_lot_by_whoever_sends_before_the_next_leaves(
     events: list[tuple[str, object]] = []
     me = threading.current_thread()
 
-    def became(agent: str) -> background_sender.Departed:
+    def became(agent: str) -> background_sender.Outcome:
         events.append((agent, threading.current_thread() is me))
-        return background_sender.Departed(len(events))
+        return background_sender.Outcome(len(events))
 
     lots(monkeypatch, became)
-    convoy = background_sender.Convoy(
-        lambda departed: events.append((f"told {departed.sent}", threading.current_thread() is me))
+    sender = background_sender.BackgroundSender(
+        lambda outcome: events.append((f"told {outcome.sent}", threading.current_thread() is me))
     )
 
-    convoy.send(lot("first"))
-    convoy.send(lot("second"))
-    convoy.wait()
-    convoy.wait()
+    sender.send(lot("first"))
+    sender.send(lot("second"))
+    sender.wait()
+    sender.wait()
 
     assert events == [("first", False), ("told 1", True), ("second", False), ("told 3", True)]
 
@@ -237,23 +237,23 @@ def test_what_goes_wrong_with_a_lot_is_logged_and_the_next_leaves(
     left: list[str] = []
     told: list[int] = []
 
-    def became(agent: str) -> background_sender.Departed:
+    def became(agent: str) -> background_sender.Outcome:
         left.append(agent)
         if agent == "first" and not is_telling:
             raise OperationalError("what was that?")
-        return background_sender.Departed(len(left))
+        return background_sender.Outcome(len(left))
 
-    def tell(departed: background_sender.Departed) -> None:
-        if departed.sent == 1:
+    def tell(outcome: background_sender.Outcome) -> None:
+        if outcome.sent == 1:
             raise OperationalError("what was that?")
-        told.append(departed.sent)
+        told.append(outcome.sent)
 
     lots(monkeypatch, became)
-    convoy = background_sender.Convoy(tell)
+    sender = background_sender.BackgroundSender(tell)
 
-    convoy.send(lot("first"))
-    convoy.send(lot("second"))
-    convoy.wait()
+    sender.send(lot("first"))
+    sender.send(lot("second"))
+    sender.wait()
 
     assert (left, told) == (["first", "second"], [2])
     assert [record.message for record in caplog.records] == ["background_send_failed"]
@@ -262,22 +262,22 @@ def test_what_goes_wrong_with_a_lot_is_logged_and_the_next_leaves(
 def test_who_is_interrupted_while_it_waits_waits_on_for_what_is_under_way(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    lots(monkeypatch, lambda agent: background_sender.Departed(1))
+    lots(monkeypatch, lambda agent: background_sender.Outcome(1))
     told: list[int] = []
-    convoy = background_sender.Convoy(lambda departed: told.append(departed.sent))
-    convoy.send(lot("first"))
+    sender = background_sender.BackgroundSender(lambda outcome: told.append(outcome.sent))
+    sender.send(lot("first"))
     with monkeypatch.context() as patch:
         patch.setattr(background_sender, "wait", Mock(side_effect=KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
-            convoy.wait()
+            sender.wait()
 
-    convoy.wait()
+    sender.wait()
 
     assert told == [1]
 
 
 def test_its_thread_lets_no_soft_limit_through() -> None:
-    masked = background_sender._sender().submit(signal.pthread_sigmask, signal.SIG_BLOCK, set())
+    masked = background_sender._thread().submit(signal.pthread_sigmask, signal.SIG_BLOCK, set())
 
     assert signal.SIGUSR1 in masked.result()
 
@@ -292,10 +292,10 @@ def test_its_thread_has_its_own_connection_looked_at(monkeypatch: pytest.MonkeyP
         yield
 
     monkeypatch.setattr(db_connections, "kept", kept)
-    lots(monkeypatch, lambda agent: background_sender.Departed(1))
-    convoy = background_sender.Convoy(lambda departed: None)
-    convoy.send(lot("first"))
-    convoy.wait()
+    lots(monkeypatch, lambda agent: background_sender.Outcome(1))
+    sender = background_sender.BackgroundSender(lambda outcome: None)
+    sender.send(lot("first"))
+    sender.wait()
 
     assert looked == [False]
 
@@ -304,19 +304,19 @@ def test_a_forked_child_gets_a_thread_of_its_own(monkeypatch: pytest.MonkeyPatch
     """The object that it has from its parent has no thread: it would wait for good."""
     threads: list[threading.Thread] = []
 
-    def became(agent: str) -> background_sender.Departed:
+    def became(agent: str) -> background_sender.Outcome:
         threads.append(threading.current_thread())
-        return background_sender.Departed(1)
+        return background_sender.Outcome(1)
 
     lots(monkeypatch, became)
-    convoy = background_sender.Convoy(lambda departed: None)
-    convoy.send(lot("of the parent"))
-    convoy.wait()
+    sender = background_sender.BackgroundSender(lambda outcome: None)
+    sender.send(lot("of the parent"))
+    sender.wait()
     child = os.getpid() + 1
     monkeypatch.setattr(os, "getpid", lambda: child)
 
-    convoy.send(lot("of the child"))
-    convoy.wait()
+    sender.send(lot("of the child"))
+    sender.wait()
 
     assert len(set(threads)) == 2
 
@@ -335,10 +335,10 @@ def test_an_agent_whose_queue_refuses_is_tried_once_and_the_others_are_served(
     one = claim_steps.Claim(1, 1, uuid4(), 1, "one", "toy.alpha", 30, "key")
     names = ("toy.alpha", "toy.alpha", "toy.beta")
 
-    departed = background_sender.depart(Load([(Bundle(name, 30, ()), [one]) for name in names]))
+    outcome = background_sender.send(Load([(Bundle(name, 30, ()), [one]) for name in names]))
 
     assert tried == ["toy.alpha", "toy.beta"]
-    assert (departed.sent, len(departed.refused)) == (1, 2)
+    assert (outcome.sent, len(outcome.refused)) == (1, 2)
 
 
 def test_claims_of_a_queue_that_refuses_come_again_after_a_while(
@@ -360,5 +360,5 @@ def test_claims_of_a_queue_that_refuses_come_again_after_a_while(
 
     put_off = Step.objects.get(process__subject="Refused", name="one")
     assert put_off.state == "pending"
-    assert put_off.not_before >= now + timedelta(seconds=scheduler.REFUSED_SECONDS)
-    assert not scheduler._pause.is_on()
+    assert put_off.not_before >= now + timedelta(seconds=settlement.REFUSED_SECONDS)
+    assert not claiming.pause.is_on()

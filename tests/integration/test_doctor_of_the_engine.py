@@ -1,24 +1,22 @@
 """What the doctor says of the engine's rows: in the bad state, and in the good one."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
-from django.db import connection
 from django.test import override_settings
 from django.utils import timezone
 from django_celery_beat.models import PeriodicTask
 
 from tests.factories import ProcessFactory, StepFactory
 from workers.client.submission import submit
-from workers.doctor import Finding, agents, alerts, backlog, database, duties, files, tables
+from workers.doctor import Finding, agents, alerts, backlog, duties, files, tables
 from workers.doctor import settings as of_settings
-from workers.doctor.registry import probes
 from workers.models import Alert, Flow, Lease, Process, Sink, Step
 from workers.store import leases, prune_rows
-from workers.store.db import dialect
 from workers.store.flow import holds
 from workers.supervisor import beat_schedule
 
@@ -266,9 +264,30 @@ class TestFiles:
         with override_settings(RUN_DIR=tmp_path):
             assert levels(files.disks_have_room()) == [level]
 
+    def test_every_disk_that_is_written_to_is_told_of_once(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        run, database, messages = (tmp_path / name for name in ("run", "db", "messages"))
+        for one in (run, database, messages):
+            one.mkdir()
+        embedded = Mock(vendor="sqlite", settings_dict={"NAME": str(database / "db.sqlite3")})
+        monkeypatch.setattr(files, "connection", embedded)
+        monkeypatch.setattr(files, "broker_is", lambda kind: kind == "filesystem")
+        folders = {"data_folder_in": str(messages), "data_folder_out": str(messages)}
+        monkeypatch.setattr(files, "current_app", Mock())
+        files.current_app.conf.broker_transport_options = folders
+        free = {run: 2**31, database: 0, messages: 500 * 1024**2}
+        monkeypatch.setattr(
+            files.shutil, "disk_usage", lambda one: type("Usage", (), {"free": free[one]})
+        )
+        with override_settings(RUN_DIR=run):
+            assert levels(files.disks_have_room()) == ["ok"]
+            monkeypatch.setattr(files, "_one_a_disk", dict.fromkeys)
+            assert levels(files.disks_have_room()) == ["ok", "error", "warning"]
+
     def test_a_run_folder_that_is_not_there(self, tmp_path: Path) -> None:
         with override_settings(RUN_DIR=tmp_path / "gone"):
-            assert levels(files.disks_have_room()) == ["error"]
+            assert "error" in levels(files.disks_have_room())
 
     def test_the_kind_of_a_disk_is_that_of_the_nearest_mount(
         self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -286,154 +305,5 @@ class TestFiles:
     def test_sqlite_on_a_network_disk(
         self, monkeypatch: pytest.MonkeyPatch, kind: str, level: list[str]
     ) -> None:
-        if connection.vendor != "sqlite":
-            pytest.skip("DATABASE_URL is not SQLite")
         monkeypatch.setattr(files, "file_system", lambda path: kind)
         assert levels(files.sqlite_is_on_a_local_disk()) == level
-
-
-GOOD = {
-    "fsync": "on",
-    "full_page_writes": "on",
-    "synchronous_commit": "on",
-    "transaction_isolation": "read committed",
-    "statement_timeout": "15s",
-    "lock_timeout": "5s",
-    "idle_in_transaction_session_timeout": "30s",
-    "max_connections": "100",
-    "superuser_reserved_connections": "3",
-    "server_version_num": "150018",
-    "server_version": "15.18",
-    "used": 40,
-}
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Let the database be a PostgreSQL with these settings, whatever it is."""
-
-    def be(**settings: Any) -> None:
-        facts = {**GOOD, **settings}
-
-        def fetch(statement: str, params: Any = ()) -> list[tuple[Any, ...]]:
-            if statement.startswith("SHOW "):
-                return [(facts[statement.removeprefix("SHOW ")],)]
-            return [(facts["used"],)]
-
-        monkeypatch.setattr(dialect, "is_postgres", lambda: True)
-        monkeypatch.setattr(dialect, "fetch", fetch)
-
-    return be
-
-
-class TestPostgres:
-    LOOKS = (
-        database.keeps_what_it_confirms,
-        database.isolates_as_the_store_expects,
-        database.limits_what_hangs,
-        database.has_room_for_connections,
-    )
-
-    def look(self) -> list[tuple[str, str]]:
-        found = [one for look in self.LOOKS for one in said(look())]
-        return [(level, what) for level, what in found if level != "ok"]
-
-    @pytest.mark.parametrize(
-        ("settings", "bad"),
-        [
-            ({}, []),
-            ({"fsync": "off"}, [("error", "fsync is off")]),
-            ({"full_page_writes": "off"}, [("error", "full_page_writes is off")]),
-            ({"synchronous_commit": "off"}, [("error", "synchronous_commit is off")]),
-            ({"synchronous_commit": "remote_apply"}, []),
-            (
-                {"transaction_isolation": "serializable"},
-                [("error", "transactions are serializable")],
-            ),
-            ({"lock_timeout": "0"}, [("warning", "lock_timeout is 0, which is no limit")]),
-            ({"used": 78}, [("warning", "78 of 97 connections are in use")]),
-            (
-                {"max_connections": "26"},
-                [
-                    (
-                        "warning",
-                        "23 connections are allowed, and 4 agent processes with everything else"
-                        " may need 24",
-                    )
-                ],
-            ),
-        ],
-    )
-    def test_each_setting_that_matters(
-        self,
-        server: Callable[..., None],
-        settings: dict[str, Any],
-        bad: list[tuple[str, str]],
-    ) -> None:
-        settings = {"used": 10, **settings}
-        server(**settings)
-        assert self.look() == bad
-
-    def test_an_old_server(self, server: Callable[..., None]) -> None:
-        server(server_version_num="130010", server_version="13.10")
-        assert said([database._version()]) == [("error", "PostgreSQL is 13.10")]
-        server()
-        assert said([database._version()]) == [("ok", "PostgreSQL 15.18 answers")]
-
-    @pytest.mark.postgresql
-    def test_the_server_of_the_tests(self) -> None:
-        if connection.vendor != "postgresql":
-            pytest.skip("DATABASE_URL is not PostgreSQL")
-        # Which the database of the tests, unlike its server, does without.
-        dialect.fetch("SELECT set_config('synchronous_commit', 'on', true)")
-        assert self.look() == []
-        dialect.fetch("SELECT set_config('statement_timeout', '0', true)")
-        assert self.look() == [("warning", "statement_timeout is 0, which is no limit")]
-
-
-class TestDatabase:
-    def test_it_answers(self) -> None:
-        (found,) = database.answers()
-        assert str(found.level) == "ok"
-
-    @pytest.mark.parametrize(("seconds", "level"), [(0, "ok"), (60, "warning"), (-60, "warning")])
-    def test_clocks(self, monkeypatch: pytest.MonkeyPatch, seconds: float, level: str) -> None:
-        theirs = dialect.read_clock() + timedelta(seconds=seconds)
-        monkeypatch.setattr(dialect, "read_clock", lambda now=None: theirs)
-        assert levels(database.clocks_agree()) == [level]
-
-    def test_migrations(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        assert said(database.migrations_are_applied()) == [("ok", "every migration is applied")]
-        from django.db.migrations.loader import MigrationLoader
-        from django.db.migrations.recorder import MigrationRecorder
-
-        recorder = MigrationRecorder(connection)
-        recorder.record_applied("workers", "9999_from_the_future")
-        assert levels(database.migrations_are_applied()) == ["ok", "info"]
-        ((_, newest),) = MigrationLoader(connection).graph.leaf_nodes("workers")
-        recorder.record_unapplied("workers", newest)
-        found = [one for one in database.migrations_are_applied() if str(one.level) == "error"]
-        assert f"workers.{newest}" in found[0].what
-
-    @pytest.mark.sqlite
-    def test_sqlite(self) -> None:
-        if connection.vendor != "sqlite":
-            pytest.skip("DATABASE_URL is not SQLite")
-        with override_settings(DEBUG=True):
-            assert said(database.sqlite_is_set_up()) == []
-            dialect.fetch("PRAGMA busy_timeout=1000")
-            assert said(database.sqlite_is_set_up()) == [
-                ("warning", "SQLite waits 1 s for its lock")
-            ]
-            dialect.fetch("PRAGMA busy_timeout=20000")
-        with override_settings(DEBUG=False):
-            assert levels(database.sqlite_is_set_up()) == ["warning"]
-
-    def test_what_is_another_database_s_is_no_probe_here(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        ours = {"sqlite_is_set_up": "sqlite", "has_room_for_connections": "postgresql"}
-        names = {one.name for one in probes()}
-        assert {name: name in names for name in ours} == {
-            name: connection.vendor == vendor for name, vendor in ours.items()
-        }

@@ -13,8 +13,9 @@ from workers import scheduler
 from workers.models import Flow, Lease, Process, Sink
 from workers.protocol.messages import Reply
 from workers.store import leases
-from workers.store.claims import find_work
+from workers.store.claims import find_work, unstarted
 from workers.store.claims.find_work import Look
+from workers.store.flow import flow_control
 from workers.store.settle import filed_replies
 
 pytestmark = pytest.mark.django_db
@@ -106,11 +107,11 @@ def test_a_look_asks_no_more_than_that_where_there_is_nothing(
         raise AssertionError("asked for what nobody said is there")
 
     for owner, name in (
-        (scheduler.filed_replies, "filed"),
-        (scheduler.find_work, "flagged"),
-        (scheduler.find_work, "standing_still"),
-        (scheduler.unstarted, "lost"),
-        (scheduler.flow_control, "seconds_to_next"),
+        (filed_replies, "filed"),
+        (find_work, "flagged"),
+        (find_work, "standing_still"),
+        (unstarted, "lost"),
+        (flow_control, "seconds_to_next"),
     ):
         monkeypatch.setattr(owner, name, refuse)
 

@@ -7,7 +7,8 @@ from django.db import connection, transaction
 from django.test import override_settings
 from django.test.utils import CaptureQueriesContext
 
-from tests.integration.conftest import NOW
+from tests.alerts import text_of
+from tests.integration.conftest import NOW, only
 from tests.toyflow import agents as toy
 from workers import scheduler, supervisor
 from workers.client.submission import submit
@@ -16,8 +17,10 @@ from workers.definitions import registry
 from workers.definitions.agent import Call
 from workers.exceptions import Unavailable
 from workers.models import Alert, Flow, Process, Step
+from workers.rules.masks import Mask
+from workers.store import personal_data
 from workers.store.claims import claim_steps
-from workers.store.flow import flow_control
+from workers.store.flow import flow_control, last_answers
 from workers.supervisor import beat_schedule
 from workers.testing import Wire, pass_time
 
@@ -119,6 +122,23 @@ def test_a_breaker_open_for_long_is_one_alert(wire: Wire) -> None:
     supervisor.sweep()
 
     assert list(Alert.objects.values_list("code", "times")) == [("breaker_open", 1)]
+    assert ": away. Its steps wait" in text_of(Alert.objects.get())
+
+
+def test_what_a_service_answered_last_is_told_without_what_is_personal(
+    wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    toy.script["toy.alpha"] = away
+    asked = submit("toy_line", subject="Toy 1", input={"name": "Ada"})
+    submit("toy_line", subject="Toy 2", input={})
+    wire.run_until_idle()
+    row = only(asked, "one")
+    Step.objects.filter(pk=row.pk).update(
+        fault={**row.fault, "message": "no Ada here", "at": "9999-01-01T00:00:00+00:00"}
+    )
+    mask = Mask(("name",), [{"name": "Ada"}])
+    monkeypatch.setattr(personal_data, "of_processes", lambda ids: dict.fromkeys(ids, mask))
+    assert last_answers.of(["toy.alpha", "toy.beta"]) == {"toy.alpha": "no … here"}
 
 
 def test_a_look_that_finds_nothing_asks_once_and_not_for_each_agent() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from django.db.models import Count
 
+from tests.factories import ProcessFactory, StepFactory
 from tests.integration.conftest import NOW
 from workers.models import Flow, Gauge, Lease, Minute, Release
 from workers.operate import health, releases, retention
@@ -116,6 +117,20 @@ def test_it_notes_how_each_agent_stands(wire: Wire, toy: Any) -> None:
     alpha, beta = levels["toy.alpha"], levels["toy.beta"]
     assert (alpha.pending, alpha.window_size, alpha.oldest_seconds) == (2, 0, 90.0)
     assert (beta.breaker, beta.oldest_seconds) == ("half_open", None)
+
+
+def test_what_was_undone_is_failed_no_more() -> None:
+    for state, finished_at in (("error", None), ("processing", None), ("compensated", NOW)):
+        process = ProcessFactory(state=state, finished_at=finished_at)
+        StepFactory(process=process, agent="toy.alpha", error=True)
+    with frozen_clock(NOW):
+        gauges.take()
+        (alpha,) = [
+            level
+            for _at, level in gauges.of_span(Span.MINUTE, NOW, NOW + MINUTE)
+            if level.agent == "toy.alpha"
+        ]
+    assert alpha.failed == 2
 
 
 def test_steps_of_paused_processes_are_not_the_oldest(wire: Wire, toy: Any) -> None:

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -155,15 +156,26 @@ print([message.id for message in check_celery(None)])
     assert "workers.W014" in ran.stdout, ran.stderr
 
 
-class Elsewhere:
+class WritesElsewhere:
     def db_for_write(self, model: Any, **hints: Any) -> str | None:
         return "archive" if model._meta.app_label == "workers" else None
 
 
-def test_a_router_that_moves_the_engines_tables_is_refused() -> None:
+class ReadsElsewhere:
+    def db_for_read(self, model: Any, **hints: Any) -> str | None:
+        return "archive" if model._meta.app_label == "workers" else None
+
+
+class MigratesElsewhere:
+    def allow_migrate(self, alias: str, app_label: str, **hints: Any) -> bool | None:
+        return alias == "archive" if app_label == "workers" else None
+
+
+@pytest.mark.parametrize("router", [WritesElsewhere, ReadsElsewhere, MigratesElsewhere])
+def test_a_router_that_moves_the_engines_tables_is_refused(router: Callable[[], Any]) -> None:
     assert "workers.E023" not in ids(check_databases(None))
-    with override_settings(DATABASE_ROUTERS=[Elsewhere()]):
-        assert "workers.E023" in ids(check_databases(None))
+    with override_settings(DATABASE_ROUTERS=[router()]):
+        assert ids(check_databases(None)).count("workers.E023") == 1
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,6 @@ from django.utils import timezone
 from orders import invariants as shop
 from orders.models import Order, Product, Reservation
 from orders.submission import Customer, Line, place_order
-from tests.concurrency.test_races import on_postgres
 from tests.toyflow import agents as toy
 from workers import scheduler
 from workers.client.submission import submit
@@ -251,7 +250,7 @@ def test_the_command_prints_the_rows_and_exits_1_where_one_is_broken(lively: Pro
     text, code = check()
     assert (code, text) == (
         0,
-        f"{count} invariants checked without (no sandbox answers) ledgers, 0 rows break one.\n",
+        f"{count} invariants checked without ledgers (no sandbox answers), 0 rows break one.\n",
     )
 
     Step.objects.filter(process=lively, name="left").update(attempt=7)
@@ -334,7 +333,7 @@ def test_an_invariant_that_takes_too_long_is_not_known_and_the_others_are(
     assert check()[1] == 1
 
 
-@on_postgres
+@pytest.mark.postgresql
 def test_a_statement_has_a_limit_of_its_own(
     lively: Process, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -353,7 +352,7 @@ def test_a_statement_has_a_limit_of_its_own(
     assert "order_of_steps: not known, it took longer than 0.5 s." in text
 
 
-@on_postgres
+@pytest.mark.postgresql
 def test_the_limit_of_requests_does_not_hold_for_it(lively: Process) -> None:
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL statement_timeout = 1")

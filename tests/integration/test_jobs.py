@@ -389,7 +389,7 @@ def test_nobody_knows_whether_it_happened_unless_somebody_says_so() -> None:
 
     jobs.start("resubmit", seen([process]), **WHO)
     refusal = BulkItem.objects.get(process=process).refusal
-    assert (refusal["code"], refusal["params"]) == ("outcome_unknown", {"steps": "pay"})
+    assert (refusal["code"], refusal["params"]) == ("outcome_unknown", {"steps": ["pay"]})
 
     jobs.start("resubmit", seen([other]), **WHO, params={"nothing_happened": True})
     assert BulkItem.objects.get(process=other).state == "landed"

@@ -7,7 +7,6 @@ from contextlib import contextmanager, nullcontext
 import pytest
 from django.db import OperationalError, close_old_connections, connection
 
-from tests.concurrency.test_races import on_postgres
 from workers import tasks
 from workers.runtime import db_connections
 from workers.store.db import dialect
@@ -84,7 +83,7 @@ def test_it_is_looked_at_after_an_error_that_was_swallowed(looks: list[float]) -
     assert len(looks) == 2
 
 
-@on_postgres
+@pytest.mark.postgresql
 @pytest.mark.postgresql
 def test_after_a_task_that_raised_there_is_a_new_one(looks: list[float]) -> None:
     _run()
@@ -97,7 +96,7 @@ def test_after_a_task_that_raised_there_is_a_new_one(looks: list[float]) -> None
     assert (before.closed, connection.connection is before) == (True, False)
 
 
-@on_postgres
+@pytest.mark.postgresql
 @pytest.mark.postgresql
 def test_one_that_was_left_without_autocommit_is_replaced(looks: list[float]) -> None:
     _run()
@@ -158,7 +157,7 @@ def test_every_task_runs_on_it(
     assert told == ["kept", "work", "over"]
 
 
-@on_postgres
+@pytest.mark.postgresql
 @pytest.mark.postgresql
 def test_one_that_was_left_in_the_middle_of_something_is_replaced(looks: list[float]) -> None:
     _run()
@@ -171,7 +170,7 @@ def test_one_that_was_left_in_the_middle_of_something_is_replaced(looks: list[fl
     assert (len(looks), left.closed, connection.connection is left) == (2, True, False)
 
 
-@on_postgres
+@pytest.mark.postgresql
 @pytest.mark.postgresql
 def test_one_that_died_is_replaced_at_the_next_look_or_fails_one_task(
     clock: Clock, looks: list[float]

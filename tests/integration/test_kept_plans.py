@@ -13,7 +13,6 @@ from django.db.transaction import TransactionManagementError
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from tests.concurrency.test_races import on_postgres
 from tests.integration.conftest import claim
 from tests.integration.test_store_claims import start
 from tests.integration.test_store_settling import Toy, a_result, started
@@ -94,7 +93,6 @@ def _nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
 _SMALL = {"workers_flow", "workers_hold"}
 
 
-@on_postgres
 @pytest.mark.parametrize("is_analyzed", [True, False], ids=["analyzed", "not yet analyzed"])
 def test_a_kept_plan_follows_an_index_to_each_row_though_it_was_made_in_empty_tables(
     toy: Toy, is_analyzed: bool
@@ -136,7 +134,6 @@ def test_a_kept_plan_follows_an_index_to_each_row_though_it_was_made_in_empty_ta
     assert max(_explained(name)["Total Cost"] for name in kept) < 100_000
 
 
-@on_postgres
 def test_what_settles_and_claims_is_planned_once(toy: Toy) -> None:
     _each_verb(toy)
     first = _kept()
@@ -149,7 +146,6 @@ def test_what_settles_and_claims_is_planned_once(toy: Toy) -> None:
         assert any(part in text for text in texts)
 
 
-@on_postgres
 def test_only_a_plan_that_is_kept_is_bound_to_look_rows_up_one_by_one() -> None:
     """A planner that may read tables as it likes would read a small one whole for each row."""
     free = dialect.looked_up("t.id", "v.id")
@@ -159,7 +155,6 @@ def test_only_a_plan_that_is_kept_is_bound_to_look_rows_up_one_by_one() -> None:
     assert (free, bound) == ("t.id = v.id", "t.id = ANY(ARRAY[v.id])")
 
 
-@on_postgres
 def test_what_others_ask_is_planned_as_ever(toy: Toy) -> None:
     _each_verb(toy)
     before = _kept()
@@ -171,7 +166,6 @@ def test_what_others_ask_is_planned_as_ever(toy: Toy) -> None:
     assert dialect.fetch("SHOW enable_seqscan") == [("on",)]
 
 
-@on_postgres
 def test_within_a_transaction_of_somebody_else_nothing_is_changed(toy: Toy) -> None:
     toy()
     reply = a_result(started())
@@ -187,7 +181,6 @@ def test_within_a_transaction_of_somebody_else_nothing_is_changed(toy: Toy) -> N
     assert _kept() == {}
 
 
-@on_postgres
 def test_the_planner_is_told_for_a_transaction_and_no_longer() -> None:
     def look() -> tuple[str, ...]:
         asked = ", ".join(f"current_setting('{name}')" for name in prepared_plans.SETTINGS)
@@ -204,7 +197,6 @@ def test_the_planner_is_told_for_a_transaction_and_no_longer() -> None:
     assert look() == usual
 
 
-@on_postgres
 def test_none_is_kept_where_a_pooler_does_not_know_of_them(toy: Toy, settings: Any) -> None:
     settings.SAS_KEPT_PLANS = 0
 
@@ -213,7 +205,6 @@ def test_none_is_kept_where_a_pooler_does_not_know_of_them(toy: Toy, settings: A
     assert _kept() == {}
 
 
-@on_postgres
 def test_statements_can_still_be_written_down(toy: Toy) -> None:
     toy()
     reply = a_result(started())
@@ -226,7 +217,6 @@ def test_statements_can_still_be_written_down(toy: Toy) -> None:
     assert _kept() == before
 
 
-@on_postgres
 def test_the_same_way_is_gone_where_django_writes_statements_down(settings: Any) -> None:
     settings.DEBUG = True
     connection.force_debug_cursor = False
@@ -236,7 +226,6 @@ def test_the_same_way_is_gone_where_django_writes_statements_down(settings: Any)
         assert prepared_plans.is_kept()
 
 
-@on_postgres
 def test_no_more_are_kept_than_the_setting_says(toy: Toy, settings: Any) -> None:
     settings.SAS_KEPT_PLANS = 3
 
@@ -247,7 +236,6 @@ def test_no_more_are_kept_than_the_setting_says(toy: Toy, settings: Any) -> None
     assert len(_kept()) == 3
 
 
-@on_postgres
 def test_a_submission_s_statements_are_prepared_in_the_submitter_s_transaction(toy: Toy) -> None:
     with transaction.atomic():
         toy()
@@ -257,7 +245,6 @@ def test_a_submission_s_statements_are_prepared_in_the_submitter_s_transaction(t
     assert tables == ["workers_journal", "workers_process", "workers_step"]
 
 
-@on_postgres
 def test_a_statement_that_was_not_reached_is_prepared_the_next_time() -> None:
     asked = "SELECT id FROM workers_process WHERE id = %s::bigint"
 
@@ -277,7 +264,6 @@ def test_a_statement_that_was_not_reached_is_prepared_the_next_time() -> None:
     assert [set(_kept().values()) - set(before.values())] == [{asked.replace("%s", "$1")}]
 
 
-@on_postgres
 def test_a_plan_that_is_good_no_more_fails_no_step(toy: Toy) -> None:
     """A migration changed what a kept statement returns: the batch is delivered again."""
     toy()
@@ -302,7 +288,6 @@ def test_a_plan_that_is_good_no_more_fails_no_step(toy: Toy) -> None:
     assert Step.objects.get(pk=first.step_id).state == "processed"
 
 
-@on_postgres
 def test_a_connection_that_died_is_replaced_before_anything_is_asked(toy: Toy) -> None:
     toy()
     (claim,) = claim_steps.claim_due({"toy.alpha"}, "s1")
@@ -322,7 +307,6 @@ def test_a_connection_that_died_is_replaced_before_anything_is_asked(toy: Toy) -
     assert Step.objects.get(pk=claim.step_id).delivery == delivery
 
 
-@on_postgres
 def test_without_the_planner_s_settings_nothing_is_prepared() -> None:
     with prepared_plans.kept(), transaction.atomic():
         assert not Process.objects.exists()
@@ -331,7 +315,6 @@ def test_without_the_planner_s_settings_nothing_is_prepared() -> None:
     assert _kept() == {}
 
 
-@on_postgres
 def test_the_connection_s_own_threshold_stays(toy: Toy) -> None:
     connection.ensure_connection()
     connection.connection.prepare_threshold = 7
@@ -351,7 +334,6 @@ def nobody_looks_on() -> Iterator[None]:
     wrappers.extend(usual)
 
 
-@on_postgres
 def test_kept_statements_run_on_the_library_s_own_cursor(toy: Toy, nobody_looks_on: None) -> None:
     _each_verb(toy)
     kept = len(_kept())
@@ -364,7 +346,6 @@ def test_kept_statements_run_on_the_library_s_own_cursor(toy: Toy, nobody_looks_
     assert kept > 10
 
 
-@on_postgres
 def test_who_looks_on_sees_each_statement(toy: Toy) -> None:
     toy()
     reply = a_result(started())
@@ -383,7 +364,6 @@ def test_who_looks_on_sees_each_statement(toy: Toy) -> None:
     assert all(any(text[:30] in one for one in seen) for text in _kept().values())
 
 
-@on_postgres
 @pytest.mark.parametrize("ask", [dialect.fetch, dialect.execute])
 def test_what_goes_wrong_is_raised_as_django_s(ask: Any, nobody_looks_on: None) -> None:
     with prepared_plans.kept(), transaction.atomic():
@@ -395,7 +375,6 @@ def test_what_goes_wrong_is_raised_as_django_s(ask: Any, nobody_looks_on: None) 
         assert dialect.fetch("SELECT 2") == [(2,)]
 
 
-@on_postgres
 def test_nothing_is_asked_in_a_transaction_that_must_be_rolled_back(nobody_looks_on: None) -> None:
     with prepared_plans.kept(), transaction.atomic():
         dialect.fetch("SELECT 1")

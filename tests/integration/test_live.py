@@ -9,7 +9,6 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 from django.test import override_settings
 
-from tests.concurrency.test_races import on_postgres
 from tests.integration.conftest import NOW, claim, only
 from tests.integration.test_store_claims import start
 from tests.integration.test_store_settling import Toy
@@ -333,7 +332,7 @@ def test_nobody_waits_behind_a_step_that_only_a_wrong_row_calls_pending(
     assert claim.process_id == other.pk
 
 
-@on_postgres
+@pytest.mark.postgresql
 def test_whoever_has_no_search_path_may_write_steps(step: Step) -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT current_schema()")

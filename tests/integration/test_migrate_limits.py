@@ -7,8 +7,6 @@ from django.core.management import call_command
 from django.core.management.commands import migrate as django_migrate
 from django.db import connection
 
-from tests.concurrency.test_races import on_postgres
-
 pytestmark = pytest.mark.django_db(transaction=True)
 LIMITS = ("statement_timeout", "idle_in_transaction_session_timeout", "lock_timeout")
 
@@ -22,7 +20,7 @@ def limits() -> dict[str, str]:
     return found
 
 
-@on_postgres
+@pytest.mark.postgresql
 def test_migrate_lifts_the_limit_of_requests_and_gives_it_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -45,7 +43,7 @@ def test_migrate_lifts_the_limit_of_requests_and_gives_it_back(
     assert limits() == before
 
 
-@on_postgres
+@pytest.mark.postgresql
 def test_the_limit_is_given_back_after_a_migration_that_failed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, connection, transaction
 
-from tests.concurrency.test_races import on_postgres
 from tests.integration.test_store_settling import NOW, Toy, a_result, started
 from workers.store.db import dialect
 from workers.store.settle import settle_replies
@@ -67,7 +66,7 @@ def test_what_goes_wrong_is_raised_and_takes_the_transaction_with_it() -> None:
     assert held() == []
 
 
-@on_postgres
+@pytest.mark.postgresql
 def test_an_exception_of_ours_is_not_covered_by_the_database_s() -> None:
     class Ours(Exception):
         pass
@@ -84,7 +83,7 @@ def test_an_exception_of_ours_is_not_covered_by_the_database_s() -> None:
     assert held() == []
 
 
-@on_postgres
+@pytest.mark.postgresql
 def test_no_statement_of_a_settlement_is_sent_alone(toy: Toy) -> None:
     toy()
     reply = a_result(started())

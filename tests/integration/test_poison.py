@@ -11,7 +11,7 @@ from tests.integration.conftest import NOW, claim, only
 from tests.integration.test_store_claims import start
 from tests.toyflow import agents as toy
 from workers import scheduler, supervisor, tasks
-from workers.agent import runner
+from workers.agent import replies, runner
 from workers.client.submission import submit
 from workers.definitions.agent import Call
 from workers.definitions.registry import register_workflow
@@ -19,6 +19,7 @@ from workers.definitions.workflow import Workflow, step
 from workers.exceptions import BrokerRefused, Permanent, Unavailable
 from workers.models import Alert, Lease, Process, Step
 from workers.protocol.messages import Bundle, Reply
+from workers.scheduler import claiming
 from workers.store import leases
 from workers.store.expire import expire_claims
 from workers.store.locked import load
@@ -212,18 +213,20 @@ def test_one_agent_s_queue_that_refuses_holds_up_no_other(
     wire.run_until_idle()
 
     assert wire.states(narrow) == {"only": "processed"}
-    assert not scheduler._pause.is_on()
+    assert not claiming.pause.is_on()
     assert (only(process, "one").state, only(process, "one").failure_count) == ("pending", 0)
 
 
-def test_a_deadline_is_extended_once_and_then_expires(wire: Wire) -> None:
+@pytest.mark.parametrize("seconds", [10, 0.2], ids=["as shipped", "of the shortest poll"])
+def test_a_deadline_is_extended_once_and_then_expires(wire: Wire, seconds: float) -> None:
     process = submit("toy_line", subject="Toy 1", input={}, now=NOW)
     start(claim())
-    late = NOW + timedelta(seconds=60)
-    assert expire_claims.extend_gap(60, 10, late) == 1
+    # The shortest time after its deadline: what is left of a deadline tells whether it is as set.
+    late = only(process, "one").complete_by + timedelta(milliseconds=1)
+    assert expire_claims.extend_gap(60, seconds, late) == 1
 
     # However slow the sweeps are from now on.
-    assert expire_claims.extend_gap(60, 10, late + timedelta(seconds=30)) == 0
+    assert expire_claims.extend_gap(60, seconds, late + timedelta(seconds=30)) == 0
     assert expire_claims.expire("supervisor", late + timedelta(seconds=30)).reset == 1
     assert only(process, "one").failure_count == 1
 
@@ -265,8 +268,8 @@ def test_a_reply_is_filed_again_while_the_database_is_away(
         return real(reply, worker)
 
     monkeypatch.setattr(filed_replies, "file", flaky)
-    monkeypatch.setattr(runner, "FILE_AGAIN_SECONDS", 0)
-    monkeypatch.setattr(runner.connection, "close", lambda: None)
+    monkeypatch.setattr(replies, "FILE_AGAIN_SECONDS", 0)
+    monkeypatch.setattr(replies.connection, "close", lambda: None)
 
     assert runner.perform(Bundle.from_wire(mail.body[0])) == 1
 

@@ -10,22 +10,16 @@ import pytest
 from django.db import transaction
 
 import workers
+from tests.integration.conftest import rows
 from tests.toyflow import agents as toy
+from tests.toyflow.faults import refuse
 from workers import scheduler
-from workers.models import Journal, Process, Step
+from workers.models import Step
 from workers.testing import Wire
 from workers.wire import dispatch
 
 pytestmark = pytest.mark.django_db
 ROOT = Path(workers.__file__).parent
-
-
-def rows() -> list[Any]:
-    return [list(model.objects.order_by("pk").values()) for model in (Process, Step, Journal)]
-
-
-def refuse(call: workers.Call) -> dict[str, Any]:
-    raise workers.Permanent("no", "not like this")
 
 
 def busy(call: workers.Call) -> dict[str, Any]:

@@ -40,6 +40,8 @@ def broker(vhost: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Connection]:
         return made(vhost, **options)
 
     monkeypatch.setattr(app, "connection_for_write", connect)
+    # Celery keeps the first pool of producers that it made, of whichever broker.
+    monkeypatch.setattr(app.amqp, "_producer_pool", None)
     confirming = ConfirmedConnection(publisher.connect)
     monkeypatch.setattr(publisher, "confirming", lambda: confirming)
     monkeypatch.setattr(publisher, "_has_confirms", lambda: True)
@@ -100,6 +102,15 @@ def test_what_one_batch_was_refused_is_not_forgotten_for_the_next(broker: Connec
 
     assert list(refused) == [one]
     assert others == {}
+
+
+def test_a_batch_inside_another_is_refused_and_the_first_goes_on(broker: Connection) -> None:
+    with publisher.batch() as refused:
+        with pytest.raises(RuntimeError, match="must begin outside"), publisher.batch():
+            pass
+        publisher.publish("toy", [], "sas.nested")
+
+    assert (refused, waiting(broker, "sas.nested")) == ({}, 1)
 
 
 def test_a_queue_is_declared_again_over_a_new_connection(broker: Connection) -> None:
@@ -166,17 +177,17 @@ def test_a_refusal_by_a_full_queue_is_one_whether_celery_repeats_it_or_not(
 
 def test_what_was_not_confirmed_when_the_connection_broke_is_refused(broker: Connection) -> None:
     with publisher.batch() as refused:
-        first = publisher.publish("toy", [], "sas.five")
+        first = publisher.publish("toy", [], "sas.broken")
         publisher.confirming()._connection.connection.transport.sock.shutdown(socket.SHUT_RDWR)
         with pytest.raises(BrokerRefused):
-            publish_until_it_breaks("sas.five")
+            publish_until_it_breaks("sas.broken")
         # Nothing more is tried in this batch.
         with pytest.raises(BrokerRefused, match="the connection broke"):
-            publisher.publish("toy", [], "sas.five")
+            publisher.publish("toy", [], "sas.broken")
 
     # The next message reads what has come by then: it may have been confirmed just in time.
-    assert first in refused or waiting(broker, "sas.five") == 1
-    ids, refused = publish("sas.five")
+    assert first in refused or waiting(broker, "sas.broken") == 1
+    ids, refused = publish("sas.broken")
     assert (len(ids), refused) == (1, {})
 
 

@@ -6,7 +6,6 @@ import pytest
 from django.db import connection
 from django.db.models import F
 
-from tests.concurrency.test_races import on_postgres
 from workers.client.submission import submit_many
 from workers.models import Flow, Process
 from workers.protocol.messages import Reply
@@ -25,7 +24,7 @@ def hot_updates(table: str) -> int:
         return int(cursor.fetchone()[0])
 
 
-@on_postgres
+@pytest.mark.postgresql
 def test_a_process_that_takes_a_number_stays_on_its_page() -> None:
     beat_schedule.ensure_flow()
     submitted = submit_many("toy_line", [NewProcess(f"Order {n}", {}) for n in range(100)])
@@ -38,7 +37,7 @@ def test_a_process_that_takes_a_number_stays_on_its_page() -> None:
     assert hot_updates("workers_process") - before == 5
 
 
-@on_postgres
+@pytest.mark.postgresql
 def test_a_step_that_is_claimed_started_and_ended_stays_on_its_page() -> None:
     beat_schedule.ensure_flow()
     # Two steps each; those that are written first have full pages behind them.

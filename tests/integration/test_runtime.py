@@ -2,6 +2,7 @@
 
 import queue
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -101,6 +102,22 @@ def test_what_an_agent_raises_becomes_a_fault(wire: Wire, fault: Exception, kind
 
     (reply,) = replies_on(wire)
     assert reply["fault"]["kind"] == kind
+
+
+def test_an_agent_that_exits_is_a_fault_of_its_own_call_alone(wire: Wire) -> None:
+    toy.script["toy.alpha"] = lambda call: sys.exit(3) if call.subject == "Toy 1" else {}
+    for number in (1, 2, 3):
+        submit("toy_line", subject=f"Toy {number}", input={})
+    scheduler.advance()
+
+    assert runner.perform(bundle_of(wire)) == 3
+
+    found = {reply["step_id"]: reply.get("fault") for reply in replies_on(wire)}
+    faults = [fault for fault in found.values() if fault]
+    assert [(fault["code"], fault["message"]) for fault in faults] == [
+        ("agent_crashed", "SystemExit: 3")
+    ]
+    assert len(found) == 3
 
 
 @pytest.mark.fault("F26")

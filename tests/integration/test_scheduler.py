@@ -17,7 +17,9 @@ from workers.definitions.registry import register_workflow
 from workers.definitions.workflow import Workflow, step
 from workers.exceptions import Permanent, Transient
 from workers.models import Alert, Flow, Journal, Lease, Process, Step
+from workers.scheduler import claiming
 from workers.store import leases
+from workers.store.claims import claim_steps
 from workers.store.db import dialect
 from workers.testing import Wire, forget_duties, pass_time
 from workers.wire import dispatch
@@ -27,7 +29,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def no_pause() -> None:
-    scheduler._pause.end()
+    claiming.pause.end()
 
 
 @pytest.mark.fault("F11")
@@ -39,10 +41,10 @@ def test_claims_the_broker_refuses_are_handed_back_and_claiming_pauses(wire: Wir
 
     one = only(process, "one")
     assert (one.state, one.failure_count, one.lost_count) == ("pending", 0, 0)
-    assert scheduler._pause.is_on()
+    assert claiming.pause.is_on()
     wire.is_down = False
     assert scheduler.advance() == 0
-    scheduler._pause.end()
+    claiming.pause.end()
     wire.run_until_idle()
     assert set(wire.states(process).values()) == {"processed"}
     assert Journal.objects.filter(event="handed_back").count() == 1
@@ -208,13 +210,13 @@ def test_a_process_that_stands_still_is_carried_on(wire: Wire) -> None:
 @pytest.fixture
 def looked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Return the looks for due steps, as they come."""
-    look, found = scheduler.claim_steps.claim_due, []
+    look, found = claim_steps.claim_due, []
 
     def watched(*args: Any, **options: Any) -> Any:
         found.append(args)
         return look(*args, **options)
 
-    monkeypatch.setattr(scheduler.claim_steps, "claim_due", watched)
+    monkeypatch.setattr(claim_steps, "claim_due", watched)
     return found
 
 

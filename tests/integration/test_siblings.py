@@ -11,11 +11,13 @@ from unittest.mock import Mock
 import pytest
 from amqp import Channel, spec
 from kombu import Connection, Exchange, Queue
+from kombu.transport.virtual.base import BrokerState
 
 from sasproject import brokers
 from sasproject.celery import app
 from tests.services import own_rabbitmq_vhost, own_redis_database
 from workers import tasks
+from workers.celery import filesystem_transport
 from workers.notify import threads
 from workers.wire import dispatch, queue_drain
 from workers.wire.queue_drain import waiting as waiting_of
@@ -49,16 +51,12 @@ def url(request: pytest.FixtureRequest) -> str:
     return str(request.getfixturevalue({"amqp": "vhost", "redis": "redis"}[request.param]))
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One for all: a transport of kombu's remembers for its process what it has bound."""
-    return tmp_path_factory.mktemp("broker")
-
-
 @pytest.fixture
-def broker(url: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Connection]:
+def broker(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Connection]:
     # What is published is there once the broker has said so.
-    _, options = brokers.configure("" if url == "memory://" else url, folder)
+    _, options = brokers.configure("" if url == "memory://" else url, tmp_path)
+    # kombu remembers for its process what it has bound, in whichever folder that was.
+    monkeypatch.setattr(filesystem_transport.Transport, "global_state", BrokerState())
     monkeypatch.setattr(
         app, "connection_for_read", lambda: Connection(url, transport_options=options)
     )

@@ -14,9 +14,10 @@ from orders.submission import Customer, Line, place_order
 from tests.factories import ProcessFactory, StepFactory
 from tests.integration.conftest import only
 from tests.toyflow import agents as toy
+from tests.toyflow.faults import refuse
 from workers.client.submission import submit
 from workers.definitions.agent import Call, Deferred
-from workers.exceptions import Permanent, Transient
+from workers.exceptions import Transient
 from workers.models import Alert, Flow, Hold, Journal, Process, Step
 from workers.store.db import dialect
 from workers.testing import Wire
@@ -32,10 +33,6 @@ def run(*words: object) -> str:
 
 def process(*words: object) -> str:
     return run("process", *words)
-
-
-def refuse(call: Call) -> dict[str, Any]:
-    raise Permanent("no", "no")
 
 
 @pytest.fixture
@@ -122,6 +119,61 @@ def test_a_step_that_waits_is_answered(wire: Wire, decline: bool) -> None:
     wire.run_until_idle()
     found.refresh_from_db()
     assert found.state == ("compensated" if decline else "processed")
+
+
+ANSWERS = {
+    "accepted": ((), "Step arrives was accepted by .+ at 20"),
+    "declined": (("--decline",), "Step arrives was declined by .+ at 20"),
+}
+
+
+@pytest.mark.parametrize("first", ANSWERS)
+def test_another_answer_than_the_one_given_is_refused_and_the_same_is_not(
+    wire: Wire, first: str
+) -> None:
+    toy.script["toy.quiet"] = lambda call: Deferred(within_seconds=60)
+    found = submit("toy_event", subject="Toy 1", input={})
+    wire.run_until_idle()
+    given, says = ANSWERS[first]
+    words = ("answer", found.pk, "--step", "arrives", "--reason", "seen")
+    process(*words, *given)
+    wire.run_until_idle()
+    before = list(Step.objects.values()), Journal.objects.count()
+    assert "was repeated" in process(*words, *given)
+    other = () if given else ("--decline",)
+    with pytest.raises(CommandError, match=says):
+        process(*words, *other)
+    assert (list(Step.objects.values()), Journal.objects.count()) == before
+
+
+def test_another_answer_than_the_one_kept_is_refused_and_the_same_is_not(wire: Wire) -> None:
+    found = submit("toy_event", subject="Toy 1", input={})
+    words = ("answer", found.pk, "--step", "arrives", "--reason", "seen")
+    assert "was kept" in process(*words)
+    assert "was repeated" in process(*words)
+    with pytest.raises(CommandError, match=r"has another answer already, which .+ gave at 20"):
+        process(*words, "--decline")
+    toy.script["toy.quiet"] = lambda call: Deferred(within_seconds=60)
+    wire.run_until_idle()
+    with pytest.raises(CommandError, match=ANSWERS["accepted"][1]):
+        process(*words, "--decline")
+
+
+@pytest.mark.parametrize(
+    ("state", "says"),
+    [
+        ("processed", "Nobody was asked about step work: .+ ended it as processed at 20"),
+        ("skipped", "Step work is skipped and takes no such answer"),
+    ],
+)
+def test_an_answer_that_nobody_waits_for_is_refused(wire: Wire, state: str, says: str) -> None:
+    found = submit("toy_event", subject="Toy 1", input={})
+    if state == "skipped":
+        process("skip", found.pk, "--step", "work", "--reason", "not needed")
+    wire.run_until_idle()
+    for words in ((), ("--decline",)):
+        with pytest.raises(CommandError, match=says):
+            process("answer", found.pk, "--step", "work", "--reason", "no", *words)
 
 
 @pytest.mark.parametrize(
@@ -231,11 +283,13 @@ class TestFlow:
         until = timezone.now() + timedelta(seconds=30)
         assert "not reached since" not in run("flow", "show")
         Flow.objects.filter(agent="toy.alpha").update(opened_at=since, open_until=until)
-        StepFactory(process=ProcessFactory(), agent="toy.alpha", pending=True)
+        fault = {"kind": "unavailable", "code": "unreachable", "message": "no route", "at": "2026"}
+        StepFactory(process=ProcessFactory(), agent="toy.alpha", pending=True, fault=fault)
         StepFactory(process=ProcessFactory(), agent="toy.beta", pending=True)
         shown = run("flow", "show")
         assert f"not reached since {since:%Y-%m-%d %H:%M:%S} UTC; probe in " in shown
         assert "steps waiting: 1" in shown
+        assert "  last answer: no route\n" in shown
         rows = json.loads(run("flow", "show", "--json"))["agents"]
         waiting = {row["agent"]: row["waiting"] for row in rows}
         assert (waiting["toy.alpha"], waiting["toy.gamma"]) == (1, 0)

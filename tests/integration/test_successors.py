@@ -14,7 +14,6 @@ from django.test import override_settings
 
 from tests.concurrency.matrix.pausing import Session, meet
 from tests.concurrency.test_lock_order import unlocked, waiting_for
-from tests.concurrency.test_races import on_postgres
 from tests.integration.conftest import NOW, claim, only
 from tests.integration.test_store_claims import start
 from tests.integration.test_store_settling import Toy, a_result
@@ -23,6 +22,7 @@ from workers.client.submission import submit
 from workers.models import Flow, Hold, Journal, Process, Sink, Step
 from workers.protocol.messages import Reply
 from workers.rules.rows import NewSink
+from workers.scheduler import settlement
 from workers.scheduler.reply_batches import Arrivals
 from workers.store.claims import claim_steps
 from workers.store.claims.claim_steps import Claim
@@ -44,7 +44,7 @@ def settling_of(*claims: Claim) -> Callable[[], settle_replies.Settled]:
     return lambda: settle_replies.settle([*replies, replies[0]], "s", NOW)
 
 
-@on_postgres
+@pytest.mark.postgresql
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(
     ("after", "winner"), [(AFTER_READ, 1), (AFTER_LOCKED, 0)], ids=["read", "locked"]
@@ -70,7 +70,7 @@ def _flow(**values: Any) -> Callable[[], object]:
     return lambda: Flow.objects.filter(agent="toy.beta").update(**values)
 
 
-@on_postgres
+@pytest.mark.postgresql
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(
     "change",
@@ -182,7 +182,7 @@ def test_what_a_reply_that_cannot_be_stored_leads_to_is_sent_once(
     ready, sent = Mock(), []
     outcomes = [ValueError("what is that?"), settle_replies.Settled(claims=[ready], applied=1)]
     monkeypatch.setattr(settle_replies, "settle", Mock(side_effect=outcomes))
-    monkeypatch.setattr(scheduler, "send", sent.extend)
+    monkeypatch.setattr(settlement, "send", sent.extend)
 
     assert scheduler.settle([Reply(1, uuid4(), 1, result={})], NOW).applied == 1
 
@@ -209,7 +209,7 @@ def test_a_relay_is_asked_where_somebody_is_to_be_told(
     assert Sink.objects.get().last == Process.objects.get(subject="Told").sequence == 3
 
 
-@on_postgres
+@pytest.mark.postgresql
 @pytest.mark.django_db(transaction=True)
 class TestItsTransaction:
     """Where plans are kept, and nobody else's transaction is open."""

@@ -14,7 +14,7 @@ from django.test import override_settings
 from workers import scheduler, supervisor, tasks
 from workers.operate import examinations, health, retention
 from workers.protocol.messages import Reply, replies_to_wire
-from workers.scheduler import reply_batches
+from workers.scheduler import reply_batches, settlement
 
 LOOKS: list[tuple[Callable[[], None], object, str]] = [
     (tasks.advance, scheduler, "advance"),
@@ -82,7 +82,7 @@ def queue(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
             raise
 
     monkeypatch.setattr(tasks, "waiting", waiting)
-    monkeypatch.setattr(tasks, "_company", tasks._Company())
+    monkeypatch.setattr(tasks, "_backlog", tasks._Backlog())
     return found
 
 
@@ -99,7 +99,7 @@ def settled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     def settle(batch: Sequence[Reply], **options: Any) -> None:
         found.append("".join(chr(reply.step_id) for reply in batch))
 
-    monkeypatch.setattr(scheduler, "settle", settle)
+    monkeypatch.setattr(settlement, "settle", settle)
     return found
 
 
@@ -131,7 +131,7 @@ def test_messages_that_come_one_behind_the_other_are_settled_together(
 def test_what_comes_during_a_settlement_is_the_next_batch_of_the_same_task(
     queue: list[Any], settled: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = scheduler.settle
+    real = settlement.settle
     queue += [body("b")]
 
     def settle(batch: Sequence[Reply], **options: Any) -> None:
@@ -139,7 +139,7 @@ def test_what_comes_during_a_settlement_is_the_next_batch_of_the_same_task(
         if settled == ["a", "b"]:
             queue.extend([body("c"), body("d")])
 
-    monkeypatch.setattr(scheduler, "settle", settle)
+    monkeypatch.setattr(settlement, "settle", settle)
 
     tasks.settle(body("a"))
 
@@ -150,7 +150,7 @@ def test_no_task_goes_on_for_long_while_others_wait(
     queue: list[Any], settled: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 1000.0
-    real = scheduler.settle
+    real = settlement.settle
     monkeypatch.setattr(reply_batches, "monotonic", lambda: now)
 
     def settle(batch: Sequence[Reply], **options: Any) -> None:
@@ -159,8 +159,8 @@ def test_no_task_goes_on_for_long_while_others_wait(
         now += reply_batches.MOST_SECONDS / 2
         queue.append(body(chr(batch[-1].step_id + 1)))
 
-    monkeypatch.setattr(scheduler, "settle", settle)
-    tasks._company.was_met = True
+    monkeypatch.setattr(settlement, "settle", settle)
+    tasks._backlog.was_met = True
 
     tasks.settle(body("a"))
 
@@ -174,7 +174,7 @@ def test_what_was_taken_is_settled_in_batches_however_long_it_takes(
     now = iter(range(1000))
     monkeypatch.setattr(reply_batches, "monotonic", lambda: float(next(now)) / 4)
     queue += [body(*"bcdefgh")]
-    tasks._company.was_met = True
+    tasks._backlog.was_met = True
 
     with override_settings(SAS_SETTLE_BATCH=2):
         tasks.settle(body("a"))
@@ -213,20 +213,20 @@ def test_no_more_messages_are_taken_than_a_batch_is_made_up_of() -> None:
 def test_a_message_without_arguments_is_one_without_replies() -> None:
     arrivals = reply_batches.Arrivals([], lambda most: [[]])
 
-    assert (arrivals.next(), arrivals.had_company) == ([], True)
+    assert (arrivals.next(), arrivals.had_backlog) == ([], True)
 
 
 def test_what_waits_behind_is_delivered_again_where_the_database_goes_away(
     queue: list[Any], settled: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = scheduler.settle
+    real = settlement.settle
 
     def settle(batch: Sequence[Reply], **options: Any) -> None:
         if settled:
             raise OperationalError("gone")
         real(batch, **options)
 
-    monkeypatch.setattr(scheduler, "settle", settle)
+    monkeypatch.setattr(settlement, "settle", settle)
     monkeypatch.setattr(tasks, "DATABASE_PAUSE_SECONDS", 0)
     behind = [body("b"), body("c")]
     queue += behind

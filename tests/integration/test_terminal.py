@@ -37,7 +37,7 @@ class Said(TerminalCommand):
         self.stdout.write("c", ending="")
         self.stdout.write("d\n")
         self.stdout.write("word", lambda word: f"<{word}>", ending="")
-        self.stderr.write("e\nf\x1b\u202e")
+        self.stderr.write("e\n\tf\x1b\u202e")
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_a_write_is_a_line_and_steers_nothing(
         monkeypatch.setattr(sys, "stderr", err)
         call_command(Said())
     assert out.getvalue() == "a\\nb\\u001b\ncd\n<word>"
-    assert err.getvalue() == "e\nf\\u001b\\u202e\n"
+    assert err.getvalue() == "e\n\tf\\u001b\\u202e\n"
 
 
 @pytest.mark.django_db

@@ -1,9 +1,11 @@
 """A verb wakes somebody where it has changed something, and once that is committed."""
 
+import threading
+
 import pytest
 from django.db import transaction
 
-from workers.wire import wake_ups
+from workers.wire import dispatch, wake_ups
 
 
 @pytest.mark.parametrize(("result", "is_woken"), [(True, True), (None, True), (False, False)])
@@ -29,3 +31,14 @@ def test_a_hint_leaves_once_its_rows_are_committed_and_hurts_nobody() -> None:
         assert sent == []
 
     assert sent == [1]
+
+
+@pytest.mark.parametrize(("first", "second"), [(60, 0.01), (0.01, 60)])
+def test_the_sooner_of_two_appointments_is_kept(first: float, second: float) -> None:
+    came = threading.Event()
+    appointment = dispatch._Appointment(came.set)
+
+    appointment.make(first)
+    appointment.make(second)
+
+    assert came.wait(10)

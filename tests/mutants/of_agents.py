@@ -26,16 +26,24 @@ MUTANTS = (
         (_RUNTIME, _GUARDS),
     ),
     Mutant(
+        "an exit is a crash of the agent's own",
+        "workers/agent/runner.py",
+        "IN_A_THREAD = (Exception, SystemExit)",
+        "IN_A_THREAD = (Exception,)",
+        "An agent that calls sys.exit ends the calls beside it, and each loses an attempt.",
+        (_RUNTIME,),
+    ),
+    Mutant(
         "ask before the second call",
         "workers/agent/runner.py",
         "if request.in_doubt and agent.effect == Effect.QUERYABLE:",
         "if False:",
         "A service that could have been asked is called twice.",
-        (_RUNTIME, "tests/integration/test_rules.py"),
+        (_RUNTIME, "tests/integration/test_effects.py"),
     ),
     Mutant(
         "unsafe replies are filed",
-        "workers/agent/runner.py",
+        "workers/agent/replies.py",
         "if agent.effect != Effect.UNSAFE:",
         "if True:",
         "The reply to a call that cannot be repeated is lost with the broker.",
@@ -44,7 +52,7 @@ MUTANTS = (
     Mutant(
         "only behind quick calls",
         "workers/agent/runner.py",
-        "goes_on = is_well and deadline.remaining() > bundle.timeout_seconds / 2",
+        "goes_on = is_well and self._deadline.remaining() > self._bundle.timeout_seconds / 2",
         "goes_on = True",
         "Claims use up their time waiting for a thread behind slow calls.",
         ("tests/integration/test_deep_bundles.py",),
@@ -60,23 +68,23 @@ MUTANTS = (
     Mutant(
         "no more calls follow than the pace of the first allows",
         "workers/agent/runner.py",
-        "started = _start(agent, behind[:more], bundle)",
-        "started = _start(agent, behind, bundle)",
+        "self._calls_of(behind[:more])",
+        "self._calls_of(behind)",
         "A service of some milliseconds gets far more calls at once than go side by side.",
         ("tests/integration/test_deep_bundles.py",),
     ),
     Mutant(
         "what does not follow at the pace of the first is passed on",
         "workers/agent/runner.py",
-        "_pass_on(bundle, behind[more:], width)",
-        "_pass_on(bundle, (), width)",
+        "self._pass_on(behind[more:])",
+        "self._pass_on(())",
         "Claims wait for their allowance to pass before anybody begins them.",
         ("tests/integration/test_deep_bundles.py",),
     ),
     Mutant(
         "replies to calls that must not be repeated are not kept back",
         "workers/agent/runner.py",
-        "if not more or agent.effect == Effect.UNSAFE:",
+        "if not more or self._agent.effect == Effect.UNSAFE:",
         "if not more:",
         "An operator is asked of calls whose replies were there.",
         ("tests/integration/test_deep_bundles.py",),
@@ -84,12 +92,12 @@ MUTANTS = (
     Mutant(
         "a rest that cannot be begun takes no reply with it",
         "workers/agent/runner.py",
-        """                finally:
-                    replied += _reply(agent, replies, deadline)
+        """        finally:
+            self._reply(kept)
 """,
-        """                finally:
-                    pass
-                replied += _reply(agent, replies, deadline)
+        """        finally:
+            pass
+        self._reply(kept)
 """,
         "Calls that went well are made again.",
         ("tests/integration/test_deep_bundles.py",),
@@ -133,8 +141,8 @@ MUTANTS = (
     Mutant(
         "replies of many messages travel",
         "workers/scheduler/bundles.py",
-        "is_alone=part[0].in_flight <= _side_by_side(agent)",
-        "is_alone=True",
+        "settles_here=0 < part[0].in_flight <= _side_by_side(agent)",
+        "settles_here=True",
         "Under load each message is settled by itself, at three times the cost.",
         ("tests/integration/test_continuing.py",),
     ),

@@ -14,8 +14,8 @@ MUTANTS = (
     Mutant(
         "what was just submitted is left to its wake-up",
         "workers/store/flow/flow_control.py",
-        "if agent not in fresh or room.get(agent, 0) <= 0",
-        "if True",
+        "and (agent.due_since <= self.now - FRESH or room.get(name, 0) <= 0)",
+        "",
         "Each settlement takes one or two of a burst of orders along, and no batches form.",
         ("tests/integration/test_successors.py",),
     ),
@@ -111,15 +111,15 @@ MUTANTS = (
     Mutant(
         "what cannot be built is told of",
         "workers/scheduler/background_sender.py",
-        "Departed(unbuilt=load.unbuilt)",
-        "Departed()",
+        "Outcome(unbuilt=load.unbuilt)",
+        "Outcome()",
         "A step whose request cannot be built is claimed again and again, and nobody hears of it.",
         ("tests/integration/test_departing.py",),
     ),
     Mutant(
         "a look that was cut off is repeated",
         "workers/store/claims/claim_steps.py",
-        "taken.is_cut_off |= len(due) == limit",
+        "taken.is_cut_off |= 0 < most == len(due)",
         "taken.is_cut_off |= False",
         "Of a long queue one batch is claimed, and the rest waits for the poll.",
         ("tests/integration/test_scheduler.py",),
@@ -135,7 +135,7 @@ MUTANTS = (
     ),
     Mutant(
         "a claim that fails takes no settlement along",
-        "workers/scheduler/__init__.py",
+        "workers/scheduler/settlement.py",
         '    except Exception:\n        log.exception("waiting_claims_failed"',
         '    except KeyError:\n        log.exception("waiting_claims_failed"',
         "Replies that are settled come again because another order's step cannot be claimed.",
@@ -295,6 +295,14 @@ MUTANTS = (
         " AND s.complete_by < {as_it_was_set}",
         "",
         "Sweeps that stay late put a deadline off for ever.",
+        ("tests/integration/test_poison.py",),
+    ),
+    Mutant(
+        "an extension by which one is known",
+        "workers/store/expire/expire_claims.py",
+        "max(extension_seconds, LEAST_EXTENSION)",
+        "extension_seconds",
+        "Where the poll is short, a deadline is put off more than once.",
         ("tests/integration/test_poison.py",),
     ),
     Mutant(

@@ -7,7 +7,7 @@ _REGULATING = "tests/integration/test_regulating.py"
 _DECISIONS = "tests/unit/test_apply_reply.py"
 _STEERING = "tests/integration/test_steering.py"
 _UNDO = "tests/integration/test_undo.py"
-_RULES = "tests/integration/test_rules.py"
+_EFFECTS = "tests/integration/test_effects.py"
 _POISON = "tests/integration/test_poison.py"
 _GUARDS = "tests/integration/test_guards.py"
 _TWO = "tests/integration/test_two_persons.py"
@@ -42,8 +42,8 @@ MUTANTS = (
     Mutant(
         "rate",
         "workers/store/flow/flow_control.py",
-        "room[agent] = min(room[agent], bucket.room)",
-        "pass",
+        "return room if self.bucket is None else min(room, self.bucket.room)",
+        "return room",
         "Claims leave faster than an operator has allowed.",
         (_REGULATING,),
     ),
@@ -66,7 +66,7 @@ MUTANTS = (
     Mutant(
         "hold of an agent",
         "workers/store/flow/flow_control.py",
-        "if agent not in self._held_agents",
+        "if name not in self._held_agents",
         "if True",
         "Claims of an agent leave while an operator holds it.",
         (_REGULATING,),
@@ -82,8 +82,8 @@ MUTANTS = (
     Mutant(
         "pause",
         "workers/store/claims/claim_steps.py",
-        "step.agent in leave or locked.is_paused or",
-        "step.agent in leave or",
+        "if locked.is_paused or step.name",
+        "if step.name",
         "What becomes ready in a paused process is claimed.",
         (_STEERING,),
     ),
@@ -114,8 +114,8 @@ MUTANTS = (
     Mutant(
         "no fall-back from doubt",
         "workers/rules/on_failure.py",
-        "elif step.fallbacks and not step.may_have_effect and not",
-        "elif step.fallbacks and not",
+        "elif step.fallbacks and not step.may_have_effect and _may_fall_back",
+        "elif step.fallbacks and _may_fall_back",
         "The courier is booked beside a parcel that the carrier may have taken.",
         (_DECISIONS,),
     ),
@@ -125,7 +125,7 @@ MUTANTS = (
         "if effect == Effect.UNSAFE:",
         "if False:",
         "A mail that may have left is sent again.",
-        (_RULES, "tests/integration/test_restoring.py"),
+        (_EFFECTS, "tests/integration/test_restoring.py"),
     ),
     Mutant(
         "retention of keys",
@@ -133,7 +133,7 @@ MUTANTS = (
         "return now >= key_used_at + timedelta(seconds=retention_seconds)",
         "return False",
         "A call is repeated after its service has forgotten the key.",
-        (_RULES,),
+        (_EFFECTS,),
     ),
     Mutant(
         "a new key for a new use",
@@ -141,7 +141,7 @@ MUTANTS = (
         'self.idempotency_key = f"{stem}:{self.generation + 1}"',
         "pass",
         "What begins again after its undo is answered from the service's memory.",
-        (_STEERING,),
+        ("tests/integration/test_beginning_again.py",),
     ),
     Mutant(
         "time in the queue is nobody's",
@@ -380,7 +380,7 @@ MUTANTS = (
     Mutant(
         "where nobody waits nobody is looked for",
         "workers/store/settle/settle_replies.py",
-        "(set(freed) & locked_flow.waited_for)",
+        "(set(freed) & waited_for)",
         "set(freed)",
         "Each reply costs a claim that finds nothing.",
         ("tests/integration/test_successors.py",),
@@ -388,14 +388,14 @@ MUTANTS = (
     Mutant(
         "room that came free is told",
         "workers/store/settle/settle_replies.py",
-        "(set(freed) & locked_flow.waited_for)",
+        "(set(freed) & waited_for)",
         "set()",
         "A step that waits for room waits for the poll.",
         ("tests/integration/test_successors.py",),
     ),
     Mutant(
         "what a reply leads to is sent once",
-        "workers/scheduler/__init__.py",
+        "workers/scheduler/settlement.py",
         "        applied=sum(part.applied for part in parts), stale",
         "        [claim for part in parts for claim in part.claims],\n"
         "        applied=sum(part.applied for part in parts), stale",

@@ -89,7 +89,7 @@ MUTANTS = (
         "owners[step_id].results_as_read.pop(step_id, None)",
         "pass",
         "A process that begins again sends what it had undone.",
-        ("tests/integration/test_steering.py",),
+        ("tests/integration/test_beginning_again.py",),
     ),
     Mutant(
         "what is too large to come along is read",

@@ -75,7 +75,7 @@ def test_its_end_says_no_more_what_was_known_of_it() -> None:
     )
     incidents.collect()
     text, _data = told()
-    assert "The poll is overdue" in text
+    assert "The poll was overdue at " in text
     with durable("test"):
         alerts.resolve("duty_overdue:poll", Incident.objects.get().opened_at)
     incidents.refresh()

@@ -150,6 +150,23 @@ def test_a_masked_address_is_none_of_another_kind(keeper: Client) -> None:
     assert list(errors(response)) == ["address"]
 
 
+@pytest.mark.parametrize(("kind", "is_kept"), [("pagerduty", False), ("webhook", True)])
+def test_a_key_that_is_sent_along_is_not_kept_for_another_address(
+    keeper: Client, kind: str, is_kept: bool
+) -> None:
+    row = route("night", kind, address="https://8.8.8.8/enqueue")
+    url = reverse("admin:workers_route_change", args=[row.pk])
+    response = keeper.post(url, FORM | {"kind": kind, "address": "https://8.8.4.4/mine"})
+
+    row.refresh_from_db()
+    assert row.secret == SECRET
+    if is_kept:
+        assert row.address == "https://8.8.4.4/mine"
+    else:
+        assert list(errors(response)) == ["secret"]
+        assert row.address == "https://8.8.8.8/enqueue"
+
+
 def test_no_filter_finds_a_secret(keeper: Client) -> None:
     route(secret="whsec_abc")
     for query in ("secret__startswith=whsec_a", "address__startswith=ops"):

@@ -80,13 +80,13 @@ def test_it_raises_the_incident_and_tells_routes_once(wire: Wire, clock: Clock) 
 
     (letter,) = wire.told_of_incidents
     assert letter.subject == ("New incident: No worker performs the periodic duties: poll, sweep")
-    assert "The poll is overdue: last done 90 s ago. Nobody has asked for it" in letter.text
+    assert " UTC: last done 90 s before. Nobody has asked for it" in letter.text
     assert "What to do: Start Celery Beat, or enable the periodic task;" in letter.text
     assert "process" not in letter.text
     assert events(mail) == ["opened"]
     alert = Alert.objects.filter(cause="duty_overdue:sweep").get()
     assert "Noticed by `manage.py watch`." in text_of(alert)
-    assert "last done 100 s ago" in text_of(alert)
+    assert "last done 100 s before" in text_of(alert)
     # It asks nobody for anything: a message that nobody reads helps nobody.
     assert wire.messages == []
 

@@ -15,6 +15,7 @@ from orders.consumer import accepting, handling
 from orders.models import ApiClient, DeadLetter, DroppedLetters, Order
 from tests.alerts import text_of
 from tests.queue_door.conftest import Make, new_client
+from workers.definitions.alert_kinds import alert_kind
 from workers.models import Alert
 
 pytestmark = pytest.mark.django_db
@@ -50,6 +51,16 @@ def test_a_senders_open_dead_letters_are_bounded_and_the_rest_is_counted(make: M
     alert = Alert.objects.get(code="dead_letters_full")
     assert (alert.cause, alert.times) == ("dead_letters_full:acme", 3)
     assert "Not kept so far: 5" in text_of(alert)
+
+
+def test_what_strangers_leave_too_much_of_is_told_as_theirs(make: Make) -> None:
+    rubbish(make, 4, headers={"client": "<b>ghost", "token": "x"})
+
+    alert = Alert.objects.get(code="dead_letters_full")
+    assert alert.cause == "dead_letters_full:unproven senders"
+    assert text_of(alert).startswith("Senders that are not proven left 3 dead letters")
+    title = alert_kind(alert.code).title_with({"about": "", "said": alert.params})
+    assert title.startswith("Too many dead letters of senders that are not proven are open")
 
 
 def test_the_admin_s_list_says_whose_messages_were_not_kept_and_when(

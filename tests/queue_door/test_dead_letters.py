@@ -16,6 +16,7 @@ from orders.reasons import Refused
 from tests.alerts import text_of
 from tests.queue_door.conftest import Make, new_client
 from tests.queue_door.sending import BODY
+from workers.definitions.alert_kinds import alert_kind
 from workers.models import Alert
 from workers.store import alert_resolution
 
@@ -232,6 +233,13 @@ def test_operators_are_told_of_a_senders_dead_letters_until_none_is_open(make: M
         ("dead_letters_open:unproven senders", 2),
     ]
     assert "Dead letters of acme are open" in text_of(told[0])
+    assert "Dead letters of senders that are not proven are open" in text_of(told[1])
+    assert [
+        alert_kind(one.code).title_with({"about": "acme", "said": one.params}) for one in told
+    ] == [
+        "Messages of acme could not become orders",
+        "Messages of senders that are not proven could not become orders",
+    ]
 
     assert letters[0]
     assert letters[1]

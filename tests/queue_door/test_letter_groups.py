@@ -1,6 +1,7 @@
 """Dead letters of one reason and client are one line, and dealt with together."""
 
 import json
+import re
 from io import StringIO
 from typing import Any
 
@@ -69,6 +70,16 @@ def test_what_somebody_only_says_is_in_no_group_of_whom_they_name(
     assert [group.count for group in letter_groups.read()] == [3, 1, 1]
     assert claimed not in letter_groups.like(letters[0].pk).values_list("pk", flat=True)
     assert letter_groups.like(claimed).count() == 1
+
+
+def test_every_link_of_a_group_says_that_nobody_has_proven_who_sent_it(
+    letters: list[DeadLetter],
+) -> None:
+    DeadLetter.objects.exclude(pk=letters[3].pk).delete()
+    page = staff("ann", "resolve_dead_letter").get(GROUPS).content.decode()
+    unseen = re.findall(r'<span class="visually-hidden"> (.*?)</a>', page, re.DOTALL)
+    assert len(unseen) > 1
+    assert all("not proven" in text for text in unseen)
 
 
 def test_groups_are_counted_in_one_query(letters: list[DeadLetter]) -> None:

@@ -50,7 +50,7 @@ def test_of_a_huge_body_the_beginning_is_kept(make: Make) -> None:
     assert letter is not None
     assert len(letter.body) == 1_048_576
     told = [one["problem"] for one in letter.reasons]
-    assert told[0] == "cannot be read: it has 20000000 bytes; 65536 may be"
+    assert told[0] == "cannot be read: it must have 65536 bytes at most, got 20000000"
     assert told[1] == "has 20000000 bytes; only the first 1048576 are kept here"
 
 

@@ -1,6 +1,7 @@
 """The catalogue and the page of one product."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.contrib.staticfiles import finders
@@ -39,6 +40,15 @@ def test_catalogue_without_products_says_so(client: Client) -> None:
     page = client.get("/")
 
     assert "There is nothing on the shelves yet." in page.content.decode()
+
+
+@pytest.mark.parametrize("is_demonstration", [True, False])
+def test_only_a_demonstration_says_that_no_money_moves(
+    client: Client, settings: Any, is_demonstration: bool
+) -> None:
+    settings.DEMO_LOGINS = is_demonstration
+
+    assert (b"no money moves" in client.get("/").content) is is_demonstration
 
 
 def test_sold_out_product_cannot_be_added(client: Client) -> None:

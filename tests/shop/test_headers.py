@@ -24,6 +24,7 @@ PRODUCTION = {
     "DJANGO_BEHIND_PROXY": "on",
     "BROKER_URL": "amqp://shop@mq.example.org/shop",
     "EMAIL_URL": "smtp://mail.example.org:25",
+    "DEFAULT_FROM_EMAIL": "shop@shop.example.org",
     "SANDBOX_URL": "https://services.example.org",
 }
 POLICY = {
@@ -181,14 +182,20 @@ def test_nothing_is_left_to_warn_of_in_production(tmp_path: Path) -> None:
     assert "security.W009" in weak.stderr
 
 
-def test_what_looks_well_and_reaches_nobody_is_refused(tmp_path: Path) -> None:
-    changes = {"EMAIL_URL": "consolemail://", "SANDBOX_URL": "http://localhost:8900"}
+@pytest.mark.parametrize("sender", ["shop@localhost", "garbage"])
+def test_what_looks_well_and_reaches_nobody_is_refused(tmp_path: Path, sender: str) -> None:
+    changes = {
+        "EMAIL_URL": "consolemail://",
+        "DEFAULT_FROM_EMAIL": sender,
+        "SANDBOX_URL": "http://localhost:8900",
+    }
     for words in (("check", "--deploy"), ("doctor", "--only", "settings", "--only", "migrations")):
         done = in_production("manage.py", *words, SAS_RUN_DIR=str(tmp_path), **changes)
         said = done.stdout + done.stderr
         assert done.returncode == 1
         for wrong in (
             "Mail goes to",
+            f"Mail is sent from '{sender}'",
             "services are called at",
             "Static files are not",
             "igrations",

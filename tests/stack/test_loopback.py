@@ -24,6 +24,8 @@ def python(folder: Path, *words: str, **changes: str) -> subprocess.CompletedPro
         env={**inherited, "SAS_RUN_DIR": str(folder), **changes},
         capture_output=True,
         text=True,
+        # One that starts, and should not, would go on for ever.
+        timeout=120,
         check=False,
     )
 

@@ -12,6 +12,7 @@ from workers import scheduler, supervisor
 from workers.client.submission import submit
 from workers.definitions import registry
 from workers.models import Process, Step
+from workers.scheduler import claiming
 from workers.store.flow import holds
 from workers.store.operate import commands
 from workers.testing import Sent, Wire, always, frozen_clock, passes, scripted, wired
@@ -107,7 +108,7 @@ class World:
 
     def poll(self) -> None:
         scheduler.advance()
-        if not scheduler._pause.is_on():
+        if not claiming.pause.is_on():
             self.soundness.polled()
 
     def check(self) -> None:

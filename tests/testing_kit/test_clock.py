@@ -10,6 +10,7 @@ from workers.client.submission import submit
 from workers.definitions.agent import Deadline
 from workers.models import Alert, Flow, Journal, Lease, Process, Step
 from workers.operate import invariants
+from workers.scheduler import claiming
 from workers.store import leases
 from workers.store.db import dialect
 from workers.testing import Clock, Wire, frozen_clock
@@ -151,14 +152,14 @@ def test_the_pause_after_a_refusal_ends_with_the_clock_s_time(wire: Wire, clock:
     process = submit("toy_line", subject="Toy 1", input={})
     wire.is_down = True
     scheduler.advance()
-    assert scheduler._pause.is_on()
+    assert claiming.pause.is_on()
     wire.is_down = False
 
     clock.advance(seconds=0.9)
-    assert scheduler._pause.is_on()
+    assert claiming.pause.is_on()
     clock.advance(seconds=0.1)
 
-    assert not scheduler._pause.is_on()
+    assert not claiming.pause.is_on()
     wire.run_until_idle()
     assert Process.objects.get(pk=process.pk).state == "processed"
 
@@ -169,14 +170,14 @@ def test_a_pause_of_frozen_time_is_none_of_real_time_and_the_other_way_round(wir
     wire.is_down = True
     with frozen_clock(an_hour_ago):
         scheduler.advance()
-        assert scheduler._pause.is_on()
-    assert not scheduler._pause.is_on()
+        assert claiming.pause.is_on()
+    assert not claiming.pause.is_on()
 
     scheduler.advance()
-    assert scheduler._pause.is_on()
+    assert claiming.pause.is_on()
     with frozen_clock():
-        assert not scheduler._pause.is_on()
-    assert scheduler._pause.is_on()
+        assert not claiming.pause.is_on()
+    assert claiming.pause.is_on()
 
 
 def test_an_agent_s_deadline_does_not_follow(clock: Clock) -> None:

@@ -7,22 +7,17 @@ from pathlib import Path
 import pytest
 
 from workers.definitions import registry
-from workers.definitions.agent import Agent, Call
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "test-crashes.md"
-
-
-def _call_out(self: Agent, call: Call) -> None:
-    raise RuntimeError(f"{self.name} would call a remote service")
 
 
 @pytest.fixture(scope="module", autouse=True)
 def concert() -> Iterator[None]:
     """Make the page's workflow and its agents known, to this module only."""
     before = dict(registry._agents), dict(registry._workflows)
-    for name in globals()["AGENTS"]:
-        registry.register_agent(type("Remote", (Agent,), {"name": name, "run": _call_out}))
-    registry._workflows.update(_of_the_page)
+    agents, workflows = _of_the_page
+    registry._agents.update(agents)
+    registry._workflows.update(workflows)
     yield
     _restore(before)
 
@@ -33,12 +28,15 @@ def _restore(before: tuple[dict, dict]) -> None:
         known.update(was)
 
 
-def _run_page() -> dict:
-    """Run the page's code as this module's own; return the workflows it made known."""
+def _run_page() -> tuple[dict, ...]:
+    """Run the page's code as this module's own; return the agents and workflows it made known."""
     before = dict(registry._agents), dict(registry._workflows)
     snippets = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     exec(compile("\n".join(snippets), str(PAGE), "exec"), globals())
-    made = {key: one for key, one in registry._workflows.items() if key not in before[1]}
+    made = tuple(
+        {key: one for key, one in known.items() if key not in was}
+        for known, was in zip((registry._agents, registry._workflows), before, strict=True)
+    )
     _restore(before)
     return made
 

@@ -11,6 +11,7 @@ from workers import scheduler, supervisor
 from workers.client.submission import submit
 from workers.exceptions import Permanent, Transient, Unavailable
 from workers.models import Flow, Journal, Process, Step
+from workers.scheduler import claiming
 from workers.store.operate import commands
 from workers.testing import (
     Clock,
@@ -275,11 +276,11 @@ def test_a_wire_begins_without_the_pause_of_another(clock: Clock) -> None:
     with wired() as wire:
         wire.is_down = True
         scheduler.advance()
-        assert scheduler._pause.is_on()
+        assert claiming.pause.is_on()
         with wired():
-            assert not scheduler._pause.is_on()
-        assert scheduler._pause.is_on()
-    assert not scheduler._pause.is_on()
+            assert not claiming.pause.is_on()
+        assert claiming.pause.is_on()
+    assert not claiming.pause.is_on()
 
 
 def test_a_worker_that_died_has_its_message_delivered_again(wire: Wire, clock: Clock) -> None:

@@ -14,6 +14,7 @@ from workers.definitions.alert_kinds import (
     AlertKind,
     IncidentKind,
     Severity,
+    alert_kind,
     alert_kinds,
     alert_text,
 )
@@ -57,23 +58,29 @@ def test_a_missing_reason_is_said_to_be_missing() -> None:
 
 
 def test_sentences_are_said_in_the_order_in_which_they_are_named() -> None:
-    params = {"says": ["late", "stuck", "watched"], "duty": "sweep", "seconds": 9}
+    params = {"says": ["late", "stuck", "watched"], "duty": "sweep", "seconds": 9, "seen_at": AT}
     assert alert_text("duty_overdue", params, "") == (
-        "The sweep is overdue: last done 9 s ago. A worker is at it and has not done: is the"
-        " database slow? Noticed by `manage.py watch`."
+        "The sweep was overdue at 2026-03-01 12:00:00 UTC: last done 9 s before. A worker is at it"
+        " and has not done: is the database slow? Noticed by `manage.py watch`."
     )
 
 
 def test_a_sentence_of_newer_code_is_left_out() -> None:
-    params = {"says": ["late", "of_tomorrow"], "duty": "sweep", "seconds": 9}
-    assert alert_text("duty_overdue", params, "") == "The sweep is overdue: last done 9 s ago."
+    params = {"says": ["late", "of_tomorrow"], "duty": "sweep", "seconds": 9, "seen_at": AT}
+    assert alert_text("duty_overdue", params, "") == (
+        "The sweep was overdue at 2026-03-01 12:00:00 UTC: last done 9 s before."
+    )
 
 
 def test_instants_are_told_in_the_reader_s_time_zone() -> None:
     params = {"agent": "pay", "opened_at": AT}
     with timezone.override(ZoneInfo("Asia/Tokyo")):
-        assert "since 2026-03-01 21:00:00 JST." in alert_text("breaker_open", params, "")
-    assert "since soon." in alert_text("breaker_open", {**params, "opened_at": "soon"}, "")
+        assert "since 2026-03-01 21:00:00 JST: no reason was given." in alert_text(
+            "breaker_open", params, ""
+        )
+    assert "since soon: no reason" in alert_text(
+        "breaker_open", {**params, "opened_at": "soon"}, ""
+    )
 
 
 def test_a_problem_of_a_delivery_is_put_into_words_where_it_stands() -> None:
@@ -81,6 +88,23 @@ def test_a_problem_of_a_delivery_is_put_into_words_where_it_stands() -> None:
     assert "be told of incidents: answered 503. Fix it" in alert_text(
         "route_undeliverable", params, ""
     )
+
+
+@pytest.mark.parametrize("said", ["must be a dict, got list.", "must be a dict, got list"])
+def test_a_text_that_ends_by_itself_ends_its_sentence_once(said: str) -> None:
+    found = {"probe": "settings", "finding": said, "why": "A system check."}
+    assert alert_text("probe_failed", found, "") == (
+        "settings: must be a dict, got list. A system check."
+    )
+    assert "incidents: must be a dict, got list. Fix it" in alert_text(
+        "route_undeliverable", {"route": 3, "reason": said}, ""
+    )
+
+
+def test_a_title_has_no_mark_where_processes_differ() -> None:
+    params = {"step": "pay", "workflow": "race", "message": "got #, or C# of #"}
+    title = alert_kind("process_error").title_with(params)
+    assert title == "pay of race fails for good: got …, or C# of …"
 
 
 def test_the_text_is_looked_up_when_it_is_read() -> None:

@@ -224,3 +224,23 @@ def test_only_what_is_settled_lets_the_next_step_begin(before: str, is_ready: bo
         locked.named("other").after = ["last"]
 
     assert (last in apply_reply.ready_steps(locked, "scheduler")) == is_ready
+
+
+def test_a_refused_optional_step_is_skipped_and_no_other_agent_is_asked() -> None:
+    step = a_step(is_optional=True, fallbacks=[{"agent": "toy.beta"}])
+    locked = a_process(step)
+
+    apply_reply.apply_fault(locked, step, a_fault("refused"), "scheduler", None)
+
+    assert (step.state, step.agent) == ("skipped", "toy.alpha")
+
+
+def test_a_refusal_that_was_left_to_be_decided_on_undoes_the_process() -> None:
+    # It came while other steps were undone, to begin again.
+    step = a_step("one", "error", fault=a_fault("refused"))
+    locked = a_process(step)
+
+    apply_reply.carry_out_policies(locked, "scheduler")
+
+    assert (locked.process.state, locked.process.outcome) == ("compensating", "compensated")
+    assert locked.alerts == []

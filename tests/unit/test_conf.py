@@ -6,7 +6,7 @@ import pytest
 from django.test import override_settings
 
 from tests.toyflow.agents import Asker
-from workers.checks import check_definitions, check_settings
+from workers.checks import DEPLOYMENT_NAMES, check_definitions, check_settings
 from workers.conf import sas
 from workers.definitions.registry import register_workflow
 from workers.definitions.workflow import Fallback, OnFailure, StepSpec, Undo, Workflow, step
@@ -45,6 +45,27 @@ def test_a_sum_that_is_none_fails_the_check(value: str) -> None:
         ]
 
 
+@pytest.mark.parametrize("name", ["SAS_WINDOW", "SAS_STEP_TIMEOUT_SECONDS"])
+def test_a_count_with_a_fraction_fails_the_check(name: str) -> None:
+    with override_settings(**{name: "12.5"}):
+        assert [error.msg for error in check_settings(None)] == [
+            f"{name} must be a whole number, got '12.5'."
+        ]
+
+
+def test_a_time_may_have_a_fraction() -> None:
+    with override_settings(SAS_SWEEP_SECONDS="0.5"):
+        assert check_settings(None) == []
+
+
+@pytest.mark.parametrize("value", ["shop.example.org", "ftp://h", "https://", "https://h:99999/"])
+def test_a_url_that_nobody_can_open_fails_the_check(value: str) -> None:
+    with override_settings(SAS_ADMIN_URL=value):
+        assert [error.msg for error in check_settings(None)] == [
+            "SAS_ADMIN_URL must be a valid URL that begins with https:// or http://."
+        ]
+
+
 @pytest.mark.parametrize("value", ["off", "False", "0", False])
 def test_a_switch_is_read_as_people_write_it(value: Any) -> None:
     with override_settings(DEBUG=True, SAS_WEBHOOK_PRIVATE_ADDRESSES=value):
@@ -72,6 +93,13 @@ def test_an_unknown_name_is_refused_with_the_right_one() -> None:
 
     assert [error.id for error in found] == ["workers.E002"]
     assert found[0].hint == "Did you mean SAS_STEP_TIMEOUT_SECONDS?"
+
+
+@pytest.mark.parametrize("name", sorted(DEPLOYMENT_NAMES))
+def test_the_right_name_may_be_the_deployment_s(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name[:-2] + name[-1], "on")
+
+    assert [error.hint for error in check_settings(None)] == [f"Did you mean {name}?"]
 
 
 def test_the_settings_of_this_project_are_right() -> None:

@@ -27,6 +27,15 @@ def test_what_an_agent_raised_travels_with_all_that_it_may_say() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [(MemoryError(), "MemoryError"), (ValueError("no such day"), "ValueError: no such day")],
+    ids=repr,
+)
+def test_an_exception_is_told_with_what_it_says(error: Exception, says: str) -> None:
+    assert FaultRecord.of_error("permanent", "code", error).message == says
+
+
 def test_what_nobody_said_is_not_written() -> None:
     noted = FaultRecord("expired", "expired", "no reply by complete-by").noted(NOW)
 

@@ -80,6 +80,16 @@ def test_a_digest_lists_what_happened_to_each() -> None:
     ]
 
 
+def test_slack_makes_no_link_of_what_others_wrote() -> None:
+    link = "<https://evil.example|x> @here"
+    evil = replace(FACTS, title="Log in at www.evil.example", known=link)
+    for message in (replace(OPENED, incidents=(evil,)), digest(), TEST):
+        for block in formats.slack(message, "")["blocks"]:
+            assert block["text"]["verbatim"] is True
+    (block,) = formats.slack(replace(OPENED, incidents=(evil,)), "")["blocks"]
+    assert "&lt;https://evil.example|x&gt;" in block["text"]["text"]
+
+
 def test_a_test_says_that_it_is_one() -> None:
     assert formats.webhook(TEST, "")["type"] == "incident.test"
     assert "route works" in formats.slack(TEST, "")["text"]

@@ -83,6 +83,7 @@ def test_another_workflow_step_agent_code_or_fault_is_another_cause(change: dict
         ("its worker died: signal 9 (SIGKILL)", "its worker died: signal 9 (SIGKILL)"),
         ("its worker died: exitcode 3", "its worker died: exitcode 3"),
         ("signal 4711 of order 12", "signal # of order #"),
+        ("must have 65536 bytes at most, got 70012", "must have 65536 bytes at most, got #"),
         ("nothing of its own", "nothing of its own"),
         ("", ""),
     ],

@@ -28,6 +28,8 @@ BAD_TEXT = [
         wanted(subject="a\x00b"),
         "subject must be text without NUL and lone surrogates, got 'a\\x00b'. Remove them.",
     ),
+    (wanted(subject=""), "subject must not be blank, got ''. Say what the process is about."),
+    (wanted(subject=" \n"), "subject must not be blank, got ' \\n'."),
     (wanted(subject="\ud800"), "subject must be text without NUL"),
     (wanted(subject=7), "subject must be text, got 7."),
     (wanted(lane="a\x00"), "lane must be text without NUL"),
@@ -82,10 +84,23 @@ def nested(depth: int) -> dict[str, Any]:
     return document
 
 
+@pytest.mark.parametrize("document", [[1], None, "{}", 7])
+def test_an_input_that_is_no_object_is_refused(document: Any) -> None:
+    with pytest.raises(TypeError, match=r"input must be a dict, got \w+\. Put it into one\."):
+        check(wanted(input=document))
+
+
+@pytest.mark.parametrize("priority", ["high", None, 1.5])
+def test_a_priority_that_is_no_whole_number_is_refused(priority: Any) -> None:
+    with pytest.raises(TypeError, match="priority must be a whole number, got"):
+        check(wanted(priority=priority))
+
+
 def test_an_input_that_is_no_json_is_refused() -> None:
-    with pytest.raises(TypeError):
+    says = r"^input must be JSON, got a value that JSON does not have: .*\. Pass text or None\.$"
+    with pytest.raises(TypeError, match=says):
         check(wanted(input={"at": NOW}))
-    with pytest.raises(ValueError, match="not JSON compliant"):
+    with pytest.raises(ValueError, match=says):
         check(wanted(input={"n": float("nan")}))
     with pytest.raises(ValueError, match="input is nested too deep to be JSON"):
         check(wanted(input=nested(100_000)))
@@ -95,7 +110,7 @@ def test_an_input_that_is_no_json_is_refused() -> None:
     "process",
     [
         wanted(subject="s" * 200, lane="l" * 300, priority=100, deadline_at=NOW),
-        wanted(subject="", input={"emoji": "\U0001f600", "written": "\\u0000", "list": [1, None]}),
+        wanted(subject="s", input={"emoji": "\U0001f600", "written": "\\u0000", "list": [1, None]}),
         told(address="a" * 500, owner="o" * 100, correlation_id="c" * 200),
         wanted(told=[NewSink("queue", "a"), NewSink("webhook", "a"), NewSink("queue", "b")]),
     ],

@@ -122,12 +122,24 @@ def test_a_forward_step_that_fails_on_the_way_back_is_nobodys_concern() -> None:
 
 
 def test_a_refusal_of_the_business_is_undone_and_wakes_nobody() -> None:
-    step = failed(fault=a_fault("refused"))
+    step = failed(fault=a_fault("refused"), fallbacks=[NEXT])
     locked = a_process(step)
-    on_failure.carry_out_refusal(locked, step, "scheduler")
+    on_failure.carry_out(locked, step, "scheduler")
 
     assert (locked.process.state, locked.process.outcome) == ("compensating", "compensated")
-    assert codes(locked) == []
+    assert (codes(locked), step.agent) == ([], "toy.alpha")
+
+
+@pytest.mark.parametrize(
+    ("is_optional", "state", "code"),
+    [(True, "skipped", "step_skipped"), (False, "error", "process_error")],
+)
+def test_a_refusal_asks_no_other_agent(is_optional: bool, state: str, code: str) -> None:
+    step = failed(fault=a_fault("refused"), fallbacks=[NEXT], is_optional=is_optional)
+    locked = a_process(step, state="error")
+    on_failure.carry_out(locked, step, "scheduler")
+
+    assert (step.state, step.agent, codes(locked)) == (state, "toy.alpha", [code])
 
 
 @pytest.mark.parametrize(

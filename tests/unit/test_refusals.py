@@ -32,3 +32,11 @@ def test_a_refusal_without_a_code_is_said_as_it_was() -> None:
 
     assert text_of(refusal.code, refusal.params) == "Not today."
     assert text_of("of_a_newer_version", {}) == "of_a_newer_version"
+
+
+def test_a_refusal_keeps_every_name_and_says_the_first_few() -> None:
+    names = [f"s{n}" for n in range(552)]
+    refusal = refused("past_no_return", subject="Toy 1", steps=names)
+
+    assert refusal.params["steps"] == names
+    assert "s10, s11 and 540 more are processed)" in str(refusal)

@@ -6,7 +6,7 @@ from typing import Any
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from workers.admin import badges, masking, subjects, timeline, wording
+from workers.admin import badges, masking, subjects, timeline
 from workers.admin.act_filters import LAST_CHUNK
 from workers.admin.masking import UNMASKED
 from workers.models import Act, BulkItem
@@ -34,9 +34,7 @@ def put_into_words(rows: Sequence[Act], user: Any, *, is_personal: bool = False)
         mask = UNMASKED if is_personal else masks[row.process_id]
         row.detail = mask.record(row.detail if isinstance(row.detail, dict) else {})
         shown: Any = row
-        of_step, by_hand = row.step_id is not None, bool(row.detail.get("by_hand"))
-        said = wording.act(row.event, of_step=of_step, by_hand=by_hand)
-        shown.line = timeline.line(row, row.at, said)
+        shown.line = timeline.line(row, row.at)
         shown.about_text, shown.about_url = _about(row, user, urls)
         shown.job = by_job.get(row.pk)
 

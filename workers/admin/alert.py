@@ -6,7 +6,7 @@ from django.contrib import admin
 from django.contrib.admin import ShowFacets
 from django.db.models import F, Q, QuerySet, TextField
 from django.db.models.functions import Cast
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -16,6 +16,7 @@ from django.utils.translation import gettext_lazy as lazy
 from workers.admin import alert_views, badges, masking, search, subjects
 from workers.admin.lists import BoundedChangeList, ConditionFilter, LiveListAdmin
 from workers.admin.readonly import ReadOnlyAdmin
+from workers.admin.row_page import RowPageAdmin
 from workers.definitions.alert_kinds import alert_kind
 from workers.models import Alert
 from workers.store.db import dialect
@@ -61,7 +62,7 @@ class StillSoFilter(admin.SimpleListFilter):
 
 
 @admin.register(Alert)
-class AlertAdmin(ReadOnlyAdmin, LiveListAdmin):
+class AlertAdmin(RowPageAdmin, ReadOnlyAdmin, LiveListAdmin):
     """What operators were told, and who took note."""
 
     change_form_template = "admin/workers/alert_page.html"
@@ -70,6 +71,7 @@ class AlertAdmin(ReadOnlyAdmin, LiveListAdmin):
         *("raised", "repeated", "acknowledge"),
     )
     list_display_links = ("code",)
+    never_asked = ("params", "message")
     list_filter = (OpenFilter, StillSoFilter, "code", "raised_at")
     show_facets = ShowFacets.ALWAYS
     list_select_related = ("process", "acknowledged_by")
@@ -111,30 +113,19 @@ class AlertAdmin(ReadOnlyAdmin, LiveListAdmin):
     def has_acknowledge_permission(self, request: HttpRequest) -> bool:
         return alert_views.may(request)
 
-    def change_view(
-        self,
-        request: HttpRequest,
-        object_id: str,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
-    ) -> HttpResponse:
-        row = self.get_object(request, object_id)
-        context = dict(extra_context or {})
-        if isinstance(row, Alert):
-            now = dialect.read_clock()
-            masking.conceal_alerts([row])
-            context |= {
-                "title": _("Alert"),
-                "subtitle": None,
-                "alert": row,
-                "remedy": alert_kind(row.code).remedy_with({"said": row.params}),
-                "now": now,
-                "server_now": now.isoformat(),
-                "subject_url": subjects.pages([row.process_id or 0]).get(row.process_id or 0)
-                or process_url(row),
-                "may_acknowledge": alert_views.may(request),
-            }
-        return super().change_view(request, object_id, form_url, context)
+    def row_context(self, request: HttpRequest, row: Alert) -> dict[str, Any]:
+        now = dialect.read_clock()
+        masking.conceal_alerts([row])
+        return {
+            "title": _("Alert"),
+            "alert": row,
+            "remedy": alert_kind(row.code).remedy_with({"said": row.params}),
+            "now": now,
+            "server_now": now.isoformat(),
+            "subject_url": subjects.pages([row.process_id or 0]).get(row.process_id or 0)
+            or process_url(row),
+            "may_acknowledge": alert_views.may(request),
+        }
 
     @admin.display(description=lazy("state"), ordering=F("acknowledged_at").desc(nulls_first=True))
     def standing(self, row: Alert) -> SafeString:

@@ -1,6 +1,7 @@
 """Rows as a CSV file: sent as they are read, no cell a formula, masked without the right."""
 
 import csv
+import re
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Any
@@ -16,8 +17,9 @@ from workers.store import acts
 LONGEST = 100_000
 #: Rows read from the database at a time.
 READ_AT_ONCE = 1000
-#: A cell that begins so would be a formula to a spreadsheet.
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
+#: Where a formula would begin to a spreadsheet: at the beginning of a cell, and of what becomes one
+#: where cells are separated by something else than commas, as they are in half of the world.
+FORMULA = re.compile(r"(^|[;\t\r\n])(?=[=+\-@\t\r\uff1d\uff0b\uff0d\uff20])")
 #: What a form sends to have personal data in the file.
 PERSONAL = "personal"
 
@@ -75,5 +77,4 @@ def plain(cell: Any) -> Any:
     """Return a cell that no spreadsheet takes for a formula; numbers stay numbers."""
     if cell is None or isinstance(cell, int | float | Decimal):
         return cell
-    text = str(cell)
-    return f"'{text}" if text.startswith(FORMULA) else text
+    return FORMULA.sub(r"\1'", str(cell))

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
 from django.db.models import Count
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -16,13 +16,15 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from workers.admin import badges, flow_views
+from workers.admin.filters import not_over
 from workers.admin.lists import LiveListAdmin
 from workers.admin.readonly import ReadOnlyAdmin
-from workers.models import Flow, LiveStep
+from workers.admin.row_page import RowPageAdmin
+from workers.models import Flow, LiveStep, Step
 from workers.rules.breaker import Breaker
 from workers.states import LIVE_STEP_STATES, BreakerState, StepState
 from workers.store.db import dialect
-from workers.store.flow import holds
+from workers.store.flow import holds, last_answers
 
 
 class _CountedChangeList(ChangeList):
@@ -31,21 +33,30 @@ class _CountedChangeList(ChangeList):
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
         # What waits for an answer holds no room.
-        steps = LiveStep.objects.filter(is_deferred=False).order_by()
-        found = steps.values_list("agent", "state").annotate(n=Count("pk"))
-        counts = {(agent, state): n for agent, state, n in found}
+        at_work = LiveStep.objects.exclude(state=StepState.ERROR).filter(is_deferred=False)
+        # As the list that the number leads to: what was undone keeps the step it was undone for.
+        failed = not_over(Step.objects.filter(state=StepState.ERROR), "process__")
+        counts = {
+            (agent, state): n
+            for steps in (at_work, failed)
+            for agent, state, n in steps.order_by()
+            .values_list("agent", "state")
+            .annotate(n=Count("pk"))
+        }
         now, held = dialect.read_clock(), holds.current()
         self.result_list = list(self.result_list)
+        answers = last_answers.of([row.agent for row in self.result_list if row.open_until])
         for row in self.result_list:
             row.counts = {state: counts.get((row.agent, state), 0) for state in LIVE_STEP_STATES}
             row.now = now
+            row.last_answer = answers.get(row.agent, "")
             row.is_held = bool({("everything", ""), ("agent", row.agent)} & held)
             row.may_set = request.user.has_perm(flow_views.PERMISSION)
             row.may_look = request.user.has_perm("workers.view_process")
 
 
 @admin.register(Flow)
-class FlowAdmin(ReadOnlyAdmin, LiveListAdmin):
+class FlowAdmin(RowPageAdmin, ReadOnlyAdmin, LiveListAdmin):
     """One row per agent, with its steps in flight, waiting and in error."""
 
     change_form_template = "admin/workers/flow_page.html"
@@ -73,20 +84,16 @@ class FlowAdmin(ReadOnlyAdmin, LiveListAdmin):
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         return _CountedChangeList
 
-    def change_view(
-        self,
-        request: HttpRequest,
-        object_id: str,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
-    ) -> HttpResponse:
-        context = {"title": object_id, "subtitle": None, **(extra_context or {})}
-        return super().change_view(request, object_id, form_url, context)
+    def row_context(self, request: HttpRequest, row: Flow) -> dict[str, Any]:
+        return {"title": row.agent}
 
     @admin.display(description=_("breaker"))
     def breaker(self, row: Any) -> SafeString:
         held = badges.label(_("held"), "pending", "skipped") if row.is_held else ""
-        return format_html("{} {}", breaker_mark(row, row.now), held)
+        mark = format_html("{} {}", breaker_mark(row, row.now), held)
+        if not row.last_answer:
+            return mark
+        return format_html('{} <span class="sas-quiet">{}</span>', mark, row.last_answer)
 
     @admin.display(description=_("rate per second"), ordering="rate_per_second")
     def rate(self, row: Flow) -> SafeString | str:

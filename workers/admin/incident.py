@@ -8,7 +8,6 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import F, Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.formats import number_format
 from django.utils.html import format_html
@@ -35,6 +34,7 @@ from workers.admin.changes import Marker
 from workers.admin.lists import BoundedChangeList, ConditionFilter, LiveListAdmin
 from workers.admin.notes import NoteForm
 from workers.admin.readonly import ReadOnlyAdmin
+from workers.admin.row_page import RowPageAdmin
 from workers.admin.view_lists import ViewListAdmin
 from workers.definitions.alert_kinds import alert_kinds
 from workers.models import Incident
@@ -107,10 +107,11 @@ class CodeFilter(admin.SimpleListFilter):
 
 
 @admin.register(Incident)
-class IncidentAdmin(ReadOnlyAdmin, ViewListAdmin, LiveListAdmin):
+class IncidentAdmin(RowPageAdmin, ReadOnlyAdmin, ViewListAdmin, LiveListAdmin):
     """What operators deal with: one line per cause."""
 
     change_list_template = "admin/workers/incident/list.html"
+    change_form_template = "admin/workers/incident/page.html"
 
     list_display = ("what", "standing", "affected", "since", "last", "next_act", "owner")
     list_display_links = ("what",)
@@ -159,24 +160,10 @@ class IncidentAdmin(ReadOnlyAdmin, ViewListAdmin, LiveListAdmin):
         address = reverse("admin:workers_incident_live", args=[row.pk])
         return {"panel": panel, "live_url": f"{address}?seen={panel.seen}"}
 
-    def change_view(
-        self,
-        request: HttpRequest,
-        object_id: str,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
-    ) -> HttpResponse:
-        """Answer with the page; Django's own form has nothing to add, as nothing is edited."""
-        row = self.get_object(request, object_id)
-        if not self.has_view_permission(request, row):
-            raise PermissionDenied
-        if not isinstance(row, Incident):
-            # Django's own word for what is not there.
-            return super().change_view(request, object_id, form_url, extra_context)
+    def row_context(self, request: HttpRequest, row: Incident) -> dict[str, Any]:
         live = self.live_context(request, row)
         members = incident_page.members(live["panel"], _number(request, "page") or 1)
-        context = {
-            **self.admin_site.each_context(request),
+        return {
             **live,
             "title": live["panel"].line.title,
             "server_now": live["panel"].now.isoformat(),
@@ -196,11 +183,7 @@ class IncidentAdmin(ReadOnlyAdmin, ViewListAdmin, LiveListAdmin):
             "sample": SAMPLE,
             "agent": row.params.get("agent") or "",
             "may_hold": hold_views.may(request),
-            "media": self.media,
-            "opts": self.opts,
-            **(extra_context or {}),
         }
-        return TemplateResponse(request, "admin/workers/incident/page.html", context)
 
     def sample_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Ask before a job that resubmits a sample of the members, and then the others."""

@@ -16,6 +16,7 @@ from workers.admin.bulk.kinds import KINDS, label_of
 from workers.admin.changes import Marker
 from workers.admin.lists import ClockedChangeList, LiveListAdmin, live_part
 from workers.admin.readonly import ReadOnlyAdmin
+from workers.admin.row_page import RowPageAdmin
 from workers.models import BulkJob
 from workers.rules.job_verbs import STEERING
 
@@ -32,7 +33,7 @@ class VerbFilter(admin.SimpleListFilter):
 
 
 @admin.register(BulkJob)
-class BulkJobAdmin(ReadOnlyAdmin, LiveListAdmin):
+class BulkJobAdmin(RowPageAdmin, ReadOnlyAdmin, LiveListAdmin):
     """Jobs, the newest first, and the page of each."""
 
     change_form_template = "admin/workers/job/page.html"
@@ -66,20 +67,9 @@ class BulkJobAdmin(ReadOnlyAdmin, LiveListAdmin):
             isinstance(obj, BulkJob) and job_views.is_own(request, obj)
         )
 
-    def change_view(
-        self,
-        request: HttpRequest,
-        object_id: str,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
-    ) -> HttpResponse:
-        job = self.get_object(request, object_id)
-        context = dict(extra_context or {})
-        if isinstance(job, BulkJob) and self.has_view_permission(request, job):
-            context |= job_page.context(request, job)
-            title = _("Job %(n)d: %(verb)s") % {"n": job.pk, "verb": label_of(job.verb)}
-            context |= {"title": title, "subtitle": None}
-        return super().change_view(request, object_id, form_url, context)
+    def row_context(self, request: HttpRequest, row: BulkJob) -> dict[str, Any]:
+        title = _("Job %(n)d: %(verb)s") % {"n": row.pk, "verb": label_of(row.verb)}
+        return {**job_page.context(request, row), "title": title}
 
     def live_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Answer a poll: with the live part, or 204 where nothing has changed since."""

@@ -2,7 +2,6 @@
 
 from typing import Any, ClassVar
 
-from django.contrib import admin
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db.models import Exists, Model, OuterRef
 from django.http import Http404, HttpRequest, HttpResponse
@@ -15,11 +14,12 @@ from workers.admin.actions import available
 from workers.admin.actions.page import actor
 from workers.admin.masking import UNMASKED
 from workers.admin.pictures import read as pictures
+from workers.admin.row_page import RowPageAdmin
 from workers.models import Note, Process, UndoRequest
 from workers.states import UndoRequestState
 
 
-class ProcessPageAdmin(admin.ModelAdmin):
+class ProcessPageAdmin(RowPageAdmin):
     """A change page that shows a process; ``live_template`` is the part that is polled.
 
     The poll has an address of its own below the page: ``…/live/``.
@@ -62,13 +62,7 @@ class ProcessPageAdmin(admin.ModelAdmin):
     def get_object(
         self, request: HttpRequest, object_id: str, from_field: str | None = None
     ) -> Any:
-        """Return a row with all of its process; read once, though Django's own view asks again."""
-        known: dict[str, Any] = request.__dict__.setdefault("sas_objects", {})
-        if object_id not in known:
-            known[object_id] = self._read(request, object_id)
-        return known[object_id]
-
-    def _read(self, request: HttpRequest, object_id: str) -> Any:
+        """Return a row with all of its process; None where there is none."""
         if not lists.is_askable(object_id):
             return None
         # With the input, which lists leave out.
@@ -86,7 +80,7 @@ class ProcessPageAdmin(admin.ModelAdmin):
             return None
 
     def page_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
-        """Return what the page shows."""
+        """Return what the live part shows, and the page around it."""
         before, place = _number(request, "before"), _number(request, "steps")
         process = self.process_of(row)
         is_shown = showing.is_shown(request, process)
@@ -118,29 +112,20 @@ class ProcessPageAdmin(admin.ModelAdmin):
             "server_now": shown.server_now,
         }
 
-    def change_view(
-        self,
-        request: HttpRequest,
-        object_id: str,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
-    ) -> HttpResponse:
-        row = self.get_object(request, object_id)
-        context = dict(extra_context or {})
-        if row is not None and self.has_view_permission(request, row):
-            # Before the rest is read: what changes meanwhile is seen by the next poll.
-            context["seen"] = changes.of_process(self.process_of(row).pk).text
-            context |= self.page_context(request, row)
-            context |= {"title": str(row), "subtitle": None}
-            context |= {
-                # Most have none: whether one has was read with the row.
-                "notes": notes.of_process(self.process_of(row).pk, context["mask"])
-                if row.has_notes
-                else [],
-                "note_form": notes.NoteForm(),
-                "note_url": self._url(row, "note") if notes.may(request) else "",
-            }
-        return super().change_view(request, object_id, form_url, context)
+    def row_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
+        """Return what the whole page shows: beside the live part what no poll draws again."""
+        pk = self.process_of(row).pk
+        # Before the rest is read: what changes meanwhile is seen by the next poll.
+        seen = changes.of_process(pk).text
+        context = self.page_context(request, row)
+        return context | {
+            "seen": seen,
+            "title": str(row),
+            # Most have none: whether one has was read with the row.
+            "notes": notes.of_process(pk, context["mask"]) if row.has_notes else [],
+            "note_form": notes.NoteForm(),
+            "note_url": self._url(row, "note") if notes.may(request) else "",
+        }
 
     def live_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         if not self.has_view_permission(request):

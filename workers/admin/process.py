@@ -62,6 +62,7 @@ class ProcessAdmin(
         "why",
         "age",
     )
+    never_asked = ("input",)
     # By what there is an index for; ids are given in the order of time.
     sortable_by = ("age",)
     list_filter = (

@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy as lazy
 
 from workers.definitions.alert_kinds import IncidentKind
 from workers.models import Flow, Route
+from workers.models.route import RouteKind
 from workers.operate import routes
 
 KINDS = {
@@ -47,7 +48,8 @@ class RouteForm(forms.ModelForm):
         widget=forms.PasswordInput(attrs={"autocomplete": "off", **WIDE}),
         help_text=lazy(
             "What a webhook is signed with, or the integration key of PagerDuty. It is not shown"
-            " again. Left empty, it stays what it was, or a new webhook gets one."
+            " again. Left empty, it stays what it was, or a new webhook gets one. PagerDuty's is"
+            " sent along: it has to be entered again with another address."
         ),
     )
     kinds = forms.MultipleChoiceField(
@@ -113,7 +115,9 @@ class RouteForm(forms.ModelForm):
         is_same_kind = bool(self.instance.pk) and data.get("kind") == kind
         if is_same_kind and data.get("address") == self._masked:
             data["address"] = address
-        if is_same_kind and not data.get("secret"):
+        # PagerDuty's key is sent along: it must not go where somebody else would read it.
+        may_keep = kind != RouteKind.PAGERDUTY or data.get("address") in (address, "")
+        if is_same_kind and may_keep and not data.get("secret"):
             data["secret"] = secret
         return data
 

@@ -7,6 +7,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from workers.admin import badges
+from workers.definitions.sentences import in_words, say_names
 from workers.runtime.timestamps import moment
 
 #: Details that are [before, after], with their names for people.
@@ -29,7 +30,7 @@ def of(detail: Mapping[str, Any], at: datetime) -> Iterator[str]:
     for key, said in (("begins_again", _("begins again")), ("in_doubt", _("outcome unknown"))):
         names = detail.get(key)
         if isinstance(names, list) and names:
-            yield f"{said}: {', '.join(map(str, names))}"
+            yield f"{said}: {in_words(say_names(names))}"
     if detail.get("nothing_happened"):
         yield _("the operator made sure that nothing had happened")
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db.models import Prefetch, prefetch_related_objects
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from workers.admin import badges, summaries, wording
 from workers.admin.masking import Mask
@@ -116,7 +117,7 @@ def line(row: Journal, since: datetime, event: str = "") -> Line:
         id=row.pk,
         at=row.at,
         offset=offset((row.at - since).total_seconds()),
-        event=event or wording.event(row.event, of_step=row.step_id is not None, by_hand=by_hand),
+        event=event or wording.of_row(row),
         tone=wording.tone(row.event, by_hand=by_hand),
         step=row.step.name if row.step else "",
         gist=_gist(detail, row.at),
@@ -155,7 +156,8 @@ def _counted(detail: Mapping[str, Any]) -> str:
             "max": detail["failure_threshold"],
         }
     if detail.get("lost_count"):
-        return _("lost %(n)s times") % {"n": detail["lost_count"]}
+        n = detail["lost_count"]
+        return ngettext("lost once", "lost %(n)s times", n) % {"n": n}
     return ""
 
 

@@ -3,7 +3,7 @@
 from typing import Any, ClassVar
 
 from django.contrib import admin
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.urls import URLPattern, path, reverse
 from django.utils.formats import number_format
 from django.utils.html import format_html
@@ -16,6 +16,7 @@ from workers.admin.actions import BY_NAME
 from workers.admin.lists import ClockedChangeList, ConditionFilter, LiveListAdmin
 from workers.admin.piles import Kind, Waiting
 from workers.admin.readonly import ReadOnlyAdmin
+from workers.admin.row_page import RowPageAdmin
 from workers.admin.undo_request_views import over, waiting
 from workers.models import UndoRequest
 from workers.rules.refusals import text_of
@@ -66,12 +67,13 @@ class StateFilter(ConditionFilter):
 
 
 @admin.register(UndoRequest)
-class UndoRequestAdmin(ReadOnlyAdmin, LiveListAdmin):
+class UndoRequestAdmin(RowPageAdmin, ReadOnlyAdmin, LiveListAdmin):
     """Requests, the newest first; with rights of their own to see them and to decide."""
 
     change_form_template = "admin/workers/undo_request/page.html"
     list_display = ("number", "standing", "about", "worth", "asked", "why", "decided")
     list_display_links = ("number",)
+    never_asked = ("reason",)
     list_filter: ClassVar = (StateFilter,)
     list_select_related = ("process",)
     search_fields = ("asked_by", "decided_by", "reason")
@@ -93,34 +95,23 @@ class UndoRequestAdmin(ReadOnlyAdmin, LiveListAdmin):
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return undo_request_views.may_see(request)
 
-    def change_view(
-        self,
-        request: HttpRequest,
-        object_id: str,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
-    ) -> HttpResponse:
-        row = self.get_object(request, object_id)
-        context = dict(extra_context or {})
-        if isinstance(row, UndoRequest) and self.has_view_permission(request, row):
-            now = dialect.read_clock()
-            conceal(row, masking.of_processes([row.process_id])[row.process_id])
-            why_over = over(row, now)
-            context |= {
-                "title": _("Request %(n)d: %(what)s") % {"n": row.pk, "what": what(row)},
-                "subtitle": None,
-                "asked": row,
-                "what": what(row),
-                "state": standing_mark(row, why_over),
-                "subject_url": subject_url(request, row),
-                "now": now,
-                "server_now": now.isoformat(),
-                "why_over": why_over,
-                "form": undo_request_views.DecisionForm(),
-                "may_decide": undo_request_views.may_decide(request, row) and not why_over,
-                "is_own": undo_request_views.is_own(request, row),
-            }
-        return super().change_view(request, object_id, form_url, context)
+    def row_context(self, request: HttpRequest, row: UndoRequest) -> dict[str, Any]:
+        now = dialect.read_clock()
+        conceal(row, masking.of_processes([row.process_id])[row.process_id])
+        why_over = over(row, now)
+        return {
+            "title": _("Request %(n)d: %(what)s") % {"n": row.pk, "what": what(row)},
+            "asked": row,
+            "what": what(row),
+            "state": standing_mark(row, why_over),
+            "subject_url": subject_url(request, row),
+            "now": now,
+            "server_now": now.isoformat(),
+            "why_over": why_over,
+            "form": undo_request_views.DecisionForm(),
+            "may_decide": undo_request_views.may_decide(request, row) and not why_over,
+            "is_own": undo_request_views.is_own(request, row),
+        }
 
     @admin.display(description=lazy("request"))
     def number(self, row: UndoRequest) -> str:

@@ -15,6 +15,7 @@ from django.views.decorators.http import require_POST
 
 from workers.admin.actions.page import actor, write_log
 from workers.client import operations
+from workers.definitions.sentences import in_words, say_names
 from workers.exceptions import StateError
 from workers.models import Process, UndoRequest
 from workers.rules.refusals import refused
@@ -119,7 +120,7 @@ def decide(request: HttpRequest, pk: int) -> HttpResponse:
         return page
     said = _("Request %(n)d is declined: nothing is undone.") % {"n": pk}
     if decision.plan is not None:
-        names = ", ".join(planned.name for planned in decision.plan.undo)
+        names = in_words(say_names([planned.name for planned in decision.plan.undo]))
         said = _("Request %(n)d is approved. Being undone: %(steps)s.") % {"n": pk, "steps": names}
     write_log(request, row, said, comment)
     messages.success(request, said)

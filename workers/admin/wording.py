@@ -5,6 +5,9 @@ from collections.abc import Mapping
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from workers.models import Journal
+from workers.states import PEOPLE
+
 Text = str | Promise
 
 STATES: dict[str, Text] = {
@@ -84,10 +87,10 @@ PROCESS_EVENTS: dict[str, Text] = {
     "flow_set": _("The flow of an agent was set"),
     "route_set": _("A route was set"),
     "route_deleted": _("A route was removed"),
-    "route_muted": _("A route was muted, or is told again"),
+    "route_muted": _("A route was muted or unmuted"),
     "job_started": _("A job was started"),
     "job_paused": _("A job was paused"),
-    "job_resumed": _("A job goes on"),
+    "job_resumed": _("A job was resumed"),
     "job_stopped": _("A job was stopped"),
     "incident_taken": _("An incident was taken"),
     "incident_assigned": _("An incident was assigned"),
@@ -98,12 +101,12 @@ PROCESS_EVENTS: dict[str, Text] = {
     "noted": _("A note was written on it"),
     "alert_acknowledged": _("An alert was acknowledged"),
     "route_tested": _("A route was tested"),
-    "delivery_resent": _("What a route had not been told was sent again"),
+    "delivery_resent": _("An undelivered message to a route was sent again"),
     "retold": _("Its submitter is told again"),
     "exported": _("A list was downloaded as a file"),
-    "pruned_by_hand": _("What is over for long was pruned"),
+    "pruned_by_hand": _("Old records were pruned by hand"),
     "personal_shown": _("Its personal data were shown to an operator"),
-    "pruned": _("What had happened before was pruned"),
+    "pruned": _("Its earlier journal was pruned"),
 }
 
 
@@ -191,6 +194,13 @@ def act(name: str, *, of_step: bool, by_hand: bool = False) -> str:
     if of_step and not by_hand and name in ANSWERED:
         return str(ANSWERED[name])
     return event(name, of_step=of_step, by_hand=by_hand)
+
+
+def of_row(row: Journal) -> str:
+    """Return what a journal's row tells, as a sentence."""
+    by_hand = isinstance(row.detail, dict) and bool(row.detail.get("by_hand"))
+    said = act if row.actor.startswith(PEOPLE) else event
+    return said(row.event, of_step=row.step_id is not None, by_hand=by_hand)
 
 
 def tone(name: str, *, by_hand: bool = False) -> str:

@@ -32,8 +32,9 @@ class Calls:
     ) -> None:
         self._pool, self._width, self._call = pool, width, call
         self._todo = deque(requests)
-        #: Calls that will be made, and those that have ended: a reply, silence or an exception.
-        self._count = len(requests)
+        #: Calls that were made, are made and will be.
+        self.count = len(requests)
+        #: What each came to: a reply, silence or an exception.
         self._ended: list[Reply | BaseException | None] = []
         self._taken = 0
         self._threads = 0
@@ -50,12 +51,12 @@ class Calls:
     @property
     def left(self) -> int:
         """Return how many calls have not ended."""
-        return self._count - len(self._ended)
+        return self.count - len(self._ended)
 
     @property
     def is_over(self) -> bool:
         """Say whether all have ended and all replies were taken."""
-        return self._taken == self._count
+        return self._taken == self.count
 
     def take(self, seconds: float) -> list[Reply]:
         """Return the replies since the last time; waits for one until ``seconds`` are over.
@@ -83,13 +84,13 @@ class Calls:
 
     def widen(self) -> None:
         """Give every call that waits for a thread its own."""
-        self._width = self._count
+        self._width = self.count
         self._bring_one()
 
     def give_up(self) -> None:
         """Begin no more calls."""
         with self._lock:
-            self._count -= len(self._todo)
+            self.count -= len(self._todo)
             self._todo.clear()
 
     def _wait_for_end(self, seconds: float) -> None:

@@ -19,8 +19,9 @@ from workers.wire import dispatch
 
 log = logging.getLogger(__name__)
 
-#: How billiard tells it: "Worker exited prematurely: signal 9 (SIGKILL) Job: 5."
-_HOW = re.compile(r"prematurely: (.+?)(?: Job: .*)?$")
+#: How billiard tells it: "Worker exited prematurely: signal 9 (SIGKILL) Job: 5.", and Celery of an
+#: agent that ends its process itself: "Worker exited prematurely: exitcode 3.".
+_HOW = re.compile(r"prematurely: (.+?)\.?(?: Job: .*)?$")
 
 
 def on_failure(
@@ -28,8 +29,8 @@ def on_failure(
 ) -> threading.Thread | None:
     """Receive Celery's ``task_failure``; return the thread that notes a death, if it was one.
 
-    Not while this worker is being ended: then it is us who ends its children, and the claims are
-    handed back.
+    Nothing is noted while this worker shuts down: it ends its children itself then, and releases
+    their claims.
     """
     is_ours = getattr(sender, "name", None) == dispatch.RUN_BUNDLE
     is_ending: Any = state.should_terminate
@@ -45,7 +46,11 @@ def on_failure(
 def how(exception: BaseException) -> str:
     """Return how a child ended: its signal or its exit code."""
     match = _HOW.search(str(exception))
-    return match[1] if match else "nobody knows how"
+    if match is None or (match[1] == "exitcode 0" and "Job:" in str(exception)):
+        # Billiard says 0, too, where it reads of the message only after it has forgotten the child:
+        # several died at once.
+        return "nobody knows how"
+    return match[1]
 
 
 def _note(args: Any, how_it_died: str) -> None:

@@ -35,8 +35,8 @@ BURY_SECONDS = 5
 class OrderlyEnd(bootsteps.StartStopStep):
     """Bounds a warm shutdown, and hands claims back after a cold one.
 
-    Handed back is at the interpreter's exit.  Nothing in Celery comes as surely after the
-    pool's end: ``worker_shutdown`` is not sent by a cold shutdown, ``worker_shutting_down``
+    It does so at the interpreter's exit.  Nothing in Celery comes as surely after the pool's
+    end: ``worker_shutdown`` is not sent by a cold shutdown, ``worker_shutting_down``
     runs inside the signal handler, and the order of bootsteps is not fixed.
     """
 

@@ -1,12 +1,11 @@
-"""Orders of one message go on in the worker that has just called for them, where they are few.
+"""Processes of one message go on in the worker that has just called for them, where they are few.
 
-Their replies are settled where they are, instead of travelling to a scheduler, and the steps which
-that makes ready are run next by the same process: one message, however many steps they have.
-Where an agent has more under way than one message takes, replies travel, so that those of several
-messages are settled together.
+The worker settles their replies itself instead of sending them to a scheduler, and runs the steps
+that this makes ready: one message, however many steps they have.  Where an agent has more under
+way than one message takes, replies travel, so that those of several messages are settled together.
 
-Nothing is promised that the rows do not hold: should the process die, what it had settled is
-settled, and what it had kept was claimed and not started, and is sent again like any lost message.
+Only the rows count: should the process die, what it settled stays settled, and what it kept was
+claimed and not started, and is sent again like any lost message.
 """
 
 import logging
@@ -29,11 +28,11 @@ log = logging.getLogger(__name__)
 
 
 def run(bundle: Bundle) -> None:
-    """Run a bundle; of one that is alone, what its replies make ready, too.
+    """Run a bundle, and what its replies make ready if it ``settles_here``.
 
     Raises what ``runner.perform`` raises for the bundle that was given.
     """
-    if not bundle.is_alone:
+    if not bundle.settles_here:
         runner.perform(bundle)
         return
     following = _Following(bundle)
@@ -82,7 +81,7 @@ class _Following:
     def _may_run_here(self, bundle: Bundle) -> bool:
         agent = registry.agent(bundle.agent)
         return (
-            bundle.is_alone
+            bundle.settles_here
             and agent.queue == self._queue
             and bundle.timeout_seconds == self._timeout
             and not (agent.is_local or agent.is_serial)

@@ -2,7 +2,7 @@
 
 import logging
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, nullcontext
 from functools import partial
@@ -11,16 +11,25 @@ from uuid import uuid4
 
 import msgspec
 from celery.exceptions import SoftTimeLimitExceeded
-from django.db import InterfaceError, OperationalError, connection
+from django.db import OperationalError
 
+from workers.agent import replies
 from workers.agent.call_pool import Calls
+from workers.agent.replies import SettleHere
 from workers.conf import sas
 from workers.definitions import registry
 from workers.definitions.agent import Agent, Call, Deadline, Deferred
 from workers.definitions.effects import Effect
-from workers.exceptions import BrokerRefused, DeadlinePassed, Fault, Transient, Unavailable
+from workers.exceptions import (
+    BrokerRefused,
+    DeadlinePassed,
+    Fault,
+    Transient,
+    Unavailable,
+    in_a_line,
+)
 from workers.http.client import one_try
-from workers.protocol.messages import Bundle, Reply, Request, parcels, storable
+from workers.protocol.messages import Bundle, Reply, Request, storable
 from workers.runtime.failpoints import around, durable
 from workers.runtime.soft_limit import block_soft_limit, soft_limit_masked
 from workers.runtime.worker_identity import me
@@ -31,14 +40,12 @@ from workers.wire import dispatch
 
 #: Time in which the first calls of a deep bundle must end for those behind them to begin here.
 QUICK_SECONDS = 0.025
-#: Time between two tries to file a reply.
-FILE_AGAIN_SECONDS = 0.5
+#: What counts as an agent's own crash.  A signal may ask the main thread to exit; in any other the
+#: agent alone does, and raised on, its exit would end the calls beside it.
+IN_MAIN_THREAD = (Exception,)
+IN_A_THREAD = (Exception, SystemExit)
 
 log = logging.getLogger(__name__)
-
-
-#: Settles the last replies of a bundle in this process; whatever it raises, they are sent then.
-SettleHere = Callable[[Sequence[Reply]], None]
 
 
 class _TooLate(Exception):
@@ -60,7 +67,7 @@ def perform(bundle: Bundle, settle_here: SettleHere | None = None) -> int:
     if agent.is_serial:
         # One a bundle, unless it was sent before the agent became serial.
         return sum(_perform_here(agent, request, bundle) for request in bundle.requests)
-    return _perform_side_by_side(agent, bundle, settle_here)
+    return _SideBySide(agent, bundle).perform(settle_here)
 
 
 def _start(agent: Agent, requests: Sequence[Request], bundle: Bundle) -> list[Request]:
@@ -104,82 +111,107 @@ class _Threads:
 _threads = _Threads()
 
 
-def _perform_side_by_side(agent: Agent, bundle: Bundle, settle_here: SettleHere | None) -> int:
-    """Run calls in threads: as many as go side by side, and those behind them where it is quick.
+class _SideBySide:
+    """The calls of a bundle in threads: as many as go side by side, then those behind them.
 
     No claim's time is to be used up by waiting for a thread, so none starts that would wait: the
     pace of the first says how many behind them would not.
     """
-    width = agent.bundle_limit or int(sas.bundle_limit)
-    first, behind = bundle.requests[:width], bundle.requests[width:]
-    deadline = Deadline(bundle.timeout_seconds)
-    started = _start(agent, first, bundle)
-    calls = _calls(agent, started, deadline, width, bundle)
-    replied = 0
-    try:
-        calls.begin()
-        if behind:
-            began = monotonic()
-            calls.wait_until_over(QUICK_SECONDS)
-            took = monotonic() - began
-            replies = calls.take(0)
-            is_quick = len(replies) == len(started) > 0
-            is_well = is_quick and all(reply.fault is None for reply in replies)
-            goes_on = is_well and deadline.remaining() > bundle.timeout_seconds / 2
-            more = _more_at_this_pace(len(started), took) if goes_on else 0
-            if not more or agent.effect == Effect.UNSAFE:
-                # Of what must not be repeated nothing is kept back.
-                replied += _reply(agent, replies, deadline)
-                replies = []
-            if more:
-                try:
-                    started = _start(agent, behind[:more], bundle)
-                    calls = _calls(agent, started, deadline, width, bundle)
-                    calls.begin()
-                    _pass_on(bundle, behind[more:], width)
-                    if not calls.wait_until_over(QUICK_SECONDS):
-                        # Not quick any more: from now on each has a thread of its own.
-                        calls.widen()
-                    # One message for both parts: it takes the Scheduler half as long.
-                    replies = replies + calls.take(0)
-                finally:
-                    replied += _reply(agent, replies, deadline)
-            else:
-                _pass_on(bundle, behind, width)
-        while not calls.is_over and deadline.remaining() > 0:
-            replies = calls.take(deadline.remaining())
-            replied += _reply(agent, replies, deadline, settle_here if calls.is_over else None)
-    except SoftTimeLimitExceeded:
-        log.warning("soft_limit_reached", extra={"agent": agent.name, "silent": calls.left})
-    if calls.left:
-        _threads.drop()
-        _outstay(calls, agent)
-    return replied
+
+    def __init__(self, agent: Agent, bundle: Bundle) -> None:
+        self._agent, self._bundle = agent, bundle
+        self._width = agent.bundle_limit or int(sas.bundle_limit)
+        self._deadline = Deadline(bundle.timeout_seconds)
+        self._replied = 0
+        self._calls = self._calls_of(bundle.requests[: self._width])
+
+    def perform(self, settle_here: SettleHere | None) -> int:
+        """Make the calls; return how many replied."""
+        behind = self._bundle.requests[self._width :]
+        try:
+            self._calls.begin()
+            if behind:
+                self._go_on_with(behind)
+            while not self._calls.is_over and self._deadline.remaining() > 0:
+                new = self._calls.take(self._deadline.remaining())
+                self._reply(new, settle_here if self._calls.is_over else None)
+        except SoftTimeLimitExceeded:
+            log.warning(
+                "soft_limit_reached",
+                extra={"agent": self._agent.name, "silent": self._calls.left},
+            )
+        if self._calls.left:
+            _threads.drop()
+            _outstay(self._calls, self._agent)
+        return self._replied
+
+    def _calls_of(self, requests: Sequence[Request]) -> Calls:
+        """Start claims; return the calls of those that hold."""
+        started = _start(self._agent, requests, self._bundle)
+        call = partial(
+            _call,
+            self._agent,
+            deadline=self._deadline,
+            is_rated=self._bundle.is_rated,
+            crashes=IN_A_THREAD,
+        )
+        return Calls(_threads.get(len(started)), self._width, call, started)
+
+    def _go_on_with(self, behind: Sequence[Request]) -> None:
+        """Begin as many of the calls behind the first as would end quickly; pass on the others."""
+        began = monotonic()
+        self._calls.wait_until_over(QUICK_SECONDS)
+        took = monotonic() - began
+        first = self._calls.take(0)
+        is_quick = len(first) == self._calls.count > 0
+        is_well = is_quick and all(reply.fault is None for reply in first)
+        goes_on = is_well and self._deadline.remaining() > self._bundle.timeout_seconds / 2
+        more = _more_at_this_pace(len(first), took) if goes_on else 0
+        if not more or self._agent.effect == Effect.UNSAFE:
+            # Of what must not be repeated nothing is kept back.
+            self._reply(first)
+            first = []
+        if more:
+            self._begin_more(behind, more, first)
+        else:
+            self._pass_on(behind)
+
+    def _begin_more(self, behind: Sequence[Request], more: int, kept: list[Reply]) -> None:
+        """Begin so many of the calls behind; reply for the quick ones together with ``kept``.
+
+        One message for both parts: it takes the Scheduler half as long.
+        """
+        try:
+            self._calls = self._calls_of(behind[:more])
+            self._calls.begin()
+            self._pass_on(behind[more:])
+            if not self._calls.wait_until_over(QUICK_SECONDS):
+                # Not quick any more: from now on each has a thread of its own.
+                self._calls.widen()
+            kept += self._calls.take(0)
+        finally:
+            self._reply(kept)
+
+    def _reply(self, new: list[Reply], settle_here: SettleHere | None = None) -> None:
+        self._replied += replies.hand_over(self._agent, new, self._deadline, settle_here)
+
+    def _pass_on(self, behind: Sequence[Request]) -> None:
+        """Send what was not begun to whoever is free; refused, it is sent again like a lost one."""
+        with soft_limit_masked():
+            try:
+                for begin in range(0, len(behind), self._width):
+                    part = tuple(behind[begin : begin + self._width])
+                    dispatch.send_bundle(msgspec.structs.replace(self._bundle, requests=part))
+            except BrokerRefused as error:
+                log.warning(
+                    "unbegun_claims_refused",
+                    extra={"agent": self._bundle.agent, "reason": str(error)},
+                )
 
 
 def _more_at_this_pace(ended: int, seconds: float) -> int:
     """Return how many more calls would end in the quick time, so many having taken ``seconds``."""
     return int(ended * QUICK_SECONDS / max(seconds, 0.0001))
-
-
-def _calls(
-    agent: Agent, started: Sequence[Request], deadline: Deadline, width: int, bundle: Bundle
-) -> Calls:
-    call = partial(_call, agent, deadline=deadline, is_rated=bundle.is_rated)
-    return Calls(_threads.get(len(started)), width, call, started)
-
-
-def _pass_on(bundle: Bundle, behind: Sequence[Request], width: int) -> None:
-    """Send what was not begun to whoever is free.  Refused, it is sent again like what is lost."""
-    with soft_limit_masked():
-        try:
-            for begin in range(0, len(behind), width):
-                part = tuple(behind[begin : begin + width])
-                dispatch.send_bundle(msgspec.structs.replace(bundle, requests=part))
-        except BrokerRefused as error:
-            log.warning(
-                "unbegun_claims_refused", extra={"agent": bundle.agent, "reason": str(error)}
-            )
 
 
 def _perform_here(agent: Agent, request: Request, bundle: Bundle) -> int:
@@ -193,7 +225,7 @@ def _perform_here(agent: Agent, request: Request, bundle: Bundle) -> int:
     except SoftTimeLimitExceeded:
         log.warning("soft_limit_reached", extra={"agent": agent.name, "silent": 1})
         return 0
-    return _reply(agent, [reply] if reply is not None else [], deadline)
+    return replies.hand_over(agent, [reply] if reply is not None else [], deadline)
 
 
 def _outstay(calls: Calls, agent: Agent) -> None:
@@ -212,12 +244,15 @@ def _outstay(calls: Calls, agent: Agent) -> None:
 
 
 def _call(
-    agent: Agent, request: Request, *, deadline: Deadline, is_rated: bool = False
+    agent: Agent,
+    request: Request,
+    *,
+    deadline: Deadline,
+    is_rated: bool = False,
+    crashes: tuple[type[BaseException], ...] = IN_MAIN_THREAD,
 ) -> Reply | None:
     """Call the agent once; None: the deadline passed, be silent."""
-    call = Call(
-        request.subject, request.step, request.key, request.attempt, request.payload, deadline
-    )
+    call = _call_of(request, deadline)
     try:
         deadline.check()
         # Another try would be a call that nobody has counted.
@@ -230,11 +265,20 @@ def _call(
         return None
     except Fault as fault:
         reply = Reply.of_fault(request, fault)
-    except Exception as error:
+    except crashes as error:
         log.exception("agent_crashed", extra={"agent": agent.name, "step": request.step})
-        crash = Transient("agent_crashed", f"{type(error).__name__}: {error}")
-        reply = Reply.of_fault(request, crash)
+        reply = Reply.of_fault(request, _crash(error))
     return reply if deadline.remaining() > 0 else None
+
+
+def _call_of(request: Request, deadline: Deadline) -> Call:
+    return Call(
+        request.subject, request.step, request.key, request.attempt, request.payload, deadline
+    )
+
+
+def _crash(error: BaseException) -> Transient:
+    return Transient("agent_crashed", in_a_line(error))
 
 
 def _ask(agent: Agent, request: Request, call: Call) -> Reply:
@@ -249,60 +293,6 @@ def _ask(agent: Agent, request: Request, call: Call) -> Reply:
     if isinstance(answer, Deferred):
         return Reply.of_deferral(request, answer.to_wire())
     return Reply.of(request, answer, storable(answer))
-
-
-def _file(reply: Reply, deadline: Deadline) -> bool:
-    """File a reply, again and again until complete-by while the database is away."""
-    while True:
-        try:
-            return filed_replies.file(reply, me("agent"))
-        except (OperationalError, InterfaceError):
-            if deadline.is_past_complete_by():
-                raise
-            log.warning("filing_again", extra={"step_id": reply.step_id}, exc_info=True)
-            connection.close()
-            sleep(FILE_AGAIN_SECONDS)
-
-
-def _reply(
-    agent: Agent, replies: list[Reply], deadline: Deadline, settle_here: SettleHere | None = None
-) -> int:
-    """Hand replies to the Scheduler: as a message, or on their rows where that is not enough."""
-    count = len(replies)
-    if not replies:
-        return 0
-    with soft_limit_masked():
-        if agent.effect != Effect.UNSAFE:
-            if settle_here is not None and _settled(settle_here, replies):
-                return count
-            replies = _unsent(agent, replies)
-        if not replies:
-            return count
-        filed = sum(_file(reply, deadline) for reply in replies)
-        dispatch.nudge()
-    return count - len(replies) + filed
-
-
-def _settled(settle_here: SettleHere, replies: list[Reply]) -> bool:
-    """Settle replies here.  False: the Scheduler has to, and finds settled ones stale."""
-    try:
-        settle_here(replies)
-    except Exception:
-        log.warning("replies_left_to_scheduler", extra={"replies": len(replies)}, exc_info=True)
-        return False
-    return True
-
-
-def _unsent(agent: Agent, replies: list[Reply]) -> list[Reply]:
-    """Send replies as messages; return those that the broker did not take."""
-    sent = 0
-    try:
-        for part in parcels([reply.size for reply in replies]):
-            dispatch.send_replies(replies[part])
-            sent = part.stop
-    except BrokerRefused as error:
-        log.warning("reply_refused", extra={"agent": agent.name, "reason": str(error)})
-    return replies[sent:]
 
 
 def _perform_one_by_one(agent: Agent, bundle: Bundle) -> int:
@@ -324,9 +314,7 @@ def _perform_local(agent: Agent, request: Request, bundle: Bundle) -> bool:
     if not _start(agent, [request], bundle):
         return False
     deadline = Deadline(bundle.timeout_seconds, began)
-    call = Call(
-        request.subject, request.step, request.key, request.attempt, request.payload, deadline
-    )
+    call = _call_of(request, deadline)
     try:
         # Outermost, so that the soft limit stays masked until the commit has returned.
         with ExitStack() as mask, durable("runner.perform_local"):
@@ -349,6 +337,6 @@ def _perform_local(agent: Agent, request: Request, bundle: Bundle) -> bool:
         answer = Unavailable("database_unavailable", str(error)[:200])
     except Exception as error:
         log.exception("agent_crashed", extra={"agent": agent.name, "step": request.step})
-        answer = Transient("agent_crashed", f"{type(error).__name__}: {error}")
+        answer = _crash(error)
     with soft_limit_masked():
-        return _file(Reply.of_fault(request, answer), deadline)
+        return replies.file(Reply.of_fault(request, answer), deadline)

@@ -12,7 +12,7 @@ from workers.celery import filesystem_transport
 #: delivered again merely because it takes long.
 VISIBILITY_SECONDS = 1260
 DATABASE_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"
-#: By Celery's names; docs/how-to/install-into-your-project.md says why.
+#: By Celery's names; "Install the engine into your project" in the documentation says why.
 VALUES: dict[str, Any] = {
     # Celery's own, and a child that dies idle takes no other's work along.
     "worker_pool": "workers.celery.prefork:TaskPool",

@@ -5,6 +5,7 @@ What needs the models is imported where it happens: Django is set up by then.
 
 from typing import Any
 
+import click
 from celery import platforms
 from celery.signals import task_failure
 from celery.utils.nodenames import default_nodename, nodesplit
@@ -20,8 +21,13 @@ def refuse_to_start(**kwargs: object) -> None:
     """
     from workers.celery import starting
 
-    if problems := list(starting.problems()):
+    if problems := list(starting.problems(waits=not _is_beat())):
         raise SystemExit("\n".join(problems))
+
+
+def _is_beat() -> bool:
+    context = click.get_current_context(silent=True)
+    return context is not None and context.info_name == "beat"
 
 
 def look_at_broker(sender: Any, **kwargs: object) -> None:

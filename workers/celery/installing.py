@@ -23,8 +23,8 @@ def install(app: Celery) -> None:
     promises: a worker serves the engine's queues and every agent's, ends without using up
     attempts, covers a dead Beat, notices dead children, and refuses to start with settings that
     orders cannot rely on.  Settings that the project has not given get the engine's values
-    (docs/how-to/install-into-your-project.md); those it has given stay as they are, and the system
-    checks say which do not fit.
+    (see "Install the engine into your project" in the documentation); those it has given stay as
+    they are, and the system checks say which do not fit.
 
     Installing twice is once.  Raises RuntimeError for an app that has been used already.
     """

@@ -86,5 +86,5 @@ def remedy_of(name: str) -> str:
     return (
         f"Stop the workers, delete the queue (`rabbitmqctl delete_queue {name} -p VHOST`) and "
         "start them again: it is made anew, and what its messages asked for is found in the rows. "
-        "docs/reference/operating-limits.md has more."
+        'See "Operating limits" in the documentation.'
     )

@@ -1,6 +1,7 @@
 """Whether a process can work where it is started: asked by workers, Beat and web processes.
 
-A server that is away is no reason to end: it is waited for, as later on.
+A server that is away is no reason to end: it is waited for, as later on.  Beat alone cannot wait
+for the database: it reads its schedule from there before anything else.
 """
 
 from collections.abc import Iterable
@@ -14,13 +15,16 @@ from workers.celery.queues import declared_otherwise, remedy_of
 from workers.checks import tables
 
 
-def problems() -> Iterable[str]:
-    """Yield what the system checks refuse, and a database without our tables."""
+def problems(*, waits: bool = True) -> Iterable[str]:
+    """Yield what the system checks refuse, and why the database cannot be used.
+
+    One that is away is a problem of who does not wait for it.
+    """
     for message in run_checks():
         if message.is_serious() and not message.is_silenced():
             yield str(message)
-    if tables.are_missing():
-        yield tables.MISSING
+    if problem := tables.problem(waits=waits):
+        yield problem
 
 
 def refuse_broker(app: Any, queues: Iterable[str] = ()) -> None:

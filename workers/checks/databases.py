@@ -16,16 +16,7 @@ def check_databases(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Ch
     config = connection.settings_dict
     options = config.get("OPTIONS") or {}
     found = list(_of_vendor(connection.vendor, options))
-    alias = router.db_for_write(apps.get_model("workers", "Process"))
-    if alias != DEFAULT_DB_ALIAS:
-        found.append(
-            Error(
-                f"A database router writes the engine's tables to {alias!r}.",
-                hint="Leave the app label workers to the default database: what the engine does "
-                "is one transaction with what agents and submitters write.",
-                id="workers.E023",
-            )
-        )
+    found += _of_routers()
     if not settings.USE_TZ:
         found.append(
             Error(
@@ -38,6 +29,22 @@ def check_databases(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Ch
     return found
 
 
+def _of_routers() -> Iterable[CheckMessage]:
+    model = apps.get_model("workers", "Process")
+    aliases = (router.db_for_write(model), router.db_for_read(model))
+    away = next((alias for alias in aliases if alias != DEFAULT_DB_ALIAS), None)
+    if away is None and router.allow_migrate_model(DEFAULT_DB_ALIAS, model):
+        return
+    yield Error(
+        "A database router takes the engine's tables away from the default database"
+        + (f", to {away!r}." if away else ": it does not let them be made there."),
+        hint="Leave the app label workers to the default database, reading included: what the "
+        "engine does is one transaction with what agents and submitters write, and it decides "
+        "on what it reads.",
+        id="workers.E023",
+    )
+
+
 def _of_vendor(vendor: str, options: dict[str, Any]) -> Iterable[CheckMessage]:
     if vendor == "sqlite":
         return _of_sqlite(options)
@@ -47,7 +54,7 @@ def _of_vendor(vendor: str, options: dict[str, Any]) -> Iterable[CheckMessage]:
         Error(
             f"The database is {vendor}.",
             hint="Use PostgreSQL, or SQLite for development: the store skips locked rows, which "
-            "no other one does in its way (docs/adr/0034-refused-features.md).",
+            "no other one does in its way.",
             id="workers.E012",
         )
     ]

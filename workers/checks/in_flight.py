@@ -133,6 +133,6 @@ def _error(kind: str, name: str, orders: int) -> Error:
     return Error(
         f"{them} {thing}, which this code does not have.",
         hint="Keep it in the code until they are over, or cancel them first."
-        " See docs/reference/checks.md.",
+        ' See "System checks" in the documentation.',
         id=check_id,
     )

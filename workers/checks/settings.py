@@ -20,11 +20,13 @@ def check_settings(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Che
         if name in DEPLOYMENT_NAMES:
             continue
         if name not in known:
-            near = get_close_matches(name, known, n=1, cutoff=0.8)
-            hint = f"Did you mean {near[0]}?" if near else "See docs/reference/settings.md."
-            found.append(
-                Error(f"{name} is no setting of the engine.", hint=hint, id="workers.E002")
+            near = get_close_matches(name, {*known, *DEPLOYMENT_NAMES}, n=1, cutoff=0.8)
+            hint = (
+                f"Did you mean {near[0]}?"
+                if near
+                else 'Remove it, or give it a name that "Settings" in the documentation has.'
             )
+            found.append(Error(f"There is no setting {name}.", hint=hint, id="workers.E002"))
             continue
         try:
             known[name].read(value)

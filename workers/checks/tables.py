@@ -5,38 +5,68 @@ from typing import Any
 
 from django.core.checks import CheckMessage, Error
 from django.db import Error as DatabaseError
-from django.db import connection, connections
+from django.db import ProgrammingError, connection, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.executor import MigrationExecutor
 
+from workers.celery import database_login
 from workers.checks.in_flight import is_asked_for
+from workers.exceptions import AWAY, first_line
 from workers.models import Process
+from workers.runtime import db_connections
 
 UTF8 = "UTF8"
 #: What a process says that ends because of it.
-MISSING = "The database has none of our tables. Run `manage.py migrate`, then start again."
+MIGRATE = "Run `manage.py migrate`, then start again."
+MISSING = f"The database has none of our tables. {MIGRATE}"
 
 
-def are_missing() -> bool:
-    """Say whether the database answers and has none of the engine's tables.
+def problem(*, waits: bool = True) -> str | None:
+    """Return why a process that starts cannot work with the database, and what to do.
 
-    One that is away may have them: whoever asks then waits for it as ever.  The connection
-    is left as it was, so that a process may fork afterwards.
+    A server that is away may have all it needs: that is no problem of who ``waits`` for it.  One
+    that refuses the login, and a file that cannot be written, stay as they are.  The connection is
+    left as it was, so that a process may fork afterwards.
     """
     is_ours = connection.connection is None
     try:
-        return Process._meta.db_table not in connection.introspection.table_names()
-    except DatabaseError:
-        return False
+        if Process._meta.db_table not in connection.introspection.table_names():
+            return MISSING
+        db_connections.require_writable()
+        if names := _unapplied_of_ours():
+            return (
+                "The database is older than this code: it lacks our migrations from "
+                f"{names[0]} on. {MIGRATE}"
+            )
+    except DatabaseError as error:
+        if waits and isinstance(error, AWAY):
+            return database_login.refusal(error)
+        return database_login.explain(error) or (
+            f"The database cannot be used: {first_line(error)}. Correct DATABASE_URL."
+        )
     finally:
         if is_ours:
             connection.close()
+    return None
 
 
-def unapplied() -> list[str]:
-    """Return the migrations that the code has and the database has not."""
+def _unapplied_of_ours() -> list[str]:
+    try:
+        # A block of its own: a refusal must not spoil the caller's transaction.
+        with transaction.atomic():
+            return unapplied(Process._meta.app_label)
+    except ProgrammingError:
+        # This role may not read what was applied: its work may need no more than it was granted.
+        return []
+
+
+def unapplied(app: str | None = None) -> list[str]:
+    """Return the migrations that the code has and the database has not; of one app where named.
+
+    What the database has and the code has not is newer code's, as during a deployment.
+    """
     executor = MigrationExecutor(connection)
-    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    plan = executor.migration_plan(executor.loader.graph.leaf_nodes(app))
     return [f"{migration.app_label}.{migration.name}" for migration, _ in plan]
 
 

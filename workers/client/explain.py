@@ -7,6 +7,7 @@ from typing import Any
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 
+from workers.definitions.sentences import in_words, say_names, unended
 from workers.models import Process, Step
 from workers.rules import wait_reasons
 from workers.rules.wait_reasons import Facts
@@ -19,7 +20,7 @@ def step(row: Step, process: Process, now: datetime, facts: Facts) -> str:
     reason = (row.fault or {}).get("message", "")
     match row.state:
         case StepState.WAITING:
-            return _("waits for %(steps)s") % {"steps": ", ".join(row.after)}
+            return _("waits for %(steps)s") % {"steps": in_words(say_names(row.after))}
         case StepState.PENDING:
             return wait_reasons.pending(row, process, now, facts)
         case StepState.PROCESSING if row.deferral is not None:
@@ -105,13 +106,14 @@ def _state(process: Process, steps: Sequence[tuple[Step, str]], now: datetime, f
         row, why = in_error[-1 if process.outcome else 0] if in_error else (None, "")
         return _("Needs an operator: %(step)s %(why)s.") % {
             "step": row.name if row else "",
-            "why": why,
+            "why": unended(why),
         }
-    said = [
-        _("Somebody must decide: %(step)s %(why)s.") % {"step": row.name, "why": why}
+    asked = [
+        f"{row.name} {why}"
         for row, why in in_error
         if row.on_failure == "ask" and process.state == ProcessState.PROCESSING
     ]
+    said = [_("Somebody must decide: %(steps)s.") % {"steps": _listed(asked)}] if asked else []
     busy = [
         f"{row.name} {why}"
         for state in (StepState.PROCESSING, StepState.PENDING)
@@ -119,12 +121,16 @@ def _state(process: Process, steps: Sequence[tuple[Step, str]], now: datetime, f
         if row.state == state
     ]
     if busy:
-        return " ".join([*said, "; ".join(busy) + "."])
+        return " ".join([*said, f"{_listed(busy)}."])
     if process.has_on_end and not any(row.state == StepState.WAITING for row, _why in steps):
         said.append(
             _("Its workflow's on_end has failed, see the alert: the next poll calls it again.")
         )
     return " ".join(said) or _left(process, now, facts)
+
+
+def _listed(steps: Sequence[str]) -> str:
+    return unended(in_words(say_names(steps, "; ")))
 
 
 def _left(process: Process, now: datetime, facts: Facts) -> str:

@@ -42,10 +42,11 @@ def submit(
     ``input`` is JSON and becomes the snapshot that agents work from.
 
     Raises, before anything is written: ``UnknownWorkflow`` and ``UnknownAgent``; ``BadText``, a
-    ``ValueError``, for a subject of more than 200 characters, an address of more than 500, and any
-    text with NUL or a lone surrogate; ``ValueError`` for a priority outside 0 to 100, a
-    ``deadline_at`` without a time zone, and two sinks of one address; ``ValueError`` or
-    ``TypeError`` for an input that is no JSON.
+    ``ValueError``, for a subject that is blank or of more than 200 characters, an address of more
+    than 500, and any text with NUL or a lone surrogate; ``ValueError`` for a priority outside 0 to
+    100, a ``deadline_at`` without a time zone, and two sinks of one address; ``TypeError`` for an
+    input that is not a dict and a priority that is no whole number; ``ValueError`` or ``TypeError``
+    for an input that is no JSON.
 
     ``lane`` names whose process it is: many of one lane do not hold up a few of another.  Its
     first 200 characters count.

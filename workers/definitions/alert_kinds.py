@@ -1,9 +1,10 @@
-"""What an alert's code means: how its incident is called, how grave it is, and what to do.
+"""What an alert's code means: what its incident is called, how grave it is, and what to do.
 
 The texts stand here alone: the admin, the terminal and messages to operators read them, and
-``docs/reference/alerts.md`` is compared with them.
+"Alerts" in the documentation is compared with them.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -16,6 +17,10 @@ from django.utils.translation import gettext_lazy as _
 from workers.definitions import sentences
 from workers.definitions.alert_messages import MESSAGES, Text, in_words, worded
 from workers.exceptions import WorkflowError
+
+#: Stands in an incident's parameters for what differs from one process to the next.
+ANY = "#"
+_ANY = re.compile(rf"(?<!\w){ANY}(?!\w)")
 
 
 class IncidentKind(StrEnum):
@@ -81,7 +86,8 @@ class AlertKind:
         """Return the title in words; a parameter that is missing is left empty."""
         said = _said(params)
         known = {**worded(said), "code": self.code, "reason": _reason(params), **params}
-        return str(_chosen(self.title, said)) % defaultdict(str, known)
+        # A person is not told which: there are many.
+        return _ANY.sub("…", str(_chosen(self.title, said)) % defaultdict(str, known))
 
     def known_with(self, params: Mapping[str, Any]) -> str:
         """Return what the newest alert says that is of no process; empty: there is none."""
@@ -318,7 +324,10 @@ for _kind in (
         IncidentKind.OTHER,
         Severity.URGENT,
         _("The database was restored to %(about)s"),
-        _("Have what was accepted after that time submitted again: see restore a database."),
+        _(
+            "Have what was accepted after that time submitted again: see"
+            ' "Restore a database" in the documentation.'
+        ),
     ),
 ):
     register_alert_kind(_kind)

@@ -13,7 +13,8 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from workers.definitions import delivery_problems, sentences
+from workers.definitions import delivery_problems
+from workers.definitions import sentences as wording
 from workers.runtime import timestamps
 
 Text = str | Promise
@@ -40,7 +41,7 @@ MESSAGES: Mapping[str, Text | Mapping[str, Text]] = {
             "The %(duty)s is dated %(seconds)s s in the future: the database's clock was set back."
             " Look at its time service."
         ),
-        "late": _("The %(duty)s is overdue: last done %(seconds)s s ago."),
+        "late": _("The %(duty)s was overdue at %(seen_at)s: last done %(seconds)s s before."),
         "stuck": _("A worker is at it and has not done: is the database slow?"),
         "no_broker": _("The broker does not answer."),
         "unread": _(
@@ -55,8 +56,8 @@ MESSAGES: Mapping[str, Text | Mapping[str, Text]] = {
     },
     "probe_failed": _("%(probe)s: %(finding)s. %(why)s"),
     "breaker_open": _(
-        "The service of agent %(agent)s has not been reached since %(opened_at)s. Its steps wait;"
-        " none fails."
+        "The service of agent %(agent)s has not been reached since %(opened_at)s: %(reason)s."
+        " Its steps wait; none fails."
     ),
     "unknown_definition": {
         "agent": _(
@@ -93,7 +94,8 @@ def in_words(message: Text | Mapping[str, Text], params: Mapping[str, Any]) -> s
     known = defaultdict(str, worded(params))
     if problem := params.get("problem"):
         known["reason"] = delivery_problems.text_of(problem["code"], problem["params"])
-    known["reason"] = known["reason"] or gettext("no reason was given")
+    known["reason"] = wording.unended(known["reason"]) or gettext("no reason was given")
+    known["finding"] = wording.unended(known["finding"])
     known["question"] = known["question"] or gettext("an answer")
     if not isinstance(message, Mapping):
         return str(message) % known
@@ -109,7 +111,7 @@ def worded(params: Mapping[str, Any]) -> dict[str, Any]:
 
 def _in_words(name: str, value: Any) -> Any:
     if isinstance(value, Mapping) and value.keys() >= {"text", "params"}:
-        return sentences.in_words(value)
+        return wording.in_words(value)
     if not name.endswith("_at"):
         return value
     try:

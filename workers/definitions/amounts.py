@@ -13,10 +13,11 @@ _appraisers: list[Appraiser] = []
 
 
 def register_amounts(appraiser: Appraiser) -> Appraiser:
-    """Have incidents, and who may undo alone, know what processes are worth; a decorator.
+    """Register a function that says what processes are worth, in one currency; a decorator.
 
-    It is asked for a few hundred processes at a time, by workers and by the admin.  What it raises
-    is logged, and the amounts then count as unknown.
+    Incidents show it, and undoing above ``SAS_TWO_PERSONS_ABOVE`` takes two persons.  It is asked
+    for a few hundred processes at a time, by workers and by the admin.  What it raises is logged,
+    and the amounts then count as unknown.
     """
     if appraiser not in _appraisers:
         _appraisers.append(appraiser)

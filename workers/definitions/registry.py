@@ -1,12 +1,9 @@
 """Names to workflows and agents: the engine's only way into the apps that use it."""
 
 from collections.abc import Callable, Sequence
-from functools import cache
 from typing import Any, TypeVar
 
-from django.utils.module_loading import autodiscover_modules
-
-from workers.definitions import checked_values
+from workers.definitions import checked_values, discovery
 from workers.definitions.agent import DEFAULT_QUEUE, Agent, TaskAgent
 from workers.definitions.effects import Effect
 from workers.definitions.webhook_provider import Provider
@@ -23,13 +20,12 @@ _secrets: list[Secrets] = []
 _providers: dict[str, Provider] = {}
 
 
-@cache
 def discover() -> None:
-    """Import ``agents``, ``workflows`` and ``webhooks`` of every installed app, once per process.
+    """Import ``agents``, ``workflows`` and ``webhooks`` of every installed app.
 
     Every look-up does it first, so a name is known wherever it is asked for.
     """
-    autodiscover_modules("agents", "workflows", "webhooks")
+    discovery.import_modules("agents", "workflows", "webhooks")
 
 
 def register_workflow(workflow: Workflow) -> Workflow:

@@ -5,10 +5,13 @@ itself is the code.  What is kept for long has a code of its own (``alert_messag
 ``_`` and ``ngettext``, as what collects texts for translators expects.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from django.utils.translation import gettext, ngettext
+
+#: Names that one line holds: those of most workflows whole, of one with hundreds a beginning.
+NAMED = 12
 
 
 class Sentence(str):
@@ -25,6 +28,20 @@ def say(text: str, /, **params: Any) -> Sentence:
 def say_counted(one: str, many: str, n: int, /, **params: Any) -> Sentence:
     """Return a sentence about ``n`` of something, which it names ``%(n)d``."""
     return _made({"text": one, "many": many, "params": {"n": n, **params}})
+
+
+def say_names(names: Sequence[str], between: str = ", ") -> str:
+    """Return names on one line: the first few, and how many more there are."""
+    shown = between.join(map(str, names[:NAMED]))
+    more = len(names) - NAMED
+    if more <= 0:
+        return shown
+    return say_counted("%(names)s and %(n)d more", "%(names)s and %(n)d more", more, names=shown)
+
+
+def unended(text: str) -> str:
+    """Return a text without its own end, for one that stands before the end of a sentence."""
+    return text.rstrip(" .")
 
 
 def kept(text: str) -> dict[str, Any] | str:

@@ -8,6 +8,7 @@ from workers.conf import sas
 from workers.definitions import registry
 from workers.definitions.effects import Effect
 from workers.definitions.sentences import say as _
+from workers.definitions.sentences import say_names
 from workers.doctor.finding import Finding, error, info, ok, warning
 from workers.doctor.registry import probe
 from workers.models import Flow, Hold
@@ -21,7 +22,7 @@ def have_flow_rows() -> Iterable[Finding]:
     missing = sorted({agent.name for agent in registry.agents()} - known)
     if missing:
         yield error(
-            _("agents without a flow row: %(names)s", names=", ".join(missing)),
+            _("agents without a flow row: %(names)s", names=say_names(missing)),
             _("Nothing is claimed for them."),
             _("Run `manage.py migrate`, which makes it."),
         )
@@ -111,11 +112,11 @@ def end_before_a_stopped_worker() -> Iterable[Finding]:
         yield info(
             _(
                 "calls of unsafe agents may take longer than a stopped worker waits: %(names)s",
-                names=", ".join(cut_off),
+                names=say_names(cut_off),
             ),
             _(
                 "After SAS_SHUTDOWN_SECONDS (%(shutdown_seconds)g) one is cut off, and nobody "
-                "knows what it did: an operator decides, or it is skipped. Others are handed back.",
+                "knows what it did: an operator decides, or it is skipped. Others are released.",
                 shutdown_seconds=sas.shutdown_seconds,
             ),
             _(

@@ -32,7 +32,7 @@ def are_acknowledged() -> Iterable[Finding]:
             _("Each waits for somebody to look at it."),
             _(
                 "Do what its incident says; it closes by itself once its cause has ended, if"
-                " docs/reference/alerts.md does not say otherwise."
+                ' "Alerts" in the documentation does not say otherwise.'
             ),
         )
         for code, count, first in found

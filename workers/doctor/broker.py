@@ -20,6 +20,7 @@ from workers.doctor.connecting import (
 )
 from workers.doctor.finding import Finding, error, info, ok, warning
 from workers.doctor.registry import Need, probe
+from workers.exceptions import in_a_line
 
 OLDEST_RABBITMQ = (3, 8)
 #: Keys of kombu's beside those named after queues.
@@ -31,7 +32,7 @@ NOT_ALLOWED = 403
 @probe("broker", needs=Need.NOTHING)
 def answers() -> Iterable[Finding]:
     """Say whether the broker answers within its time, and which one it is."""
-    url = current_app.connection_for_write().as_uri()
+    url = _url(current_app.connection_for_write())
     try:
         with connected() as connection:
             found = list(_of_server(connection))
@@ -43,6 +44,14 @@ def answers() -> Iterable[Finding]:
         )
         return
     yield from found or [ok(_("the broker answers: %(url)s", url=url))]
+
+
+def _url(connection: Any) -> str:
+    """Return where the broker is, with a mask for its password if it has one."""
+    # Of kombu's own making there would be a host and a password that nobody gave.
+    if not connection.hostname:
+        return f"{connection.transport_cls}://"
+    return str(connection.as_uri(mask="**" if connection.password else ""))
 
 
 def _of_server(connection: Any) -> Iterable[Finding]:
@@ -108,12 +117,15 @@ def _round_trip(connection: Any) -> Finding:
 
 
 def _refusal(failure: Exception) -> Finding:
-    said = f"{type(failure).__name__}: {str(failure)[:200]}"
+    said = in_a_line(failure, 200)
     if getattr(failure, "reply_code", None) == NOT_ALLOWED:
         return info(
             _("this login may not make a queue sas.doctor.*, so no message was tried"),
             _("It may still do all that its role needs."),
-            _("Ask with the workers' login: docs/how-to/limit-what-processes-may-do.md."),
+            _(
+                "Ask with the workers' login: see "
+                '"Limit what processes may do" in the documentation.'
+            ),
         )
     return error(
         _("the broker took no message: %(said)s", said=said),

@@ -8,9 +8,10 @@ from typing import Any
 from celery import current_app
 
 from workers.doctor.finding import Finding
+from workers.exceptions import in_a_line
 
 #: kombu's transports with a server, by their driver.
-AMQP, REDIS = "amqp", "redis"
+AMQP, REDIS, FILES = "amqp", "redis", "filesystem"
 CONNECT_SECONDS = 3.0
 
 
@@ -26,7 +27,7 @@ def connected() -> Iterator[Any]:
         try:
             connection.connect()
         except Exception as failure:
-            said = f"{type(failure).__name__}: {str(failure)[:200]}"
+            said = in_a_line(failure, 200)
             raise Unreachable(said) from failure
         yield connection
     finally:

@@ -6,14 +6,18 @@ from datetime import UTC, datetime, timedelta
 
 from django.conf import settings
 from django.db import DatabaseError, connection
+from django.db import Error as DjangoError
 from django.db.migrations.loader import MigrationLoader
 
+from workers.celery import database_login
 from workers.checks.tables import UTF8, foreign_encoding, unapplied
 from workers.conf import sas
 from workers.definitions.sentences import say as _
 from workers.definitions.sentences import say_counted as ngettext
+from workers.definitions.sentences import say_names
 from workers.doctor.finding import Finding, error, info, ok, warning
 from workers.doctor.registry import Need, probe
+from workers.exceptions import first_line
 from workers.runtime import db_connections
 from workers.store.db import dialect
 
@@ -26,19 +30,27 @@ SKEW = timedelta(seconds=2)
 CROWDED = 0.8
 #: Connections beside the agents': schedulers, web threads, consumer, Beat, timers, people.
 OTHER_CONNECTIONS = 20
+NO_ORDERS = _("Orders can be neither taken nor carried on.")
 READ_ONLY = error(
     _("the database is read-only"),
-    _("Orders can be neither taken nor carried on."),
+    NO_ORDERS,
     _("Point DATABASE_URL to the primary; if it does, reset default_transaction_read_only there."),
 )
 _DURABLE = {
     "fsync": ("on", _("what was committed may be gone after a crash of the machine")),
     "full_page_writes": ("on", _("a page half written when the power fails is lost")),
 }
+#: Milliseconds that do, and what hangs without them.
 _LIMITS = {
-    "statement_timeout": _("a statement that hangs holds its worker and its locks"),
-    "lock_timeout": _("whoever waits for a row that a frozen process holds waits with it"),
-    "idle_in_transaction_session_timeout": _("a frozen process holds its row locks for ever"),
+    "statement_timeout": (15000, _("a statement that hangs holds its worker and its locks")),
+    "lock_timeout": (
+        5000,
+        _("whoever waits for a row that a frozen process holds waits with it"),
+    ),
+    "idle_in_transaction_session_timeout": (
+        30000,
+        _("a frozen process holds its row locks for ever"),
+    ),
 }
 
 
@@ -51,17 +63,7 @@ def answers() -> Iterable[Finding]:
             cursor.execute("SELECT 1")
             seconds = time.monotonic() - began
     except Exception as failure:  # noqa: BLE001 (a driver may raise anything; all mean the same)
-        if db_connections.is_read_only(failure):
-            yield READ_ONLY
-            return
-        yield error(
-            _(
-                "the database does not answer: %(failure)s",
-                failure=str(failure).splitlines()[0][:200],
-            ),
-            _("Orders can be neither taken nor carried on."),
-            _("Look at DATABASE_URL, at the server, and at the way to it."),
-        )
+        yield _unusable(failure)
         return
     yield _version()
     if seconds > SLOW_SECONDS:
@@ -80,9 +82,29 @@ def takes_writes() -> Iterable[Finding]:
     except DatabaseError as failure:
         if not db_connections.is_read_only(failure):
             raise
-        yield READ_ONLY
+        yield _unusable(failure)
         return
     yield ok(_("the database can be written to"))
+
+
+def _unusable(failure: Exception) -> Finding:
+    said = first_line(failure)[:200]
+    if isinstance(failure, DjangoError) and database_login.refusal(failure):
+        return error(
+            _("the database cannot be used: %(failure)s", failure=said),
+            NO_ORDERS,
+            _(
+                "Correct DATABASE_URL; or create what it names, and let this user read and write"
+                " there."
+            ),
+        )
+    if db_connections.is_read_only(failure):
+        return READ_ONLY
+    return error(
+        _("the database does not answer: %(failure)s", failure=said),
+        NO_ORDERS,
+        _("Look at DATABASE_URL, at the server, and at the way to it."),
+    )
 
 
 def _version() -> Finding:
@@ -157,17 +179,21 @@ def isolates_as_the_store_expects() -> Iterable[Finding]:
 @probe("database", needs=Need.DATABASE, applies=dialect.is_postgres)
 def limits_what_hangs() -> Iterable[Finding]:
     """Look at the time limits that this connection really has."""
+    line = " ".join(f"-c {name}={limit}" for name, (limit, _why) in _LIMITS.items())
     missing = [
         warning(
             _("%(name)s is 0, which is no limit", name=name),
             _("Without one %(why)s.", why=why),
             _(
-                "Leave OPTIONS['options'] as it is, and have a pooler let it through; or set "
-                "it for "
-                "the user: ALTER ROLE ... SET."
+                'Add to DATABASES["default"]: "OPTIONS": {"options": "%(line)s"}. If it is there, '
+                "have the pooler let it through, or set it for the user: ALTER ROLE ... SET "
+                "%(name)s = %(limit)s.",
+                line=line,
+                name=name,
+                limit=limit,
             ),
         )
-        for name, why in _LIMITS.items()
+        for name, (limit, why) in _LIMITS.items()
         if _shown(name) == "0"
     ]
     yield from missing or [ok(_("statements, lock waits and idle transactions have a limit"))]
@@ -263,13 +289,12 @@ def migrations_are_applied() -> Iterable[Finding]:
     """Compare the tables with the code."""
     names = unapplied()
     if names:
-        shown = names[:3] + ["…"] * (len(names) > 3)
         yield error(
             ngettext(
                 "%(n)d migration is not applied: %(names)s",
                 "%(n)d migrations are not applied: %(names)s",
                 len(names),
-                names=", ".join(shown),
+                names=say_names(names),
             ),
             _("The code reads and writes columns that are not there."),
             _("Run `manage.py migrate` before you start it."),
@@ -288,7 +313,7 @@ def migrations_are_applied() -> Iterable[Finding]:
         yield info(
             _(
                 "the database knows migrations that this code has not: %(names)s",
-                names=", ".join(newer[:3]),
+                names=say_names(newer),
             ),
             _("It is newer than this code, as during a deployment."),
             _("Nothing, once every process runs the newer code."),

@@ -85,13 +85,12 @@ def _ahead(what: str, seconds: float) -> Finding:
             seconds=seconds,
         ),
         _(
-            "Workers do not wait for that date. But deadlines and backoffs that were written "
-            "before "
-            "end so much later."
+            "Workers do not wait for that date, but deadlines and backoffs that were written "
+            "before end that much later."
         ),
         _(
             "Run a time service (NTP) on the database's host; retry what should not wait: "
-            "docs/how-to/steer-an-order.md."
+            'see "Steer an order" in the documentation.'
         ),
     )
 
@@ -138,7 +137,7 @@ def pruning_is_performed() -> Iterable[Finding]:
     seconds = leases.seconds_since(prune_rows.JOURNALS)
     if seconds is None:
         yield info(
-            _("nothing was ever pruned"),
+            _("nothing has been pruned yet"),
             _("A new installation has nothing to prune yet."),
             _(
                 "Nothing; Celery Beat asks for it every %(seconds)s s.",

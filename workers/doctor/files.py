@@ -5,10 +5,12 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
+from celery import current_app
 from django.conf import settings
 from django.db import connection
 
 from workers.definitions.sentences import say as _
+from workers.doctor.connecting import FILES, broker_is
 from workers.doctor.finding import Finding, error, ok, warning
 from workers.doctor.registry import Need, probe
 
@@ -20,7 +22,10 @@ LITTLE_BYTES, NEXT_TO_NOTHING_BYTES = 1024**3, 100 * 1024**2
 
 @probe("files", needs=Need.NOTHING)
 def disks_have_room() -> Iterable[Finding]:
-    """Look at the disk of the run folder, and whether it can be written to."""
+    """Look at the disks of the run folder, the database's file and the message files.
+
+    How full the disk of a server is no statement says: see "Operating limits" in the documentation.
+    """
     folder = Path(getattr(settings, "RUN_DIR", "."))
     if not folder.is_dir() or not os.access(folder, os.W_OK):
         yield error(
@@ -28,21 +33,45 @@ def disks_have_room() -> Iterable[Finding]:
             _("The embedded database, message files and logs of `stack` live there."),
             _("Make it, or give SAS_RUN_DIR another one."),
         )
-        return
-    free = shutil.disk_usage(folder).free
-    if free < LITTLE_BYTES:
-        level = error if free < NEXT_TO_NOTHING_BYTES else warning
-        yield level(
-            _(
-                "%(size)d MB are left on the disk of %(folder)s",
-                size=free // 1024**2,
-                folder=str(folder),
-            ),
-            _("A full disk fails every write there, and with SQLite every order."),
-            _("Make room."),
-        )
-    else:
-        yield ok(_("%(size)d GB are left on the disk of the run folder", size=free // 1024**3))
+    for one in _one_a_disk([folder, *_database(), *_messages()]):
+        free = shutil.disk_usage(one).free
+        if free < LITTLE_BYTES:
+            level = error if free < NEXT_TO_NOTHING_BYTES else warning
+            yield level(
+                _(
+                    "%(size)d MB are left on the disk of %(folder)s",
+                    size=free // 1024**2,
+                    folder=str(one),
+                ),
+                _("A full disk fails every write there, and with SQLite every order."),
+                _("Make room."),
+            )
+        else:
+            yield ok(
+                _(
+                    "%(size)d GB are left on the disk of %(folder)s",
+                    size=free // 1024**3,
+                    folder=str(one),
+                )
+            )
+
+
+def _database() -> list[Path]:
+    if connection.vendor != "sqlite":
+        return []
+    return [Path(str(connection.settings_dict["NAME"])).absolute().parent]
+
+
+def _messages() -> list[Path]:
+    if not broker_is(FILES):
+        return []
+    options = current_app.conf.broker_transport_options
+    return [Path(options[name]) for name in ("data_folder_in", "data_folder_out")]
+
+
+def _one_a_disk(folders: list[Path]) -> Iterable[Path]:
+    """Return the first of the folders on each disk, without those that are missing."""
+    return {one.stat().st_dev: one for one in reversed(folders) if one.is_dir()}.values()
 
 
 @probe("files", needs=Need.NOTHING, applies=lambda: connection.vendor == "sqlite")

@@ -10,7 +10,7 @@ from workers.celery.queues import ENGINE_QUEUES, agent_queues, declared_otherwis
 from workers.definitions.agent import DEFAULT_QUEUE
 from workers.definitions.sentences import say as _
 from workers.doctor.connecting import AMQP, kind, while_connected
-from workers.doctor.finding import Finding, error, info, ok, warning
+from workers.doctor.finding import Finding, Level, error, info, ok, warning
 from workers.doctor.own_queues import own_queues
 from workers.doctor.registry import Need, probe
 from workers.wire.dispatch import (
@@ -44,18 +44,19 @@ def are_read(connection: Any) -> Iterable[Finding]:
     """Look at every queue there should be."""
     names = [*sorted({*ENGINE_QUEUES, *agent_queues()}), *own_queues()]
     states = {name: state_of(connection, name) for name in names}
+    there = {name: state for name, state in states.items() if state}
     # First, because nobody can read such a queue.
-    bad = _differing(connection, [name for name, state in states.items() if state])
-    bad += [finding for name, state in states.items() if (finding := _judge(name, state))]
-    yield from bad
-    if not bad:
-        is_told = all(state is not None and state.readers is not None for state in states.values())
+    found = _differing(connection, there)
+    found += [finding for name, state in states.items() if (finding := _judge(name, state))]
+    yield from found
+    if all(finding.level is Level.INFO for finding in found):
+        is_told = all(state.readers is not None for state in there.values())
         read, unsaid = (
-            _("%(n)d queues are there and read", n=len(names)),
-            _("%(n)d queues can be read; this broker does not say by whom", n=len(names)),
+            _("%(n)d queues are there and read", n=len(there)),
+            _("%(n)d queues can be read; this broker does not say by whom", n=len(there)),
         )
         yield ok(read if is_told else unsaid)
-    waiting = ", ".join(f"{name} {state.messages}" for name, state in states.items() if state)
+    waiting = ", ".join(f"{name} {state.messages}" for name, state in there.items())
     yield info(_("messages: %(queues)s", queues=waiting or _("none")))
 
 
@@ -64,7 +65,8 @@ def _judge(name: str, state: State | None) -> Finding | None:
     why = own.without if own else _WITHOUT.get(name, _("The agents of this queue are not called."))
     remedy = own.start if own else _("Start a worker with -Q %(name)s, or without -Q.", name=name)
     if state is None:
-        return (warning if own else error)(_("there is no queue %(name)s", name=name), why, remedy)
+        # Whoever wants an application's own queue declares it: there, nobody ever did.
+        return (info if own else error)(_("there is no queue %(name)s", name=name), why, remedy)
     if state.readers == 0 and own and state.messages:
         # An application may do without it, but whoever sent these waits for an answer.
         said = _("nobody reads the queue %(name)s, in which messages wait", name=name)

@@ -3,10 +3,8 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import cache
 
-from django.utils.module_loading import autodiscover_modules
-
+from workers.definitions import discovery
 from workers.doctor.finding import Finding
 
 Look = Callable[[], Iterable[Finding]]
@@ -63,10 +61,9 @@ def probe(
     return register
 
 
-@cache
 def discover() -> None:
-    """Import the module ``doctor`` of every installed app, once per process."""
-    autodiscover_modules("doctor")
+    """Import the module ``doctor`` of every installed app."""
+    discovery.import_modules("doctor")
 
 
 def probes() -> list[Probe]:

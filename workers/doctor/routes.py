@@ -33,7 +33,10 @@ def somebody_is_told() -> Iterable[Finding]:
     yield info(
         _("no route is told of incidents"),
         _("Whoever does not look at the admin learns of nothing."),
-        _("Add a route in the admin, or with `manage.py routes add`: docs/how-to/be-told.md."),
+        _(
+            "Add a route in the admin, or with `manage.py routes add`: see "
+            '"Be told of incidents" in the documentation.'
+        ),
     )
 
 

@@ -13,6 +13,7 @@ from workers.definitions.sentences import say_counted as ngettext
 from workers.doctor.finding import Finding, Level, error, info
 from workers.doctor.registry import Look, Need, Probe
 from workers.doctor.secrets import masked
+from workers.exceptions import in_a_line
 
 #: Time one probe has; its thread is left behind then, and ends with the process.
 PROBE_SECONDS = 10.0
@@ -112,7 +113,7 @@ def _run(look: Look, seconds: float) -> tuple[list[Finding], str]:
             if _is_not_allowed(failure):
                 found.append(_may_not_look(failure))
                 return
-            said = f"{type(failure).__name__}: {str(failure)[:300]}"
+            said = in_a_line(failure, 300)
             problems.append(_("failed: %(failure)s", failure=said))
         finally:
             connections.close_all()
@@ -133,7 +134,7 @@ def _may_not_look(failure: BaseException) -> Finding:
     return info(
         _("this login may not look: %(failure)s", failure=str(failure).splitlines()[0][:200]),
         _("It may still do all that its role needs."),
-        _("Ask with a login that may: docs/how-to/limit-what-processes-may-do.md."),
+        _('Ask with a login that may: see "Limit what processes may do" in the documentation.'),
     )
 
 

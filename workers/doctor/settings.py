@@ -24,7 +24,7 @@ def system_checks() -> Iterable[Finding]:
                 "Pages of errors show settings and code to whoever sees them, and the checks for a "
                 "deployment are left out."
             ),
-            _("Set DJANGO_DEBUG=off for everything but development."),
+            _("Switch DEBUG off for everything but development."),
         )
 
 

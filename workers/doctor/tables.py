@@ -58,8 +58,8 @@ def _journal(rows: int) -> Iterable[Finding]:
             _("the journal has about %(rows)s rows and is kept for good", rows=rows),
             _("It grows by some twenty rows an order."),
             _(
-                "Set SAS_KEEP_JOURNAL_DAYS if nobody needs the oldest: docs/how-to/"
-                "look-after-an-installation.md."
+                "Set SAS_KEEP_JOURNAL_DAYS if nobody needs the oldest: see "
+                '"Look after an installation" in the documentation.'
             ),
         )
 

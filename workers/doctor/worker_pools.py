@@ -53,7 +53,7 @@ def _of_silence(connection: Any) -> Finding:
     return warning(
         _("no worker answers"),
         _("Nothing is claimed, called or settled."),
-        _("Start one: `celery -A sasproject worker`."),
+        _("Start one: `celery -A PROJECT worker`, with the name of yours."),
     )
 
 

@@ -102,9 +102,9 @@ def _call(
             _request(base_url, path, content, key, left)
         )
     except (httpx2.TransportError, httpx2.InvalidURL, UnicodeError) as problem:
-        raise fault_of_exception(path, problem) from problem
+        raise fault_of_exception(base_url, path, problem) from problem
     try:
-        return response.status_code, _read(path, response)
+        return response.status_code, _read(base_url, path, response)
     finally:
         response.close()
 
@@ -130,7 +130,7 @@ def _request(base_url: str, path: str, content: bytes, key: str, left: float) ->
     )
 
 
-def _read(path: str, response: httpx2.Response) -> dict[str, Any]:
+def _read(base_url: str, path: str, response: httpx2.Response) -> dict[str, Any]:
     status = response.status_code
     raw = b""
     try:
@@ -141,7 +141,7 @@ def _read(path: str, response: httpx2.Response) -> dict[str, Any]:
     except httpx2.TransportError as problem:
         # A refusal counts by its status, whatever became of its body.
         if response.is_success:
-            raise fault_of_exception(path, problem) from problem
+            raise fault_of_exception(base_url, path, problem) from problem
     body = read_object(raw) if len(raw) <= LARGEST_ANSWER else None
     if not response.is_success:
         raise fault_of_status(path, status, response.headers, body)

@@ -30,10 +30,12 @@ NOT_SENT = (
 )
 
 
-def fault_of_exception(path: str, problem: Exception) -> Fault:
+def fault_of_exception(base_url: str, path: str, problem: Exception) -> Fault:
     """Return the fault of a call that got no complete answer."""
     if isinstance(problem, NOT_SENT):
-        return Unavailable("unreachable", _message(path, f"not reached: {problem}"))
+        # Without what a URL may have of a name and a password.
+        where = base_url.partition("://")[2].partition("/")[0].rpartition("@")[2]
+        return Unavailable("unreachable", _message(path, f"{where} is not reached: {problem}"))
     if isinstance(problem, httpx2.TimeoutException):
         return Transient("timeout", _message(path, "no answer in time"))
     # By its class only: the text of a protocol error quotes what the remote sent.

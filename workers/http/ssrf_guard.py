@@ -37,7 +37,7 @@ def problem_of_url(url: str) -> str | None:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
     except ValueError:
-        return "is no URL that can be read"
+        return "cannot be read as a URL"
     if parts.scheme != "https" and not sas.webhook_private_addresses:
         return "must begin with https://"
     if "@" in parts.netloc:

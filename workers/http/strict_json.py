@@ -25,7 +25,7 @@ def read(raw: bytes) -> Any:
     (message libraries make objects of it), and more than 64 KiB.  Raises ``BadJson``.
     """
     if len(raw) > MAX_BYTES:
-        raise BadJson(f"it has {len(raw)} bytes; {MAX_BYTES} may be")
+        raise BadJson(f"it must have {MAX_BYTES} bytes at most, got {len(raw)}")
     try:
         value = json.loads(
             raw.decode("utf-8"),
@@ -62,7 +62,7 @@ def _no_constant(name: str) -> NoReturn:
 
 def _whole(digits: str) -> int:
     if len(digits) > MAX_DIGITS:
-        raise BadJson(f"a number has {len(digits)} digits; {MAX_DIGITS} may be")
+        raise BadJson(f"a number must have {MAX_DIGITS} digits at most, got {len(digits)}")
     return int(digits)
 
 

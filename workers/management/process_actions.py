@@ -13,8 +13,9 @@ from typing import Any, TypedDict
 
 from django.core.management.base import CommandError
 
-from workers.client import callbacks, operations
-from workers.exceptions import MessageError, Refused, StateError, UnknownWorkflow
+from workers.client import answers, operations
+from workers.definitions.sentences import say_names
+from workers.exceptions import Fault, MessageError, Refused, StateError, UnknownWorkflow
 from workers.rules import compensation
 from workers.states import PEOPLE, ProcessState
 from workers.store.operate import commands
@@ -59,7 +60,7 @@ def _resubmit(asked: Asked) -> Told:
     steps = operations.resubmit(
         asked.process_id, nothing_happened=asked.nothing_happened, **asked.word
     )
-    return Told([f"{asked.subject} was resubmitted: {', '.join(steps)}."], {"resubmitted": steps})
+    return Told([f"{asked.subject} was resubmitted: {say_names(steps)}."], {"resubmitted": steps})
 
 
 def _undo(asked: Asked, action: str, outcome: str) -> Told:
@@ -79,7 +80,7 @@ def _begin_again(asked: Asked) -> Told:
         found = operations.begin_again(asked.process_id, asked.step, **asked.word)
     would = "would begin" if asked.dry_run else "begins"
     lines = [
-        f"{asked.subject} {would} again from {asked.step}: {', '.join(found.steps)}.",
+        f"{asked.subject} {would} again from {asked.step}: {say_names(found.steps)}.",
         f"Undone first: {_listed(found.undo)}.",
     ]
     facts = {"action": "begin-again", "done": not asked.dry_run, "steps": list(found.steps)}
@@ -88,7 +89,7 @@ def _begin_again(asked: Asked) -> Told:
 
 def _listed(plan: compensation.Plan) -> str:
     undo = [f"{planned.name} ({planned.agent})" for planned in plan.undo]
-    return ", ".join(undo) or "nothing to undo"
+    return say_names(undo) or "nothing to undo"
 
 
 def _lasting(plan: compensation.Plan) -> list[str]:
@@ -137,13 +138,13 @@ def _edit(asked: Asked) -> Told:
 
 
 def _answer(asked: Asked) -> Told:
+    given: Fault | dict[str, Any]
     if asked.decline:
-        fault = Refused("declined", asked.reason)
-        outcome = callbacks.fail_step(asked.process_id, asked.step, fault, actor=actor())
+        given = Refused("declined", asked.reason)
     else:
         # As the admin answers.
-        result = {"approved": True, "by": actor(), "comment": asked.reason, **asked.result}
-        outcome = callbacks.complete_step(asked.process_id, asked.step, result, actor=actor())
+        given = {"approved": True, "by": actor(), "comment": asked.reason, **asked.result}
+    outcome = answers.by_person(asked.process_id, asked.step, given, actor=actor())
     said = f"The answer to {asked.step} of {asked.subject} was {outcome}."
     return Told([said], {"answered": asked.step, "outcome": str(outcome)})
 
@@ -187,7 +188,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--decline", action="store_true", help="answer: say no")
     parser.add_argument(
-        "--dry-run", action="store_true", help="cancel, compensate, begin-again: only say what"
+        "--dry-run",
+        action="store_true",
+        help="cancel, compensate, begin-again: only say what would be undone",
     )
 
 

@@ -106,6 +106,6 @@ def _cells(line: StepLine) -> tuple[str, ...]:
         str(step.attempt),
         f"{step.failure_count} of {step.failure_threshold}",
         clock,
-        step.locked_by or "",
+        line.progress.locked_by or "",
         line.progress.explanation or line.fault,
     )

@@ -16,7 +16,7 @@ def add_argument(parser: argparse.ArgumentParser) -> None:
         "--personal",
         dest="is_personal",
         action="store_true",
-        help="show personal data, too: kept in the journal with your name",
+        help="show personal data, too; the journal keeps that you did",
     )
 
 

@@ -17,7 +17,7 @@ FLUSH_SECONDS = 5.0
 class Terminal(OutputWrapper):
     """Where a command's words go: a line for each ``write``, whatever is in it."""
 
-    #: Whether a text may have lines of its own.
+    #: What a text may have of its own: line breaks, tabs.
     breaks = ""
 
     def write(  # type: ignore[override]  # as OutputWrapper's own
@@ -32,9 +32,9 @@ class Terminal(OutputWrapper):
 
 
 class ErrorTerminal(Terminal):
-    """The same for refusals, some of which are lists."""
+    """The same for refusals, some of which are lists, and for checks, whose hints are indented."""
 
-    breaks = "\n"
+    breaks = "\n\t"
 
 
 class TerminalCommand(BaseCommand):

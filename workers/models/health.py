@@ -47,7 +47,7 @@ class Gauge(models.Model):
     span = models.PositiveIntegerField(choices=Span.choices, default=Span.MINUTE)
     pending = models.PositiveIntegerField()
     in_flight = models.PositiveIntegerField()
-    #: Steps in error.
+    #: Steps in error of processes that are not over.
     failed = models.PositiveIntegerField()
     window_size = models.PositiveIntegerField()
     #: How long the oldest step that may be claimed has waited for that; null = none does.

@@ -165,8 +165,9 @@ def _slack_text(plain: str) -> str:
 
 
 def _slack_block(*lines: str) -> dict[str, Any]:
-    joined = "\n".join(lines)[:LONGEST_BLOCK]
-    return {"type": "section", "text": {"type": "mrkdwn", "text": joined}}
+    # Verbatim, or Slack makes links of what looks like one, and mentions of names.
+    text = {"type": "mrkdwn", "text": "\n".join(lines)[:LONGEST_BLOCK], "verbatim": True}
+    return {"type": "section", "text": text}
 
 
 def _teams_block(plain: str, **style: str) -> dict[str, Any]:

@@ -5,11 +5,9 @@ What looks registers itself, in a module ``doctor``: it stands above whoever ask
 
 import logging
 from collections.abc import Callable
-from functools import cache
 from uuid import uuid4
 
-from django.utils.module_loading import autodiscover_modules
-
+from workers.definitions import discovery
 from workers.rules import lateness
 from workers.runtime.worker_identity import me
 from workers.store import leases
@@ -33,11 +31,6 @@ def register(look_over: Callable[[], None]) -> Callable[[], None]:
     return look_over
 
 
-@cache
-def _discover() -> None:
-    autodiscover_modules("doctor")
-
-
 def is_due() -> bool:
     """Say whether a round may be due, for those who ask for it."""
     seconds = leases.seconds_since(DOCTOR)
@@ -48,7 +41,7 @@ def run() -> bool:
     """Look the installation over if that is due.  False: it is not, or somebody else is at it."""
     if not is_due():
         return False
-    _discover()
+    discovery.import_modules("doctor")
     with leases.held(DOCTOR, f"{me('doctor')}:{uuid4().hex[:8]}", LEASE_SECONDS) as lease:
         if not lease:
             return False

@@ -10,11 +10,9 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
 from uuid import uuid4
 
-from django.utils.module_loading import autodiscover_modules
-
+from workers.definitions import discovery
 from workers.runtime.worker_identity import me
 from workers.store import (
     leases,
@@ -64,14 +62,9 @@ def register(pruner: Pruner) -> None:
     _pruners[pruner.name] = pruner
 
 
-@cache
-def _discover() -> None:
-    autodiscover_modules("retention")
-
-
 def pruners() -> list[Pruner]:
     """Return everything that is pruned, of every installed app."""
-    _discover()
+    discovery.import_modules("retention")
     return list(_pruners.values())
 
 

@@ -1,4 +1,4 @@
-"""A fault as it is told: a value inside the engine, a JSON object on the wire and on its row."""
+"""A fault: a value inside the engine, a JSON object on the wire and on its step's row."""
 
 from datetime import datetime
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from workers.exceptions import Fault
+from workers.exceptions import Fault, in_a_line
 from workers.runtime import storable_text
 from workers.runtime.timestamps import text_of
 
@@ -49,7 +49,7 @@ class FaultRecord(msgspec.Struct, frozen=True):
     @classmethod
     def of_error(cls, kind: str, code: str, error: Exception) -> "FaultRecord":
         """Return what code of an application raised where it may not."""
-        text = storable_text.storable(f"{type(error).__name__}: {error}")
+        text = storable_text.storable(in_a_line(error))
         return cls(kind, code, text[:500])
 
     @classmethod

@@ -57,8 +57,9 @@ class Bundle(msgspec.Struct, frozen=True):
     agent: str
     timeout_seconds: int
     requests: tuple[Request, ...]
-    #: Its agent had no more under way than one message takes when these were claimed.
-    is_alone: bool = False
+    #: The worker settles the replies itself: when these were claimed, their agent had no more under
+    #: way than one message takes.  It keeps its first name on the wire, where older code reads it.
+    settles_here: bool = msgspec.field(default=False, name="is_alone")
     #: Its agent has a rate: its calls are counted when they are made.
     is_rated: bool = False
 
@@ -67,7 +68,7 @@ class Bundle(msgspec.Struct, frozen=True):
             "version": VERSION,
             "agent": self.agent,
             "timeout_seconds": self.timeout_seconds,
-            "is_alone": self.is_alone,
+            "is_alone": self.settles_here,
             "is_rated": self.is_rated,
             "requests": [request.to_wire() for request in self.requests],
         }
@@ -136,11 +137,14 @@ class Reply(msgspec.Struct, frozen=True):
     def check(self) -> None:
         """Raise ``MessageError`` unless it says one thing, and that in known words."""
         if [self.result, self.fault, self.deferral].count(None) != 2:
-            raise MessageError("A reply carries a result, a fault or a deferral, as an object.")
+            raise MessageError(
+                "A reply must have a result, a fault or a deferral, one of them, as an object."
+            )
         if self.deferral is not None and faults.seconds(self.deferral.get("seconds")) is None:
-            raise MessageError("A deferral says how many seconds it may take.")
+            raise MessageError("A deferral must say how many seconds it may take.")
         if self.fault is not None and self.kind not in faults.KINDS:
-            raise MessageError(f"Unknown kind of fault: {self.kind!r}")
+            kinds = ", ".join(sorted(faults.KINDS))
+            raise MessageError(f"The kind of a fault must be one of {kinds}, got {self.kind!r}.")
 
 
 def replies_to_wire(replies: list[Reply]) -> dict[str, Any]:
@@ -187,27 +191,29 @@ def parcels(sizes: Sequence[int]) -> Iterator[slice]:
 def storable(result: Any) -> int:
     """Return a result's bytes as JSON; raise ``MessageError`` where a database cannot store it."""
     if not isinstance(result, dict):
-        raise MessageError(f"An agent's result is a dict, not {type(result).__name__}.")
+        raise MessageError(f"An agent's result must be a dict, got {type(result).__name__}.")
     try:
         text = encode_document(result)
     except (TypeError, ValueError, RecursionError) as error:
         raise MessageError(f"An agent's result must be JSON: {error}") from error
     if len(text) > MAX_RESULT_BYTES:
-        raise MessageError(f"An agent's result has {len(text)} bytes; {MAX_RESULT_BYTES} may be.")
+        raise MessageError(
+            f"An agent's result must have {MAX_RESULT_BYTES} bytes at most, got {len(text)}."
+        )
     _check_text(result, 0)
     return len(text)
 
 
 def _check_text(value: Any, depth: int) -> None:
     if depth > MAX_DEPTH:
-        raise MessageError(f"An agent's result is nested deeper than {MAX_DEPTH}.")
+        raise MessageError(f"An agent's result must be nested {MAX_DEPTH} deep at most.")
     if isinstance(value, str):
         if not storable_text.is_storable(value):
-            raise MessageError("An agent's result contains a NUL or a lone surrogate.")
+            raise MessageError("An agent's result must have no NUL and no lone surrogate.")
     elif isinstance(value, dict):
         if "__type__" in value:
             # kombu would make an object of it on the way.
-            raise MessageError("An agent's result has a key __type__. Rename it.")
+            raise MessageError("An agent's result must have no key __type__. Rename it.")
         for key, inner in value.items():
             _check_text(key, depth + 1)
             _check_text(inner, depth + 1)

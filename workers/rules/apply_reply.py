@@ -47,7 +47,7 @@ def apply_result(
 
 
 def _defer(locked: LockedProcess, step: StepRow, deferral: dict[str, Any], actor: str) -> None:
-    """Have a step wait for a callback; one that came too early is taken now."""
+    """Make a step wait for a callback; one that came early is applied at once."""
     locked.touch(step)
     early, step.early = step.early, None
     if early is not None:
@@ -94,8 +94,8 @@ def apply_fault(
         if locked.fail(step, "failed", actor, fault, rng):
             on_failure.carry_out(locked, step, actor)
         return
-    # Neither of the other kinds had an effect; what an earlier claim left in doubt remains so:
-    # a gateway that refuses need not have asked who knows.
+    # The other kinds had no effect.  What an earlier claim left in doubt stays in doubt: a gateway
+    # that refuses need not have asked the service behind it.
     step.fault = fault.noted(locked.now)
     step.may_have_effect = step.is_in_doubt
     if not step.is_in_doubt:
@@ -129,14 +129,11 @@ def apply_fault(
         # The kind, because two have this event.
         fault={"kind": fault.kind, "code": fault.code, "message": fault.message},
     )
-    if fault.kind == "refused":
-        on_failure.carry_out_refusal(locked, step, actor)
-    else:
-        on_failure.carry_out(locked, step, actor)
+    on_failure.carry_out(locked, step, actor)
 
 
 def carry_out_policies(locked: LockedProcess, actor: str) -> None:
-    """Decide on every step in error whose process has not been told yet, and on its deadline."""
+    """Carry out the policy of every step in error, and of a deadline that has passed."""
     locked.touch_process()
     locked.process.needs_decision = False
     if locked.process.deadline_at is not None and locked.process.deadline_at <= locked.now:
@@ -170,7 +167,7 @@ def finish(locked: LockedProcess, actor: str) -> None:
             and not locked.process.needs_decision
             and not locked.ready_forward_steps()
         ):
-            # All that could go on beside it has.
+            # Every branch that could go on has done so.
             failed = [step.name for step in locked.steps if step.state == StepState.ERROR]
             _begin(locked, actor)
             locked.move_process(ProcessState.ERROR, "error", actor, steps=failed)

@@ -5,7 +5,7 @@ road.  They are planned when a process begins to compensate, one for every step 
 had an effect or is still in flight, in the reverse order of the graph.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from workers.definitions.effects import Effect
@@ -42,36 +42,30 @@ def plan(locked: LockedProcess, among: Collection[StepRow] | None = None) -> Pla
         for step in (locked.forward_steps if among is None else among)
         if step.may_have_effect or step.is_at_work
     ]
-    undoable = {
-        step.name: {**step.undo, "name": _undo_name(locked, step)}
-        for step in acting
-        if step.undo is not None and step.undo["agent"]
-    }
+    names = {step.name: _undo_name(locked, step) for step in acting if step.has_undo}
     depths = _depths(locked)
     forward, next_to = locked.forward_steps, _next_to(locked)
     ordered = sorted(
-        (step for step in acting if step.name in undoable),
-        key=lambda step: -depths[step.name],
+        (step for step in acting if step.name in names), key=lambda step: -depths[step.name]
     )
     return Plan(
-        undo=tuple(
-            PlannedUndo(
-                forward=step,
-                name=undoable[step.name]["name"],
-                agent=undoable[step.name]["agent"],
-                effect=undoable[step.name].get("effect") or Effect.IDEMPOTENT,
-                key_retention_seconds=undoable[step.name].get("key_retention_seconds"),
-                after=[
-                    undoable[later.name]["name"]
-                    for later in _after(forward, next_to, step)
-                    if later.name in undoable
-                ],
-            )
-            for step in ordered
-        ),
+        undo=tuple(_planned(step, names, _after(forward, next_to, step)) for step in ordered),
         lasting=tuple(
-            step.name for step in acting if step.name not in undoable and step.may_have_effect
+            step.name for step in acting if step.name not in names and step.may_have_effect
         ),
+    )
+
+
+def _planned(step: StepRow, names: Mapping[str, str], later: Iterable[StepRow]) -> PlannedUndo:
+    """Return the undo of a step, which waits for those of the steps after it."""
+    assert step.undo is not None
+    return PlannedUndo(
+        forward=step,
+        name=names[step.name],
+        agent=step.undo["agent"],
+        effect=step.undo.get("effect") or Effect.IDEMPOTENT,
+        key_retention_seconds=step.undo.get("key_retention_seconds"),
+        after=[names[one.name] for one in later if one.name in names],
     )
 
 
@@ -114,11 +108,10 @@ def refuse_if_too_late(locked: LockedProcess) -> None:
     process = locked.process
     if process.state in FINAL_PROCESS_STATES:
         raise refused("nothing_to_undo", subject=process.subject, state=process.state)
-    if locked.is_on_its_way_back:
+    if locked.is_being_undone:
         raise refused("undone_already", subject=process.subject)
     if is_past_no_return(locked):
-        steps = ", ".join(process.no_return)
-        raise refused("past_no_return", subject=process.subject, steps=steps)
+        raise refused("past_no_return", subject=process.subject, steps=list(process.no_return))
 
 
 def ready_undo_steps(locked: LockedProcess, actor: str) -> list[StepRow]:

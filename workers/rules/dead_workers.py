@@ -1,8 +1,8 @@
-"""What is known of claims whose worker died over them: pure words on a step's row.
+"""What is known of claims whose worker died while it ran them.  Pure.
 
-A pool's parent sees that a child of its has died over a message, and how.  The step keeps that as
-its fault until complete-by, when it expires as ever: nobody is hurried, and nobody is accused of
-slowness.  Of a whole worker that is killed nothing is known, and nothing is said.
+A pool's parent sees that one of its children died over a message, and how.  The step keeps that as
+its fault until complete-by, when it expires as usual: the fault explains the silence and speeds
+nothing up.  When a whole worker is killed nobody is left to tell, and nothing is noted.
 """
 
 import re
@@ -13,13 +13,13 @@ from workers.protocol.faults import FaultRecord
 from workers.rules.rows import StepRow
 
 CODE = "worker_died"
-#: In which attempts, as ``of_claim`` says it.
+#: What ``of_claim`` says of the attempts.
 _ATTEMPTS = re.compile(r" in (?:each of|the last) \d+ attempts: ")
 
 
 def fault_of(step: StepRow, how: str) -> FaultRecord:
     """Return the fault of a step over whose present claim a worker has just died."""
-    # One behind the other: any other fault between them ends the row.
+    # Consecutive deaths: any other fault in between begins the count again.
     before = step.fault.deaths or 0 if step.fault is not None and step.fault.code == CODE else 0
     return FaultRecord(
         "expired",
@@ -31,7 +31,7 @@ def fault_of(step: StepRow, how: str) -> FaultRecord:
 
 
 def of_claim(step: StepRow) -> FaultRecord | None:
-    """Return what is to be said of a claim that expires because its worker died; None: nothing."""
+    """Return the fault of a claim that expires; None: nobody knows that its worker died."""
     fault = step.fault
     if fault is None or fault.code != CODE or step.claim_id is None:
         return None
@@ -48,5 +48,5 @@ def of_claim(step: StepRow) -> FaultRecord | None:
 
 
 def once(message: str) -> str:
-    """Return what is said of dead workers as it would be of the first: how it died remains."""
+    """Return the message without the number of attempts, as after the first death."""
     return _ATTEMPTS.sub(": ", message, count=1)

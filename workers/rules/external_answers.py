@@ -6,7 +6,7 @@ has asked is kept until it does.
 
 from enum import StrEnum
 from random import Random
-from typing import Any
+from typing import Any, Protocol
 
 from workers.definitions.effects import Effect
 from workers.protocol.faults import FaultRecord
@@ -27,6 +27,19 @@ class Outcome(StrEnum):
     REPEATED = "repeated"
     #: The step does not want it any more, or it says nothing final: nothing was changed.
     IGNORED = "ignored"
+
+
+class HasAnswer(Protocol):
+    """A step as the store or a page has it."""
+
+    @property
+    def early(self) -> Any: ...
+
+    @property
+    def result(self) -> Any: ...
+
+    @property
+    def fault(self) -> Any: ...
 
 
 def answer(
@@ -63,18 +76,25 @@ def answer(
     return Outcome.ACCEPTED
 
 
+def is_same(step: HasAnswer, body: dict[str, Any]) -> bool:
+    """Say whether an answer is the one that the step has."""
+    if step.early is not None:
+        return bool(step.early == body)
+    fault = FaultRecord.from_json(body.get("fault"))
+    if fault is None:
+        return step.result is not None and step.result == body["result"]
+    had = FaultRecord.from_json(step.fault)
+    return had is not None and (had.code, had.message) == (fault.code, fault.message)
+
+
 def resume(locked: LockedProcess, actor: str) -> None:
     """Let a process go on whose last step in error has been dealt with."""
     if locked.process.state != ProcessState.ERROR:
         return
-    among = locked.undo_steps if locked.is_on_its_way_back else locked.forward_steps
     # A step that asks holds up what needs it, and nothing else.
-    if any(step.state == StepState.ERROR and step.on_failure != "ask" for step in among):
-        return
-    back = locked.is_on_its_way_back
-    locked.move_process(
-        ProcessState.COMPENSATING if back else ProcessState.PROCESSING, "resumed", actor
-    )
+    failed = [step for step in locked.active_steps if step.state == StepState.ERROR]
+    if all(step.on_failure == "ask" for step in failed):
+        locked.move_process(locked.active_state, "resumed", actor)
 
 
 def report_progress(locked: LockedProcess, step: StepRow, progress: dict[str, Any]) -> bool:
@@ -107,7 +127,7 @@ def _keep(locked: LockedProcess, step: StepRow, body: dict[str, Any], actor: str
     if step.early is not None:
         return Outcome.REPEATED
     if body.get("fault") is not None and step.attempt > 0:
-        # Of an attempt that is over, and has been dealt with.
+        # It belongs to an attempt that has ended and was dealt with.
         return Outcome.IGNORED
     locked.touch(step)
     step.early = body

@@ -8,7 +8,7 @@ from workers.states import ENDED_PROCESS_STATES
 def hold(locked: LockedProcess) -> Entry | None:
     """Take back the move that ended a process just now; return its journal entry.
 
-    None: it has not ended, or its workflow wants to hear nothing.  Everything else that was
+    None: it has not ended, or its workflow has no ``on_end``.  Everything else that was
     decided stays, so ``end`` may follow at once, or never: the process then stands still until
     it is looked at again.
     """

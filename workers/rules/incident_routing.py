@@ -12,11 +12,11 @@ from zoneinfo import ZoneInfo
 from workers.definitions.alert_kinds import Severity
 from workers.states import DeliveryEvent as Event
 
-#: Beyond the hourly limit of a route what is due leaves together, so often at most.
+#: Beyond a route's hourly limit, what is due leaves in one message, at most this often.
 OVERFLOW_SECONDS = 600
 HOUR_SECONDS = 3600
-#: The orders that one cause stops fail one after the other: somebody is told of them once no other
-#: has failed for so long, or once the first failed so long ago.
+#: Orders that one cause stops fail one after another.  A route is told once no other has failed for
+#: the former time, or once the first failed the latter time ago.
 SETTLED_SECONDS, LONGEST_UNSETTLED_SECONDS = 4, 20
 
 
@@ -78,13 +78,13 @@ class Notice:
     reopened: int
     #: 1, 2, ... for repeats.
     number: int = 0
-    #: Somebody is to act at once: what is less grave never holds it up.
+    #: Somebody must act at once; what is less grave never holds it up.
     is_urgent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What of a route's earlier deliveries bounds the next ones."""
+    """What a route was told lately, which limits what it is told next."""
 
     #: Sent one by one within the last hour: urgent ones, and all others.
     urgent_in_hour: int = 0

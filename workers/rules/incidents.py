@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from workers.definitions.alert_kinds import IncidentKind, alert_kind
+from workers.definitions.alert_kinds import ANY, IncidentKind, alert_kind
 from workers.protocol.faults import FaultRecord
 from workers.rules import dead_workers
 from workers.rules.masks import UNKNOWN, Mask
@@ -17,12 +17,13 @@ from workers.states import IncidentState
 #: A cause that comes back within this time reopens its incident; later it is a new one.
 REOPEN_WITHIN = timedelta(hours=24)
 
-#: Stands for what differs from one order to the next.
-ANY = "#"
 _ADDRESS = re.compile(r"[^\s@'\"<>(]+@[^\s@'\">)]+")
-#: A status of HTTP, and how a process ended, are no order's own; any other word with a digit in
-#: it is.
-_KEPT = r"\b(?:(?:answered|status|HTTP) [1-5]\d\d|(?:signal|exitcode) -?\d{1,3})\b"
+#: HTTP statuses, signals, exit codes and limits differ by cause; any other word with a digit
+#: belongs to one order.
+_KEPT = (
+    r"\b(?:(?:answered|status|HTTP) [1-5]\d\d|(?:signal|exitcode) -?\d{1,3}"
+    r"|\d+ (?:bytes|digits|characters) at most)\b"
+)
 _WITH_DIGITS = re.compile(rf"({_KEPT})|[\w#+-]*\d[\w-]*(?:[.:,]\d[\w-]*)*")
 _REPEATED = re.compile(rf"{ANY}(?:[\s,;.:/-]*{ANY})+")
 
@@ -59,9 +60,9 @@ class Cause:
 def cause_of(alert: AlertFacts) -> Cause:
     """Return the cause of an alert: equal for alerts that one act would mend.
 
-    Of a failure: workflow, step, agent, and the fault's kind, code and message without what is
-    one order's own, personal data included: incidents are told to people who may not see it.
-    Of anything else: what the alert's cause names.
+    Failures are told apart by workflow, step, agent, and the fault's kind, code and message,
+    without what belongs to one order, personal data included: incidents are told to people who may
+    not see it.  Anything else is told apart by what the alert's cause names.
     """
     kind = alert_kind(alert.code)
     if alert.workflow:
@@ -114,7 +115,7 @@ def named_after(params: Mapping[str, Any], abouts: Collection[str]) -> dict[str,
 
 
 def _distinct(kind: IncidentKind, params: Mapping[str, str]) -> Mapping[str, str]:
-    """Return what tells causes apart that are of no process: how long one lasts is no difference.
+    """Return what distinguishes causes that belong to no process; how long one lasts does not.
 
     Duties are late together where nobody asks for them, or nobody performs them.
     """
@@ -126,8 +127,8 @@ def _distinct(kind: IncidentKind, params: Mapping[str, str]) -> Mapping[str, str
 def _is_told(alert: AlertFacts, kind: IncidentKind) -> bool:
     """Say whether whoever is told of the incident may read what the alert was raised with.
 
-    A mere text was written for the pages of the desk, and may name anybody; a submitter's address
-    may have a secret in it.
+    A plain text was written for the admin and may name anybody; a submitter's address may contain
+    a secret.
     """
     return kind != IncidentKind.SUBMITTER and "text" not in (alert.params or {})
 

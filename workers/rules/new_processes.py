@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 
+from workers.exceptions import BadText
 from workers.rules.rows import NewProcess, NewSink
 from workers.runtime import storable_text
 from workers.runtime.json_text import encode_document
@@ -11,14 +12,14 @@ from workers.runtime.json_text import encode_document
 #: What the columns hold.
 LONGEST_SUBJECT = 200
 LONGEST_ADDRESS, LONGEST_OWNER, LONGEST_CORRELATION = 500, 100, 200
-#: More levels would lead before the first instant there is.
+#: More levels would put a process before the earliest instant that ``datetime`` has.
 HIGHEST_PRIORITY = 100
 SINK_KINDS = ("queue", "webhook")
 
 
 def check(wanted: NewProcess) -> None:
     """Raise for what no column holds: ``BadText``, else ``ValueError`` or ``TypeError``."""
-    storable_text.check("subject", wanted.subject, LONGEST_SUBJECT)
+    _check_subject(wanted.subject)
     storable_text.check("lane", wanted.lane)
     _check_priority(wanted.priority)
     _check_deadline(wanted.deadline_at)
@@ -26,7 +27,16 @@ def check(wanted: NewProcess) -> None:
     _check_sinks(wanted.told)
 
 
+def _check_subject(subject: str) -> None:
+    storable_text.check("subject", subject, LONGEST_SUBJECT)
+    # It heads every page and message about the process.
+    if not subject.strip():
+        raise BadText(f"subject must not be blank, got {subject!r}. Say what the process is about.")
+
+
 def _check_priority(priority: int) -> None:
+    if not isinstance(priority, int):
+        raise TypeError(f"priority must be a whole number, got {priority!r}.")
     if not 0 <= priority <= HIGHEST_PRIORITY:
         raise ValueError(
             f"priority must be 0 to {HIGHEST_PRIORITY}, got {priority}. Give the others less."
@@ -40,11 +50,19 @@ def _check_deadline(deadline_at: datetime | None) -> None:
         )
 
 
-def _check_input(document: dict[str, object]) -> None:
+def _check_input(document: object) -> None:
+    # What is edited, masked and described are its members, and a column holds no None.
+    if not isinstance(document, dict):
+        raise TypeError(f"input must be a dict, got {type(document).__name__}. Put it into one.")
     try:
         text = encode_document(document)
     except RecursionError:
         raise ValueError("input is nested too deep to be JSON. Flatten it.") from None
+    except (TypeError, ValueError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(
+            f"input must be JSON, got a value that JSON does not have: {error}. Pass text or None."
+        ) from None
     # Escaped by the encoder, so that most inputs are not walked through a second time.
     if "\\u0000" in text or "\\ud" in text:
         storable_text.check_value("input", document)

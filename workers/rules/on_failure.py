@@ -1,9 +1,9 @@
 """What follows when a step has failed for good: pure decisions on a locked process.
 
-In this order: the next fall-back agent, where no effect is possible; skip, where the step
-is optional; otherwise what the step declares: error, compensate, wait, or ask, which lets
-the other branches go on meanwhile.  Nothing is undone past the point of no return: there a
-failure goes to an operator.
+In this order: the next fall-back agent, where no effect is possible and the business has not said
+no; skip, where the step is optional; compensate, waking nobody, where the business said no;
+otherwise what the step declares: error, compensate, wait, or ask, which lets the other branches go
+on meanwhile.  Nothing is undone past the point of no return: there a failure goes to an operator.
 """
 
 from datetime import timedelta
@@ -28,9 +28,9 @@ def carry_out(locked: LockedProcess, step: StepRow, actor: str, *, is_counted: b
     reason = told or "no reason was given"
     if step.undoes_id is not None:
         locked.alert("undo_stuck", step, is_counted=is_counted, reason=told)
-    elif locked.is_on_its_way_back:
+    elif locked.is_being_undone:
         return
-    elif step.fallbacks and not step.may_have_effect and not is_unjudged(step):
+    elif step.fallbacks and not step.may_have_effect and _may_fall_back(step):
         _fall_back(locked, step, actor)
     elif step.is_optional:
         locked.move(step, StepState.SKIPPED, "skipped", actor, public=True, reason=reason)
@@ -38,6 +38,10 @@ def carry_out(locked: LockedProcess, step: StepRow, actor: str, *, is_counted: b
     elif not locked.is_forward:
         # In error already, because of another step: an operator sees both.
         locked.alert("process_error", step, is_counted=is_counted, reason=told)
+    elif _is_refused(step) and not compensation.is_past_no_return(locked):
+        compensation.begin(locked, ProcessState.COMPENSATED, actor, f"{step.name}: {reason}")
+    elif _is_refused(step):
+        _stop(locked, step, actor, reason)
     elif step.on_failure == "wait" and not _is_waited_for_in_vain(locked, step):
         _wait(locked, step, actor)
     elif step.on_failure == "ask":
@@ -58,6 +62,15 @@ def is_unjudged(step: StepRow) -> bool:
     return step.fault is not None and step.fault.code == CONDITION_FAILED
 
 
+def _is_refused(step: StepRow) -> bool:
+    """Say whether the business said no: another agent would only ask the same again."""
+    return step.fault is not None and step.fault.kind == "refused"
+
+
+def _may_fall_back(step: StepRow) -> bool:
+    return not (is_unjudged(step) or _is_refused(step))
+
+
 def _is_waited_for_in_vain(locked: LockedProcess, step: StepRow) -> bool:
     """Say whether the step could not be called after the wait either."""
     return is_unjudged(step) or is_doubtful(step, locked.now)
@@ -75,7 +88,7 @@ def carry_out_deadline(locked: LockedProcess, actor: str) -> None:
         return
     deadline, process.deadline_at = process.deadline_at, None
     locked.touch_process()
-    if deadline is None or process.state in FINAL_PROCESS_STATES or locked.is_on_its_way_back:
+    if deadline is None or process.state in FINAL_PROCESS_STATES or locked.is_being_undone:
         return
     locked.note("deadline_passed", actor, public=True, detail={"deadline_at": deadline.isoformat()})
     is_undone = process.on_deadline == "compensate" and not compensation.is_past_no_return(locked)
@@ -86,17 +99,6 @@ def carry_out_deadline(locked: LockedProcess, actor: str) -> None:
     )
     if is_undone:
         compensation.begin(locked, ProcessState.COMPENSATED, actor, "its deadline has passed")
-
-
-def carry_out_refusal(locked: LockedProcess, step: StepRow, actor: str) -> None:
-    """Undo what was done, because the business said no; nobody is woken."""
-    reason = _message_of(step) or "no reason was given"
-    if step.undoes_id is not None or not locked.is_forward or step.is_optional:
-        carry_out(locked, step, actor)
-    elif compensation.is_past_no_return(locked):
-        _stop(locked, step, actor, reason)
-    else:
-        compensation.begin(locked, ProcessState.COMPENSATED, actor, f"{step.name}: {reason}")
 
 
 def _stop(locked: LockedProcess, step: StepRow, actor: str, reason: str) -> None:

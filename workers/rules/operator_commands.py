@@ -7,6 +7,7 @@ state forbids it.
 from datetime import timedelta
 from typing import Any
 
+from workers.definitions.checked_values import TIMEOUT_SECONDS
 from workers.definitions.effects import Effect, is_doubtful
 from workers.exceptions import MessageError, StateError
 from workers.protocol.messages import storable
@@ -19,19 +20,12 @@ from workers.rules.transitions import LockedProcess
 from workers.states import FINAL_PROCESS_STATES, ProcessState, StepState
 
 #: Bounds of a step's timeout in seconds; longer work defers.
-SHORTEST, LONGEST = 1, 600
+SHORTEST, LONGEST = 1, TIMEOUT_SECONDS
+#: The longest time in seconds for which a deferred answer is waited for.
+LONGEST_DEFERRAL = 366 * 86_400
 _DONE = frozenset(
     {StepState.PROCESSED, StepState.SKIPPED, StepState.COMPENSATED, StepState.CANCELLED}
 )
-
-
-def named(locked: LockedProcess, name: str) -> StepRow:
-    """Return the step of that name; raise ``StateError`` where there is none."""
-    for step in locked.steps:
-        if step.name == name:
-            return step
-    known = ", ".join(step.name for step in locked.steps)
-    raise StateError(f"{locked.process.subject} has no step {name!r}. Its steps: {known}.")
 
 
 def resubmit(
@@ -43,28 +37,22 @@ def resubmit(
     that ``nothing_happened``: then it may be called again.
     """
     process = locked.process
-    among = locked.undo_steps if locked.is_on_its_way_back else locked.forward_steps
-    failed = [step for step in among if step.state == StepState.ERROR]
+    failed = [step for step in locked.active_steps if step.state == StepState.ERROR]
     is_asked = process.state == ProcessState.PROCESSING and not process.needs_decision
     if not failed or not (process.state == ProcessState.ERROR or is_asked):
         raise refused("nothing_in_error", subject=process.subject, state=process.state)
     doubtful = [step.name for step in failed if is_doubtful(step, locked.now)]
     if doubtful and not nothing_happened:
-        raise refused("outcome_unknown", steps=", ".join(doubtful))
+        raise refused("outcome_unknown", steps=doubtful)
     names = [step.name for step in failed]
     if process.state == ProcessState.ERROR:
-        back = locked.is_on_its_way_back
-        locked.move_process(
-            ProcessState.COMPENSATING if back else ProcessState.PROCESSING,
-            "resubmitted",
-            actor,
-            reason=reason,
-            steps=names,
-        )
+        locked.move_process(locked.active_state, "resubmitted", actor, reason=reason, steps=names)
     process.needs_decision = False
     for step in failed:
         counted = step.failure_count
-        _give_back(locked, step)
+        locked.touch(step)
+        step.give_attempts_back()
+        step.not_before = locked.now
         if step.name in doubtful:
             step.may_have_effect = step.is_in_doubt = False
             step.key_used_at = None
@@ -81,14 +69,8 @@ def resubmit(
     return names
 
 
-def _give_back(locked: LockedProcess, step: StepRow) -> None:
-    locked.touch(step)
-    step.give_attempts_back()
-    step.not_before = locked.now
-
-
 def pause(locked: LockedProcess, actor: str, reason: str) -> None:
-    """Have nothing of the process claimed; what is in flight goes on to its end."""
+    """Stop claiming steps of the process; what is in flight runs to its end."""
     process = locked.process
     if process.state in FINAL_PROCESS_STATES:
         raise refused("nothing_to_pause", subject=process.subject, state=process.state)
@@ -110,7 +92,7 @@ def resume(locked: LockedProcess, actor: str, reason: str) -> None:
 
 def retry_now(locked: LockedProcess, name: str, actor: str, reason: str) -> None:
     """Skip what is left of a step's backoff, delay or rest; its counts stay."""
-    step = named(locked, name)
+    step = locked.named(name)
     if step.state != StepState.PENDING or step.not_before is None:
         raise refused("step_not_resting", step=name, state=step.state)
     if step.not_before <= locked.now:
@@ -148,43 +130,50 @@ def retime(locked: LockedProcess, name: str, seconds: int, actor: str, reason: s
     has started (the claim is made anew) or a callback is waited for, and else once the
     present attempt has ended, for its worker keeps the limit it was given.
     """
-    step = named(locked, name)
+    step = locked.named(name)
     is_over = locked.process.state in FINAL_PROCESS_STATES or locked.is_given_up(step)
     if is_over or step.state in _DONE:
         raise StateError(f"Step {name} is {step.state}: its time does not matter any more.")
-    longest = 366 * 86_400 if step.is_deferred else LONGEST
+    longest = LONGEST_DEFERRAL if step.is_deferred else LONGEST
     if not SHORTEST <= seconds <= longest:
         raise StateError(
             f"The time of step {name} must be {SHORTEST} to {longest} seconds, got {seconds}."
         )
-    if seconds == step.timeout_seconds and not step.is_deferred:
-        raise StateError(f"Step {name} has {seconds} s already.")
-    locked.touch(step)
-    before = step.complete_by
     if step.is_deferred:
-        step.complete_by = locked.now + timedelta(seconds=seconds)
+        _retime_answer(locked, step, seconds, actor, reason)
+    elif seconds == step.timeout_seconds:
+        raise StateError(f"Step {name} has {seconds} s already.")
     else:
-        facts = {"timeout_seconds": [step.timeout_seconds, seconds]}
-        step.timeout_seconds = seconds
-        if step.is_at_work and step.started_at is not None and step.complete_by is not None:
-            # Over at once where its time is up by now, and not since long ago.
-            end = max(step.started_at + timedelta(seconds=seconds), locked.now)
-            step.complete_by = min(step.complete_by, end)
-        _note(locked, step, "retimed", actor, reason, **facts)
-        if step.state == StepState.PROCESSING and step.started_at is None:
-            step.not_before = locked.now
-            locked.move(
-                step, StepState.PENDING, "handed_back", actor, reason="an operator set its time"
-            )
-        return
-    _note(
-        locked,
-        step,
-        "retimed",
-        actor,
-        reason,
-        complete_by=[before.isoformat() if before else None, step.complete_by.isoformat()],
-    )
+        _retime_attempts(locked, step, seconds, actor, reason)
+
+
+def _retime_answer(
+    locked: LockedProcess, step: StepRow, seconds: int, actor: str, reason: str
+) -> None:
+    """Set how long, from now on, an answer is waited for."""
+    locked.touch(step)
+    before = step.complete_by.isoformat() if step.complete_by else None
+    step.complete_by = locked.now + timedelta(seconds=seconds)
+    change = [before, step.complete_by.isoformat()]
+    _note(locked, step, "retimed", actor, reason, complete_by=change)
+
+
+def _retime_attempts(
+    locked: LockedProcess, step: StepRow, seconds: int, actor: str, reason: str
+) -> None:
+    """Set the time of each attempt; the present one gets no more than it was given."""
+    locked.touch(step)
+    change = [step.timeout_seconds, seconds]
+    step.timeout_seconds = seconds
+    if step.is_at_work and step.started_at is not None and step.complete_by is not None:
+        # Over at once where its time is up by now, and not since long ago.
+        end = max(step.started_at + timedelta(seconds=seconds), locked.now)
+        step.complete_by = min(step.complete_by, end)
+    _note(locked, step, "retimed", actor, reason, timeout_seconds=change)
+    if step.state == StepState.PROCESSING and step.started_at is None:
+        step.not_before = locked.now
+        reason = "an operator set its time"
+        locked.move(step, StepState.PENDING, "handed_back", actor, reason=reason)
 
 
 def complete(
@@ -194,7 +183,7 @@ def complete(
 
     Its effect counts as real: should the process be undone, this is undone too.
     """
-    step = named(locked, name)
+    step = locked.named(name)
     _refuse_unless_idle(locked, step, "completed")
     try:
         storable(result)
@@ -209,7 +198,7 @@ def complete(
 
 def skip(locked: LockedProcess, name: str, actor: str, reason: str) -> None:
     """Go on without a step.  What it may have done is still undone, should it come to that."""
-    step = named(locked, name)
+    step = locked.named(name)
     if step.undoes_id is not None:
         raise StateError(
             f"{name} undoes something and cannot be skipped. Undo it by hand, then complete it."

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.utils.translation import gettext_lazy as _
 
+from workers.definitions.sentences import in_words, say_names
 from workers.exceptions import StateError
 
 TEXTS: Mapping[str, Any] = {
@@ -58,6 +59,16 @@ TEXTS: Mapping[str, Any] = {
         "The verb failed on this process (%(error)s), and nothing was changed. Look into the log of"
         " the worker."
     ),
+    "answer_kept": _(
+        "Step %(step)s has another answer already, which %(actor)s gave at %(at)s and which is "
+        "kept until the step asks."
+    ),
+    "answer_accepted": _("Step %(step)s was accepted by %(actor)s at %(at)s."),
+    "answer_declined": _("Step %(step)s was declined by %(actor)s at %(at)s."),
+    "never_asked": _(
+        "Nobody was asked about step %(step)s: %(actor)s ended it as processed at %(at)s."
+    ),
+    "answer_unwanted": _("Step %(step)s is %(state)s and takes no such answer."),
     "no_job": _("There is no job %(job)s."),
     "job_forbids": _("Job %(job)s is %(state)s: it cannot %(act)s."),
 }
@@ -73,4 +84,8 @@ def text_of(code: str, params: Mapping[str, Any]) -> str:
     template = TEXTS.get(code)
     if template is None:
         return str(params.get("text", code))
-    return str(template % dict(params))
+    return str(template % {name: _in_words(value) for name, value in params.items()})
+
+
+def _in_words(value: Any) -> Any:
+    return in_words(say_names(value)) if isinstance(value, list) else value

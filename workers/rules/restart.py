@@ -6,6 +6,7 @@ waiting again, each with a new generation of its idempotency key, and the proces
 
 from dataclasses import dataclass
 
+from workers.definitions.sentences import say_names
 from workers.exceptions import StateError
 from workers.rules import compensation
 from workers.rules.rows import StepRow
@@ -37,18 +38,15 @@ def chosen(locked: LockedProcess, name: str) -> list[StepRow]:
     that would have to be undone cannot be, and whenever undoing is refused.
     """
     compensation.refuse_if_too_late(locked)
-    steps = _chosen(locked, name)
-    if steps[0].state in (StepState.WAITING, StepState.PENDING):
+    first = locked.named(name, locked.forward_steps)
+    steps = [first, *compensation.successors(locked, first)]
+    if first.state in (StepState.WAITING, StepState.PENDING):
         raise StateError(f"Step {name} has not been done: it cannot begin again.")
-    lasting = [
-        one.name
-        for one in steps
-        if one.may_have_effect and not (one.undo is not None and one.undo["agent"])
-    ]
+    lasting = [step.name for step in steps if step.may_have_effect and not step.has_undo]
     if lasting:
         raise StateError(
             f"{locked.process.subject} cannot begin again from {name}: nothing undoes "
-            f"{', '.join(lasting)}, and it would happen twice."
+            f"{say_names(lasting)}, and it would happen twice."
         )
     return steps
 
@@ -105,11 +103,3 @@ def _renew(locked: LockedProcess, step: StepRow, actor: str) -> None:
     step.not_before = step.fault = step.result = None
     if step.state in CLOSED_STEP_STATES:
         locked.move(step, StepState.WAITING, "begins_again", actor)
-
-
-def _chosen(locked: LockedProcess, name: str) -> list[StepRow]:
-    first = next((step for step in locked.forward_steps if step.name == name), None)
-    if first is None:
-        known = ", ".join(step.name for step in locked.forward_steps)
-        raise StateError(f"{locked.process.subject} has no step {name!r}. Its steps: {known}.")
-    return [first, *compensation.successors(locked, first)]

@@ -105,6 +105,11 @@ class StepRow:
         last = self.idempotency_key.rpartition(":")[2]
         return int(last) if last.isdecimal() else 1
 
+    @property
+    def has_undo(self) -> bool:
+        """Say whether an agent can undo what the step does."""
+        return self.undo is not None and bool(self.undo["agent"])
+
     def begin_generation(self) -> None:
         """Give the step a new idempotency key; nothing is known of it yet."""
         stem = self.idempotency_key.rpartition(":")[0] or self.idempotency_key
@@ -116,7 +121,7 @@ class StepRow:
         self.began_at = None
 
     def leave_out(self, time: timedelta) -> None:
-        """Have time that was no attempt and no backoff not count as the step's own."""
+        """Leave out of the step's total what was neither an attempt nor a backoff."""
         if self.began_at is not None:
             self.began_at += max(time, timedelta(0))
 

@@ -11,6 +11,7 @@ from random import Random
 from typing import Any
 from uuid import uuid4
 
+from workers.definitions.sentences import say_names
 from workers.exceptions import StateError
 from workers.protocol.faults import FaultRecord
 from workers.rules.backoff import Backoff, is_exhausted, is_out_of_time
@@ -53,8 +54,14 @@ class LockedProcess:
     def step(self, step_id: int) -> StepRow | None:
         return next((step for step in self.steps if step.id == step_id), None)
 
-    def named(self, name: str) -> StepRow:
-        return next(step for step in self.steps if step.name == name)
+    def named(self, name: str, among: Sequence[StepRow] | None = None) -> StepRow:
+        """Return the step of that name, of all or ``among`` some; raise ``StateError`` for none."""
+        steps = self.steps if among is None else among
+        for step in steps:
+            if step.name == name:
+                return step
+        known = say_names([step.name for step in steps])
+        raise StateError(f"{self.process.subject} has no step {name!r}. Its steps: {known}.")
 
     @property
     def is_open(self) -> bool:
@@ -67,8 +74,8 @@ class LockedProcess:
         return self.process.state in FORWARD_PROCESS_STATES
 
     @property
-    def is_on_its_way_back(self) -> bool:
-        """Say whether the process compensates, even while an undo has failed."""
+    def is_being_undone(self) -> bool:
+        """Say whether the process compensates, in error where an undo has failed included."""
         return self.process.outcome is not None
 
     @property
@@ -79,7 +86,7 @@ class LockedProcess:
     def is_given_up(self, step: StepRow) -> bool:
         """Say whether a step is given up: whatever it does is to be undone."""
         return (
-            self.is_on_its_way_back
+            self.is_being_undone
             and step.undoes_id is None
             and (not self.process.renews or step.name in self.process.renews)
         )
@@ -96,6 +103,16 @@ class LockedProcess:
     @property
     def undo_steps(self) -> list[StepRow]:
         return [step for step in self.steps if step.undoes_id is not None]
+
+    @property
+    def active_steps(self) -> list[StepRow]:
+        """Return the steps by which the process goes on: undo steps alone while it compensates."""
+        return self.undo_steps if self.is_being_undone else self.forward_steps
+
+    @property
+    def active_state(self) -> ProcessState:
+        """Return the state in which the process goes on after an error."""
+        return ProcessState.COMPENSATING if self.is_being_undone else ProcessState.PROCESSING
 
     def ready_forward_steps(self) -> list[StepRow]:
         """Return the waiting forward steps before which everything is settled."""
@@ -139,12 +156,12 @@ class LockedProcess:
         )
 
     def touch_process(self) -> None:
-        """Have the process row written, with its state before now as the condition."""
+        """Mark the process to be written, on the condition that its state is as it was read."""
         if self.process_origin is None:
             self.process_origin = self.process.state
 
     def touch(self, step: StepRow) -> None:
-        """Have a step row written, with its state and claim before now as the condition."""
+        """Mark a step to be written, on the condition that its claim is still as it was read."""
         if step.id not in self.step_origins:
             self.step_origins[step.id] = Origin(
                 step.state,

@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
-class Departed:
+class Outcome:
     """What became of claims: how many the broker took, and those that it did not."""
 
     sent: int = 0
@@ -26,76 +26,76 @@ class Departed:
     unbuilt: list[tuple[Claim, Exception]] = field(default_factory=list)
 
 
-def depart(load: Load) -> Departed:
+def send(load: Load) -> Outcome:
     """Send bundles and wait for the broker's confirms of all.
 
     Asks the database nothing.  One agent's trouble is no other agent's.
     """
-    departed = Departed(unbuilt=load.unbuilt)
+    outcome = Outcome(unbuilt=load.unbuilt)
     if not load.bundles:
-        return departed
+        return outcome
     handed: list[tuple[str | None, Sequence[Claim]]] = []
     refusing: set[str] = set()
     with publisher.batch() as unconfirmed:
         for bundle, claims in load.bundles:
             if bundle.agent in refusing:
-                departed.refused += claims
+                outcome.refused += claims
                 continue
             try:
                 handed.append((dispatch.send_bundle(bundle), claims))
             except BrokerRefused as error:
                 _note_refusal(bundle.agent, str(error))
-                departed.refused += claims
+                outcome.refused += claims
                 refusing.add(bundle.agent)
     for message_id, claims in handed:
         if message_id in unconfirmed:
             _note_refusal(claims[0].agent, str(unconfirmed[message_id]))
-            departed.refused += claims
+            outcome.refused += claims
         else:
-            departed.sent += len(claims)
-    return departed
+            outcome.sent += len(claims)
+    return outcome
 
 
 def _note_refusal(agent: str, reason: str) -> None:
     log.warning("bundle_refused", extra={"agent": agent, "reason": reason})
 
 
-class Convoy:
-    """Bundles that leave from a thread, one lot after the other.
+class BackgroundSender:
+    """Sends bundles from a thread, one load after the other.
 
-    What became of a lot is told in the thread that sends, before the next one leaves; of the
-    last one ``wait`` does so.  What goes wrong with a lot is logged and stops nothing: claims
-    that nobody got are sent again.
+    ``tell`` hears what became of a load in the caller's thread: before the next load is sent, or
+    in ``wait``.  What goes wrong with a load is logged and stops nothing: claims that nobody got
+    are sent again.
     """
 
-    def __init__(self, tell: Callable[[Departed], object]) -> None:
+    def __init__(self, tell: Callable[[Outcome], object]) -> None:
         self._tell = tell
-        self._under_way: Future[Departed] | None = None
+        self._under_way: Future[Outcome] | None = None
 
     def send(self, load: Callable[[], Load]) -> None:
-        """Have a lot loaded and sent, once the one before has departed and was told of."""
+        """Have a load made and sent, once the one before was sent and told of."""
         self.wait()
-        self._under_way = _sender().submit(_load_and_depart, load)
+        self._under_way = _thread().submit(_load_and_send, load)
 
     def wait(self) -> None:
-        """Wait until what is under way has departed, and tell of it."""
+        """Wait until what is under way was sent, and tell of it."""
         if self._under_way is None:
             return
         # Interrupted here, it is still under way.
         wait([self._under_way])
-        departed, self._under_way = self._under_way, None
+        sent, self._under_way = self._under_way, None
         try:
-            self._tell(departed.result())
+            self._tell(sent.result())
         except Exception:
             log.exception("background_send_failed")
 
 
-def _load_and_depart(load: Callable[[], Load]) -> Departed:
+def _load_and_send(load: Callable[[], Load]) -> Outcome:
     # A workflow's builder may ask the database after all, on this thread's own connection.
     with db_connections.kept():
-        return depart(load())
+        return send(load())
 
 
 @per_process
-def _sender() -> ThreadPoolExecutor:
+def _thread() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(1, thread_name_prefix="sender", initializer=block_soft_limit)

@@ -63,7 +63,7 @@ def _load_part(made: Load, part: Sequence[Claim], agent: Agent, material: Materi
             part[0].agent,
             part[0].timeout_seconds,
             tuple(request for _, request, _ in together),
-            is_alone=part[0].in_flight <= _side_by_side(agent),
+            settles_here=0 < part[0].in_flight <= _side_by_side(agent),
             is_rated=any(claim.is_rated for claim, _, _ in together),
         )
         made.bundles.append((bundle, [claim for claim, _, _ in together]))
@@ -89,10 +89,10 @@ def parts(group: Sequence[Claim], agent: Agent) -> Iterable[Sequence[Claim]]:
 
 
 def _depth(group: Sequence[Claim], agent: Agent) -> int:
-    """Return how many travel together: what goes side by side, and more where all is busy.
+    """Return how many travel together: as many as run side by side, more when all slots are busy.
 
-    Counted is all that the agent has under way, not this group alone: where all slots are busy,
-    to spread a group would only make its bundles small, and those that follow from them.
+    All that the agent has under way counts, not this group alone: when all slots are busy,
+    spreading a group would only make its bundles small, and those that follow from it.
     """
     if agent.is_serial:
         return 1

@@ -1,4 +1,4 @@
-"""Replies as they arrive: batches of them, the next one made up while the present is settled."""
+"""Replies as they arrive, in batches: the next is filled while the present one is settled."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -25,8 +25,7 @@ MOST_SECONDS = 0.5
 class Arrivals:
     """The replies of some messages, and of those that wait behind them, in batches.
 
-    A batch is as large as what there is allows, up to the setting.  None is left when nothing
-    waits at the moment of asking.
+    A batch has all replies there are, up to the setting.  An empty one says that nothing waits.
     """
 
     def __init__(self, bodies: Sequence[Any], take: Take) -> None:
@@ -35,20 +34,20 @@ class Arrivals:
         self._until = monotonic() + MOST_SECONDS
         self._is_first = True
         #: Whether a message waited behind those that were given.
-        self.had_company = False
+        self.had_backlog = False
 
     def look_ahead(self) -> None:
-        """Take of what waits by now, until there is a batch.  Raises nothing."""
+        """Take messages that wait by now, until a batch is full.  Raises nothing."""
         while len(self._left) < int(sas.settle_batch) and monotonic() < self._until:
             taken = self._take(PORTION)
             for given in taken:
-                self.had_company = True
+                self.had_backlog = True
                 self._left += _replies(given[0] if given else None)
             if len(taken) < PORTION:
                 break
 
     def is_over(self) -> bool:
-        """Say whether there is nothing left by what is known."""
+        """Say whether no reply is left that is known of."""
         return not self._left
 
     def next(self) -> list[Reply]:

@@ -27,6 +27,12 @@ _PAUSED = (
     "SELECT s.id FROM workers_process p JOIN workers_step s ON s.process_id = p.id"
     " WHERE p.paused_at IS NOT NULL AND p.finished_at IS NULL AND s.state = 'pending'"
 )
+#: One that was undone keeps the step it was undone for, and nobody is to mend that.  A value, not
+#: EXISTS, for which PostgreSQL may read all steps there are.
+_IS_OPEN = (
+    "SELECT p.finished_at IS NULL FROM workers_step s JOIN workers_process p ON p.id = s.process_id"
+    " WHERE s.id = l.step_id"
+)
 
 
 def take(now: datetime | None = None) -> int:
@@ -70,7 +76,7 @@ def _read(at: datetime) -> list[Level]:
         for agent, pending, in_flight, failed, oldest in dialect.fetch(
             "SELECT l.agent, sum(CASE WHEN l.state = 'pending' THEN 1 ELSE 0 END),"
             " sum(CASE WHEN l.state = 'processing' AND NOT l.is_deferred THEN 1 ELSE 0 END),"
-            " sum(CASE WHEN l.state = 'error' THEN 1 ELSE 0 END),"
+            f" sum(CASE WHEN l.state = 'error' AND ({_IS_OPEN}) THEN 1 ELSE 0 END),"
             f" min(CASE WHEN l.state = 'pending' AND l.not_before <= {moment}"
             f" AND l.step_id NOT IN ({_PAUSED}) THEN l.not_before END)"
             " FROM workers_live l GROUP BY l.agent",

@@ -18,7 +18,7 @@ from workers.store.db import dialect
 
 #: A row may stand behind others that are so much younger, or before others that are so much older.
 SLACK = timedelta(seconds=60)
-#: Rows more or fewer that are read make no difference: bounds are sought no closer.
+#: Bounds are sought no closer than this: reading so many rows more costs nothing.
 NEAR_ROWS = 1024
 _LENGTH = timedelta(seconds=Span.MINUTE)
 _COLUMNS = {
@@ -33,7 +33,7 @@ _WORKERS = "workers"
 
 
 def roll_up(minute: datetime) -> int:
-    """Roll up the minute that begins then; return of how many agents it has figures.
+    """Roll up the minute that begins then; return how many agents it has figures of.
 
     Two at once write the same.
     """

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from workers.definitions.sentences import kept
+from workers.definitions.sentences import say_counted as ngettext
 from workers.rules.rows import AlertCall
 from workers.runtime.failpoints import durable
 from workers.store import alerts
@@ -102,12 +104,28 @@ def _erring(looks: Sequence[Looked]) -> list[tuple[str, list[dict[str, Any]]]]:
 
 
 def _alert(name: str, findings: Sequence[dict[str, Any]]) -> AlertCall:
-    found = next((finding for finding in findings if finding["level"] == ERROR), {"what": name})
+    errors = [finding for finding in findings if finding["level"] == ERROR] or [{"what": name}]
+    found, *others = errors
+    what, remedy = found["what"], found.get("remedy", "")
+    if others:
+        # What mends the first leaves the others as they are.
+        what, remedy = _with_others(what, len(others)), ""
     params = {
         "says": ["found"],
         "probe": name,
-        "finding": found["what"],
+        "finding": what,
         "why": found.get("why", ""),
-        "remedy": found.get("remedy", ""),
+        "remedy": remedy,
     }
     return AlertCall(f"probe_failed:{name}", "probe_failed", params, is_counted=False)
+
+
+def _with_others(first: Any, count: int) -> dict[str, Any] | str:
+    return kept(
+        ngettext(
+            "%(first)s, and %(n)d more error",
+            "%(first)s, and %(n)d more errors",
+            count,
+            first=first,
+        )
+    )

@@ -1,8 +1,8 @@
-"""Pruning: what is over for long goes, in portions that lock little and take no time.
+"""Pruning: delete what ended long ago, in small portions that hold no lock for long.
 
 A process, its steps and their results stay: they say how an order ended, and the order's row
-refers to them.  What goes is how it came to that.  Nothing goes of a process that is not
-final, that has an open alert, or of which somebody has not been told everything.
+refers to them.  Its journal goes.  Nothing is deleted of a process that is not final, that has an
+open alert, or whose submitter has not been told everything.
 """
 
 from collections.abc import Iterator

@@ -16,7 +16,6 @@ from workers.operate import health
 from workers.runtime.worker_identity import me
 from workers.store import alert_resolution, deliveries, delivery_plans, incidents, leases
 from workers.store.claims import find_work
-from workers.store.db import dialect
 from workers.store.expire import expire_claims
 from workers.store.flow import flow_control
 from workers.store.locked import step_index
@@ -44,19 +43,12 @@ def sweep() -> Swept:
         if not lease:
             return Swept(had_lease=False)
         extended = _extend_after(gap)
-        reset = errors = 0
-        while True:
-            expired = expire_claims.expire(worker)
-            reset += expired.reset
-            errors += expired.errors
-            # One that was lost is another supervisor's, who is at the same steps by now.
-            if expired.reset + expired.errors < sas.sweep_batch or not lease.renew():
-                break
+        reset, errors = _expire(worker, lease)
         while step_index.put_off() >= sas.sweep_batch and lease.renew():
             pass
         overdue = expire_claims.flag_overdue()
         expire_claims.escalate(worker)
-        flow_control.alert_long_open(dialect.read_clock())
+        flow_control.alert_long_open()
         # Before alerts are closed, so that each belongs to an incident, however soon it is over.
         while incidents.collect() >= incidents.PORTION and lease.renew():
             pass
@@ -72,6 +64,18 @@ def sweep() -> Swept:
     if reset or errors or extended:
         log.info("swept", extra={"reset": reset, "errors": errors, "extended": extended})
     return Swept(True, reset, errors, extended)
+
+
+def _expire(worker: str, lease: leases.Held) -> tuple[int, int]:
+    """Take every expired step, in batches; return how many were reset, and ended in error."""
+    reset = errors = 0
+    while True:
+        expired = expire_claims.expire(worker)
+        reset += expired.reset
+        errors += expired.errors
+        # A lease that was lost is another supervisor's, who is at the same steps by now.
+        if expired.reset + expired.errors < sas.sweep_batch or not lease.renew():
+            return reset, errors
 
 
 def _extend_after(gap: float | None) -> int:

@@ -16,7 +16,9 @@ from django.db import InterfaceError, OperationalError, connections
 
 from workers.conf import sas
 from workers.rules import lateness
+from workers.runtime import timestamps
 from workers.store import alerts, leases
+from workers.store.db import dialect
 from workers.wire import dispatch, queue_drain
 
 log = logging.getLogger(__name__)
@@ -63,10 +65,10 @@ def look() -> list[str]:
 
 
 def reason_of(duty: Duty, seconds: float) -> dict[str, Any]:
-    """Say how late a duty is, and what of: only what is known, so that the right thing is mended.
+    """Return how late a duty is and why, as far as that is known, so that the right thing is fixed.
 
-    Who asks for it and nobody listens is not to blame, and neither is Beat then.
-    Returned are the parameters of an alert: which sentences it says, and what stands in them.
+    These are the parameters of an alert: which sentences it says, and what stands in them.  Where
+    it was asked for and nobody listens, Beat is not to blame.
     """
     if lateness.is_ahead(seconds):
         return {"says": ["ahead"], "seconds": f"{-seconds:.0f}"}
@@ -75,7 +77,9 @@ def reason_of(duty: Duty, seconds: float) -> dict[str, Any]:
     if not leases.is_stuck(duty.name, sas.lease_seconds):
         waiting = queue_drain.count(duty.queue)
         why = "no_broker" if waiting is None else "unread" if waiting else "unasked"
-    params = {"says": ["late", why], "seconds": f"{seconds:.0f}"}
+    # It stands in the incident for a while after the duty is on time again.
+    seen_at = timestamps.text_of(dialect.read_clock())
+    params = {"says": ["late", why], "seconds": f"{seconds:.0f}", "seen_at": seen_at}
     return params | ({"queue": duty.queue, "waiting": waiting} if waiting else {})
 
 

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 from django.db.models import F
 
-from workers import scheduler
 from workers.models import Process, Step
+from workers.scheduler import claiming
 from workers.store.db import dialect
 
 
@@ -56,17 +56,17 @@ def frozen_clock(at: datetime | None = None) -> Iterator[Clock]:
     # Whole and not over yet: what was made before the block is due, and SQLite adds durations
     # in milliseconds.
     clock = Clock(at or datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=1))
-    before = dialect.frozen_at, scheduler.monotonic, scheduler._pause  # type: ignore[attr-defined]
+    before = dialect.frozen_at, claiming.monotonic, claiming.pause  # type: ignore[attr-defined]
     dialect.frozen_at = clock.now
     # The Scheduler's pause after a broker refused is monotonic, and no deadline of anybody's: it
     # must be able to end while no real time passes.  Neither time knows the other's instants.
-    scheduler.monotonic = clock.seconds  # type: ignore[attr-defined]
-    scheduler._pause = scheduler._Pause()
+    claiming.monotonic = clock.seconds  # type: ignore[attr-defined]
+    claiming.pause = claiming.Pause()
     try:
         yield clock
     finally:
         clock.stop()
-        dialect.frozen_at, scheduler.monotonic, scheduler._pause = before  # type: ignore[attr-defined]
+        dialect.frozen_at, claiming.monotonic, claiming.pause = before  # type: ignore[attr-defined]
 
 
 def pass_time(seconds: float, process: Process | None = None) -> None:

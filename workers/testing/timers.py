@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from workers import scheduler
 from workers.conf import sas
+from workers.scheduler import claiming
 from workers.states import OPEN_PROCESS_STATES, ProcessState, StepState
 from workers.store.db import dialect
 from workers.store.flow.flow_control import seconds_to_next
@@ -103,7 +103,7 @@ def _of_agents(now: datetime) -> Iterator[Timer]:
 
 
 def _of_the_pause(now: datetime) -> Iterator[Timer]:
-    pause = scheduler._pause
+    pause = claiming.pause
     if pause.is_on():
         end = datetime.fromtimestamp(pause._until, now.tzinfo)
         yield Timer(end + JUST_AFTER, "the broker refused; claiming pauses till then")

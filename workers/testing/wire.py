@@ -17,6 +17,7 @@ from workers.notify import relay, threads
 from workers.notify.senders import Letter, incident
 from workers.notify.senders.incident import IncidentLetter
 from workers.operate import jobs
+from workers.scheduler import claiming
 from workers.store.db import dialect
 from workers.testing.clock import Clock
 from workers.testing.scripted_agents import WorkerDied
@@ -226,7 +227,7 @@ def wired() -> Iterator[Wire]:
         *(dispatch.nudge_later, dispatch.nudge_after, dispatch.report_later),
         *(dispatch.run_jobs_later, dispatch.run_jobs_after),
     )
-    before = dispatch._send, scheduler._pause, wake_ups.on_commit
+    before = dispatch._send, claiming.pause, wake_ups.on_commit
     senders, of_incidents = dict(relay.senders), dict(incident.senders)
     dispatch._send, wake_ups.on_commit = wire.take, _send_as_if_committed
     # From the caller's own thread: what a test looks at must not arrive after it has looked.
@@ -236,11 +237,11 @@ def wired() -> Iterator[Wire]:
     relay.senders.update(dict.fromkeys(senders, wire.told.append))
     incident.senders.update(dict.fromkeys(of_incidents, wire.told_of_incidents.append))
     # A wire that was down before is no reason for a pause on this one.
-    scheduler._pause = scheduler._Pause()
+    claiming.pause = claiming.Pause()
     try:
         yield wire
     finally:
-        dispatch._send, scheduler._pause, wake_ups.on_commit = before
+        dispatch._send, claiming.pause, wake_ups.on_commit = before
         dispatch.nudge_later, dispatch.nudge_after, dispatch.report_later = nudges[:3]
         dispatch.run_jobs_later, dispatch.run_jobs_after = nudges[3:]
         relay.senders.update(senders)

@@ -22,7 +22,7 @@ from kombu import Connection, Producer
 from kombu.exceptions import OperationalError
 
 from workers.conf import sas
-from workers.exceptions import BrokerRefused
+from workers.exceptions import BrokerRefused, in_a_line
 
 #: The broker closes connections that say nothing for long: an older one is not trusted.
 FRESH_SECONDS = 30.0
@@ -128,7 +128,7 @@ class ConfirmedConnection:
             errors = errors_of(self._connection)
             self.close()
             if isinstance(error, errors):
-                raise BrokerRefused(f"{type(error).__name__}: {error}") from error
+                raise BrokerRefused(in_a_line(error)) from error
             raise
         self._published = 0
         self.declared.clear()
@@ -179,7 +179,7 @@ class ConfirmedConnection:
         elif isinstance(error, self._connection.channel_errors):
             # Of this message alone; the channel is closed by it.
             code = "failed"
-        return BrokerRefused(f"{type(error).__name__}: {error}", code)
+        return BrokerRefused(in_a_line(error), code)
 
     def _acknowledged(self, tag: int, multiple: bool) -> None:
         for answered in self._tags(tag, multiple):
@@ -212,7 +212,7 @@ class ConfirmedConnection:
         connection, self._connection, self._producer = self._connection, None, None
         if connection is not None:
             with suppress(Exception):
-                # A broker in alarm reads nothing, and a farewell would wait for its answer.
+                # A broker in alarm reads nothing, and a proper close would wait for its answer.
                 connection.collect()
                 connection.release()
 

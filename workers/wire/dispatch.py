@@ -116,16 +116,15 @@ def _hint(name: str, to: str) -> bool:
     return True
 
 
-#: So many who want a hint while its thread rests are a burst, which is gathered for so long more.
+#: This many requests for a hint while its thread rests are a burst, gathered for this much longer.
 BURST, BURST_SECONDS = 2, 0.04
 
 
 class _Nudger:
-    """A thread that sends one kind of hint for those who must never wait for the broker.
+    """A thread that sends one kind of hint for callers that must never wait for the broker.
 
-    The first leaves at once.  The next one waits a moment, so that a burst of submissions is a
-    few hints; where many want it meanwhile it waits longer, so that what it leads to is done for
-    many together.
+    The first hint leaves at once.  The next one waits a moment, so that a burst of submissions is
+    a few hints, and longer when many ask meanwhile, so that their work is done together.
     """
 
     def __init__(self, send: Callable[[], bool], rest_seconds: float) -> None:
@@ -215,17 +214,24 @@ def run_jobs_later() -> None:
 
 
 class _Appointment:
-    """The next hint of one kind of this process, made in advance."""
+    """The next hint of one kind of this process, made in advance; the soonest is kept."""
 
     def __init__(self, hint: Callable[[], bool]) -> None:
         self._hint = hint
         self._timer: threading.Timer | None = None
+        self._due = 0.0
 
     def make(self, seconds: float) -> None:
-        if self._timer is None or not self._timer.is_alive():
-            self._timer = threading.Timer(max(0.01, seconds), self._hint)
-            self._timer.daemon = True
-            self._timer.start()
+        now = time.monotonic()
+        due = now + max(0.01, seconds)
+        if self._timer is not None and self._timer.is_alive():
+            if now < self._due <= due:
+                return
+            self._timer.cancel()
+        self._due = due
+        self._timer = threading.Timer(due - now, self._hint)
+        self._timer.daemon = True
+        self._timer.start()
 
 
 #: One serves every agent.

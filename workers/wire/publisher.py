@@ -1,7 +1,7 @@
 """Publishing tasks, and awaiting the broker's confirms of several together.
 
 A confirm awaited for each message costs a round trip each: eleven times the time of the
-publishing itself.  Transports without confirms publish as ever.
+publishing itself.  Transports without confirms publish as usual.
 """
 
 import threading
@@ -16,7 +16,7 @@ from celery import current_app
 from kombu import Connection, Producer
 
 from workers.conf import sas
-from workers.exceptions import BrokerRefused
+from workers.exceptions import BrokerRefused, in_a_line
 from workers.runtime.failpoints import around
 from workers.runtime.per_process import per_process
 from workers.wire.confirmed import ConfirmedConnection, errors_of
@@ -42,7 +42,7 @@ def publish(name: str, body: list[Any], to: str, **options: Any) -> str | None:
             options |= {"confirm_timeout": sas.reply_seconds}
             _put(producer, str(uuid4()), name, body, to, **options)
     except refusals() as error:
-        raise BrokerRefused(f"{type(error).__name__}: {error}") from error
+        raise BrokerRefused(in_a_line(error)) from error
     return None
 
 
@@ -96,10 +96,10 @@ def _written(body: Any) -> bytes | None:
 
 @contextmanager
 def _dropped_when_refused(producer: Producer) -> Iterator[None]:
-    """Drop a connection over which a message did not leave, without a word.
+    """Drop the connection over which a message could not be sent, without closing it properly.
 
-    The pool would take its leave of the broker and wait for the answer, 10 s for the channel
-    and 10 s for the connection, of a broker in alarm that reads nothing.
+    The pool's close waits for the broker's answer, 10 s for the channel and 10 s for the
+    connection, and a broker in alarm reads nothing.
     """
     try:
         yield
@@ -151,12 +151,12 @@ def batch() -> Iterator[dict[str, BrokerRefused]]:
     """Publish what is published in this block without waiting, and wait at its end.
 
     Yields what was refused, and why, by the ids that publishing returned: complete once the
-    block has ended.  A refused message may have arrived all the same.  Without confirms, and
-    inside another batch, every message is published as it would be outside.
+    block has ended.  A refused message may have arrived all the same.  Without confirms every
+    message is published as it would be outside.  Raises RuntimeError inside another batch.
     """
     if current() is not None:
-        yield {}
-        return
+        # Its messages would be confirmed at the end of the outer one, and told as sent before.
+        raise RuntimeError("A batch must begin outside every other. End the first one.")
     if not _has_confirms():
         yield {}
         _confirm(None)

@@ -1,4 +1,4 @@
-"""A task takes its waiting siblings from its own queue, so that batches grow under load.
+"""Draining a task's own queue: it takes along what waits there, so batches grow under load.
 
 At idle there are none and nothing is waited for.  Works on every transport, because it is
 a plain get on the queue that the task itself came from.  A broker that speaks AMQP says with the
@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 class _Channel(threading.local):
     """One channel per thread, kept open between tasks; a forked child opens its own.
 
-    One word acknowledges all that came over it, so no two tasks may share it at a time.
+    One acknowledgement covers all that came over it, so no two tasks may share it at a time.
     """
 
     def __init__(self) -> None:
@@ -89,7 +89,7 @@ def waiting(queue: str, task: str, limit: int) -> Iterator[Callable[..., list[li
             _channel.drop()
             return []
         except BaseException:
-            # What came so far nobody looks at, and the next word over it would acknowledge that.
+            # Nobody will look at what came, and the next acknowledgement over it would cover that.
             _channel.drop()
             raise
         own = [message for message in received if _is_of(message, task)]

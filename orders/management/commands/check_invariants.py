@@ -22,7 +22,7 @@ class Command(engine.Command):
     def also(self, progress: Progress, seconds: float) -> Iterable[Result]:
         # After the database: one that is away is the more important news.
         self._ledgers = _read_ledgers()
-        self.witness = " with ledgers" if self._ledgers else " without (no sandbox answers) ledgers"
+        self.witness = " with ledgers" if self._ledgers else " without ledgers (no sandbox answers)"
         return invariants.check(self._ledgers, progress=progress, seconds=seconds)
 
     def facts(self) -> dict[str, Any]:

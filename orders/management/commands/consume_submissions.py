@@ -21,8 +21,8 @@ class Command(TerminalCommand):
     )
 
     def handle(self, **options: Any) -> None:
-        if tables.are_missing():
-            raise CommandError(tables.MISSING)
+        if problem := tables.problem():
+            raise CommandError(problem)
         consumer = Consumer(Inbox(), Answers(), on_open=self._say)
         before = {ending: signal.signal(ending, lambda *_: consumer.stop()) for ending in ENDINGS}
         try:

@@ -9,9 +9,8 @@ from django.utils.translation import gettext_lazy as lazy
 
 from workers.admin.actions.action import Preview, Target, Verb, VerbForm, said_of
 from workers.admin.panel import pretty
-from workers.client import callbacks
+from workers.client import answers
 from workers.exceptions import Refused, StateError
-from workers.rules.external_answers import Outcome
 from workers.states import PEOPLE
 
 APPROVE, DECLINE = "approve", "decline"
@@ -72,14 +71,12 @@ class Answer(Verb):
         if given["decision"] == APPROVE:
             by = actor.removeprefix(PEOPLE)
             result = {"approved": True, "by": by, "comment": comment}
-            outcome = callbacks.complete_step(*where, result, actor=actor, sequence=sequence)
+            answers.by_person(*where, result, actor=actor, sequence=sequence)
             said = _("%(step)s approved.")
         else:
             fault = Refused("declined", comment)
-            outcome = callbacks.fail_step(*where, fault, actor=actor, sequence=sequence)
+            answers.by_person(*where, fault, actor=actor, sequence=sequence)
             said = _("%(step)s declined; what was done is being undone.")
-        if outcome != Outcome.ACCEPTED:
-            raise StateError(_("Somebody else has answered %(step)s.") % {"step": where[1]})
         return said_of(target, said % {"step": target.step_name})
 
     def beside(self, target: Target, form: forms.Form) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from django.urls import reverse
 
 from workers.admin.actions import VERBS, Verb
 from workers.admin.actions.action import Target
+from workers.admin.actions.answering import Answer
 from workers.admin.snapshot import Standing
 from workers.admin.wording import Text
 
@@ -28,6 +29,16 @@ class Offers:
 
     process: tuple[Offer, ...]
     steps: dict[str, tuple[Offer, ...]]
+
+    @property
+    def answers(self) -> tuple[tuple[str, Offer], ...]:
+        """Return what waits for an answer of the user's, with the step: it comes first."""
+        return tuple(
+            (step, offer)
+            for step, offers in self.steps.items()
+            for offer in offers
+            if offer.name == Answer.name
+        )
 
 
 def of(

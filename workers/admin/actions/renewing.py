@@ -9,6 +9,7 @@ from workers.admin.actions import second_person, undoing
 from workers.admin.actions.action import Preview, Section, Target, Verb, said_of
 from workers.admin.actions.dry_run import NOBODY
 from workers.client import operations
+from workers.definitions.sentences import in_words, say_names
 from workers.rules import restart
 
 
@@ -45,5 +46,5 @@ class BeginAgain(Verb):
 
     def _begin_again(self, target: Target, actor: str, given: dict[str, Any]) -> str:
         found = operations.begin_again(target.process.pk, target.step_name, actor=actor, **given)
-        steps = ", ".join(found.steps)
+        steps = in_words(say_names(found.steps))
         return said_of(target, _("begins again: %(steps)s.") % {"steps": steps})

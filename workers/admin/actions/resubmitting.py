@@ -11,6 +11,7 @@ from workers.admin import badges
 from workers.admin.actions.action import Preview, Section, Target, Verb, VerbForm
 from workers.admin.actions.dry_run import NOBODY, Rehearsal
 from workers.client import operations
+from workers.definitions.sentences import in_words, say_names
 from workers.models import Step
 from workers.rules import operator_commands
 
@@ -60,7 +61,8 @@ class Resubmit(Verb):
     def perform(self, target: Target, actor: str, given: dict[str, Any]) -> str:
         steps = operations.resubmit(target.process.pk, actor=actor, **given)
         said = _("%(subject)s was resubmitted: %(steps)s.")
-        return said % {"subject": target.process.subject, "steps": ", ".join(steps)}
+        names = in_words(say_names(steps))
+        return said % {"subject": target.process.subject, "steps": names}
 
 
 def _again(step: Step) -> str:

@@ -10,6 +10,7 @@ from workers.admin.actions import second_person
 from workers.admin.actions.action import Preview, Section, Target, Verb, said_of
 from workers.admin.actions.dry_run import NOBODY
 from workers.client import operations
+from workers.definitions.sentences import in_words, say_names
 from workers.rules import compensation
 from workers.rules.rows import Entry
 from workers.rules.transitions import LockedProcess
@@ -44,7 +45,7 @@ class _Undo(Verb):
             reason=given["reason"],
             sequence=given["sequence"],
         )
-        names = ", ".join(planned.name for planned in plan.undo)
+        names = in_words(say_names([planned.name for planned in plan.undo]))
         if not names:
             return said_of(target, _("stopped; nothing had to be undone."))
         return said_of(target, _("being undone: %(steps)s.") % {"steps": names})

@@ -15,6 +15,7 @@ from workers.admin.actions.action import Target
 from workers.admin.bulk.kinds import BulkVerb
 from workers.admin.paging import COUNTED, counted
 from workers.conf import sas
+from workers.definitions.sentences import unended
 from workers.models import Process, Step
 from workers.rules import wait_reasons
 from workers.rules.job_verbs import QUIET_VERBS
@@ -85,7 +86,7 @@ class Selection:
         for (name, _agent), (step, process) in self.samples.items():
             why = wait_reasons.obstacle(step, process, situation.now, situation.facts)
             if why:
-                found.append(_("%(step)s %(why)s.") % {"step": name, "why": why})
+                found.append(_("%(step)s %(why)s.") % {"step": name, "why": unended(why)})
         if self.paused and self.bulk.name != "resume":
             text = ngettext(
                 "%(n)d of them is paused: nothing of it begins until somebody resumes it.",

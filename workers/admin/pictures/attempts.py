@@ -26,6 +26,8 @@ class Attempt:
     due_by: datetime | None = None
     #: The event that ended it; empty while it goes on.
     event: str = ""
+    #: That event in words.
+    said: str = ""
     by_hand: bool = False
     agent: str = ""
     fault: str = ""
@@ -39,7 +41,7 @@ class Attempt:
     def outcome(self) -> str:
         """Return in words how it ended, or what it does."""
         if self.event:
-            return wording.event(self.event, of_step=True, by_hand=self.by_hand)
+            return self.said
         if self.number is None:
             return wording.state(StepState.PENDING)
         return wording.state(StepState.PROCESSING)
@@ -146,6 +148,7 @@ def _end(attempt: Attempt, row: Journal) -> None:
     detail = _detail(row)
     attempt.ended_at = row.at
     attempt.event = row.event
+    attempt.said = wording.of_row(row)
     attempt.by_hand = bool(detail.get("by_hand"))
     attempt.called_at = _instant(detail.get("started_at"))
     attempt.due_by = _instant(detail.get("complete_by"))
@@ -166,8 +169,7 @@ def _mark(row: Journal) -> Mark:
     detail = _detail(row)
     by_hand = bool(detail.get("by_hand"))
     tone = "person" if row.actor.startswith(PEOPLE) else wording.tone(row.event, by_hand=by_hand)
-    text = wording.event(row.event, of_step=row.step_id is not None, by_hand=by_hand)
-    return Mark(row.at, text, tone, row.actor, str(detail.get("reason") or ""))
+    return Mark(row.at, wording.of_row(row), tone, row.actor, str(detail.get("reason") or ""))
 
 
 def _detail(row: Journal) -> dict[str, Any]:

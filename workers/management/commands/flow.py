@@ -13,11 +13,12 @@ from workers.definitions import registry
 from workers.exceptions import StateError
 from workers.management.process_actions import Word, actor
 from workers.management.terminal import TerminalCommand
+from workers.management.wording import one_line
 from workers.models import Flow, Hold, LiveStep
 from workers.rules.wait_reasons import next_probe
 from workers.runtime import timestamps
 from workers.states import StepState
-from workers.store.flow import holds, wait_facts
+from workers.store.flow import holds, last_answers, wait_facts
 
 
 class Command(TerminalCommand):
@@ -36,7 +37,7 @@ class Command(TerminalCommand):
         setting.add_argument("--rate", help="claims a second at most, or none")
         setting.add_argument("--breaker", choices=["open", "closed", "auto"])
         setting.add_argument("--reason", default="", help="kept in the journal")
-        for name, says in (("hold", "claim no more of it"), ("lift", "end a hold")):
+        for name, says in (("hold", "claim nothing more of it"), ("lift", "end a hold")):
             holding = actions.add_parser(name, help=says)
             holding.add_argument("kind", choices=holds.KINDS)
             holding.add_argument("name", nargs="?", default="", help="of the agent or step")
@@ -82,6 +83,7 @@ class Command(TerminalCommand):
             self.stdout.write(json.dumps(facts, default=str, ensure_ascii=False))
             return
         probes = _next_probes()
+        answers = last_answers.of(list(probes))
         for row in agents:
             rate = f"{row['rate_per_second']:g}/s" if row["rate_per_second"] else "no rate"
             state = row["forced"] or ("open" if row["open_until"] else "closed")
@@ -91,6 +93,8 @@ class Command(TerminalCommand):
             )
             if comes := probes.get(row["agent"]):
                 self.stdout.write(f"  {_standing(row, comes)}")
+                if answer := answers.get(row["agent"]):
+                    self.stdout.write(f"  last answer: {one_line(answer)}")
         for hold in held:
             what = f"{hold['kind']} {hold['name']}".strip()
             self.stdout.write(f"Held: {what}, by {hold['began_by']}: {hold['reason']}")

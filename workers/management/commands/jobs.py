@@ -28,7 +28,7 @@ class Command(TerminalCommand):
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True)
-        start = actions.add_parser("start", help="make a job and have it worked")
+        start = actions.add_parser("start", help="make a job and start it")
         start.add_argument("verb", choices=sorted(BY_NAME))
         for name, says in named_sets.OPTIONS.items():
             start.add_argument(f"--{name}", help=says)

@@ -1,4 +1,4 @@
-"""Prunes what is over for long, now."""
+"""Prunes old records, now."""
 
 import argparse
 import time
@@ -20,11 +20,13 @@ WAIT_SECONDS = 5.0
 class Command(TerminalCommand):
     help = (
         "Deletes what is older than SAS_KEEP_JOURNAL_DAYS and SAS_KEEP_RESOLVED_DAYS, in small "
-        "transactions, until nothing is left. Celery Beat has the same done every ten minutes."
+        "transactions, until nothing is left. Celery Beat does the same every ten minutes."
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("--dry-run", action="store_true", help="say how much would go")
+        parser.add_argument(
+            "--dry-run", action="store_true", help="only say how much would be deleted"
+        )
         parser.add_argument(
             "--only",
             action="append",

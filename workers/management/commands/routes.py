@@ -36,8 +36,15 @@ class Command(TerminalCommand):
         adding.add_argument("--agent", dest="agents", action="append", default=[])
         adding.add_argument("--quiet", metavar="FROM-TO", help="such as 22:00-07:00")
         adding.add_argument("--time-zone")
-        adding.add_argument("--repeat", type=int, default=0, help="seconds until it is taken")
-        adding.add_argument("--digest", type=int, default=0, help="seconds to gather for")
+        adding.add_argument(
+            "--repeat",
+            type=int,
+            default=0,
+            help="seconds between reminders, until somebody takes the incident",
+        )
+        adding.add_argument(
+            "--digest", type=int, default=0, help="seconds for which messages are gathered into one"
+        )
         for name, text in (("test", "send a test, now"), ("remove", "with its deliveries")):
             actions.add_parser(name, help=text).add_argument("name")
 

@@ -26,10 +26,10 @@ class Command(TerminalCommand):
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True)
-        listing = actions.add_parser("list", help="sinks in trouble, or those that are asked for")
+        listing = actions.add_parser("list", help="list sinks in trouble, or those in --state")
         listing.add_argument("--json", dest="as_json", action="store_true")
         listing.add_argument("--limit", type=int, default=100, help="rows at most, the newest")
-        retry = actions.add_parser("retry", help="tell again at once, with all tries")
+        retry = actions.add_parser("retry", help="deliver again at once, with all tries")
         retry.add_argument("ids", nargs="*", type=int, metavar="ID")
         retry.add_argument(
             "--from",

@@ -43,8 +43,8 @@ class Command(TerminalCommand):
     def handle(self, *, once: bool, every: float, patience: float, **_: Any) -> None:
         if every <= 0 or patience < 0:
             raise CommandError("--every must be above 0 and --patience 0 or more.")
-        if tables.are_missing():
-            raise CommandError(tables.MISSING)
+        if problem := tables.problem():
+            raise CommandError(problem)
         if once:
             if self._look(Watch(patience=0)):
                 raise SystemExit(1)

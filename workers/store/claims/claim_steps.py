@@ -1,7 +1,7 @@
 """Claims: taking pending steps, and starting them."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -83,7 +83,7 @@ class Claim(msgspec.Struct, frozen=True):
 class Taken(list[Claim]):
     """What a look for due steps has claimed."""
 
-    #: An agent had as many due steps as were looked at: there may be more.
+    #: An agent with room had as many due steps as were looked at: there may be more.
     is_cut_off = False
     #: A submitter is to be told of it.
     has_news = False
@@ -133,10 +133,10 @@ def _claim(locked_flow: flow_control.LockedFlow, worker: str) -> Taken:
     room = locked_flow.room()
     candidates: list[tuple[int, int]] = []
     for agent in sorted(locked_flow.backlogged):
+        most = min(room.get(agent, 0), int(sas.claim_batch))
         # One where there is no room: a call that must not be repeated is given up without.
-        limit = max(1, min(room.get(agent, 0), int(sas.claim_batch)))
-        due = _due(agent, limit, dialect.instant_text(at))
-        taken.is_cut_off |= len(due) == limit
+        due = _due(agent, max(1, most), dialect.instant_text(at))
+        taken.is_cut_off |= 0 < most == len(due)
         candidates += due
     lockeds = load.lock((process_id for _, process_id in candidates), at, skip_locked=True)
     if not lockeds:
@@ -152,7 +152,7 @@ def _claim(locked_flow: flow_control.LockedFlow, worker: str) -> Taken:
         and not give_up_doubtful(locked, step, worker)
     ]
     ready.sort(key=lambda pair: turn[pair[1].id])
-    taken += take(ready, locked_flow, worker)
+    taken += take(ready, room, locked_flow, worker)
     load.write(lockeds, is_last=True)
     taken.has_news = any(locked.has_news for locked in lockeds)
     return taken
@@ -169,18 +169,18 @@ def _due(agent: str, limit: int, at: str) -> list[tuple[int, int]]:
 
 def take(
     ready: Sequence[tuple[LockedProcess, StepRow]],
+    room: Mapping[str, int],
     locked_flow: flow_control.LockedFlow,
     worker: str,
-    leave: Collection[str] = (),
 ) -> list[Claim]:
-    """Claim ready steps in memory while their agents have room, but for agents to ``leave``."""
-    left = locked_flow.room()
+    """Claim ready steps in memory while their agents have room."""
+    left = Counter(room)
     allowance = float(sas.dispatch_allowance_seconds)
     taken: list[tuple[LockedProcess, StepRow]] = []
     for locked, step in ready:
-        if step.agent in leave or locked.is_paused or step.name in locked_flow.held_steps:
+        if locked.is_paused or step.name in locked_flow.held_steps:
             continue
-        if left.get(step.agent, 0) > 0:
+        if left[step.agent] > 0:
             left[step.agent] -= 1
             locked.claim(step, worker, allowance)
             taken.append((locked, step))
@@ -200,10 +200,12 @@ def take_or_queue(
     ready: Sequence[tuple[LockedProcess, StepRow]],
     locked_flow: flow_control.LockedFlow,
     worker: str,
+    waited_for: Collection[str],
 ) -> list[Claim]:
     """Claim steps that just became ready, or queue them behind those that wait already."""
     prompt = [pair for pair in ready if not pair[1].delay_seconds]
-    claims = take(prompt, locked_flow, worker, leave=locked_flow.waited_for)
+    room = {name: left for name, left in locked_flow.room().items() if name not in waited_for}
+    claims = take(prompt, room, locked_flow, worker)
     for locked, step in ready:
         if step.state == StepState.WAITING:
             make_pending(locked, step, worker)

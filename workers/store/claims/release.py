@@ -22,10 +22,10 @@ def surrender(
 
     The worker's claims are those whose ``locked_by`` ends with ``mark``; its processes must
     have ended.  A call that was cut off stays in doubt.  The transaction of an agent in
-    ``local`` cannot commit any more, so that call had no effect.  Left alone are unsafe
-    calls, replies on their rows, steps that wait for a callback, claims past their deadline,
-    which had all their time, and claims nobody has started, whose message somebody else
-    gets.  Returns how many it handed back, at most ``SAS_SWEEP_BATCH``.
+    ``local`` cannot commit any more, so that call had no effect.  It leaves alone
+    unsafe calls, replies on their rows, steps that wait for a callback, claims past their
+    deadline, which had all their time, and claims nobody has started, whose message somebody
+    else gets.  Returns how many it released, at most ``SAS_SWEEP_BATCH``.
     """
     with durable("release.surrender"):
         at = dialect.read_clock(now)

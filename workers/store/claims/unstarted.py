@@ -1,4 +1,4 @@
-"""Claims that nobody has started: sent once more when they were lost, or handed back."""
+"""Claims that nobody has started: sent once more when they were lost, or released."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta

@@ -181,10 +181,9 @@ def among(column: str) -> str:
 def looked_up(key: str, column: str) -> str:
     """Return SQL that compares a key with a column of what is read before.
 
-    In an array, a value can be looked up in the key's index and in no other way.  A planner that
-    takes a table for all but empty would else read it from end to end in the order of the index.
-    One that may read tables as it likes is not to be bound: it would read a small one from end to
-    end for each value.
+    In an array, a value can only be looked up in the key's index: a planner that takes a table for
+    almost empty would otherwise read all of it, in the order of the index.  A planner that is free
+    to scan tables is left free: bound to the array, it would scan a small one for each value.
     """
     return f"{key} = ANY(ARRAY[{column}])" if prepared_plans.is_kept() else f"{key} = {column}"
 

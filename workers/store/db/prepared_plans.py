@@ -75,7 +75,7 @@ def kept() -> Iterator[None]:
     somebody else's transaction, which the planner's settings would hold for until its end.
     Where definitions of the application ask the database within such a transaction, the
     settings hold for them, too.  Raises ``OperationalError``, with nothing done and the connection
-    dropped, where a plan turns out to be good no more: what was asked may be asked again.
+    dropped, where a plan turns out to be stale: the caller may try again.
     """
     ours = database()
     if _block.is_kept or ours.in_atomic_block or not _can_prepare(ours):
@@ -162,9 +162,9 @@ def raw(ours: BaseDatabaseWrapper) -> Any:
 def cursor() -> Any:
     """Return a cursor, which prepares what it runs where that is wanted.
 
-    That one is the library's own: what Django puts around a cursor costs as much as the statement.
-    Where somebody looks on (``execute_wrapper``, or Django writes statements down) it is put
-    around, too; nothing else depends on that.
+    A preparing cursor is psycopg's own: Django's wrapper costs as much as the statement.  It is
+    wrapped where somebody looks on (``execute_wrapper``, or Django logs its queries); nothing else
+    depends on that.
     """
     ours = database()
     if not _block.is_prepared:

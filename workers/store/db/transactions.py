@@ -20,7 +20,7 @@ from workers.store.db import dialect, prepared_plans
 Check = Callable[[], None]
 
 _Kind = type[BaseException] | None
-#: By which the failure of a write that did not land is told from others.
+#: Marks the error of a write that did not land.
 _LOST = "not as it was read: row "
 
 
@@ -44,8 +44,8 @@ class durable(failpoints.durable):  # noqa: N801 (used like `atomic`)
     """As ``failpoints.durable``; its COMMIT leaves along with ``writes`` that are the last.
 
     Where plans are kept, and in a transaction of its own; else it is sent as ever.  Raises
-    ``LostRow``, with nothing committed, where a row was not as it was read.  Only of a row that
-    is gone, though its process is locked, it tells once the rest is committed.
+    ``LostRow``, with nothing committed, where a row was not as it was read.  Only a row that is
+    gone, though its process is locked, is noticed once the rest is committed.
     """
 
     def __init__(
@@ -105,8 +105,7 @@ def _raise_lost(error: BaseException | None) -> None:
 def or_fail(condition: str) -> str:
     """Return SQL that fails (``LostRow``) where a condition on the row ``t`` is false.
 
-    Only if the commit is along: whether it is must then be known without looking at how many rows
-    were written.
+    Only where the COMMIT is sent along: nobody can then look at how many rows were written first.
     """
     if _last.pipeline is None:
         return condition

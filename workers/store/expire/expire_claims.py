@@ -21,6 +21,8 @@ from workers.store.locked import load
 EXPIRED = FaultRecord("expired", "expired", "no reply by complete-by")
 #: The same of a step that waited for an answer from outside.
 UNANSWERED = FaultRecord("expired", "unanswered", "no answer by its deadline")
+#: A deadline that is this many seconds later than it was set has been extended.
+LEAST_EXTENSION = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,7 @@ def _find(now: datetime | None) -> list[int]:
 
 
 def _grace() -> timedelta:
-    """Return for how long a deadline must have passed to have passed for good."""
+    """Return how long past its deadline a claim counts as expired."""
     return timedelta(seconds=sas.expiry_grace_seconds)
 
 
@@ -103,10 +105,11 @@ def extend_gap(gap_seconds: float, extension_seconds: float, now: datetime | Non
 
     After an outage of the database the replies to these claims may lie in the broker's
     queue: they get the time to be settled before anything counts as a failure.  A deadline
-    is extended once and never again, however late the next sweeps are.
+    is extended once and never again, however late the next sweeps are, and by at least
+    ``LEAST_EXTENSION`` seconds, which is how one that was extended is known.
     """
     at = dialect.read_clock(now)
-    as_it_was_set = dialect.later("s.started_at", "(s.timeout_seconds + 1)")
+    as_it_was_set = dialect.later("s.started_at", f"(s.timeout_seconds + {LEAST_EXTENSION})")
     wanted = (
         "SELECT s.id FROM workers_live l JOIN workers_step s ON s.id = l.step_id"
         " WHERE l.look_at < %s"
@@ -117,7 +120,7 @@ def extend_gap(gap_seconds: float, extension_seconds: float, now: datetime | Non
     return dialect.execute(
         f"UPDATE workers_step SET complete_by = %s WHERE id IN ({wanted})",
         [
-            dialect.instant_text(at + timedelta(seconds=extension_seconds)),
+            dialect.instant_text(at + timedelta(seconds=max(extension_seconds, LEAST_EXTENSION))),
             *[dialect.instant_text(at)] * 2,
             dialect.instant_text(at - timedelta(seconds=gap_seconds)),
         ],

@@ -8,16 +8,16 @@ IN_TURN = "ORDER BY l.turn, l.not_before, l.step_id"
 
 
 def steps(agent: str, at: str) -> str:
-    """Return the FROM clause for the due steps s of an agent, with narrow rows l, of processes p.
+    """Return the FROM clause for the due steps s of an agent, their index rows l and processes p.
 
-    A pending step of a process that stands still (paused, in error), or of a name that is held, is
-    none: nobody may claim it.  Whether somebody holds the process just now the lock tells.
+    A pending step is not due while its process is paused or in error, or its name is held: nobody
+    may claim it.  Whether another session holds the process, only its lock tells.
     """
     return (
         f"workers_live l JOIN workers_step s ON {dialect.looked_up('s.id', 'l.step_id')}"
         f" JOIN workers_process p ON {dialect.looked_up('p.id', 's.process_id')}"
         f" WHERE l.state = 'pending' AND l.agent = {agent} AND l.not_before <= {at}"
-        # By the narrow row it is found; what it is the step says.
+        # The index row finds the step, which itself says what it is.
         " AND s.state = 'pending'"
         " AND p.paused_at IS NULL AND (p.state IN ('pending', 'processing')"
         " OR p.state = 'compensating' AND s.undoes_id IS NOT NULL)"
@@ -29,8 +29,8 @@ def steps(agent: str, at: str) -> str:
 def first(agent: str, at: str, column: str) -> str:
     """Return SQL for a column of the due step of an agent whose turn it is; NULL: none is due.
 
-    In the order of its index: where the planner takes pending steps for many, EXISTS alone has it
-    read the table from its beginning, in the hope to meet one soon.
+    In the order of its index: a planner that takes pending steps for frequent would answer EXISTS
+    by reading the table from its beginning.
     """
     return f"(SELECT {column} FROM {steps(agent, at)} {IN_TURN} LIMIT 1)"
 

@@ -1,6 +1,7 @@
 """How much each agent may have in flight: its flow row is locked while that is counted."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -12,7 +13,7 @@ from workers.runtime import timestamps
 from workers.runtime.failpoints import around
 from workers.store import alerts
 from workers.store.db import dialect
-from workers.store.flow import due_steps, holds
+from workers.store.flow import due_steps, holds, last_answers
 from workers.store.locked import load
 
 
@@ -77,6 +78,25 @@ def ask(agents: set[str], now: datetime | None, *, if_backlogged: bool = False) 
     return _ask(dialect.among("f.agent"), [dialect.id_list(sorted(agents))], now, if_backlogged)
 
 
+@dataclass(slots=True)
+class _AgentFlow:
+    """The locked row of one agent, and what the agent has under way."""
+
+    window: int
+    breaker: Breaker
+    #: None: no rate is set.
+    bucket: Bucket | None
+    #: Claims that take up room, with what this transaction has changed of them.
+    in_flight: int
+    #: Since when the next step in turn has been due; None: none was when the row was locked.
+    due_since: datetime | None
+
+    def room(self, now: datetime) -> int:
+        """Return how many more claims the agent may take."""
+        room = self.breaker.room(now, self.window, self.in_flight)
+        return room if self.bucket is None else min(room, self.bucket.room)
+
+
 class LockedFlow:
     """The flow rows of some agents, locked in one go, by name: room, and breakers.
 
@@ -95,54 +115,18 @@ class LockedFlow:
 
         ``asked`` was sent before; ``agents`` then says whether it was of all that is needed.
         """
-        found: list[tuple[Any, ...]] = []
-        looked: list[tuple[Any, ...]] = []
-        if agents and asked is None:
-            with dialect.pipelined():
-                asked = ask(agents, now)
-        if agents and asked is not None:
-            locked, look = asked
-            looked = look()
-            # What was due may have been claimed before the lock was had.
-            still = {row[0] for row in looked}
-            found = [row for row in locked() if row[0] in still]
-        self._at = dialect.instant(found[0][-1]) if found else now
-        self._windows = {row[0]: row[1] for row in found}
-        self._breakers = {
-            row[0]: Breaker(row[2], dialect.instant(row[3]), dialect.instant(row[4]), row[5])
-            for row in found
-        }
-        self._buckets = {
-            row[0]: Bucket(row[6], row[7], dialect.instant(row[8])).refilled(self.now)
-            for row in found
-            if row[6] is not None
-        }
-        #: Claims of each agent that take up room, with what this transaction has changed of it.
-        self._in_flight: dict[str, int] = {}
-        #: The agents for which a pending step was due when the rows were locked, and those of them
-        #: for which one waits for room, or for a wake-up that is lost.
-        self.backlogged: set[str] = set()
-        self.waited_for: set[str] = set()
-        fresh: set[str] = set()
-        held: holds.Held = holds.read(looked[0][-1]) if looked else frozenset()
-        for agent, in_flight, waiting, due_since, _ in looked:
-            if agent in self._windows:
-                self._in_flight[agent] = in_flight
-                if agent in self._buckets:
-                    self._buckets[agent] = self._buckets[agent].reserved(waiting)
-                if (since := dialect.instant(due_since)) is not None:
-                    self.backlogged.add(agent)
-                    if since > self.now - FRESH:
-                        fresh.add(agent)
+        self._at = now
+        self._agents: dict[str, _AgentFlow] = {}
+        held: holds.Held = frozenset()
+        if agents:
+            if asked is None:
+                with dialect.pipelined():
+                    asked = ask(agents, now)
+            self._at, self._agents, held = _read(asked, now)
         #: Names of steps of which nothing is to be claimed.
         self.held_steps = {name for kind, name in held if kind == "step"}
         self._is_held = ("everything", "") in held
         self._held_agents = {name for kind, name in held if kind == "agent"}
-        if self.backlogged:
-            room = self.room()
-            self.waited_for = {
-                agent for agent in self.backlogged if agent not in fresh or room.get(agent, 0) <= 0
-            }
 
     @property
     def now(self) -> datetime:
@@ -153,16 +137,36 @@ class LockedFlow:
     @property
     def agents(self) -> set[str]:
         """Return the agents whose rows are locked."""
-        return set(self._windows)
+        return set(self._agents)
+
+    @property
+    def backlogged(self) -> set[str]:
+        """Return the agents for which a pending step was due when the rows were locked."""
+        return {name for name, agent in self._agents.items() if agent.due_since is not None}
+
+    def waited_for(self) -> set[str]:
+        """Return those of them for which a step waits for room, or for a wake-up that is lost.
+
+        By the room there is now: ask before any is freed.
+        """
+        if not self.backlogged:
+            return set()
+        room = self.room()
+        return {
+            name
+            for name, agent in self._agents.items()
+            if agent.due_since is not None
+            and (agent.due_since <= self.now - FRESH or room.get(name, 0) <= 0)
+        }
 
     def in_flight(self, agent: str) -> int:
         """Return how many claims take up the agent's room, those of this transaction included."""
-        return self._in_flight[agent]
+        return self._agents[agent].in_flight
 
     def free(self, freed: Mapping[str, int]) -> None:
         """Give room back for claims that this transaction ends, whether written yet or not."""
-        for agent in set(freed) & set(self._in_flight):
-            self._in_flight[agent] -= freed[agent]
+        for name in set(freed) & set(self._agents):
+            self._agents[name].in_flight -= freed[name]
 
     def room(self) -> dict[str, int]:
         """Return how many claims each agent may still take.
@@ -172,40 +176,37 @@ class LockedFlow:
         """
         if self._is_held:
             return {}
-        room = {
-            agent: self._breakers[agent].room(self.now, window, self._in_flight[agent])
-            for agent, window in self._windows.items()
-            if agent not in self._held_agents
+        return {
+            name: agent.room(self.now)
+            for name, agent in self._agents.items()
+            if name not in self._held_agents
         }
-        for agent, bucket in self._buckets.items():
-            if agent in room:
-                room[agent] = min(room[agent], bucket.room)
-        return room
 
     def spend(self, claims: Mapping[str, int]) -> None:
         """Take claims off the room of their agents, and keep tokens of their rates for them."""
-        for agent in set(claims) & set(self._in_flight):
-            self._in_flight[agent] += claims[agent]
-        for agent in set(claims) & set(self._buckets):
-            self._buckets[agent] = self._buckets[agent].reserved(claims[agent])
+        for name in set(claims) & set(self._agents):
+            agent = self._agents[name]
+            agent.in_flight += claims[name]
+            if agent.bucket is not None:
+                agent.bucket = agent.bucket.reserved(claims[name])
 
     def is_rated(self, agent: str) -> bool:
         """Say whether an agent's calls are counted when they are made."""
-        return agent in self._buckets
+        return self._agents[agent].bucket is not None
 
     def note_answers(self, reached: Mapping[str, Sequence[bool]]) -> None:
         """Tell the breakers what came back, by agent and in order: was the service reached?
 
         A row is written only where its breaker changes: a service that works costs nothing.
         """
-        for agent in sorted(set(reached) & set(self._breakers)):
-            before = self._breakers[agent]
-            after = before.after(
-                reached[agent], self.now, int(sas.breaker_threshold), sas.breaker_seconds
+        for name in sorted(set(reached) & set(self._agents)):
+            agent = self._agents[name]
+            after = agent.breaker.after(
+                reached[name], self.now, int(sas.breaker_threshold), sas.breaker_seconds
             )
-            if after == before:
+            if after == agent.breaker:
                 continue
-            self._breakers[agent] = after
+            agent.breaker = after
             dialect.execute(
                 "UPDATE workers_flow SET unavailable_streak = %s, opened_at = %s, open_until = %s"
                 " WHERE agent = %s",
@@ -213,33 +214,64 @@ class LockedFlow:
                     after.streak,
                     dialect.instant_text(after.opened_at) if after.opened_at else None,
                     dialect.instant_text(after.open_until) if after.open_until else None,
-                    agent,
+                    name,
                 ],
             )
 
 
+def _read(
+    asked: Asked, now: datetime | None
+) -> tuple[datetime | None, dict[str, _AgentFlow], holds.Held]:
+    """Return the instant of the lock, the agents that are locked, and what operators hold."""
+    locked, looked = (answer() for answer in asked)
+    under_way = {name: counts for name, *counts, _ in looked}
+    # Of what was due before the lock was had, some may have been claimed since.
+    locked = [row for row in locked if row[0] in under_way]
+    at = dialect.instant(locked[0][-1]) if locked else now
+    agents = {}
+    for name, window, streak, opened_at, open_until, forced, rate, tokens, refilled_at, _ in locked:
+        in_flight, not_started, due_since = under_way[name]
+        bucket = None
+        if rate is not None and at is not None:
+            bucket = Bucket(rate, tokens, dialect.instant(refilled_at), not_started).refilled(at)
+        agents[name] = _AgentFlow(
+            window,
+            Breaker(streak, dialect.instant(opened_at), dialect.instant(open_until), forced),
+            bucket,
+            in_flight,
+            dialect.instant(due_since),
+        )
+    return at, agents, holds.read(looked[0][-1]) if looked else frozenset()
+
+
 @around("flow_control.alert_long_open")
-def alert_long_open(now: datetime) -> int:
+def alert_long_open(now: datetime | None = None) -> int:
     """Raise an alert for each breaker that has kept steps waiting for long; return how many."""
-    before = now - timedelta(seconds=sas.breaker_alert_seconds)
+    at = dialect.read_clock(now)
+    before = at - timedelta(seconds=sas.breaker_alert_seconds)
     found = dialect.fetch(
         "SELECT agent, opened_at FROM workers_flow WHERE opened_at < %s AND EXISTS (SELECT 1"
         " FROM workers_live l WHERE l.state = 'pending' AND l.agent = workers_flow.agent)"
         " ORDER BY agent",
         [dialect.instant_text(before)],
     )
+    answers = last_answers.of([agent for agent, _opened_at in found])
     alerts.write(
         [
             AlertCall(
                 cause=f"breaker_open:agent:{agent}",
                 code="breaker_open",
-                params={"agent": agent, "opened_at": timestamps.text_of(since)},
+                params={
+                    "agent": agent,
+                    "opened_at": timestamps.text_of(since),
+                    "reason": answers.get(agent, ""),
+                },
                 is_counted=False,
             )
             for agent, opened_at in found
             if (since := dialect.instant(opened_at)) is not None
         ],
-        now,
+        at,
     )
     return len(found)
 

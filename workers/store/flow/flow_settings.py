@@ -58,15 +58,19 @@ def set_flow(
 def _checked(name: str, value: Any) -> Any:
     if name == "window":
         if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_WINDOW:
-            raise StateError(f"A window is a whole number from 0 to {MAX_WINDOW}, not {value!r}.")
+            raise StateError(
+                f"A window must be a whole number from 0 to {MAX_WINDOW}, got {value!r}."
+            )
     elif name == "rate_per_second":
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if value is not None and not (is_number and 0 < value <= MAX_WINDOW):
-            raise StateError(f"A rate is a number above 0, or nothing, not {value!r}.")
+            raise StateError(
+                f"A rate must be above 0 and at most {MAX_WINDOW}, or nothing, got {value!r}."
+            )
         return None if value is None else float(value)
     elif name == "forced":
         if value not in FORCED:
-            raise StateError(f"A breaker is forced open, closed, or not at all, not {value!r}.")
+            raise StateError(f"A breaker must be forced open, closed or not at all, got {value!r}.")
     else:
-        raise StateError(f"A flow row has no {name!r}. It has window, rate_per_second and forced.")
+        raise StateError(f"A limit must be window, rate_per_second or forced, got {name!r}.")
     return value

@@ -28,14 +28,14 @@ def document() -> str:
 
 
 def read(found: Any) -> Held:
-    """Return what such a value says."""
+    """Return what the value of ``document`` says."""
     return frozenset((kind, name) for kind, name in dialect.document(found) or ())
 
 
 def hold(
     kind: str, name: str = "", *, actor: str, reason: str, now: datetime | None = None
 ) -> None:
-    """Have nothing of this kind and name claimed any more; what is in flight goes on.
+    """Stop claiming what has this kind and name; what is in flight goes on.
 
     Submissions are accepted all the same.  Raises ``StateError`` when it is held already.
     """
@@ -77,7 +77,7 @@ def lift(
 
 def _checked(kind: str, name: str) -> str:
     if kind not in KINDS:
-        raise StateError(f"Nothing is called {kind!r}. Hold {', '.join(KINDS)}.")
+        raise StateError(f"What is held must be one of {', '.join(KINDS)}, got {kind!r}.")
     if kind == "everything":
         return ""
     if not name:

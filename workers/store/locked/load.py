@@ -67,7 +67,7 @@ def _fault(document: Any) -> FaultRecord | None:
 
 @cache
 def _fixes(row: type, is_postgres: bool) -> tuple[_Fix, ...]:
-    """Return what a database gives otherwise than a row in memory has it, by its place."""
+    """Return how to convert what the database gives, by place, where a row in memory differs."""
     kinds = {**columns_of(Step if row is StepRow else Process)}
     kinds |= {"after": "names", "no_return": "names", "fault": "fault"}
     fix: dict[str, Callable[[Any], Any]] = {
@@ -77,7 +77,7 @@ def _fixes(row: type, is_postgres: bool) -> tuple[_Fix, ...]:
     }
     if not is_postgres:
         fix |= {"instant": dialect.instant, "uuid": dialect.uuid, "bool": bool}
-    # What is no column is a question that was asked along with them.
+    # What is no column is a yes or no that was asked along with them.
     hows = [fix.get(kinds.get(field.name, "bool")) for field in fields(row)]
     return tuple((place, how) for place, how in enumerate(hows) if how is not None)
 
@@ -141,7 +141,7 @@ def lock_only(
 def _owners() -> str:
     """Return SQL for the processes of the steps of a parameter.
 
-    Reckoned with, so that no index has them in order: one would be read whole for that.
+    ``+ 0``, so that no index has them in order: the planner would read one whole for that.
     """
     return (
         f"SELECT DISTINCT s.process_id + 0 AS id FROM workers_step s WHERE {dialect.among('s.id')}"
@@ -229,9 +229,9 @@ def write(
 
 
 def count_as_written(locked: LockedProcess) -> list[Entry]:
-    """Have a process that was written count as it is; return the journal entries it has got.
+    """Compare a process from here on with what was written; return its journal entries.
 
-    What it does from here on is written by a ``write`` of its own.
+    What moves later is written by a ``write`` of its own.
     """
     _count_as_read([locked])
     locked.process_as_read, locked.process_origin = save.process_values_of(locked.process), None
@@ -240,7 +240,7 @@ def count_as_written(locked: LockedProcess) -> list[Entry]:
 
 
 def _count_as_read(lockeds: Sequence[LockedProcess]) -> None:
-    """Have steps that were sent count as they are: what moves from here on is written beside it."""
+    """Compare steps that were sent with what was sent, so that only later moves are written."""
     for locked in lockeds:
         for step in locked.steps:
             if step.id in locked.step_origins:

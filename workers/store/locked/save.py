@@ -1,4 +1,4 @@
-"""Writing back what moved: of each row only the columns that changed, as few statements as can be.
+"""Writing back what moved: only the columns that changed, in as few statements as possible.
 
 Rows that changed alike are one statement.  What is the same for all of them is said once,
 and only what differs travels as a set of rows.

@@ -1,4 +1,4 @@
-"""The narrow rows by which steps are looked for; the database keeps them (``models.live``)."""
+"""The index of live steps: narrow rows, which triggers keep in step (``models.live``)."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -34,9 +34,9 @@ def is_wrong(step: str = "s", live: str = "l") -> str:
 
 @around("step_index.put_off")
 def put_off(now: datetime | None = None) -> int:
-    """Look at started claims no sooner than they end; return of how many that was put off.
+    """Put the look at started claims off until they end; return how many.
 
-    Each is looked at once before: when nobody might have started it.
+    Each is looked at once before that: when nobody might have started it.
     """
     at = dialect.instant_text(dialect.read_clock(now))
     rows = dialect.fetch(
@@ -55,7 +55,7 @@ def put_off(now: datetime | None = None) -> int:
 def mend(process_ids: Sequence[int]) -> int:
     """Write the narrow rows of processes anew where they are wrong; return how many.
 
-    Only who has switched the triggers off can have made them so.  A step whose row is missing
+    They are wrong only where somebody has switched the triggers off.  A step without its row
     would stand still.
     """
     if not process_ids or not _wrong(process_ids):

@@ -28,7 +28,7 @@ _MARKED = "j.event = 'restored' AND j.step_id IS NULL AND j.at > %s"
 def check_since(since: datetime, now: datetime | None = None) -> None:
     """Raise ``StateError`` unless this can be a database as it was at ``since``.
 
-    A run of this that was cut off may have begun to mark: it is gone on with.
+    An earlier run that was cut off may have begun to mark: this one goes on from there.
     """
     if since > dialect.read_clock(now):
         raise StateError(f"{since:%Y-%m-%d %H:%M:%S} UTC is still to come.")

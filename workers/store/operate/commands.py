@@ -120,7 +120,7 @@ def pause(
     sequence: int | None = None,
     now: datetime | None = None,
 ) -> None:
-    """Have nothing of a process claimed; what is in flight goes on to its end."""
+    """Stop claiming steps of a process; what is in flight runs to its end."""
     _steer(
         process_id,
         lambda locked: operator_commands.pause(locked, actor, reason),

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from workers.exceptions import BadToken, StateError
+from workers.exceptions import BadToken
 from workers.rules import external_answers
 from workers.runtime import storable_text
 from workers.runtime.failpoints import durable
@@ -36,9 +36,7 @@ def answer(
     storable_text.check("actor", actor)
     with durable("record_answers.answer"):
         locked = commands.lock(process_id, sequence, now)
-        step = next((one for one in locked.steps if one.name == step_name), None)
-        if step is None:
-            raise StateError(f"{locked.process.subject} has no step {step_name!r}.")
+        step = locked.named(step_name)
         if key is not None and step.idempotency_key != key:
             raise BadToken(OVER)
         outcome = external_answers.answer(locked, step, body, actor)

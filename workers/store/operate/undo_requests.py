@@ -144,7 +144,7 @@ def _carry_out(locked: LockedProcess, request: UndoRequest, actor: str, at: date
 
 
 def _close_earlier(locked: LockedProcess, actor: str, at: datetime) -> None:
-    """Decline the request of a process that is over; raise ``StateError`` where it is good."""
+    """Decline the earlier request if it has expired; raise ``StateError`` while it is good."""
     earlier = UndoRequest.objects.filter(
         process=locked.process.id, state=UndoRequestState.WAITING
     ).first()

@@ -7,6 +7,7 @@ from django.db import transaction
 
 from workers.definitions import registry
 from workers.definitions.workflow import End
+from workers.exceptions import in_a_line
 from workers.rules import hold_endings
 from workers.rules.rows import AlertCall, Entry
 from workers.rules.transitions import LockedProcess
@@ -48,7 +49,7 @@ def _end(locked: LockedProcess, ending: Entry, context: Context) -> AlertCall | 
             # Not even the savepoint is left: the database is away.
             raise
         log.exception("on_end_failed", extra={"process_id": process.id})
-        reason = f"{type(error).__name__}: {error}"[:500]
+        reason = in_a_line(error)[:500]
         return AlertCall(
             f"on_end_failed:process:{process.id}",
             "on_end_failed",

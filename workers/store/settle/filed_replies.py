@@ -69,7 +69,7 @@ def _read(step_id: int, claim_id: Any, attempt: int, body: Any) -> Reply:
     try:
         return Reply.from_wire(dialect.document(body))
     except MessageError as error:
-        # Filed by code that speaks otherwise; left alone it would be met again for ever.  What
-        # the call did is unknown, so the step stays in doubt.
+        # Filed by code of another version; left alone it would be read again forever.  What the
+        # call did is unknown, so the step stays in doubt.
         fault = FaultRecord("transient", "reply_unreadable", str(error))
         return Reply(step_id, UUID(str(claim_id)), attempt, fault=fault)

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from workers.protocol.messages import Reply
 from workers.rules import apply_reply, hold_endings, restart
-from workers.rules.rows import Entry
+from workers.rules.rows import Entry, StepRow
 from workers.rules.transitions import LockedProcess
 from workers.runtime.gc_control import collected_later
 from workers.states import StepState
@@ -48,13 +48,13 @@ def settle(
 ) -> Settled:
     """Apply replies whose claims still hold, and claim what becomes ready.
 
-    A reply that holds is accepted however late it is read.  A stale one changes nothing:
+    A reply whose claim holds is accepted however late it is read.  A stale one changes nothing:
     the first of its claim is journalled, the rest are only counted.  ``filed`` replies were
     read from their rows: another scheduler may have settled one since, and what it holds
     just now is skipped.
 
-    A lone reply is at idle, and waits for the database once less where the agents it leads to
-    can be foreseen.  Of many the rows that all schedulers share would be held for longer.
+    A lone reply comes at idle: where the agents that it leads to can be foreseen, it waits for
+    the database once less.  With many, the rows that all schedulers share would be held longer.
     ``meanwhile`` may be called while the database works; see ``transactions.durable``.
     """
     if len(replies) == 1 and not filed:
@@ -86,22 +86,23 @@ def _settle(
     with durable("settle_replies.settle", meanwhile=meanwhile):
         along = foresee if foresees else None
         lockeds = load.lock_of(ids, now, skip_locked=filed, along=along)
-        owners = {step.id: locked for locked in lockeds for step in locked.steps}
+        owners = {step.id: (locked, step) for locked in lockeds for step in locked.steps}
         settled = Settled()
         stale: list[Entry] = []
         answers: dict[str, list[bool]] = {}
         for reply in replies:
-            locked = owners.get(reply.step_id)
-            step = locked.step(reply.step_id) if locked else None
-            agent = step.agent if step else ""
-            if locked is not None and apply_reply.apply_reply(locked, reply, worker):
+            if reply.step_id not in owners:
+                settled.stale += not filed
+                continue
+            locked, step = owners[reply.step_id]
+            agent = step.agent
+            if apply_reply.apply_reply(locked, reply, worker):
                 settled.applied += 1
                 was_reached = reply.kind != "unavailable"
                 answers.setdefault(agent, []).append(was_reached)
             elif not filed:
                 settled.stale += 1
-                if locked is not None:
-                    stale.append(_stale(locked, reply, worker))
+                stale.append(_stale(locked, reply, worker))
         settled.claims, settled.waited_for = go_on(lockeds, worker, now, answers, asked=asked)
         settled.has_news = any(locked.has_news for locked in lockeds)
         if stale:
@@ -154,43 +155,33 @@ def go_on(
 ) -> tuple[list[Claim], set[str]]:
     """Claim or queue what became ready, end what is settled, and write it all.
 
-    Returns the claims, and the agents that steps wait for and that may have room for some: room
-    that came free, or a step that was queued and is due.  Who calls claims for those in a
-    transaction of its own, so that what goes wrong there takes nothing of this one along, and
-    the rows that all schedulers share are let go in between.
+    Returns the claims, and the agents for which a step waits and which may have room for it: room
+    came free, or a step was queued and is due.  The caller claims for those in a transaction of
+    its own, so that a failure there takes nothing of this one along, and the rows that all
+    schedulers share are let go in between.
 
     ``answers`` says of each agent's replies whether its service was reached.  Without
     ``claim``, for callers that send nothing, what became ready is queued.  ``asked`` is the lock
-    of the flow rows, if that was sent before; raises ``_Unforeseen`` if it was not of all.
+    of the flow rows where it was sent before; raises ``_Unforeseen`` where it misses some.
     """
     if not lockeds:
         return [], set()
-    load.make_planned(lockeds)
-    for locked in lockeds:
-        restart.finish(locked, worker)
-    unknown = conditions.judge(lockeds, worker)
-    # What a judgement led to may have turned a process round.
-    load.make_planned(lockeds)
-    ready = [
-        (locked, step)
-        for locked in lockeds
-        for step in apply_reply.ready_steps(locked, worker)
-        if step.id not in unknown and not apply_reply.give_up_doubtful(locked, step, worker)
-    ]
-    # One that is ready and queued from here on has its turn when those before it have theirs.
+    ready = _ready(lockeds, worker)
+    # Asked before more is queued: what became ready just now waits for its turn.
     freed, queued = _freed(lockeds), _queued(lockeds)
     answers = answers or {}
     agents = {step.agent for _, step in ready} | set(freed) | set(answers)
     locked_flow = flow_control.LockedFlow(agents if claim else set(), lockeds[0].now, asked=asked)
     if asked is not None and not agents <= locked_flow.agents:
         raise _Unforeseen
+    waited_for = locked_flow.waited_for()
     locked_flow.note_answers(answers)
     locked_flow.free(freed)
     taken: list[Claim] = []
     held: list[tuple[LockedProcess, Entry]] = []
 
     def decide() -> None:
-        taken.extend(take_or_queue(ready, locked_flow, worker))
+        taken.extend(take_or_queue(ready, locked_flow, worker, waited_for))
         for locked in lockeds:
             apply_reply.finish(locked, worker)
             if (ending := hold_endings.hold(locked)) is not None:
@@ -200,7 +191,23 @@ def go_on(
     load.write(lockeds, decide, is_last=not may_call)
     if held:
         end_processes.end(held)
-    return taken, queued | (set(freed) & locked_flow.waited_for)
+    return taken, queued | (set(freed) & waited_for)
+
+
+def _ready(lockeds: Sequence[LockedProcess], worker: str) -> list[tuple[LockedProcess, StepRow]]:
+    """Return the steps that may begin, once what was decided has made its undo steps."""
+    load.make_planned(lockeds)
+    for locked in lockeds:
+        restart.finish(locked, worker)
+    unknown = conditions.judge(lockeds, worker)
+    # A condition that failed may have a process compensate.
+    load.make_planned(lockeds)
+    return [
+        (locked, step)
+        for locked in lockeds
+        for step in apply_reply.ready_steps(locked, worker)
+        if step.id not in unknown and not apply_reply.give_up_doubtful(locked, step, worker)
+    ]
 
 
 def _queued(lockeds: Sequence[LockedProcess]) -> set[str]:

@@ -95,10 +95,10 @@ def _submitted(process: Process, actor: str) -> Entry:
 def _turns(wanted: Sequence[NewProcess], at: datetime) -> list[datetime]:
     """Return the processes' places in every queue.
 
-    The instant of its submission, and a little later for each process of the same lane that
-    is still open: the ten-thousandth of one lane comes after the first of another, those of
-    one lane keep their order, and no lane waits for ever.  The idea is that of start-time
-    fair queueing (Goyal, Vin and Cheng, 1996), with the hour as the virtual clock.
+    A process's place is the instant of its submission, and a little later for each process of
+    the same lane that is still open: the ten-thousandth of one lane comes after the first of
+    another, those of one lane keep their order, and no lane waits forever.  The idea is that of
+    start-time fair queueing (Goyal, Vin and Cheng, 1996), with the hour as the virtual clock.
     """
     lanes = {lane: _lane(lane) for lane in {one.lane[:200] for one in wanted} if lane}
     turns = []

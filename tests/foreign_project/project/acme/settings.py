@@ -50,6 +50,10 @@ DATABASES = {
         "PASSWORD": _DATABASE.password or "",
         "HOST": _DATABASE.hostname,
         "PORT": _DATABASE.port,
+        "OPTIONS": {
+            "options": "-c statement_timeout=15000 -c lock_timeout=5000"
+            " -c idle_in_transaction_session_timeout=30000"
+        },
     }
 }
 AUTH_USER_MODEL = "people.Person"

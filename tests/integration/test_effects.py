@@ -1,0 +1,156 @@
+"""After a call of unknown outcome: what each kind of effect of an agent allows."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from tests.integration.conftest import only
+from tests.toyflow import agents as toy
+from tests.toyflow.faults import be_away, fail
+from workers import scheduler
+from workers.client.submission import submit
+from workers.definitions.agent import Deferred
+from workers.exceptions import StateError
+from workers.models import Alert, Step
+from workers.operate import invariants
+from workers.store.operate import commands
+from workers.supervisor import sweep
+from workers.testing import Wire, pass_time
+
+pytestmark = pytest.mark.django_db
+
+LATER = datetime(2126, 1, 1, tzinfo=UTC)
+
+
+class TestEffects:
+    """What happens after a call of unknown outcome depends on what the agent declares."""
+
+    def start_and_lose(self, wire: Wire) -> None:
+        """Have the present attempt end without an answer."""
+        scheduler.advance()
+        wire.deliver_all("workers.run_bundle")
+        wire.drop_all()
+        pass_time(40)
+        sweep()
+        wire.drop_all()
+        pass_time(400)
+
+    @pytest.mark.fault("F27")
+    def test_what_can_be_asked_is_asked_before_a_second_call(self, wire: Wire) -> None:
+        process = submit("toy_queried", subject="Toy 1", input={})
+        self.start_and_lose(wire)
+        toy.script["toy.asker?"] = lambda call: {"found": True}
+        wire.run_until_idle()
+
+        assert only(process, "pay").result == {"found": True}
+        assert len(toy.calls["toy.asker"]) == 1
+        assert toy.calls["toy.asker?"] == toy.calls["toy.asker"]
+
+    def test_proof_that_nothing_happened_lets_it_be_called_again(self, wire: Wire) -> None:
+        process = submit("toy_queried", subject="Toy 1", input={})
+        self.start_and_lose(wire)
+        wire.run_until_idle()
+
+        assert only(process, "pay").state == "processed"
+        assert len(toy.calls["toy.asker?"]) == 1
+        assert len(toy.calls["toy.asker"]) == 2
+
+    def test_while_nobody_can_tell_it_is_not_called(self, wire: Wire) -> None:
+        process = submit("toy_queried", subject="Toy 1", input={})
+        self.start_and_lose(wire)
+        toy.script["toy.asker?"] = be_away
+        wire.run_until_idle()
+
+        assert only(process, "pay").state == "pending"
+        assert only(process, "pay").is_in_doubt
+        assert len(toy.calls["toy.asker"]) == 1
+
+    def test_a_first_call_is_not_asked_after(self, wire: Wire) -> None:
+        submit("toy_queried", subject="Toy 1", input={})
+        wire.run_until_idle()
+        assert toy.calls["toy.asker?"] == []
+
+    def test_a_key_the_service_has_forgotten_is_not_used_again(self, wire: Wire) -> None:
+        process = submit("toy_forgetful", subject="Toy 1", input={})
+        self.start_and_lose(wire)
+        pass_time(3700)
+        wire.run_until_idle()
+        scheduler.advance()
+
+        process.refresh_from_db()
+        assert process.state == "error"
+        assert only(process, "pay").fault["code"] == "key_expired"
+        assert len(toy.calls["toy.forgetful"]) == 1
+        assert invariants.violations() == []
+
+    def test_an_outage_takes_nothing_of_a_keys_retention(self, wire: Wire) -> None:
+        toy.script["toy.forgetful"] = be_away
+        process = submit("toy_forgetful", subject="Toy 1", input={})
+        wire.run_until_idle()
+        pass_time(7200)
+        toy.script["toy.forgetful"] = fail
+        wire.run_until_idle()
+        assert (only(process, "pay").state, only(process, "pay").failure_count) == ("pending", 1)
+
+    def test_waiting_does_not_bring_a_forgotten_key_back(self, wire: Wire) -> None:
+        process = submit("toy_waits_in_vain", subject="Toy 1", input={})
+        self.start_and_lose(wire)
+        pass_time(3700)
+        wire.run_until_idle()
+        scheduler.advance()
+
+        process.refresh_from_db()
+        assert process.state == "error"
+        assert Alert.objects.get().code == "process_error"
+
+    def test_an_undo_does_not_use_a_forgotten_key_either(self, wire: Wire) -> None:
+        process = submit("toy_forgetful_undo", subject="Toy 1", input={})
+        wire.run_until_idle()
+        toy.script["toy.forgetful"] = fail
+        commands.undo(process.pk, outcome="cancelled", actor="ann", reason="")
+        scheduler.advance()
+        wire.deliver_all("workers.run_bundle")
+        wire.deliver_all("workers.settle")
+        assert len(toy.calls["toy.forgetful"]) == 1
+        pass_time(4000)
+        wire.run_until_idle()
+        scheduler.advance()
+
+        assert only(process, "unone").fault["code"] == "key_expired"
+        assert len(toy.calls["toy.forgetful"]) == 1
+        assert Alert.objects.filter(code="undo_stuck").exists()
+
+    def test_within_its_retention_the_key_is_used_again(self, wire: Wire) -> None:
+        process = submit("toy_forgetful", subject="Toy 1", input={})
+        self.start_and_lose(wire)
+        wire.run_until_idle()
+        assert only(process, "pay").state == "processed"
+        assert len(toy.calls["toy.forgetful"]) == 2
+
+    def test_an_operator_must_say_that_nothing_happened(self, wire: Wire) -> None:
+        process = submit("toy_forgetful", subject="Toy 1", input={})
+        self.start_and_lose(wire)
+        pass_time(3700)
+        wire.run_until_idle()
+        scheduler.advance()
+        before = list(Step.objects.values())
+
+        with pytest.raises(StateError, match="Nobody knows whether pay happened"):
+            commands.resubmit(process.pk, actor="ann", reason="")
+        assert list(Step.objects.values()) == before
+
+        commands.resubmit(process.pk, actor="ann", reason="asked them", nothing_happened=True)
+        wire.run_until_idle()
+        process.refresh_from_db()
+        assert process.state == "processed"
+        assert len(toy.calls["toy.forgetful"]) == 2
+
+    def test_what_changes_nothing_outside_is_never_in_doubt(self, wire: Wire) -> None:
+        toy.script["toy.quiet"] = lambda call: Deferred(within_seconds=60)
+        process = submit("toy_event", subject="Toy 1", input={})
+        wire.run_until_idle()
+        pass_time(70)
+        sweep()
+
+        step = only(process, "arrives")
+        assert (step.failure_count, step.may_have_effect, step.is_in_doubt) == (1, False, False)

@@ -1,0 +1,159 @@
+"""What the roles of the how-to may not do: a table of role and statement, and all of two roles."""
+
+import pytest
+from django.db import ProgrammingError, connection, transaction
+
+from tests import roles
+
+pytestmark = [pytest.mark.django_db, pytest.mark.postgresql]
+
+#: What would make whoever breaks into a process a client, an operator, a forger or a spy.
+REFUSED: dict[str, tuple[str, ...]] = {
+    "shop_web": (
+        "UPDATE workers_journal SET actor = 'nobody'",
+        "DELETE FROM workers_journal",
+        "DELETE FROM orders_order",
+        "DELETE FROM orders_deadletter",
+        "DELETE FROM workers_step",
+        "DELETE FROM workers_note",
+        "DELETE FROM workers_receivedwebhook",
+        "DROP TABLE workers_step",
+        "CREATE TABLE mine (id int)",
+        "UPDATE orders_order SET total = 1",
+        "UPDATE orders_order SET submitter = 'mine'",
+        "UPDATE orders_orderline SET quantity = 1",
+        "UPDATE orders_deadletter SET body = ''",
+        "UPDATE orders_deadletter SET sender = 'acme'",
+        "INSERT INTO orders_deadletter (sender) VALUES ('acme')",
+        "UPDATE orders_droppedletters SET count = 0",
+        "UPDATE orders_reservation SET quantity = 0",
+        "INSERT INTO orders_reservation (key) VALUES ('mine')",
+        "UPDATE workers_hold SET began_by = 'ann'",
+        "UPDATE workers_hold SET reason = 'none'",
+        "UPDATE workers_note SET text = 'all is well'",
+        "UPDATE workers_receivedwebhook SET message_id = 'mine'",
+        "INSERT INTO workers_flow (agent) VALUES ('mine')",
+        "UPDATE workers_minute SET at = now()",
+        "UPDATE workers_proberesult SET level = 'ok'",
+    ),
+    "shop_worker": (
+        "SELECT password FROM auth_user",
+        "SELECT digest FROM orders_apitoken",
+        "SELECT session_key FROM django_session",
+        "SELECT body FROM orders_deadletter",
+        "SELECT reason FROM workers_undorequest",
+        "SELECT text FROM workers_note",
+        "UPDATE workers_journal SET actor = 'nobody'",
+        "DELETE FROM workers_process",
+        "DELETE FROM workers_step",
+        "DELETE FROM workers_hold",
+        "DELETE FROM workers_flow",
+        "DELETE FROM orders_order",
+        "CREATE TABLE mine (id int)",
+        "UPDATE orders_product SET price = 1",
+        "UPDATE orders_order SET total = 1",
+        "UPDATE orders_reservation SET quantity = 0",
+        "UPDATE orders_apiclient SET webhook_secret = 'mine'",
+        "INSERT INTO workers_hold (kind) VALUES ('everything')",
+        "UPDATE workers_hold SET ended_at = now()",
+        "INSERT INTO workers_receivedwebhook (provider) VALUES ('mine')",
+        "UPDATE workers_receivedwebhook SET message_id = 'mine'",
+        "INSERT INTO workers_flow (agent) VALUES ('mine')",
+        'UPDATE workers_flow SET "window" = 9999',
+        "UPDATE workers_flow SET rate_per_second = NULL",
+        "UPDATE workers_flow SET forced = 'closed'",
+        "INSERT INTO workers_bulkjob (verb) VALUES ('cancel')",
+        "UPDATE workers_bulkjob SET verb = 'cancel'",
+        "UPDATE workers_bulkjob SET actor = 'ann'",
+        "UPDATE workers_bulkjob SET reason = 'none'",
+        "INSERT INTO workers_bulkitem (job_id) VALUES (1)",
+        "UPDATE workers_bulkitem SET process_id = 1",
+        "UPDATE workers_alert SET code = 'noise'",
+        "UPDATE workers_alert SET acknowledged_by_id = 1",
+        "UPDATE workers_alert SET comment = 'all is well'",
+        "UPDATE workers_incident SET assignee_id = 1",
+        "UPDATE workers_incident SET severity = 1",
+        "UPDATE workers_route SET address = 'mine@example.org'",
+        "INSERT INTO workers_undorequest (verb) VALUES ('cancel')",
+        "UPDATE workers_undorequest SET state = 'approved'",
+        "UPDATE django_celery_beat_periodictask SET task = 'mine'",
+    ),
+    "shop_beat": (
+        "SELECT input FROM workers_process",
+        "SELECT password FROM auth_user",
+        "SELECT customer_email FROM orders_order",
+        "INSERT INTO django_celery_beat_intervalschedule (every) VALUES (1)",
+        "INSERT INTO workers_journal (actor) VALUES ('ann')",
+        "CREATE TABLE mine (id int)",
+    ),
+    "shop_consumer": (
+        "SELECT webhook_secret FROM orders_apiclient",
+        "SELECT old_webhook_secret FROM orders_apiclient",
+        "SELECT secret FROM orders_order",
+        "SELECT customer_email FROM orders_order",
+        "SELECT input FROM workers_process",
+        "SELECT result FROM workers_step",
+        "SELECT actor FROM workers_journal",
+        "SELECT comment FROM workers_alert",
+        "SELECT password FROM auth_user",
+        "SELECT session_key FROM django_session",
+        "INSERT INTO orders_apitoken (prefix) VALUES ('mine')",
+        "INSERT INTO orders_product (sku) VALUES ('MINE')",
+        "INSERT INTO workers_hold (kind) VALUES ('everything')",
+        "CREATE TABLE mine (id int)",
+    ),
+}
+#: All that these two may change in rows that are there.
+MAY_UPDATE: dict[str, dict[str, set[str]]] = {
+    "shop_consumer": {
+        "orders_apitoken": {"last_used_at"},
+        "orders_deadletter": {"properties"},
+        "orders_droppedletters": {"count", "bytes", "last_at"},
+        "workers_alert": {"times", "params", "last_raised_at", "incident_id"},
+        "workers_live": {"agent", "state", "turn", "not_before", "look_at", "is_deferred"},
+    },
+    "shop_beat": {
+        # It writes a task back whole.
+        "django_celery_beat_periodictask": {"*"},
+        "django_celery_beat_periodictasks": {"*"},
+    },
+}
+_COLUMNS = (
+    "SELECT table_name, column_name FROM information_schema.columns"
+    " WHERE table_schema = current_schema() ORDER BY 1, 2"
+)
+
+
+@pytest.mark.parametrize("role", REFUSED)
+def test_what_it_may_not_do_is_refused(role: str) -> None:
+    roles.be(role)
+    assert [statement for statement in REFUSED[role] if not _is_refused(statement)] == []
+
+
+@pytest.mark.parametrize("role", MAY_UPDATE)
+def test_it_may_change_and_delete_nothing_else(role: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(_COLUMNS)
+        columns = cursor.fetchall()
+    roles.be(role)
+    tables = {table for table, _ in columns}
+    assert [one for one in sorted(tables) if not _is_refused(f'DELETE FROM "{one}"')] == []
+    may: dict[str, set[str]] = {}
+    for table, column in columns:
+        if MAY_UPDATE[role].get(table) == {"*"}:
+            may[table] = {"*"}
+        elif not _is_refused(f'UPDATE "{table}" SET "{column}" = NULL WHERE false'):
+            may.setdefault(table, set()).add(column)
+    assert may == MAY_UPDATE[role]
+
+
+def _is_refused(statement: str) -> bool:
+    try:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute(statement)
+            transaction.set_rollback(True)
+    except ProgrammingError as error:
+        return getattr(error.__cause__, "sqlstate", "") == "42501"
+    except Exception:
+        return False
+    return False

@@ -1,0 +1,43 @@
+"""A variable whose name is almost one that is read says so, and nothing stops for it."""
+
+import pytest
+
+from sasproject.checks import DJANGO_NAMES, check_variables
+
+from .test_empty_variables import OF_THE_PROJECT
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("DJANGO_BEHIND_PROXI", "DJANGO_BEHIND_PROXY"),
+        ("DJANGO_CSRF_TRUSTED_ORIGIN", "DJANGO_CSRF_TRUSTED_ORIGINS"),
+        ("DJANGO_SETTING_MODULE", "DJANGO_SETTINGS_MODULE"),
+    ],
+)
+def test_a_mistyped_variable_is_warned_of(
+    name: str, meant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, "on")
+
+    (found,) = check_variables(None)
+
+    assert (found.id, found.is_serious()) == ("sasproject.W001", False)
+    assert found.msg == f"Nothing reads the variable {name}."
+    assert found.hint == f"Did you mean {meant}?"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [*sorted(DJANGO_NAMES), "DJANGO_VERSION"],
+)
+def test_what_is_read_and_what_is_somebody_else_s_is_left_alone(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, "on")
+
+    assert check_variables(None) == []
+
+
+def test_every_variable_of_that_kind_is_known() -> None:
+    assert {name for name in OF_THE_PROJECT if name.startswith("DJANGO_")} <= DJANGO_NAMES

@@ -1,0 +1,23 @@
+"""The page of one row that shows more than its fields."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.http import HttpRequest, HttpResponse
+
+
+class RowPageAdmin(admin.ModelAdmin):
+    """Draw a row's page by a template of its own, with what ``row_context`` says of the row."""
+
+    def row_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
+        """Return what the page shows; asked only where the row may be seen."""
+        raise NotImplementedError
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        # Django has read the row by then, and refused whoever may not see it.
+        row = kwargs.get("obj")
+        if row is not None:
+            context |= {"subtitle": None, **self.row_context(request, row)}
+        return super().render_change_form(request, context, *args, **kwargs)

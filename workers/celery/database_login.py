@@ -1,0 +1,62 @@
+"""The way to the database: why it is not open, in one line with the remedy.
+
+A server that is away is waited for by whoever can wait.  A login or a file that is refused is
+refused again however long that is.
+"""
+
+import re
+import sqlite3
+
+from django.db import Error
+
+from workers.exceptions import AWAY, first_line
+from workers.runtime.db_connections import is_read_only
+
+#: What PostgreSQL, its client and PgBouncer say of a login, a role or a database.  There is no code
+#: before there is a connection; a server that says it in another language is waited for.
+_LOGIN = re.compile(
+    r"authentication failed|no password supplied|no pg_hba\.conf entry|not permitted to log in"
+    r"|permission denied for database|no such (user|database)"
+    r'|(role|database) "[^"]*" does not exist'
+)
+#: SQLite's codes of a file that cannot be opened or written.
+_FILE = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
+#: What is said before there is a connection by SQLite and by PostgreSQL's client of an address that
+#: is none.
+_ADDRESS = ("file is not a database", "invalid connection option")
+
+
+def refusal(error: Error) -> str | None:
+    """Return why a database will not let this process work and what to do; None if it may yet."""
+    said = first_line(error)
+    if str(error).startswith(_ADDRESS):
+        return (
+            f"DATABASE_URL cannot be used: {said}. "
+            "Give one such as postgres://user:password@host:5432/name."
+        )
+    if _LOGIN.search(str(error)):
+        return (
+            f"The database refuses this login: {said}. "
+            "Correct DATABASE_URL, or create the role, its password or the database."
+        )
+    # The low byte is the code, the others say more of it.
+    if getattr(error.__cause__, "sqlite_errorcode", 0) & 0xFF in _FILE:
+        return (
+            f"The database's file cannot be used: {said}. "
+            "Correct DATABASE_URL, or let this user write to the file and its folder."
+        )
+    return None
+
+
+def explain(error: Error) -> str | None:
+    """Return why a database cannot be used now and what to do; None where that is not known."""
+    if refused := refusal(error):
+        return refused
+    if not isinstance(error, AWAY):
+        return None
+    said = first_line(error)
+    if is_read_only(error):
+        return f"The database is read-only: {said}. Point DATABASE_URL to the primary."
+    # The server's own word, such as for one that is still starting.
+    does = "refuses the connection" if "FATAL" in str(error) else "does not answer"
+    return f"The database {does}: {said}. Check DATABASE_URL and the server, and try again."

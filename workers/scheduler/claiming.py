@@ -1,0 +1,47 @@
+"""Claiming due steps, batch after batch, but for a while after the broker refused requests."""
+
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from time import monotonic
+
+from workers.store.claims import claim_steps
+
+#: Batches that one look claims at most; the next nudge or poll goes on from there.
+MOST_BATCHES = 50
+
+
+class Pause:
+    """Time in which nothing is claimed because the broker refuses: 1 s, doubling to 30 s."""
+
+    def __init__(self) -> None:
+        self._seconds = 0.0
+        self._until = 0.0
+
+    def is_on(self) -> bool:
+        return monotonic() < self._until
+
+    def lengthen(self) -> None:
+        self._seconds = min(30.0, max(1.0, self._seconds * 2))
+        self._until = monotonic() + self._seconds
+
+    def end(self) -> None:
+        self._seconds = self._until = 0.0
+
+
+pause = Pause()
+
+
+def batches(
+    agents: set[str],
+    worker: str,
+    now: datetime | None,
+    meanwhile: Callable[[], object] | None = None,
+) -> Iterator[claim_steps.Taken]:
+    """Claim due steps, batch after batch, while there may be more and the broker takes them."""
+    for _ in range(MOST_BATCHES):
+        if pause.is_on():
+            return
+        taken = claim_steps.claim_due(agents, worker, now, meanwhile=meanwhile)
+        yield taken
+        if not taken.is_to_go_on:
+            return
