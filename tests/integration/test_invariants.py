@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import OperationalError, connection
+from django.db import OperationalError
 from django.test import override_settings
 from django.utils import timezone
 
@@ -25,6 +25,7 @@ from workers.exceptions import Permanent, Transient
 from workers.models import Alert, Journal, LiveStep, Process, Sink, Step
 from workers.operate import invariant_check
 from workers.operate import invariants as engine
+from workers.store.db import dialect
 from workers.testing import Wire, pass_time
 
 pytestmark = pytest.mark.django_db
@@ -353,10 +354,16 @@ def test_a_statement_has_a_limit_of_its_own(
 
 
 @pytest.mark.postgresql
-def test_the_limit_of_requests_does_not_hold_for_it(lively: Process) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute("SET LOCAL statement_timeout = 1")
-    assert check()[1] == 0
+def test_the_limit_of_requests_does_not_hold_for_it(
+    lively: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = ["SELECT 'limit', current_setting('statement_timeout')"]
+    monkeypatch.setattr(invariant_check, "queries", lambda *given, **more: asked)
+    assert dialect.fetch(asked[0]) == [("limit", "15s")]
+
+    found = [one.wrong for result in invariant_check.check() for one in result.violations]
+
+    assert set(found) == {"2min"}
 
 
 @pytest.fixture

@@ -52,7 +52,7 @@ class Command(TerminalCommand):
         except DatabaseError as error:
             raise CommandError(
                 f"Nothing was checked: {str(error).splitlines()[0][:200]}. Check DATABASE_URL and "
-                "at the server, run `manage.py migrate` if a table is missing, and ask again."
+                "the server, run `manage.py migrate` if a table is missing, and ask again."
             ) from None
         found = [violation for result in results for violation in result.violations]
         unknown = [result for result in results if result.unknown]
