@@ -205,7 +205,8 @@ class TestTelling:
                 has_run.set()
                 return 0
 
-        one = threads.Desk(Relay("queue", print, slots=1, depth=1, per_owner=1, per_place=1))
+        limits = {"per_owner": 1, "per_server": 1, "per_place": 1}
+        one = threads.Desk(Relay("queue", print, slots=1, depth=1, **limits))
         one.want()
 
         assert has_run.wait(threads.IDLE_SECONDS / 2)

@@ -4,6 +4,7 @@ from tests.mutants.mutant import POSTGRESQL, Mutant
 
 _RUNTIME = "tests/integration/test_runtime.py"
 _RELAY = "tests/reporting/test_relay.py"
+_RELAY_FAILURES = "tests/reporting/test_relay_failures.py"
 _GUARDS = "tests/integration/test_guards.py"
 _SANDBOX = "tests/sandbox/test_effects.py"
 _SUBMISSION = "tests/integration/test_submission.py"
@@ -178,6 +179,22 @@ MUTANTS = (
         '" AND (true OR next_try_at = %s)"',
         "A relay that froze gives back what another one holds.",
         (_RELAY, "tests/reporting/test_racing.py", _GUARDS),
+    ),
+    Mutant(
+        "a dead server leaves room",
+        "workers/notify/relay.py",
+        "and on_server[sink.server] < self.per_server",
+        "",
+        "Orders with a path of their own on a server that hangs hold up their client's others.",
+        (_RELAY_FAILURES,),
+    ),
+    Mutant(
+        "a dead address leaves room",
+        "workers/notify/relay.py",
+        "and at_place[sink.place] < self.per_place",
+        "",
+        "An address that hangs holds up its client's others on the same server.",
+        (_RELAY_FAILURES,),
     ),
     Mutant(
         "the desk wakes up",

@@ -13,6 +13,8 @@ from workers.client.submission import submit
 from workers.models import Alert, Process, Sink
 from workers.notify import relay as relays
 from workers.notify.senders import Letter, NotSent, Undelivered
+from workers.rules.rows import NewSink
+from workers.store import sinks
 from workers.testing import Wire, frozen_clock
 
 pytestmark = pytest.mark.django_db
@@ -216,6 +218,51 @@ def test_an_address_of_two_owners_is_left_alone_for_one_of_them_only(
     relay("webhook").run()
 
     assert sink_of(other).cursor == 1
+
+
+def test_a_dead_server_holds_up_no_other_of_its_owner_whatever_the_paths(
+    wire: Wire, secrets: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for n in range(10):
+        told(webhook(f"https://dead.example/{n}"), subject=f"Toy {n}")
+    # One whose name only begins alike.
+    alike = told(webhook("https://dead.example.org/told"), subject="Alike")
+    healthy = told(webhook("https://well.example/told"), subject="Healthy")
+    reached = threading.Event()
+
+    def hangs(letter: Letter) -> None:
+        if "well" in letter.address:
+            reached.set()
+        # It hangs until the healthy one is told, whose slot it must not take.
+        elif "dead.example/" in letter.address and not reached.wait(10):
+            raise Undelivered("no answer in time", is_away=True)
+
+    monkeypatch.setitem(relays.senders, "webhook", hangs)
+    relay("webhook").run()
+
+    assert (sink_of(healthy).cursor, sink_of(alike).cursor) == (1, 1)
+    assert not Sink.objects.filter(tries__gt=0).exists(), "nothing had to wait for a time-out"
+
+
+@pytest.mark.parametrize(
+    ("address", "server"),
+    [
+        ("https://a.example/x/y?z=/", "https://a.example"),
+        ("http://a.example:81", "http://a.example:81"),
+        ("http://a.example?x=a/b", "http://a.example?x=a"),
+        ("replies.acme.one", "replies.acme.one"),
+    ],
+)
+def test_what_is_on_a_crowded_server_is_left(secrets: Any, address: str, server: str) -> None:
+    kind = "webhook" if ":" in address else "queue"
+    process = told(NewSink(kind, address, "client:acme"))
+    (sink,) = sinks.claim(kind, 10, 60)
+    assert sink.server == ("client:acme", server)
+    sinks.put_off(sink, 0)
+
+    assert sinks.claim(kind, 10, 60, not_on={sink.server}) == []
+    near = {("client:acme", server[:-1]), ("client:other", server)}
+    assert [one.process_id for one in sinks.claim(kind, 10, 60, not_on=near)] == [process.pk]
 
 
 def test_rests_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from time import monotonic
+from typing import TypeVar
 
 from workers.conf import sas
 from workers.notify import compose
@@ -42,6 +43,7 @@ REMEMBERED_SECONDS = 60.0
 Send = Callable[[Letter], object]
 #: How one letter fared; None = delivered.
 Outcome = Undelivered | NotSent | None
+_Counted = TypeVar("_Counted")
 
 
 @dataclass
@@ -68,8 +70,10 @@ class Relay:
     depth: int
     #: Sinks of one owner under way at once: one that answers slowly must not take all slots.
     per_owner: int
-    #: Sinks of one owner at one address under way at once: fewer, so that a dead address leaves
-    #: room for the owner's others.
+    #: Those of one owner on one server: fewer, so that a dead server leaves room for the owner's
+    #: others, though each process may have a path of its own there.
+    per_server: int
+    #: Those of one owner at one address: fewer again, so that a dead one leaves room on its server.
     per_place: int
     #: Until when a place is left alone, and how long that is.
     _rests: dict[Place, tuple[float, float]] = field(default_factory=dict)
@@ -99,23 +103,28 @@ class Relay:
         """Claim what there is room for, and return it in trips."""
         held = [errand.sink for trip in under_way for errand in trip.errands]
         busy = Counter(sink.owner for sink in held)
+        on_server = Counter(sink.server for sink in held)
         at_place = Counter(sink.place for sink in held)
         trips: list[_Trip] = []
         while (free := self.slots - len(under_way) - len(trips)) > 0:
-            full = {owner for owner, count in busy.items() if count >= self.per_owner}
-            crowded = {place for place, count in at_place.items() if count >= self.per_place}
             end = monotonic() + CLAIM_SECONDS - MARGIN_SECONDS
             claimed = sinks.claim(
                 self.kind,
                 free * self.depth,
                 CLAIM_SECONDS,
-                not_of=full,
-                not_at=crowded | self._resting(),
+                not_of=_at_least(self.per_owner, busy),
+                not_at=_at_least(self.per_place, at_place) | self._resting(),
+                not_on=_at_least(self.per_server, on_server),
             )
             kept = []
             for sink in claimed:
-                if busy[sink.owner] < self.per_owner and at_place[sink.place] < self.per_place:
+                if (
+                    busy[sink.owner] < self.per_owner
+                    and on_server[sink.server] < self.per_server
+                    and at_place[sink.place] < self.per_place
+                ):
                     busy[sink.owner] += 1
+                    on_server[sink.server] += 1
                     at_place[sink.place] += 1
                     kept.append(sink)
                 else:
@@ -203,6 +212,10 @@ class Relay:
         return {place for place, (until, _) in self._rests.items() if until > now}
 
 
+def _at_least(limit: int, counts: Counter[_Counted]) -> set[_Counted]:
+    return {one for one, count in counts.items() if count >= limit}
+
+
 def _may_leave(errand: Errand) -> bool:
     """Give up a webhook that nobody could check: its owner is closed, or was never known."""
     sink = errand.sink
@@ -235,8 +248,22 @@ def give_up(sink: sinks.ClaimedSink, problem: Undelivered) -> None:
 def relays() -> list[Relay]:
     """Return a new relay of each kind."""
     return [
-        Relay("queue", _send_to_queue, slots=1, depth=100, per_owner=100, per_place=100),
-        Relay("webhook", _send_to_webhook, slots=16, depth=1, per_owner=4, per_place=3),
+        Relay(
+            *("queue", _send_to_queue),
+            slots=1,
+            depth=100,
+            per_owner=100,
+            per_server=100,
+            per_place=100,
+        ),
+        Relay(
+            *("webhook", _send_to_webhook),
+            slots=20,
+            depth=1,
+            per_owner=5,
+            per_server=4,
+            per_place=3,
+        ),
     ]
 
 

@@ -37,6 +37,8 @@ HAS_DUE = (
 #: neither slows the other down.
 Place = tuple[str, str]
 _PLACE = "s.owner || ' ' || s.address"
+#: Owner and the server behind an address, up to its path; of a queue the address itself.
+Server = tuple[str, str]
 
 
 @dataclass(slots=True)
@@ -57,6 +59,10 @@ class ClaimedSink:
     @property
     def place(self) -> Place:
         return self.owner, self.address
+
+    @property
+    def server(self) -> Server:
+        return self.owner, "/".join(self.address.split("/", 3)[:3])
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,25 +121,30 @@ def claim(
     *,
     not_of: Collection[str] = (),
     not_at: Collection[Place] = (),
+    not_on: Collection[Server] = (),
     now: datetime | None = None,
 ) -> list[ClaimedSink]:
     """Take due sinks of one kind for a while, those that have waited longest first.
 
-    Sinks of the owners in ``not_of`` and at the places in ``not_at`` are left, and so is what
-    another relay holds.
+    Sinks of the owners in ``not_of``, at the places in ``not_at`` and on the servers in ``not_on``
+    are left, and so is what another relay holds.
     """
     at = dialect.read_clock(now)
     until = at + timedelta(seconds=seconds)
+    left_alone = dialect.rows_as("v", {"owner": "text", "server": "text"})
     with durable("sinks.claim"):
         found = dialect.fetch(
             f"SELECT {_SELECT} FROM workers_sink s WHERE {_DUE.format(now='%s')} AND s.kind = %s"
             f" AND NOT ({dialect.among('s.owner')}) AND NOT ({dialect.among(_PLACE)})"
+            f" AND NOT EXISTS (SELECT 1 FROM {left_alone} WHERE v.owner = s.owner"
+            " AND substr(s.address || '/', 1, length(v.server) + 1) = v.server || '/')"
             f" ORDER BY s.next_try_at, s.id LIMIT %s {dialect.lock_rows('s', skip_locked=True)}",
             [
                 dialect.instant_text(at),
                 kind,
                 dialect.id_list(sorted(not_of)),
                 dialect.id_list(sorted(" ".join(place) for place in not_at)),
+                dialect.encode([{"owner": owner, "server": at} for owner, at in sorted(not_on)]),
                 limit,
             ],
         )
