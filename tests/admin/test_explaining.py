@@ -190,6 +190,45 @@ def test_a_claim_that_nobody_has_started(seconds: int, lost: int, text: str) -> 
     assert ("no agent process" in found) == (seconds > 3)
 
 
+def waiting(*settled: str, **about: Any) -> str:
+    columns = {"agent": "payment.charge", "state": "waiting", **about}
+    process = Process(workflow="fulfilment", version=3, state=columns.pop("of", "processing"))
+    process.paused_at = columns.pop("paused_at", None)
+    return explain.step(Step(name="ship", **columns), process, NOW, CALM, set(settled))
+
+
+@pytest.mark.parametrize(
+    ("settled", "text"),
+    [
+        ((), "waits for pay, pack"),
+        (("pay", "other"), "waits for pack"),
+        # The poll makes it ready.
+        (("pay", "pack"), "waits for the Scheduler to claim it"),
+    ],
+)
+def test_a_waiting_step_names_what_has_not_ended(settled: tuple[str, ...], text: str) -> None:
+    assert waiting(*settled, after=["pay", "pack"]) == text
+
+
+@pytest.mark.parametrize(
+    ("columns", "text"),
+    [
+        ({}, "waits for the Scheduler to claim it"),
+        ({"paused_at": NOW}, "waits until the process is resumed"),
+        (
+            {"undoes_id": 1, "of": "compensating"},
+            "waits until the step that it undoes, and those after that, have ended",
+        ),
+        (
+            {"undoes_id": 1, "of": "compensating", "paused_at": NOW},
+            "waits until the process is resumed",
+        ),
+    ],
+)
+def test_a_waiting_step_that_nothing_is_before(columns: dict[str, Any], text: str) -> None:
+    assert waiting(after=[], **columns) == text
+
+
 @pytest.mark.parametrize(
     ("sweep", "text"),
     [

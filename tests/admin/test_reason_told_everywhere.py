@@ -16,14 +16,18 @@ from django.utils.html import escape
 
 from orders.api import reading
 from orders.models import Order
+from tests.admin import toys
 from tests.admin.conftest import alert_about, order_with
+from tests.toyflow import agents as toy
 from workers.client import progress
+from workers.exceptions import Transient
 from workers.models import Alert, Flow, Hold, Lease, Process
 from workers.runtime.timestamps import moment
 from workers.store import alerts, leases
 from workers.store.flow import holds, wait_facts
 from workers.store.operate import commands
 from workers.supervisor import beat_schedule
+from workers.testing import Wire
 
 pytestmark = pytest.mark.django_db
 NOW = timezone.now().replace(microsecond=0)
@@ -108,6 +112,13 @@ def test_every_place_says_the_same(operator: Client, happen: Callable[[], None],
     assert escape(text) in listed
     assert escape(text) in page
     assert text in reading.shown(order).headline
+
+
+def test_a_step_waits_for_what_has_not_ended(wire: Wire) -> None:
+    toy.script["toy.beta"] = toys.raises(Transient("busy", "answered 500"))
+    process = toys.begun(wire, "toy_diamond")
+    said = {one.name: one.explanation for one in progress.snapshot(process.pk).steps}
+    assert said["bottom"] == "waits for left"
 
 
 def test_a_submitter_is_not_told_who_holds_or_paused_something() -> None:

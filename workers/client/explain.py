@@ -1,6 +1,6 @@
 """Why a process stands where it stands, in sentences for people.  Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from datetime import datetime
 from typing import Any
 
@@ -15,12 +15,17 @@ from workers.runtime.timestamps import moment
 from workers.states import FINAL_PROCESS_STATES, FORWARD_PROCESS_STATES, ProcessState, StepState
 
 
-def step(row: Step, process: Process, now: datetime, facts: Facts) -> str:
-    """Return what a step waits for, since when, and what comes next; empty where it is over."""
+def step(
+    row: Step, process: Process, now: datetime, facts: Facts, settled: Set[str] = frozenset()
+) -> str:
+    """Return what a step waits for, since when, and what comes next; empty where it is over.
+
+    ``settled`` names the steps of the process that keep no other waiting any more.
+    """
     reason = (row.fault or {}).get("message", "")
     match row.state:
         case StepState.WAITING:
-            return _("waits for %(steps)s") % {"steps": in_words(say_names(row.after))}
+            return _waiting(row, process, now, facts, settled)
         case StepState.PENDING:
             return wait_reasons.pending(row, process, now, facts)
         case StepState.PROCESSING if row.deferral is not None:
@@ -35,6 +40,15 @@ def step(row: Step, process: Process, now: datetime, facts: Facts) -> str:
         case StepState.SKIPPED:
             return _("skipped: %(reason)s") % {"reason": reason}
     return ""
+
+
+def _waiting(row: Step, process: Process, now: datetime, facts: Facts, settled: Set[str]) -> str:
+    if before := [name for name in row.after if name not in settled]:
+        return _("waits for %(steps)s") % {"steps": in_words(say_names(before))}
+    if row.undoes_id is not None and process.paused_at is None:
+        return _("waits until the step that it undoes, and those after that, have ended")
+    # It is about to become ready.
+    return wait_reasons.pending(row, process, now, facts)
 
 
 def _deferred(row: Step, deferral: dict[str, Any], now: datetime, facts: Facts) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 from workers.client import explain
 from workers.models import Process, Step
 from workers.rules.wait_reasons import Facts
-from workers.states import FINAL_PROCESS_STATES, StepState
+from workers.states import FINAL_PROCESS_STATES, SETTLED_STEP_STATES, StepState
 from workers.store.flow import wait_facts
 
 
@@ -86,7 +86,8 @@ def of(process: Process, now: datetime, facts: Facts | None = None) -> ProcessPr
     """
     facts = facts or Facts()
     ordered = sorted(process.steps.all(), key=lambda step: step.position)
-    said = [(step, explain.step(step, process, now, facts)) for step in ordered]
+    settled = {step.name for step in ordered if step.state in SETTLED_STEP_STATES}
+    said = [(step, explain.step(step, process, now, facts, settled)) for step in ordered]
     steps = tuple(_step(step, why, now) for step, why in said)
     return ProcessProgress(
         id=process.pk,
