@@ -3,6 +3,8 @@
 import argparse
 from dataclasses import dataclass
 
+from sasproject.stack import ports
+
 HEADLESS_ORDERS = 60
 MOST_ORDERS = 1_000_000
 
@@ -39,10 +41,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--keep", action="store_true", help="go on with the orders and ledgers of the last demo"
     )
-    parser.add_argument("--web-port", type=_port, metavar="P", help="default: 8000, or any free")
-    parser.add_argument(
-        "--sandbox-port", type=_port, metavar="Q", help="default: 8900, or any free one"
-    )
+    web, sandbox = ports.said(ports.WEB_PORT), ports.said(ports.SANDBOX_PORT)
+    parser.add_argument("--web-port", type=_port, metavar="P", help=web)
+    parser.add_argument("--sandbox-port", type=_port, metavar="Q", help=sandbox)
 
 
 def _count(text: str) -> int:

@@ -14,9 +14,6 @@ from sasproject.stack.role import Role
 from sasproject.stack.roles import Roles
 from sasproject.stack.runner import Runner
 
-WEB_PORT = 8000
-SANDBOX_PORT = 8900
-
 
 @dataclass(frozen=True)
 class Options:
@@ -57,10 +54,12 @@ def assemble(options: Options, console: Console) -> Stack:
 
 
 def _assemble(options: Options, console: Console, folder: RunFolder) -> Stack:
-    web = ports.choose(options.web_port, preferred=WEB_PORT, option="--web-port")
+    web = ports.choose(options.web_port, preferred=ports.WEB_PORT, option="--web-port")
     sandbox = options.sandbox_port
     if options.sandbox:
-        sandbox = ports.choose(sandbox, preferred=SANDBOX_PORT, option="--sandbox-port", avoid=web)
+        sandbox = ports.choose(
+            sandbox, preferred=ports.SANDBOX_PORT, option="--sandbox-port", avoid=web
+        )
     sandbox_url = f"http://{ports.HOST}:{sandbox}" if sandbox else settings.SANDBOX_URL
     broker = _private_broker(folder, console)
     if settings.BROKER_URL:

@@ -5,6 +5,8 @@ import socket
 from sasproject.stack.exceptions import StackError
 
 HOST = "127.0.0.1"
+WEB_PORT = 8000
+SANDBOX_PORT = 8900
 
 
 def choose(wanted: int | None, *, preferred: int, option: str, avoid: int | None = None) -> int:
@@ -21,6 +23,11 @@ def choose(wanted: int | None, *, preferred: int, option: str, avoid: int | None
     while (port := _any()) == avoid:
         pass
     return port
+
+
+def said(preferred: int) -> str:
+    """Return what help says of a port that nobody has to give."""
+    return f"default: {preferred}, or any free one"
 
 
 def is_free(port: int) -> bool:

@@ -1,10 +1,14 @@
 """Which port is chosen, and what is said when a wanted one is taken."""
 
+import argparse
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
+from django.core.management.base import CommandParser
 
+from sasproject.demo import options
+from sasproject.management.commands import stack
 from sasproject.stack import ports
 from sasproject.stack.exceptions import StackError
 
@@ -33,3 +37,16 @@ def test_two_servers_do_not_get_one_port() -> None:
     assert ports.choose(None, preferred=port, option="--sandbox-port", avoid=port) != port
     with pytest.raises(StackError):
         ports.choose(port, preferred=1, option="--sandbox-port", avoid=port)
+
+
+@pytest.mark.parametrize(
+    "add_arguments", [options.add_arguments, stack.Command().add_arguments], ids=["demo", "stack"]
+)
+def test_help_says_the_same_of_ports(
+    add_arguments: Callable[[argparse.ArgumentParser], None],
+) -> None:
+    parser = CommandParser()
+    add_arguments(parser)
+    said = " ".join(parser.format_help().split())
+    assert "--web-port P default: 8000, or any free one" in said
+    assert "--sandbox-port Q default: 8900, or any free one" in said

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from sasproject.stack import ports
 from sasproject.stack.assembly import Options, Stack, assemble
 from sasproject.stack.console import Console
 from sasproject.stack.exceptions import StackError
@@ -21,12 +22,9 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument(
-            "--web-port", type=_port, metavar="P", help="default: 8000, or any free one"
-        )
-        parser.add_argument(
-            "--sandbox-port", type=_port, metavar="Q", help="default: 8900, or any free one"
-        )
+        web, sandbox = ports.said(ports.WEB_PORT), ports.said(ports.SANDBOX_PORT)
+        parser.add_argument("--web-port", type=_port, metavar="P", help=web)
+        parser.add_argument("--sandbox-port", type=_port, metavar="Q", help=sandbox)
         parser.add_argument(
             "--no-sandbox",
             action="store_true",
