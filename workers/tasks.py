@@ -13,7 +13,7 @@ from django.db import InterfaceError, OperationalError
 
 from workers import scheduler, supervisor
 from workers.agent import next_step, runner
-from workers.exceptions import MessageError, UnknownAgent
+from workers.exceptions import MessageError, UnknownAgent, first_line
 from workers.notify import threads
 from workers.operate import examinations, health, jobs, releases, retention
 from workers.protocol.messages import Bundle
@@ -177,11 +177,11 @@ def _left_to_the_next() -> Iterator[None]:
         with db_connections.kept():
             yield
     except (OperationalError, InterfaceError) as error:
-        log.warning("database_away", extra={"reason": str(error)[:200]})
+        log.warning("database_away", extra={"reason": first_line(error)})
 
 
 def _again(error: Exception) -> Reject:
     """Return the order to deliver a message again, after a rest: the database was away."""
-    log.warning("database_away", extra={"reason": str(error)[:200]})
+    log.warning("database_away", extra={"reason": first_line(error)})
     time.sleep(DATABASE_PAUSE_SECONDS)
     return Reject(str(error), requeue=True)

@@ -18,7 +18,7 @@ from orders.api.problem_types import OF_STATUS, TYPES
 from orders.api.throttling import TooMany
 from orders.schemas import FieldProblem, Problem
 from orders.submission import KeyReused, SubmissionRefused
-from workers.exceptions import AWAY
+from workers.exceptions import AWAY, first_line
 from workers.views import request_body
 from workers.views.problems import BEYOND_LIMITS, RequestRefused
 
@@ -156,7 +156,7 @@ def _not_taken(request: HttpRequest, refused: Any) -> HttpResponse:
 
 def _away(request: HttpRequest, error: Any) -> HttpResponse:
     # Whether it was committed is not known: the same key finds out.
-    log.warning("database_away", extra={"reason": str(error)[:200]})
+    log.warning("database_away", extra={"reason": first_line(error)})
     return problem(503, "The database is away. Send it again later, with the same key.")
 
 

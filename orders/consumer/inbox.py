@@ -11,6 +11,7 @@ from kombu import Connection
 from orders.consumer import envelopes
 from orders.consumer.message import Message
 from orders.consumer.turns import Turns
+from workers.exceptions import first_line
 
 log = logging.getLogger(__name__)
 
@@ -144,7 +145,7 @@ def _ensure_exchange(connection: Connection, queue: str) -> None:
             channel.queue_bind(queue, queue)
     except connection.channel_errors as error:
         # Orders come without it, too.
-        log.warning("exchange_not_made", extra={"exchange": queue, "reason": str(error)})
+        log.warning("exchange_not_made", extra={"exchange": queue, "reason": first_line(error)})
 
 
 def _is_there(connection: Connection, declare: str, name: str, **options: Any) -> bool:

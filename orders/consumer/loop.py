@@ -15,6 +15,7 @@ from orders.consumer.message import Message
 from orders.reasons import because
 from workers import around
 from workers.celery import broker_login
+from workers.exceptions import first_line
 
 log = logging.getLogger(__name__)
 
@@ -81,7 +82,7 @@ class Consumer:
         is_expected = self._inbox.is_trouble(error)
         log.warning(
             "broker_lost",
-            extra={"reason": f"{type(error).__name__}: {error}"[:300], "again_in": seconds},
+            extra={"reason": f"{type(error).__name__}: {first_line(error)}", "again_in": seconds},
             exc_info=None if is_expected else error,
         )
         self._inbox.close()
@@ -139,5 +140,5 @@ class Consumer:
         self._resume_at = time.monotonic() + seconds
         log.warning(
             "database_away",
-            extra={"reason": f"{type(error).__name__}: {error}"[:300], "again_in": seconds},
+            extra={"reason": f"{type(error).__name__}: {first_line(error)}", "again_in": seconds},
         )

@@ -14,10 +14,13 @@ pytestmark = [pytest.mark.django_db, pytest.mark.fault("F16")]
 
 @pytest.mark.parametrize("error", [OperationalError, InterfaceError])
 def test_it_says_when_to_come_back(
-    error: type[Exception], acme: Caller, monkeypatch: pytest.MonkeyPatch
+    error: type[Exception],
+    acme: Caller,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     def away(*_: Any, **__: Any) -> Any:
-        raise error("server closed the connection at 10.0.0.7")
+        raise error("server closed the connection at 10.0.0.7\n\tIs it running?\n")
 
     monkeypatch.setattr(tokens, "verify", away)
 
@@ -25,6 +28,8 @@ def test_it_says_when_to_come_back(
         assert (answer.status_code, answer["Retry-After"]) == (503, "5")
         assert answer["Content-Type"] == "application/problem+json"
         assert "10.0.0.7" not in answer.content.decode()
+    reasons = [vars(one)["reason"] for one in caplog.records if one.message == "database_away"]
+    assert reasons == ["server closed the connection at 10.0.0.7"] * 2
 
 
 def test_an_answer_that_was_lost_with_the_database_is_found_by_its_key(

@@ -263,15 +263,18 @@ def test_the_command_prints_the_rows_and_exits_1_where_one_is_broken(lively: Pro
     assert [row["invariant"] for row in facts["violations"]] == ["attempts_are_journalled"]
 
 
+@pytest.mark.parametrize(
+    ("error", "said"), [("refused\nIs the server running?", "refused"), ("", "OperationalError")]
+)
 def test_the_command_says_what_to_do_while_the_database_is_away(
-    monkeypatch: pytest.MonkeyPatch,
+    error: str, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def away(*_: object) -> list[tuple[int, int]]:
-        raise OperationalError("connection refused\nIs the server running?")
+        raise OperationalError(error)
 
     monkeypatch.setattr(invariant_check, "slices", away)
 
-    with pytest.raises(CommandError, match=r"Nothing was checked: connection refused\. Check DATA"):
+    with pytest.raises(CommandError, match=rf"Nothing was checked: {said}\. Check DATA"):
         check("--json")
 
 

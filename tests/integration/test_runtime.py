@@ -283,7 +283,7 @@ def test_a_local_agent_whose_claim_was_superseded_has_its_writes_rolled_back(wir
     ("error", "kind"),
     [
         (Permanent("out_of_stock", "none left"), "permanent"),
-        (OperationalError("lock timeout"), "unavailable"),
+        (OperationalError("lock timeout\nCONTEXT: a row"), "unavailable"),
         (RuntimeError("bug"), "transient"),
     ],
     ids=["permanent", "database", "bug"],
@@ -300,7 +300,9 @@ def test_a_local_agent_that_fails_keeps_its_fault_and_not_its_writes(
     assert runner.perform(bundle_of(wire)) == 1
 
     assert not Group.objects.exists()
-    assert only(process, "write").reply["fault"]["kind"] == kind
+    fault = only(process, "write").reply["fault"]
+    assert fault["kind"] == kind
+    assert "CONTEXT" not in fault["message"]
 
 
 def test_a_bundle_of_an_unknown_agent_is_left_to_those_who_know_it(wire: Wire) -> None:

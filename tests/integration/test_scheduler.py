@@ -2,8 +2,10 @@
 
 from datetime import timedelta
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
+from django.db import OperationalError
 from django.test import override_settings
 
 from tests.alerts import text_of
@@ -313,6 +315,28 @@ def test_overdue_duties_are_triggered_with_one_alert(wire: Wire) -> None:
         ("duty_overdue", 2),
         ("duty_overdue", 2),
     ]
+
+
+def test_a_timer_that_meets_no_database_says_so_in_a_line(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    from workers.supervisor import beat_watchdog
+
+    timer = beat_watchdog.OverdueTimer(None)
+
+    def away() -> None:
+        timer.stop(None)
+        raise OperationalError("connection failed: refused\n\tIs the server running?\n")
+
+    monkeypatch.setattr(beat_watchdog, "look", away)
+    monkeypatch.setattr(beat_watchdog, "LOOK_SECONDS", 0.0)
+    # The test's own connection stays.
+    monkeypatch.setattr(beat_watchdog, "connections", Mock())
+
+    timer._watch()
+
+    said = [(one.message, vars(one)["reason"]) for one in caplog.records]
+    assert said == [("overdue_timer_failed", "connection failed: refused")]
 
 
 @pytest.mark.parametrize(

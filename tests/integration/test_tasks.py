@@ -36,14 +36,15 @@ def test_a_look_that_meets_no_database_is_left_to_the_next(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     def away() -> None:
-        raise error("gone")
+        raise error("gone\n\tIs the server running?\n")
 
     monkeypatch.setattr(module, name, away)
 
     with caplog.at_level(logging.WARNING):
         task()
 
-    assert [record.message for record in caplog.records] == ["database_away"]
+    said = [(one.message, vars(one)["reason"]) for one in caplog.records]
+    assert said == [("database_away", "gone")]
 
 
 @pytest.mark.parametrize(("task", "module", "name"), LOOKS, ids=[name for *_, name in LOOKS])

@@ -140,7 +140,7 @@ def test_what_does_not_match_the_order_is_refused(waiting: Process, problem: Pro
     [
         ([], None, "cannot be checked now"),
         ([SECRET], KeyError("amount"), "could not be handled, and nothing was stored"),
-        ([SECRET], OperationalError("gone"), "could not be stored just now"),
+        ([SECRET], OperationalError("gone\nIs it running?"), "could not be stored just now"),
     ],
     ids=["no secret", "a mistake of the application", "no database"],
 )
@@ -150,6 +150,7 @@ def test_what_is_our_own_fault_is_asked_for_again(
     secrets: list[str],
     error: Exception | None,
     said: str,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     def stumble(event: Any) -> Any:
         raise error or AssertionError("not reached")
@@ -163,6 +164,8 @@ def test_what_is_our_own_fault_is_asked_for_again(
     assert said in detail
     assert SECRET not in detail
     assert everything() == before
+    reasons = [vars(one)["reason"] for one in caplog.records if one.message == "database_away"]
+    assert reasons == ["gone"] * isinstance(error, OperationalError)
 
 
 def test_a_provider_has_its_minute_and_no_stranger_uses_it_up(

@@ -18,7 +18,7 @@ from workers import scheduler
 from workers.agent import runner
 from workers.definitions import registry
 from workers.definitions.agent import margin_seconds
-from workers.exceptions import BrokerRefused
+from workers.exceptions import BrokerRefused, first_line
 from workers.protocol.messages import Bundle, Reply
 from workers.runtime.failpoints import around
 from workers.scheduler.bundles import Load
@@ -42,7 +42,7 @@ def run(bundle: Bundle) -> None:
             runner.perform(kept, following.settle)
         except (OperationalError, InterfaceError) as error:
             # Not the message's fault: it must not come again for this.
-            log.warning("kept_bundle_sent", extra={"reason": str(error)[:200]})
+            log.warning("kept_bundle_sent", extra={"reason": first_line(error)})
             _send_kept(kept)
 
 

@@ -26,6 +26,7 @@ from workers.exceptions import (
     Fault,
     Transient,
     Unavailable,
+    first_line,
     in_a_line,
 )
 from workers.http.client import one_try
@@ -334,7 +335,7 @@ def _perform_local(agent: Agent, request: Request, bundle: Bundle) -> bool:
         answer = fault
     except OperationalError as error:
         # The database was busy or away, and with it every effect: nothing happened.
-        answer = Unavailable("database_unavailable", str(error)[:200])
+        answer = Unavailable("database_unavailable", first_line(error))
     except Exception as error:
         log.exception("agent_crashed", extra={"agent": agent.name, "step": request.step})
         answer = _crash(error)

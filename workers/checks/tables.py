@@ -89,7 +89,7 @@ def check_migrations(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[C
     except DatabaseError as error:
         return [
             Error(
-                f"The database does not answer: {str(error).splitlines()[0]}.",
+                f"The database does not answer: {first_line(error)}.",
                 hint="Check DATABASE_URL and the server.",
                 id="workers.E019",
             )

@@ -13,7 +13,7 @@ from workers.definitions.sentences import say_counted as ngettext
 from workers.doctor.finding import Finding, Level, error, info
 from workers.doctor.registry import Look, Need, Probe
 from workers.doctor.secrets import masked
-from workers.exceptions import in_a_line
+from workers.exceptions import first_line, in_a_line
 
 #: Time one probe has; its thread is left behind then, and ends with the process.
 PROBE_SECONDS = 10.0
@@ -132,7 +132,7 @@ def _is_not_allowed(failure: BaseException) -> bool:
 
 def _may_not_look(failure: BaseException) -> Finding:
     return info(
-        _("this login may not look: %(failure)s", failure=str(failure).splitlines()[0][:200]),
+        _("this login may not look: %(failure)s", failure=first_line(failure)),
         _("It may still do all that its role needs."),
         _('Ask with a login that may: see "Limit what processes may do" in the documentation.'),
     )

@@ -15,6 +15,7 @@ from celery import bootsteps
 from django.db import InterfaceError, OperationalError, connections
 
 from workers.conf import sas
+from workers.exceptions import first_line
 from workers.rules import lateness
 from workers.runtime import timestamps
 from workers.store import alerts, leases
@@ -104,7 +105,7 @@ class OverdueTimer(bootsteps.StartStopStep):
             try:
                 look()
             except (OperationalError, InterfaceError) as away:
-                log.warning("overdue_timer_failed", extra={"reason": str(away)[:200]})
+                log.warning("overdue_timer_failed", extra={"reason": first_line(away)})
             except Exception:
                 # Whatever it was: this thread is the only guard against a dead Beat.
                 log.warning("overdue_timer_failed", exc_info=True)

@@ -15,7 +15,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.cache import cache_control
 from django.views.decorators.csrf import csrf_exempt
 
-from workers.exceptions import AWAY, RETRY_SECONDS
+from workers.exceptions import AWAY, RETRY_SECONDS, first_line
 
 log = logging.getLogger(__name__)
 
@@ -103,7 +103,7 @@ def json_view(take: Callable[..., dict[str, Any]]) -> Callable[..., HttpResponse
         except SuspiciousOperation:
             return problem(RequestRefused(400, BEYOND_LIMITS))
         except AWAY as error:
-            log.warning("database_away", extra={"reason": str(error)[:200]})
+            log.warning("database_away", extra={"reason": first_line(error)})
             return problem(away())
 
     return view

@@ -8,7 +8,14 @@ from django.http import HttpRequest
 from workers.client import webhooks
 from workers.definitions import registry
 from workers.definitions.webhook_provider import Event
-from workers.exceptions import AWAY, RETRY_SECONDS, BadSignature, NoSecret, WebhookRefused
+from workers.exceptions import (
+    AWAY,
+    RETRY_SECONDS,
+    BadSignature,
+    NoSecret,
+    WebhookRefused,
+    first_line,
+)
 from workers.protocol.webhook_verification import Signed
 from workers.views import request_body, throttling
 from workers.views.problems import RequestRefused
@@ -45,7 +52,7 @@ def take(request: HttpRequest, provider: str) -> dict[str, Any]:
         log.error("webhook_secret_unusable", extra={"provider": provider, "reason": str(error)})
         raise _later("Webhooks of this provider cannot be checked now.") from None
     except AWAY as error:
-        log.warning("database_away", extra={"reason": str(error)[:200]})
+        log.warning("database_away", extra={"reason": first_line(error)})
         raise _later("It could not be stored just now. Send it again later.") from None
     except Exception:
         # The provider's declaration is the application's code.

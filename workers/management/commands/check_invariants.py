@@ -10,6 +10,7 @@ from typing import Any
 from django.core.management.base import CommandError
 from django.db import Error as DatabaseError
 
+from workers.exceptions import first_line
 from workers.management.terminal import TerminalCommand
 from workers.operate import invariant_check as engine
 from workers.operate.invariant_check import Progress, Result
@@ -51,7 +52,7 @@ class Command(TerminalCommand):
             results += self.also(progress, timeout)
         except DatabaseError as error:
             raise CommandError(
-                f"Nothing was checked: {str(error).splitlines()[0][:200]}. Check DATABASE_URL and "
+                f"Nothing was checked: {first_line(error)}. Check DATABASE_URL and "
                 "the server, run `manage.py migrate` if a table is missing, and ask again."
             ) from None
         found = [violation for result in results for violation in result.violations]
