@@ -72,12 +72,14 @@ def _found() -> Iterable[CheckMessage]:
             hint="Set SANDBOX_URL to the services' address: cards would be charged at a stand-in.",
             id="sasproject.E002",
         )
-    if not (Path(settings.STATIC_ROOT) / MANIFEST).exists():
-        yield Error(
-            f"Static files are not collected in {settings.STATIC_ROOT}.",
-            hint="Run `manage.py collectstatic --noinput` with every new version.",
-            id="sasproject.E003",
-        )
+    folder = Path(settings.STATIC_ROOT)
+    if not (folder / MANIFEST).exists():
+        hint = "Run `manage.py collectstatic --noinput` with every new version."
+        said = f"Static files are not collected in {folder}."
+        if folder.is_dir() and any(folder.iterdir()):
+            said = f"Static files are collected in {folder} without hashed names."
+            hint = f"Collect them with the settings of production. {hint}"
+        yield Error(said, hint=hint, id="sasproject.E003")
 
 
 def _is_loopback(url: str) -> bool:
