@@ -12,7 +12,7 @@ MOST_VIOLATIONS = 20
 #: Fault switch of the sandbox -> what it did to the calls that it struck.
 STRUCK = {
     "down": "refused by a service that was down",
-    "drop_after_effect_rate": "carried out, answer lost",
+    "drop_after_effect_rate": "carried out but its answer lost",
     "duplicate_rate": "delivered twice",
     "error_rate": "answered with an error",
     "fail_every": "refused",

@@ -156,7 +156,7 @@ def test_the_list_has_the_oldest_first_and_marks_the_overdue(operator: Client, w
 def test_an_answered_step_is_off_the_list(operator: Client, wire: Wire) -> None:
     process = toys.asked(wire)
     answer(operator, process, "approve")
-    assert "Nothing waits for an answer of yours." in operator.get(WAITING).content.decode()
+    assert "Nothing is waiting for your answer." in operator.get(WAITING).content.decode()
 
 
 def test_a_long_list_has_pages(operator: Client, wire: Wire, monkeypatch: Any) -> None:

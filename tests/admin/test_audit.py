@@ -279,6 +279,8 @@ def test_a_file_has_personal_data_for_who_may_and_posts(viewer: Client) -> None:
     for url in ("/admin/orders/order/csv/", f"{LIST}csv/", "/admin/workers/process/csv/"):
         assert viewer.post(url, {"personal": "yes"}).status_code == 403, url
     shower = staff("shower", "show_personal")
+    told = "Downloads are recorded in the journal."
+    assert told in shower.get("/admin/orders/order/").content.decode()
     for answer in (
         shower.get("/admin/orders/order/csv/?personal=yes"),
         shower.post("/admin/orders/order/csv/"),

@@ -41,6 +41,7 @@ def test_causes_are_counted_the_most_first(failed: None) -> None:
 def test_the_page_leads_to_the_processes_of_a_cause(failed: None, operator: Client) -> None:
     page = operator.get(CAUSES).content.decode()
     assert "3 processes" in page
+    assert "Failed steps by cause, largest group first. Once a cause is fixed, open" in page
     assert "&lt;b&gt;closed&lt;/b&gt;" in page
     listed = operator.get(causes()[0].url).content.decode()
     assert [name in listed for name in ("Toy 0", "Toy 1", "Toy 2", "Toy 3")] == [True] * 3 + [False]

@@ -246,11 +246,11 @@ def test_a_claim_whose_time_is_over(sweep: Duty, text: str) -> None:
     [
         (
             {"since": "2026-03-01T11:00:00+00:00"},
-            "waits for an answer since 11:00:00 UTC, until 13:00:00 UTC",
+            "has been waiting for an answer since 11:00:00 UTC, due by 13:00:00 UTC",
         ),
         (
             {"since": "2026-03-01T11:00:00+00:00", "question": "paid?"},
-            "11:00:00 UTC: “paid?”, until",
+            "11:00:00 UTC: “paid?”, due by",
         ),
         ({"since": None}, "since ?"),
         (
@@ -294,7 +294,7 @@ def test_a_reason_that_ends_by_itself_ends_its_sentence_once(
         (
             {"state": "processing", "deadline_at": NOW + HOUR},
             [],
-            "It must have ended by 13:00:00 UTC, or it is undone.",
+            "It must end by 13:00:00 UTC, or it will be undone.",
         ),
         (
             {"state": "processing", "deadline_at": NOW + HOUR, "on_deadline": "alert"},

@@ -182,7 +182,7 @@ def test_a_question_is_approved_from_the_index(page: Page, wire: Wire) -> None:
     page.get_by_role("button", name="Approve").dblclick()
 
     expect(page.locator(".messagelist")).to_contain_text("Toy 1: ask approved.")
-    expect(page.get_by_text("Nothing waits for an answer of yours.")).to_be_visible()
+    expect(page.get_by_text("Nothing is waiting for your answer.")).to_be_visible()
     step = Step.objects.get(process=process, name="ask")
     assert step.result == {"approved": True, "by": "operator", "comment": "The money is here."}
 

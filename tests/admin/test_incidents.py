@@ -204,6 +204,7 @@ def test_what_is_resolved_takes_notes_only(owner: Client, incident: Incident) ->
     for act in ACTS:
         assert (f"/{act}/" in html) == (act == "note")
     assert "Order 1" in html
+    assert "<dt>Members</dt><dd>0 of 3" in html
     assert "Next:" not in html
 
 

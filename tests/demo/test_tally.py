@@ -122,8 +122,9 @@ def test_faults_are_summed_by_switch_without_those_of_an_earlier_run() -> None:
 
 
 def test_a_struck_fault_is_counted_in_calls() -> None:
-    said = summary.text(proof(faults={"latency_seconds": 300, "down": 0, "new_switch": 2}))
-    assert "calls that met a fault: 300 slowed down, 2 new_switch\n" in said
+    faults = {"latency_seconds": 300, "down": 0, "drop_after_effect_rate": 1, "new_switch": 2}
+    said = summary.text(proof(faults=faults))
+    assert "a fault: 300 slowed down, 1 carried out but its answer lost, 2 new_switch\n" in said
     assert "latency_seconds" not in said
 
 

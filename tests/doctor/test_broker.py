@@ -341,4 +341,6 @@ def test_workers_are_not_asked_where_they_would_not_answer(
 ) -> None:
     monkeypatch.setitem(current_app.conf.changes, "worker_enable_remote_control", False)
 
-    assert [level for level, _ in said(workers.answer())] == ["info"]
+    (found,) = workers.answer()
+    assert found.level == "info"
+    assert found.why.startswith("Remote control is off outside DEBUG, since whoever can write")

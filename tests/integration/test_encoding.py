@@ -45,8 +45,14 @@ def latin(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_migrate_and_the_doctor_refuse_it(latin: None) -> None:
-    assert ids(check_encoding(None, databases=["default"])) == ["workers.E021"]
-    assert ["LATIN1" in one.what for one in doctor.holds_every_name()] == [True]
+    (refused,) = check_encoding(None, databases=["default"])
+    (found,) = doctor.holds_every_name()
+    assert refused.id == "workers.E021"
+    assert "LATIN1" in found.what
+    for remedy in (refused.hint, found.remedy):
+        assert str(remedy).startswith("Recreate it with `createdb -E UTF8 -T template0`")
+    for why in (refused.hint, found.why):
+        assert "first name with a character it cannot store" in str(why)
 
 
 def test_no_other_command_asks(latin: None) -> None:

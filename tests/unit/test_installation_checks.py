@@ -69,6 +69,9 @@ def test_a_celery_setting_nothing_can_rely_on_is_told_of(
 
     assert ids(messages) == found
     assert all(message.hint for message in messages)
+    for message in messages:
+        if message.id == "workers.W013":
+            assert "if your own tasks do not need pickle" in str(message.hint)
 
 
 @pytest.mark.parametrize(

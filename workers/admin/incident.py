@@ -277,7 +277,7 @@ def state_mark(row: Incident) -> SafeString:
 
 def members_text(row: Incident) -> SafeString | str:
     """Return how many members an incident has and had, and what they are worth."""
-    count = str(row.members) if row.resolved_at is None else _("none")
+    count = str(row.members) if row.resolved_at is None else "0"
     if row.total != row.members:
         count = _("%(n)s of %(total)s") % {"n": count, "total": row.total}
     if not row.money:

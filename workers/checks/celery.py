@@ -49,8 +49,8 @@ def _warned_of(conf: Any) -> Iterable[CheckMessage]:
     if formats:
         yield Warning(
             f"Celery reads {', '.join(sorted(formats))}, too.",
-            hint='Set accept_content to ["json"] if tasks of your own can do with it: whoever can '
-            "write to the broker could otherwise run code here.",
+            hint='Set accept_content to ["json"] if your own tasks do not need pickle: whoever '
+            "can write to the broker could otherwise run code here.",
             id="workers.W013",
         )
     if conf.task_always_eager:

@@ -118,8 +118,8 @@ def check_encoding(
     return [
         Error(
             f"The encoding of database {alias} is {encoding}, and must be {UTF8}.",
-            hint=f"Make it anew with `createdb -E {UTF8} -T template0`: the first name that "
-            "it lacks a letter of would be a server error.",
+            hint=f"Recreate it with `createdb -E {UTF8} -T template0`: the first name with a "
+            "character it cannot store would be a server error.",
             id="workers.E021",
         )
         for alias, encoding in found

@@ -54,13 +54,13 @@ def _waiting(row: Step, process: Process, now: datetime, facts: Facts, settled: 
 def _deferred(row: Step, deferral: dict[str, Any], now: datetime, facts: Facts) -> str:
     if row.complete_by is not None and row.complete_by <= now:
         return _("got no answer in time: %(next)s") % {"next": _reset(now, facts)}
-    said = _("waits for an answer since %(since)s") % {
+    said = _("has been waiting for an answer since %(since)s") % {
         "since": _written(deferral.get("since"), now)
     }
     if deferral.get("question"):
         said += _(": “%(question)s”") % {"question": deferral["question"]}
     if row.complete_by is not None:
-        said += _(", until %(at)s") % {"at": moment(row.complete_by, now)}
+        said += _(", due by %(at)s") % {"at": moment(row.complete_by, now)}
     if deferral.get("progress"):
         said += _(", last report at %(at)s: %(report)s") % {
             "at": _written(deferral.get("reported_at"), now),
@@ -100,9 +100,9 @@ def headline(
         said.insert(0, _("Paused since %(at)s: nothing new is begun.") % {"at": since})
     if process.deadline_at is not None and process.state in FORWARD_PROCESS_STATES:
         is_undone = process.on_deadline == "compensate"
-        then = _("or it is undone") if is_undone else _("or an operator is told")
+        then = _("or it will be undone") if is_undone else _("or an operator is told")
         at = moment(process.deadline_at, now)
-        said.append(_("It must have ended by %(at)s, %(then)s.") % {"at": at, "then": then})
+        said.append(_("It must end by %(at)s, %(then)s.") % {"at": at, "then": then})
     return " ".join(said)
 
 

@@ -192,7 +192,7 @@ def are_told() -> Iterable[Finding]:
             _("Start a worker with -Q sas.reports, or one more of them."),
         )
     if not given_up and not due:
-        yield ok(_("every submitter was told, or will be within the minute"))
+        yield ok(_("every submitter has been told, or will be within the minute"))
 
 
 def _age(since: object, now: datetime) -> float:

@@ -128,9 +128,9 @@ def holds_every_name() -> Iterable[Finding]:
     if encoding := foreign_encoding(connection):
         yield error(
             _("the database's encoding is %(encoding)s", encoding=encoding),
-            _("The first name that it lacks a letter of is a server error."),
+            _("The first name with a character it cannot store is a server error."),
             _(
-                "Make it anew with `createdb -E %(encoding)s -T template0`, and copy the data.",
+                "Recreate it with `createdb -E %(encoding)s -T template0`, and copy the data.",
                 encoding=UTF8,
             ),
         )

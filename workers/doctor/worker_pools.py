@@ -24,7 +24,10 @@ def answer(connection: Any) -> Iterable[Finding]:
     if not current_app.conf.worker_enable_remote_control:
         yield info(
             _("workers are not asked: remote control is off"),
-            _("It is, outside DEBUG: whoever can write to the broker could stop them."),
+            _(
+                "Remote control is off outside DEBUG, since whoever can write to the broker could "
+                "stop workers."
+            ),
             _(
                 "See the queues above: each has its readers. CELERY_REMOTE_CONTROL=on has "
                 "them asked."

@@ -261,7 +261,7 @@ def _deadline(process: Process, scale: Axis) -> Sign | None:
     at = process.deadline_at
     if at is None or not scale.has(at):
         return None
-    title = _("it must have ended by %(at)s") % {"at": timestamps.full(at)}
+    title = _("it must end by %(at)s") % {"at": timestamps.full(at)}
     return Sign("deadline", "bad", _percent(scale.x(at)), title)
 
 
