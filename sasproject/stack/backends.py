@@ -8,6 +8,7 @@ from kombu import Connection
 
 from sasproject.stack.exceptions import StackError
 from workers.celery import broker_login
+from workers.exceptions import first_line
 
 BROKER_PATIENCE = 5
 
@@ -55,7 +56,3 @@ def check_broker() -> None:
             f"The broker at {broker_name(url)} does not answer ({first_line(error)}). Start it, "
             "correct BROKER_URL, or unset BROKER_URL to use a private one."
         ) from error
-
-
-def first_line(error: BaseException) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]

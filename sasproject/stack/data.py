@@ -6,9 +6,10 @@ from django.conf import settings
 from django.core.management import CommandError, call_command, get_commands
 from django.db import DatabaseError, connections
 
-from sasproject.stack.backends import database_name, first_line
+from sasproject.stack.backends import database_name
 from sasproject.stack.console import Console
 from sasproject.stack.exceptions import StackError
+from workers.exceptions import first_line
 
 
 def migrate(console: Console) -> None:

@@ -19,8 +19,8 @@ from sasproject.demo.run import Run
 from sasproject.demo.tally import Tally
 from sasproject.demo.voice import Voice, log_to
 from sasproject.stack import assembly
-from sasproject.stack.backends import first_line
 from sasproject.stack.exceptions import StackError
+from workers.exceptions import first_line
 
 
 class Command(BaseCommand):
