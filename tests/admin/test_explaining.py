@@ -35,7 +35,7 @@ def flow(**changes: Any) -> dict[str, Any]:
 def said(facts: Any = None, *, process: dict[str, Any] | None = None, **columns: Any) -> str:
     row = Step(name="pay", agent="payment.charge", **columns)
     about = {"state": "processing", "workflow": "fulfilment", "version": 3, **(process or {})}
-    return explain.step(row, Process(**about), NOW, replace(CALM, **(facts or {})))
+    return explain.step(row, Process(**about), NOW, replace(CALM, **(facts or {})), set())
 
 
 #: Why a pending step waits, the first of them first: facts, columns of step and process, sentence.

@@ -10,10 +10,12 @@ from django.test import override_settings
 
 from orders.sandbox.server import Sandbox
 from tests.concurrency.matrix.pausing import Session, two_sessions
+from workers import scheduler
 from workers.client.submission import submit
 from workers.models import Journal, Process, Step
 from workers.store.claims import claim_steps
-from workers.supervisor import beat_schedule
+from workers.supervisor import beat_schedule, sweep
+from workers.testing import Wire, pass_time
 
 #: The instant at which every test of the store begins.
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -44,6 +46,17 @@ def two(transactional_db: None) -> Iterator[tuple[Session, Session]]:
 
 def only(process: Process, name: str) -> Step:
     return Step.objects.get(process=process, name=name)
+
+
+def start_and_lose(wire: Wire) -> None:
+    """Have the present attempt begin, and end without an answer."""
+    scheduler.advance()
+    wire.deliver_all("workers.run_bundle")
+    wire.drop_all()
+    pass_time(40)
+    sweep()
+    wire.drop_all()
+    pass_time(400)
 
 
 def rows() -> list[Any]:

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tests.integration.conftest import only
+from tests.integration.conftest import only, start_and_lose
 from tests.toyflow import agents as toy
 from tests.toyflow.faults import be_away, fail
 from workers import scheduler
@@ -25,20 +25,10 @@ LATER = datetime(2126, 1, 1, tzinfo=UTC)
 class TestEffects:
     """What happens after a call of unknown outcome depends on what the agent declares."""
 
-    def start_and_lose(self, wire: Wire) -> None:
-        """Have the present attempt end without an answer."""
-        scheduler.advance()
-        wire.deliver_all("workers.run_bundle")
-        wire.drop_all()
-        pass_time(40)
-        sweep()
-        wire.drop_all()
-        pass_time(400)
-
     @pytest.mark.fault("F27")
     def test_what_can_be_asked_is_asked_before_a_second_call(self, wire: Wire) -> None:
         process = submit("toy_queried", subject="Toy 1", input={})
-        self.start_and_lose(wire)
+        start_and_lose(wire)
         toy.script["toy.asker?"] = lambda call: {"found": True}
         wire.run_until_idle()
 
@@ -48,7 +38,7 @@ class TestEffects:
 
     def test_proof_that_nothing_happened_lets_it_be_called_again(self, wire: Wire) -> None:
         process = submit("toy_queried", subject="Toy 1", input={})
-        self.start_and_lose(wire)
+        start_and_lose(wire)
         wire.run_until_idle()
 
         assert only(process, "pay").state == "processed"
@@ -57,7 +47,7 @@ class TestEffects:
 
     def test_while_nobody_can_tell_it_is_not_called(self, wire: Wire) -> None:
         process = submit("toy_queried", subject="Toy 1", input={})
-        self.start_and_lose(wire)
+        start_and_lose(wire)
         toy.script["toy.asker?"] = be_away
         wire.run_until_idle()
 
@@ -72,7 +62,7 @@ class TestEffects:
 
     def test_a_key_the_service_has_forgotten_is_not_used_again(self, wire: Wire) -> None:
         process = submit("toy_forgetful", subject="Toy 1", input={})
-        self.start_and_lose(wire)
+        start_and_lose(wire)
         pass_time(3700)
         wire.run_until_idle()
         scheduler.advance()
@@ -94,7 +84,7 @@ class TestEffects:
 
     def test_waiting_does_not_bring_a_forgotten_key_back(self, wire: Wire) -> None:
         process = submit("toy_waits_in_vain", subject="Toy 1", input={})
-        self.start_and_lose(wire)
+        start_and_lose(wire)
         pass_time(3700)
         wire.run_until_idle()
         scheduler.advance()
@@ -122,14 +112,14 @@ class TestEffects:
 
     def test_within_its_retention_the_key_is_used_again(self, wire: Wire) -> None:
         process = submit("toy_forgetful", subject="Toy 1", input={})
-        self.start_and_lose(wire)
+        start_and_lose(wire)
         wire.run_until_idle()
         assert only(process, "pay").state == "processed"
         assert len(toy.calls["toy.forgetful"]) == 2
 
     def test_an_operator_must_say_that_nothing_happened(self, wire: Wire) -> None:
         process = submit("toy_forgetful", subject="Toy 1", input={})
-        self.start_and_lose(wire)
+        start_and_lose(wire)
         pass_time(3700)
         wire.run_until_idle()
         scheduler.advance()

@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from tests.integration.conftest import NOW, claim, only
+from tests.integration.conftest import NOW, claim, only, start_and_lose
 from tests.integration.test_store_claims import start
 from tests.toyflow import agents as toy
 from workers import scheduler
@@ -19,7 +19,6 @@ from workers.models import Alert, Flow, Hold, Journal, Process, Step
 from workers.protocol.messages import Bundle, Request
 from workers.store.claims import claim_steps, unstarted
 from workers.store.flow import flow_control, flow_settings, holds, spend_rate
-from workers.supervisor import sweep
 from workers.testing import Wire, forget_duties, pass_time
 
 pytestmark = pytest.mark.django_db
@@ -416,13 +415,7 @@ class TestOutageAndOverload:
         toy.script["toy.alpha"] = die
         process = submit("toy_line", subject="Toy 1", input={})
         for _ in range(3):
-            scheduler.advance()
-            wire.deliver_all("workers.run_bundle")
-            wire.drop_all()
-            pass_time(40)
-            sweep()
-            wire.drop_all()
-            pass_time(400)
+            start_and_lose(wire)
         wire.run_until_idle()
 
         step = only(process, "one")

@@ -27,6 +27,22 @@ def fails_with(problem: BaseException) -> Any:
     return send
 
 
+def hangs_until_the_well_is_told(dead: str) -> Any:
+    """Make a sender that hangs at addresses with ``dead`` in them, up to 10 s.
+
+    Whoever takes the healthy one's slot meanwhile waits for a time-out.
+    """
+    reached = threading.Event()
+
+    def send(letter: Letter) -> None:
+        if "well" in letter.address:
+            reached.set()
+        elif dead in letter.address and not reached.wait(10):
+            raise Undelivered("no answer in time", is_away=True)
+
+    return send
+
+
 def test_a_failed_try_is_made_again_after_a_backoff_and_nothing_is_left_out(
     wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -186,16 +202,8 @@ def test_a_dead_address_holds_up_no_other_of_its_owner(
     for n in range(10):
         told(webhook("https://acme.example/dead"), subject=f"Toy {n}")
     healthy = told(webhook("https://acme.example/well"), subject="Healthy")
-    reached = threading.Event()
+    monkeypatch.setitem(relays.senders, "webhook", hangs_until_the_well_is_told("/dead"))
 
-    def hangs(letter: Letter) -> None:
-        if "dead" not in letter.address:
-            reached.set()
-        # It hangs until the healthy one is told, whose slot it must not take.
-        elif not reached.wait(10):
-            raise Undelivered("no answer in time", is_away=True)
-
-    monkeypatch.setitem(relays.senders, "webhook", hangs)
     relay("webhook").run()
 
     assert sink_of(healthy).cursor == 1
@@ -228,16 +236,8 @@ def test_a_dead_server_holds_up_no_other_of_its_owner_whatever_the_paths(
     # One whose name only begins alike.
     alike = told(webhook("https://dead.example.org/told"), subject="Alike")
     healthy = told(webhook("https://well.example/told"), subject="Healthy")
-    reached = threading.Event()
+    monkeypatch.setitem(relays.senders, "webhook", hangs_until_the_well_is_told("dead.example/"))
 
-    def hangs(letter: Letter) -> None:
-        if "well" in letter.address:
-            reached.set()
-        # It hangs until the healthy one is told, whose slot it must not take.
-        elif "dead.example/" in letter.address and not reached.wait(10):
-            raise Undelivered("no answer in time", is_away=True)
-
-    monkeypatch.setitem(relays.senders, "webhook", hangs)
     relay("webhook").run()
 
     assert (sink_of(healthy).cursor, sink_of(alike).cursor) == (1, 1)

@@ -15,9 +15,7 @@ from workers.runtime.timestamps import moment
 from workers.states import FINAL_PROCESS_STATES, FORWARD_PROCESS_STATES, ProcessState, StepState
 
 
-def step(
-    row: Step, process: Process, now: datetime, facts: Facts, settled: Set[str] = frozenset()
-) -> str:
+def step(row: Step, process: Process, now: datetime, facts: Facts, settled: Set[str]) -> str:
     """Return what a step waits for, since when, and what comes next; empty where it is over.
 
     ``settled`` names the steps of the process that keep no other waiting any more.
