@@ -8,7 +8,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo stack test test-all test-fast bench chaos crashes mutants faults matrix lint audit licences fmt pins clean
+.PHONY: help venv setup demo stack test test-all bench chaos crashes mutants faults matrix lint audit licences fmt pins clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,6 +23,8 @@ $(VENV)/ready-dev: $(VENV)/ready requirements-dev.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
 	@touch $@
 
+venv: $(VENV)/ready ## Make .venv, with what running needs and nothing else
+
 setup: $(VENV)/ready-dev ## Make .venv, with everything that demo, test and lint need
 
 demo: $(VENV)/ready ## See orders heal: the whole system with faults on (ARGS="--headless --orders 60 --seed 7")
@@ -31,14 +33,11 @@ demo: $(VENV)/ready ## See orders heal: the whole system with faults on (ARGS="-
 stack: $(VENV)/ready ## Run the whole system in the foreground (ARGS="--web-port 8000")
 	@$(BIN)/python manage.py stack $(ARGS)
 
-test: $(VENV)/ready-dev ## Run the tests, with a handful of those that start the whole system (ARGS are pytest's)
+test: $(VENV)/ready-dev ## Run a test of every promise; names what it leaves out (ARGS are pytest's)
 	@$(BIN)/python -m tests.everywhere $(ARGS)
 
 test-all: $(VENV)/ready-dev ## Run every test this machine can run, on every database that answers: half an hour
 	@$(BIN)/python -m tests.everywhere --all $(ARGS)
-
-test-fast: $(VENV)/ready-dev ## Run the tests without processes and browsers, on SQLite
-	@$(BIN)/python -m pytest -m "not slow and not browser" -n 2 $(ARGS)
 
 $(BENCH)/ready: requirements-bench.txt benchmarks/peers/restate_server/package-lock.json
 	$(PYTHON) -m venv $(BENCH)
@@ -64,11 +63,12 @@ faults: $(VENV)/ready-dev ## Run the tests that prove a fault is survived, and w
 matrix: $(VENV)/ready-dev ## Try the wheel with each supported Python, Django and Celery (ARGS="--only 5.4")
 	@$(BIN)/python -m tests.matrix $(ARGS)
 
-lint: $(VENV)/ready-dev ## Check style, types, layers and migrations
+lint: $(VENV)/ready-dev ## Check style, types, layers, sizes and migrations
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check --quiet .
-	@$(BIN)/mypy sasproject orders workers
+	@$(BIN)/mypy sasproject orders workers benchmarks/app
 	@$(BIN)/lint-imports --no-cache
+	@$(BIN)/python -m tests.sizes
 	@$(BIN)/python manage.py makemigrations --check --dry-run
 	@$(BIN)/python manage.py check
 	@$(BIN)/python -m tests.audit

@@ -10,7 +10,7 @@ def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "sasproject.settings")
     if find_spec("django") is None:
         sys.exit(
-            f"Django must be installed for {sys.executable}, and is not. Run `make setup`, then "
+            f"Django must be installed for {sys.executable}, and is not. Run `make venv`, then "
             "`source .venv/bin/activate` in every terminal."
         )
     from sasproject import command_line

@@ -1,5 +1,6 @@
 """One run: measures contenders round by round, and remembers every figure and every failure."""
 
+import os
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -69,6 +70,7 @@ class Bench:
                 database or self.options.database, broker or self.options.broker,
                 is_ours=is_ours,
             ) as (environment, folder):  # fmt: skip
+                load = os.getloadavg()[0]
                 everything = {**environment, **who.environment, **(variables or {})}
                 result = measure([who.module, *words], everything, folder)
         except (Unavailable, Failed, Wrong) as error:
@@ -78,7 +80,8 @@ class Bench:
             if isinstance(error, Wrong) or (is_ours and isinstance(error, Failed)):
                 self.wrong.append(f"{label}: {error}")
             return None
-        self.raw.append({"case": case, "round": number, "name": name, **result})
+        # What else the machine had to do, for whoever wonders about a figure.
+        self.raw.append({"case": case, "round": number, "name": name, "load": load, **result})
         say(f"  {name}: {summary(result)}")
         return result
 
@@ -110,7 +113,8 @@ def summary(result: Mapping[str, Any]) -> str:
 
 def medians(rounds: Sequence[Mapping[str, Found | None]], name: str, key: str) -> float | None:
     """Return the median of a figure of one contender over the rounds that have it."""
-    return figures.median([found[key] for one in rounds if (found := one[name]) is not None])
+    values = [found.get(key) for one in rounds if (found := one[name]) is not None]
+    return figures.median([value for value in values if value is not None])
 
 
 def rounded_all(value: Any) -> Any:

@@ -12,6 +12,12 @@ class Case:
 
 
 CASES = {
+    "slow": Case("slow", "services of 0.3, 1 and 3 s: orders below, at and above what has room",
+                 True),
+    "overload": Case("overload", "twice the orders that services or machine take, then none", True),
+    "beside": Case("beside", "a quick agent alone, and beside a slow one that takes all the room",
+                   True),
+    "stack": Case("stack", "`manage.py stack`, services of 3 s, 6 orders a second over HTTP", True),
     "sustained": Case("sustained", "orders as fast as one and eight submitters can, to their end",
                       True),
     "steady": Case("steady", "5, 20 and 100 orders a second: what each waits and costs", True),

@@ -6,8 +6,8 @@ The slower, the fewer: every run takes seconds.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-FILLED, SUSTAINED, STEADY, IDLE, HTTP, REDIS = (
-    "filled", "sustained", "steady", "idle", "http", "redis",
+FILLED, SUSTAINED, STEADY, IDLE, HTTP, REDIS, SLOW, OVERLOAD = (
+    "filled", "sustained", "steady", "idle", "http", "redis", "slow", "overload",
 )  # fmt: skip
 
 
@@ -31,7 +31,7 @@ _DBOS = "benchmarks.peers.dbos_queue"
 CONTENDERS = {
     "ours": Contender(
         "ours", "benchmarks.ours", 1, "everything",
-        (FILLED, SUSTAINED, STEADY, IDLE, HTTP, REDIS),
+        (FILLED, SUSTAINED, STEADY, IDLE, HTTP, REDIS, SLOW, OVERLOAD),
     ),
     "ours_plain": Contender(
         "ours, one plain `celery worker`", "benchmarks.ours", 1, "everything",
@@ -43,10 +43,10 @@ CONTENDERS = {
     ),
     "chain_threads": Contender(
         "Celery chain, two workers with threads", _CHAIN, 1, "nothing",
-        (FILLED, HTTP), {"BENCH_POOL": "threads"},
+        (FILLED, HTTP, SLOW, OVERLOAD), {"BENCH_POOL": "threads"},
     ),
     "celery_chain": Contender(
-        "Celery chain, prefork, one message ahead", _CHAIN, 0.2, "nothing",
+        "Celery chain, prefork, one message ahead", _CHAIN, 0.2, "nothing", (FILLED, SLOW),
     ),
     "naive_threads": Contender(
         "hand-written chain, threads, connections kept", _NAIVE, 0.1, "a status column",
@@ -61,13 +61,14 @@ CONTENDERS = {
     ),
     "dbos": Contender(
         "DBOS, through its queue", _DBOS, 0.1, "everything",
-        (FILLED, SUSTAINED, STEADY, IDLE, HTTP),
+        (FILLED, SUSTAINED, STEADY, IDLE, HTTP, SLOW, OVERLOAD),
     ),
     "dbos_direct": Contender(
         "DBOS, called directly", _DBOS, 1, "everything", (IDLE,), {"BENCH_DIRECT": "1"},
     ),
     "restate": Contender(
-        "Restate", "benchmarks.peers.restate_steps", 1, "everything", (SUSTAINED, STEADY, IDLE),
+        "Restate", "benchmarks.peers.restate_steps", 1, "everything",
+        (SUSTAINED, STEADY, IDLE, SLOW, OVERLOAD),
     ),
     "absurd": Contender(
         "Absurd", "benchmarks.peers.absurd_tasks", 0.1, "everything", (FILLED, SUSTAINED, IDLE),
@@ -77,6 +78,7 @@ CONTENDERS = {
     ),
     "procrastinate": Contender(
         "Procrastinate", "benchmarks.peers.procrastinate_jobs", 0.1, "each job, no workflow",
+        (FILLED, SLOW),
     ),
 }  # fmt: skip
 #: Whom ours is compared with.

@@ -1,7 +1,7 @@
 """Medians, percentiles, and ratios taken inside each round."""
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 
 def median(values: Sequence[float]) -> float | None:
@@ -36,3 +36,13 @@ def ratio(rounds: Sequence[Mapping[str, float | None]], over: str, under: str) -
 def rounded(value: float | None) -> float | None:
     """Return three significant digits: more would pretend to a precision nobody measured."""
     return None if value is None else float(f"{value:.3g}") if abs(value) < 1000 else round(value)
+
+
+def at_once(ends: Iterable[float], seconds: float) -> int:
+    """Return how many calls went on at once, at most, that took so long and ended then."""
+    changes = sorted(change for end in ends for change in ((end - seconds, 1), (end, -1)))
+    most = now = 0
+    for _, change in changes:
+        now += change
+        most = max(most, now)
+    return most

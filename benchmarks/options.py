@@ -29,6 +29,8 @@ class Options:
     report: Path | None = None
     write_docs: Path | None = None
     peers: tuple[str, ...] = PEERS
+    #: Of the cases ``slow`` and ``overload``: parts whose names have this in them.
+    only: str = ""
 
     def size(self, full: int, quick: int) -> int:
         """Return how many orders of ours a case takes, unless ``--orders`` says."""
@@ -51,6 +53,12 @@ def parse(words: Sequence[str]) -> Options:
                         help=f"{'|'.join(DATABASES)}+{'|'.join(BROKERS)}")  # fmt: skip
     whom = f"whom to measure beside ours: none, or {', '.join(PEERS)}"
     parser.add_argument("--peers", type=_peers, default=PEERS, metavar="NAME,...", help=whom)
+    parser.add_argument(
+        "--only",
+        default="",
+        metavar="TEXT",
+        help="parts of slow and overload with it in their names: c2_1s, c16_, at",
+    )
     parser.add_argument("--large", action="store_true", help="10 million steps for sweep and claim")
     parser.add_argument("--json", type=_file, metavar="FILE", help="write all figures there")
     parser.add_argument("--report", type=_folder, metavar="FOLDER", help="write a page there")
@@ -67,7 +75,7 @@ def parse(words: Sequence[str]) -> Options:
     usual = (name for name, case in CASES.items() if case.is_quick or not given.quick)
     return Options(
         given.cases or tuple(usual), *given.on, given.rounds, given.orders, given.quick,
-        given.large, given.json, given.report, given.write_docs, given.peers,
+        given.large, given.json, given.report, given.write_docs, given.peers, given.only,
     )  # fmt: skip
 
 

@@ -5,11 +5,15 @@ from typing import Any
 
 from benchmarks import machine
 from benchmarks.bench import Bench
-from benchmarks.cases import ours, peers
+from benchmarks.cases import ours, peers, slow
 from benchmarks.catalogue import CASES
 from benchmarks.shape import TEXT
 
 RUN: Mapping[str, Callable[[Bench], dict[str, Any]]] = {
+    "slow": slow.slow,
+    "overload": slow.overload,
+    "beside": slow.beside,
+    "stack": slow.stack,
     "sustained": peers.sustained,
     "steady": peers.steady,
     "latency": peers.latency,

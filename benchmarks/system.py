@@ -1,10 +1,15 @@
 """What the measurements ask of an engine: ours, or one that people use instead."""
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from benchmarks.exceptions import Wrong
 from benchmarks.processes import Fleet
+from benchmarks.shape import LIMIT_SECONDS
+
+POLL_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +45,21 @@ class System(Protocol):
         It may return more figures.
         """
 
+    def so_far(self) -> dict[str, Any]:
+        """Return more figures of its own record, however many orders have ended."""
+        return {}
+
 
 def filled_one_by_one(system: System, orders: int) -> None:
     submit = system.submitter()
     for number in range(orders):
         submit(number)
+
+
+def wait(system: System, orders: int) -> None:
+    """Wait until so many orders have ended; raise ``Wrong`` where they do not."""
+    end = time.monotonic() + LIMIT_SECONDS
+    while (ended := system.progress().ended) < orders:
+        if time.monotonic() > end:
+            raise Wrong(f"{ended} of {orders} orders have ended after {LIMIT_SECONDS} s")
+        time.sleep(POLL_SECONDS)

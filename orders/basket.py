@@ -12,6 +12,7 @@ from django.contrib.sessions.backends.base import SessionBase
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from orders.agreement import agreement
 from orders.models import Product
 
 MAX_QUANTITY = 99
@@ -118,6 +119,11 @@ class Basket:
         self._session[SESSION_KEY] = quantities
         # Made with the basket: two pages that are opened at once would make two.
         _ = self.order_key
+
+
+def offer(lines: list[BasketLine]) -> str:
+    """Return the agreement that a buyer gives who is shown these lines."""
+    return agreement((line.product.sku, line.quantity, line.product.price) for line in lines)
 
 
 def total(lines: list[BasketLine]) -> Decimal:

@@ -17,12 +17,12 @@ from orders.reasons import Refused, because
 from orders.schemas import FieldProblem
 from workers import durable, raise_alert, record_act
 
-#: Of a larger body only the beginning is kept.
+#: Bytes of a body that are kept.
 KEPT_BYTES = 1_048_576
-#: Of one proven sender, and of all who are not proven together, so many may be open at a time.
+#: Open letters at a time of one proven sender, and of all unproven ones together.
 MOST_OPEN = 2_000
 MOST_OPEN_BYTES = 64 * KEPT_BYTES
-#: Of messages not kept, one in so many raises the alert anew.
+#: One in so many messages that are not kept raises the alert anew.
 ALERT_EACH = 1_000
 #: The subject of alerts about all senders that are not proven; no client can be called so.
 UNPROVEN = "unproven senders"

@@ -110,7 +110,7 @@ PRODUCTS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Seeded:
+class SeedResult:
     """How many rows a seeding added."""
 
     products: int
@@ -118,9 +118,9 @@ class Seeded:
 
 
 @transaction.atomic
-def seed(*, with_users: bool) -> Seeded:
+def seed(*, with_users: bool) -> SeedResult:
     """Add the missing products and, if wanted, the missing users with their groups."""
-    return Seeded(products=_seed_products(), users=_seed_users() if with_users else 0)
+    return SeedResult(products=_seed_products(), users=_seed_users() if with_users else 0)
 
 
 def _seed_products() -> int:

@@ -1,11 +1,13 @@
 """One order as a JSON object, for programs and for operators' tools."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from orders.models import Order
-from workers.admin.masking import UNMASKED, masked
-from workers.admin.panel import Panel
-from workers.management import process_report
+from orders.return_progress import ReturnLine
+from workers.desk.admin.masking import UNMASKED, masked
+from workers.desk.admin.panel import Panel
+from workers.desk.management import process_report
 
 
 def customer(order: Order, shown: Panel) -> dict[str, str]:
@@ -16,8 +18,8 @@ def customer(order: Order, shown: Panel) -> dict[str, str]:
     return {name: masked(text) for name, text in names.items()}
 
 
-def facts(order: Order, shown: Panel) -> dict[str, Any]:
-    """Return an order with its steps and its whole journal."""
+def facts(order: Order, shown: Panel, returns: Iterable[ReturnLine]) -> dict[str, Any]:
+    """Return an order with its steps, its whole journal and its returns."""
     return {
         "number": order.number,
         "id": str(order.public_id),
@@ -25,4 +27,5 @@ def facts(order: Order, shown: Panel) -> dict[str, Any]:
         "created_at": order.created_at.isoformat(),
         "total": str(order.total),
         "customer": customer(order, shown),
+        "returns": [line.facts for line in returns],
     }

@@ -1,7 +1,5 @@
 """What visitors type, checked: plain text of lengths that the tables can hold."""
 
-import re
-from decimal import Decimal
 from typing import Any
 
 from django import forms
@@ -9,10 +7,11 @@ from django.core.exceptions import ValidationError
 from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
+from orders import plain_text
 from orders.basket import MAX_QUANTITY, BasketLine
+from orders.plain_text import CONTROL_CHARACTERS
 
 EMAIL_MISSING = _("Please enter your e-mail address.")
-CONTROL_CHARACTERS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 def refuse_control_characters(text: str, *, keep: str = "") -> None:
@@ -27,39 +26,58 @@ def refuse_control_characters(text: str, *, keep: str = "") -> None:
         )
 
 
-class LineField(forms.CharField):
-    """One line of plain text."""
+class PlainField(forms.CharField):
+    """Plain text in NFC; what nobody would see of it is nothing.
 
-    def to_python(self, value: Any) -> str:
-        text = str(super().to_python(value) or "")
-        refuse_control_characters(text)
-        return text
+    A text that is too long is said to be so: a browser that knows the length cuts it in silence.
+    """
 
-
-class LinesField(forms.CharField):
-    """Plain text of several lines."""
-
-    widget = forms.Textarea
+    #: Control characters that it may have.
+    keep = ""
+    is_composed = True
 
     def to_python(self, value: Any) -> str:
         text = str(super().to_python(value) or "").replace("\r\n", "\n")
-        refuse_control_characters(text, keep="\n")
-        return text
+        text = plain_text.composed(text) if self.is_composed else text
+        refuse_control_characters(text, keep=self.keep)
+        return text if plain_text.is_visible(text) else ""
+
+    def widget_attrs(self, widget: forms.Widget) -> dict[str, Any]:
+        return {
+            name: value
+            for name, value in super().widget_attrs(widget).items()
+            if name != "maxlength"
+        }
 
 
-class PlainEmailField(forms.EmailField):
+class LineField(PlainField):
+    """One line of plain text."""
+
+
+class LinesField(PlainField):
+    """Plain text of several lines."""
+
+    widget = forms.Textarea
+    keep = "\n"
+
+
+class PlainEmailField(PlainField):
     """An e-mail address."""
 
-    def to_python(self, value: Any) -> str:
-        text = str(super().to_python(value) or "")
-        refuse_control_characters(text)
-        return text
+    widget = forms.EmailInput
+    # The sign for kelvin would become a K, and the address somebody else's.
+    is_composed = False
+
+    def clean(self, value: Any) -> str:
+        address = str(super().clean(value))
+        return plain_text.email(address) if address else address
 
 
 class AddForm(forms.Form):
     """One product to put into the basket."""
 
-    sku = LineField(max_length=40, widget=forms.HiddenInput)
+    #: As the product has it, whatever that is.
+    sku = forms.CharField(max_length=40, widget=forms.HiddenInput)
     quantity = forms.IntegerField(
         label=_("Quantity"),
         min_value=1,
@@ -94,7 +112,9 @@ class BasketForm(forms.Form):
 
 
 class CheckoutForm(forms.Form):
-    """Who orders, and the basket's key, by which it is ordered once however often it is sent."""
+    """Who orders, the basket's key, by which it is ordered once however often it is sent, and what
+    the page showed, which is what the buyer agrees to.
+    """
 
     name = LineField(
         label=_("Your name"),
@@ -116,12 +136,12 @@ class CheckoutForm(forms.Form):
         widget=forms.Textarea(attrs={"autocomplete": "street-address", "rows": 4}),
     )
     submission_key = forms.UUIDField(widget=forms.HiddenInput)
+    #: Compared by ``place_order``: prices may change before the form comes back.
+    agreement = forms.RegexField("^[0-9a-f]{64}$", widget=forms.HiddenInput)
 
-    def __init__(self, data: QueryDict | None = None, *, total: Decimal, order_key: str) -> None:
-        super().__init__(data, label_suffix="", initial={"submission_key": order_key})
-        self._order_key = order_key
-        #: On the page the buyer agrees to it: prices may change before the form comes back.
-        self.total = str(total)
+    def __init__(self, data: QueryDict | None = None, *, offer: str, order_key: str) -> None:
+        self._on_page = {"submission_key": order_key, "agreement": offer}
+        super().__init__(data, label_suffix="", initial=self._on_page)
 
     @property
     def key(self) -> str | None:
@@ -133,19 +153,22 @@ class CheckoutForm(forms.Form):
         return str(key)
 
     def clean(self) -> dict[str, Any]:
-        if "submission_key" in self.errors:
-            sent = {name: self.data[name] for name in self.data}
-            self.data = sent | {"submission_key": self._order_key}
+        damaged = {name: value for name, value in self._on_page.items() if name in self.errors}
+        if damaged:
+            self._show_again(damaged)
             raise ValidationError(
                 _("This form was damaged on its way. Please check it and send it again."),
-                code="no_key",
-            )
-        if self.data.get("total_seen", self.total) != self.total:
-            raise ValidationError(
-                _("Your basket or a price has changed. Please check the new total."),
-                code="total_changed",
+                code="damaged",
             )
         return self.cleaned_data
+
+    def offer_again(self, offer: str, reason: str) -> None:
+        """Say why nothing was ordered, and ask the buyer to agree to what the page shows now."""
+        self._show_again({"agreement": offer})
+        self.add_error(None, reason)
+
+    def _show_again(self, hidden: dict[str, str]) -> None:
+        self.data = {name: self.data[name] for name in self.data} | hidden
 
 
 class MyOrdersForm(forms.Form):

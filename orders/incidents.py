@@ -5,16 +5,19 @@ from decimal import Decimal
 
 from django.utils.translation import gettext_lazy as _
 
-from orders import dead_letters
+from orders import dead_letters, returning
 from orders.models import Order
 from workers import AlertKind, IncidentKind, Severity, register_alert_kind, register_amounts
 
 
 @register_amounts
 def totals(process_ids: Collection[int]) -> dict[int, Decimal]:
-    """Return the totals of the orders of processes."""
+    """Return the totals of the orders of processes, and what returns give back."""
     orders = Order.objects.filter(process__in=set(process_ids))
-    return dict(orders.values_list("process_id", "total"))
+    return {
+        **dict(orders.values_list("process_id", "total")),
+        **returning.refunds(process_ids),
+    }
 
 
 register_alert_kind(

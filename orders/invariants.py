@@ -26,7 +26,7 @@ from workers.operate.invariant_check import (
     slices,
 )
 from workers.operate.invariants import Violation
-from workers.states import FINAL_PROCESS_STATES, ProcessState
+from workers.states import FINAL_PROCESS_STATES, LIVE_STEP_STATES, ProcessState
 
 #: The operation that has an effect -> the one that undoes it, by service.
 EFFECTS = {
@@ -151,7 +151,10 @@ def _stock(is_ours: IsOurs, first: int, last: int) -> list[Violation]:
     returned = _returned(first, last)
     reserved = Reservation.objects.filter(released_at=None, order__number__range=(first, last))
     by_order = dict(reserved.values_list("order_id").annotate(n=Sum("quantity")))
-    done = Step.objects.filter(process=OuterRef("process"), name="reserve_stock", state="processed")
+    # What was done by hand may be anything.
+    done = Step.objects.filter(
+        process=OuterRef("process"), name="reserve_stock", state="processed", is_by_hand=False
+    )
     orders = Order.objects.filter(Exists(done), number__range=(first, last))
     wanted = dict(orders.values_list("number").annotate(n=Sum("lines__quantity")))
     return [
@@ -181,17 +184,23 @@ def _doubled(ledgers: Ledgers, is_ours: IsOurs, first: int, last: int) -> list[V
 def _effects_that_are_missing(
     known: Standing, is_ours: IsOurs, first: int, last: int
 ) -> list[Violation]:
-    says = "A processed step's effect is in the ledger."
+    says = "A processed step's effect is in the ledger, unless a person did it."
     found = []
     returned = _returned(first, last)
     for step_name, services in STEP_SERVICES.items():
         # While a process is being undone its effects go before its rows say so.
         done = Step.objects.filter(
-            process=OuterRef("process"), name=step_name, state="processed"
+            ~Exists(Step.objects.filter(undoes=OuterRef("pk"), state__in=LIVE_STEP_STATES)),
+            process=OuterRef("process"),
+            name=step_name,
+            state="processed",
         ).exclude(process__state="compensating")
-        orders = Order.objects.filter(Exists(done), number__range=(first, last))
-        for number in orders.values_list("number", flat=True):
-            may_be = {0, 1} if number in returned else {1}
+        orders = Order.objects.filter(Exists(done), number__range=(first, last)).annotate(
+            is_by_hand=Exists(done.filter(is_by_hand=True))
+        )
+        for number, is_by_hand in orders.values_list("number", "is_by_hand"):
+            # By hand alone, or after a call that the service has carried out after all.
+            may_be = {0, 1} if number in returned or is_by_hand else {1}
             count = sum(known[service][number] for service in services)
             if is_ours(number) and count not in may_be:
                 found.append(

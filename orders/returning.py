@@ -1,11 +1,17 @@
 """Accepting that an order comes back."""
 
-from orders.models import Order
+from collections.abc import Collection
+from decimal import Decimal
+
+from orders.models import Order, Return
 from orders.workflows.returns import RETURN
 from workers import durable
 from workers.client import submission
 from workers.models import Process
-from workers.states import ProcessState
+from workers.states import ProcessState, StepState
+
+#: Where a return ends that pays nothing back.
+CAME_TO_NOTHING = frozenset({ProcessState.COMPENSATED, ProcessState.CANCELLED})
 
 
 class ReturnRefused(Exception):
@@ -19,29 +25,37 @@ def accept_return(order: Order, *, actor: str, reason: str = "") -> Process:
     not come to nothing.
     """
     with durable("returning.accept_return"):
-        # Of two that ask at once the second waits here and finds the first one's process.
+        # If two ask at once, the second waits here and finds the first one's process.
         order = Order.objects.select_for_update(of=("self",)).get(pk=order.pk)
         if order.process.state != ProcessState.PROCESSED:
             raise ReturnRefused(
                 f"Order {order.number} is {order.process.state}. Only a processed order comes "
                 "back; one that is not can be cancelled."
             )
-        subject = f"Return of order {order.number}"
-        begun = Process.objects.filter(workflow=RETURN.name, subject=subject)
         # A parcel that never came, or was sent back to the buyer, may come again.
-        if begun.exclude(state__in=[ProcessState.COMPENSATED, ProcessState.CANCELLED]).exists():
+        if order.returns.exclude(process__state__in=CAME_TO_NOTHING).exists():
             raise ReturnRefused(f"The return of order {order.number} has begun already.")
         charge = order.process.steps.get(name="charge_payment")
-        return submission.submit(
+        process = submission.submit(
             RETURN.name,
-            subject=subject,
+            subject=f"Return of order {order.number}",
             # What the services are told: the stock room, and the payment service.
             input={
                 "order": order.number,
                 "amount": str(order.total),
                 "undoes": charge.idempotency_key,
+                # By the service or by hand: that there is nothing to give back is no success then.
+                "was_done": charge.state == StepState.PROCESSED,
                 "reason": reason,
             },
             actor=actor,
-            lane=order.customer_email,
+            lane=order.process.lane,
         )
+        Return.objects.create(order=order, process=process)
+        return process
+
+
+def refunds(process_ids: Collection[int]) -> dict[int, Decimal]:
+    """Return what the returns among processes give back."""
+    rows = Process.objects.filter(pk__in=set(process_ids), workflow=RETURN.name)
+    return {pk: Decimal(amount) for pk, amount in rows.values_list("pk", "input__amount")}

@@ -6,10 +6,10 @@ from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from django.core.exceptions import ValidationError
-from django.core.validators import validate_email
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
-from orders.forms import CONTROL_CHARACTERS
+from orders import plain_text
+from orders.plain_text import CONTROL, CONTROL_CHARACTERS, UNSEEN
 from workers import Outcome
 from workers.states import ProcessState, StepState
 
@@ -17,16 +17,20 @@ from workers.states import ProcessState, StepState
 def _one_line(text: str) -> str:
     if CONTROL_CHARACTERS.search(text):
         raise ValueError("contains control characters; send plain text of one line")
-    if not text.strip():
+    if not plain_text.is_visible(text):
         raise ValueError("is empty; send some text")
     return text.strip()
 
 
+def _name(text: str) -> str:
+    return _one_line(plain_text.composed(text))
+
+
 def _lines(text: str) -> str:
-    text = text.replace("\r\n", "\n")
+    text = plain_text.composed(text.replace("\r\n", "\n"))
     if CONTROL_CHARACTERS.search(text.replace("\n", "")):
         raise ValueError("contains control characters; send plain text")
-    if not text.strip():
+    if not plain_text.is_visible(text):
         raise ValueError("is empty; send some text")
     return text.strip()
 
@@ -42,16 +46,19 @@ def _email(text: str) -> str:
     if CONTROL_CHARACTERS.search(text):
         raise ValueError("contains control characters; send plain text of one line")
     try:
-        validate_email(text)
-    except ValidationError:
-        raise ValueError("is no e-mail address; send one such as ann@example.org") from None
-    return text
+        return plain_text.email(text)
+    except ValidationError as error:
+        if error.code == "not_ascii":
+            said = "has letters outside ASCII before the @; send an address without them"
+        else:
+            said = "is no e-mail address; send one such as ann@example.org"
+        raise ValueError(said) from None
 
 
 #: The same rules as patterns of the description: no control character, and more than spaces.
-LABEL = r"^[^\x00-\x1f\x7f-\x9f]*$"
-ONE_LINE = r"^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$"
-LINES = r"^([^\x00-\x1f\x7f-\x9f]|\r?\n)*[^\s\x00-\x1f\x7f-\x9f]([^\x00-\x1f\x7f-\x9f]|\r?\n)*$"
+LABEL = rf"^[^{CONTROL}]*$"
+ONE_LINE = rf"^[^{CONTROL}]*[^\s{CONTROL}{UNSEEN}][^{CONTROL}]*$"
+LINES = rf"^([^{CONTROL}]|\r?\n)*[^\s{CONTROL}{UNSEEN}]([^{CONTROL}]|\r?\n)*$"
 
 
 def _pattern(pattern: str) -> dict[str, Any]:
@@ -68,7 +75,15 @@ EVENTS = (
     *("submitted", "started", "processed", "error", "compensating", "compensated", "cancelled"),
     *("resubmitted", "resumed", "begins_again", "paused", "unpaused", "input_edited"),
     *("deadline_passed", "restored", "condition_failed", "deferred", "failed"),
-    *("expired", "refused", "outcome_unknown", "key_expired", "fell_back", "waits_long"),
+    *(
+        "expired",
+        "refused",
+        "outcome_unknown",
+        "key_expired",
+        "done_by_hand",
+        "fell_back",
+        "waits_long",
+    ),
     "skipped",
 )
 STATES = tuple(dict.fromkeys([*ProcessState.values, *StepState.values]))
@@ -102,7 +117,7 @@ class CustomerIn(_Message):
     name: Annotated[
         str,
         Field(min_length=1, max_length=120, json_schema_extra=_pattern(ONE_LINE)),
-        AfterValidator(_one_line),
+        AfterValidator(_name),
     ]
     email: Annotated[
         str,
@@ -251,7 +266,7 @@ class Problem(BaseModel):
     title: str
     status: int
     detail: str
-    #: Of this one occurrence, and in the log of the server.
+    #: Names this occurrence; the server's log has it, too.
     instance: str
     errors: list[FieldProblem] = []
 
@@ -266,6 +281,8 @@ class FaultIn(_Message):
         AfterValidator(_one_line),
     ]
     message: Annotated[str, Field(max_length=500)] = ""
+    #: True: proof that nothing happened.  Without it that is so of ``refused`` alone.
+    no_effect: bool | None = None
 
 
 def _exactly_one(schema: dict[str, Any]) -> None:

@@ -10,6 +10,7 @@ from django.db import IntegrityError
 from django.utils import timezone
 
 from orders import telling
+from orders.agreement import OfferChanged, agreement
 from orders.models import Order, OrderLine, Product
 from orders.models.order import PRIVATE
 from orders.numbers import next_order_number
@@ -65,6 +66,7 @@ def place_order(
     callback_url: str = "",
     correlation_id: str = "",
     body_hash: str | None = None,
+    agreed: str | None = None,
 ) -> tuple[Order, bool]:
     """Accept an order: its row, its lines, its process and all steps in ONE transaction.
 
@@ -73,6 +75,9 @@ def place_order(
     the same key with other content, and ``SubmissionRefused`` naming the field; nothing is
     stored then.  The broker plays no part in it.  ``body_hash`` stands for the content as it
     was received; without it the content is what is given here.
+
+    ``agreed`` is the ``agreement`` that the buyer saw.  Raises ``OfferChanged`` unless the lines
+    at the prices read in this transaction are the same; None compares nothing.
 
     ``reply_to`` and ``callback_url`` are told of whatever happens to the order, with
     ``correlation_id``; who is told never holds it up.
@@ -94,6 +99,7 @@ def place_order(
                 source=source,
                 reference=reference,
                 body_hash=body_hash,
+                agreed=agreed,
                 sinks=telling.sinks(*told),
             )
     except IntegrityError:
@@ -128,9 +134,17 @@ def _first(submitter: str, submission_key: str, body_hash: str) -> Order | None:
 
 
 def _store(
-    customer: Customer, lines: list[Line], *, sinks: tuple[NewSink, ...], **columns: Any
+    customer: Customer,
+    lines: list[Line],
+    *,
+    sinks: tuple[NewSink, ...],
+    agreed: str | None,
+    **columns: Any,
 ) -> Order:
     products = _products(lines)
+    offered = ((line.sku, line.quantity, products[line.sku].price) for line in lines)
+    if agreed is not None and agreed != agreement(offered):
+        raise OfferChanged
     order = Order(
         **columns,
         customer_name=customer.name,

@@ -13,6 +13,7 @@ from orders import wording
 from orders.models import Order
 from workers.client import progress
 from workers.client.progress import ProcessProgress, StepProgress
+from workers.desk.operate.attention import somebody_knows
 from workers.states import CLOSED_STEP_STATES, ProcessState, StepState
 
 SETTLED = CLOSED_STEP_STATES - {StepState.ERROR}
@@ -76,6 +77,7 @@ def track(order: Order) -> TrackedOrder:
     """Read the progress of an order and put it into words."""
     process = progress.snapshot(order.process_id)
     is_held_up = process.state == ProcessState.ERROR
+    is_known = is_held_up and somebody_knows(process.id)
     shown = [
         step
         for step in process.steps
@@ -85,11 +87,11 @@ def track(order: Order) -> TrackedOrder:
         order=order,
         tone=_process_tone(process),
         state=wording.process_state(process.state),
-        headline=_headline(process),
-        steps=tuple(_track_step(step, is_held_up=is_held_up) for step in shown),
+        headline=_headline(process, is_known=is_known),
+        steps=tuple(_track_step(step, is_held_up=is_held_up, is_known=is_known) for step in shown),
         settled=sum(step.state in SETTLED for step in shown),
         is_final=process.is_final,
-        version=_version(process),
+        version=_version(process, is_known=is_known),
     )
 
 
@@ -137,14 +139,18 @@ def _step_tone(step: StepProgress) -> str:
     return str(StepState.PENDING if is_unstarted else step.state)
 
 
-def _headline(process: ProcessProgress) -> str:
+def _headline(process: ProcessProgress, *, is_known: bool) -> str:
     match process.state:
         case ProcessState.PENDING:
             return _("We have your order and begin with it now.")
         case ProcessState.PROCESSED:
             return _("Everything is done. Thank you!")
-        case ProcessState.ERROR:
+        case ProcessState.ERROR if is_known:
             return _("A step needs one of our people. They have been told and carry on from here.")
+        case ProcessState.ERROR:
+            return _(
+                "A step needs one of our people. Your order is kept until they have seen to it."
+            )
         case ProcessState.COMPENSATING:
             return _("We could not complete your order and are undoing what was done.")
         case ProcessState.COMPENSATED:
@@ -164,17 +170,24 @@ def _headline(process: ProcessProgress) -> str:
     return _("Right now: %(steps)s.") % {"steps": ", ".join(active)}
 
 
-def _track_step(step: StepProgress, *, is_held_up: bool) -> TrackedStep:
+def _track_step(step: StepProgress, *, is_held_up: bool, is_known: bool) -> TrackedStep:
     tone = _step_tone(step)
     return TrackedStep(
         label=wording.step(step.name).label,
         tone=tone,
-        state=wording.step_state("refused" if _is_refused(step) else tone),
-        note=_note(step, is_held_up=is_held_up),
+        state=wording.step_state(_said_state(step, tone, is_held_up=is_held_up)),
+        note=_note(step, is_held_up=is_held_up, is_known=is_known),
         attempt=_attempt(step),
         timeout_seconds=step.timeout_seconds if step.remaining_seconds is not None else None,
         remaining_seconds=step.remaining_seconds,
     )
+
+
+def _said_state(step: StepProgress, tone: str, *, is_held_up: bool) -> str:
+    if _is_refused(step):
+        return "refused"
+    # Nobody mends a failed step of an order that goes back, or has ended.
+    return "failed" if step.state == StepState.ERROR and not is_held_up else tone
 
 
 def _attempt(step: StepProgress) -> str:
@@ -189,7 +202,7 @@ def _attempt(step: StepProgress) -> str:
     return ""
 
 
-def _note(step: StepProgress, *, is_held_up: bool) -> str:
+def _note(step: StepProgress, *, is_held_up: bool, is_known: bool) -> str:
     fault = wording.fault(step.name, step.fault)
     reassurance = wording.reassurance(step.name, step.fault)
     match step.state:
@@ -203,8 +216,12 @@ def _note(step: StepProgress, *, is_held_up: bool) -> str:
             return _sentences(fault, _time_left(step, is_again=bool(fault)), reassurance)
         case StepState.ERROR if _is_refused(step):
             return fault
-        case StepState.ERROR:
+        case StepState.ERROR if is_known:
             return _sentences(fault, _("Our people have been told."), reassurance)
+        case StepState.ERROR if is_held_up:
+            return _sentences(fault, _("It waits for one of our people."), reassurance)
+        case StepState.ERROR:
+            return _sentences(fault, reassurance)
         case StepState.SKIPPED if fault:
             return _("This did not work. Your order goes on without it.")
         case StepState.SKIPPED:
@@ -234,9 +251,9 @@ def _sentences(*sentences: str) -> str:
     return format_html(" ".join(["{}"] * len(said)), *said) if said else ""
 
 
-def _version(process: ProcessProgress) -> str:
+def _version(process: ProcessProgress, *, is_known: bool) -> str:
     shown = [[getattr(step, name) for name in SHOWN] for step in process.steps]
-    return _digest(process.state, process.sequence, shown)
+    return _digest(process.state, process.sequence, is_known, shown)
 
 
 def _digest(*values: object) -> str:

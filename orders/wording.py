@@ -59,6 +59,7 @@ STEP_STATES: dict[str, Text] = {
     "refused": lazy("Refused"),
     StepState.PROCESSED: lazy("Done"),
     StepState.ERROR: lazy("Held up"),
+    "failed": lazy("Did not work"),
     StepState.SKIPPED: lazy("Skipped"),
     "compensated": lazy("Undone"),
     "cancelled": lazy("Cancelled"),

@@ -1,7 +1,12 @@
 """Wiring only: settings, the Celery app, URLs, logging. No behaviour lives here."""
 
-from sasproject import refusals
-from sasproject.celery import app as celery_app
+from sasproject import first_process
+
+# Before whatever takes time.
+first_process.end_while_it_imports()
+
+from sasproject import refusals  # noqa: E402
+from sasproject.celery import app as celery_app  # noqa: E402
 
 __all__ = ["celery_app"]
 

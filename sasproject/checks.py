@@ -23,6 +23,7 @@ MANIFEST = "staticfiles.json"
 DJANGO_NAMES = frozenset(
     {
         *("DJANGO_DEBUG", "DJANGO_LOOPBACK_ONLY", "DJANGO_SECRET_KEY", "DJANGO_ALLOWED_HOSTS"),
+        "DJANGO_SECRET_KEY_FALLBACKS",
         *("DJANGO_CSRF_TRUSTED_ORIGINS", "DJANGO_BEHIND_PROXY", "DJANGO_STATIC_ROOT"),
         *("DJANGO_SETTINGS_MODULE", "DJANGO_COLORS", "DJANGO_ALLOW_ASYNC_UNSAFE"),
         *("DJANGO_RUNSERVER_HIDE_WARNING", "DJANGO_WATCHMAN_TIMEOUT", "DJANGO_TEST_PROCESSES"),
@@ -71,6 +72,12 @@ def _found() -> Iterable[CheckMessage]:
             f"The services are called at {settings.SANDBOX_URL}, on this machine.",
             hint="Set SANDBOX_URL to the services' address: cards would be charged at a stand-in.",
             id="sasproject.E002",
+        )
+    if _is_loopback(settings.SHOP_URL):
+        yield Error(
+            f"Mails to buyers link to {settings.SHOP_URL}, on their own machines.",
+            hint="Set SHOP_URL to where the shop is, such as https://shop.example.org.",
+            id="sasproject.E005",
         )
     folder = Path(settings.STATIC_ROOT)
     if not (folder / MANIFEST).exists():

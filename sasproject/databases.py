@@ -13,10 +13,12 @@ from sasproject.variables import refused
 #: Schemes of a URL: what the store's statements are written for.
 SCHEMES = ("postgres", "postgresql", "sqlite")
 SQLITE_INIT = "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON;"
-#: Of a session: time limits in milliseconds, and no compiled plans, for to compile one takes
-#: longer than any statement of ours may.
+#: Session settings, whatever server, database or role have: time limits in milliseconds;
+#: no compiled plans, for to compile one takes longer than any statement of ours may; instants and
+#: isolation as the store expects them.
 LIMITS = (
-    "-c jit=off -c statement_timeout=15000 -c lock_timeout=5000"
+    r"-c datestyle=ISO -c default_transaction_isolation=read\ committed"
+    " -c jit=off -c statement_timeout=15000 -c lock_timeout=5000"
     " -c idle_in_transaction_session_timeout=30000"
 )
 

@@ -11,6 +11,7 @@ from django.core.exceptions import ImproperlyConfigured
 from kombu.exceptions import OperationalError as BrokerError
 
 from workers.exceptions import causes, first_line
+from workers.logs import call_fields
 from workers.runtime import db_connections
 
 #: Whose fields are shown; those of libraries may carry a task's arguments.
@@ -27,6 +28,11 @@ def _add_our_fields(logger: Any, name: str, event: Any) -> Any:
     if record is not None and record.name.partition(".")[0] in OURS:
         return _add_fields(logger, name, event)
     return event
+
+
+def _add_call_fields(logger: Any, name: str, event: Any) -> Any:
+    """Say which call a record was logged in, whoever logged it."""
+    return {**call_fields(), **event}
 
 
 #: What opens something for whoever has it: a path that is a right (a callback, an order's page),
@@ -66,6 +72,7 @@ def _shorten_outages(logger: Any, name: str, event: Any) -> Any:
 
 SHARED: list[Any] = [
     structlog.contextvars.merge_contextvars,
+    _add_call_fields,
     structlog.stdlib.add_log_level,
     structlog.stdlib.add_logger_name,
     structlog.processors.TimeStamper(fmt="iso", utc=True),

@@ -43,6 +43,14 @@ def hosts(names: Sequence[str], *, mode: str) -> list[str]:
     return list(NAMES)
 
 
+#: What Django's `check --deploy` asks for, too: logins and callback tokens are signed with it.
+SHORTEST_KEY = 50
+MAKE_A_KEY = (
+    'Make one with `python3 -c "import secrets; print(secrets.token_urlsafe(60))"`, keep it, and '
+    "put the one before it, if any, into DJANGO_SECRET_KEY_FALLBACKS."
+)
+
+
 def secret_key(folder: Path) -> str:
     """Return the secret key of a run folder, made on first use, readable by its owner alone.
 
@@ -59,11 +67,38 @@ def secret_key(folder: Path) -> str:
     return path.read_text(encoding="ascii")
 
 
+def check_old_keys(text: str) -> list[str]:
+    """Return the keys that were the secret key before, from a list with commas between.
+
+    Refuses the one that everybody knows: whatever it signed would be taken.
+    """
+    keys = [key for part in text.split(",") if (key := part.strip())]
+    if WELL_KNOWN_KEY in keys:
+        raise ImproperlyConfigured(
+            "DJANGO_SECRET_KEY_FALLBACKS must not have the development default, which everybody"
+            " knows. Leave it out."
+        )
+    return keys
+
+
 def check_secret_key(key: str) -> str:
-    """Refuse a key that is missing, or that everybody knows."""
+    """Refuse a key that is missing, that everybody knows, or that can be guessed."""
     if key in ("", WELL_KNOWN_KEY):
         raise ImproperlyConfigured(
             "DJANGO_SECRET_KEY is missing or the development default, and DJANGO_DEBUG is off. "
-            "Set DJANGO_SECRET_KEY to a long random text."
+            f"{MAKE_A_KEY}"
+        )
+    if len(key) < SHORTEST_KEY:
+        raise ImproperlyConfigured(
+            f"DJANGO_SECRET_KEY must be of {SHORTEST_KEY} characters or more, got {len(key)}. "
+            f"{MAKE_A_KEY}"
         )
     return key
+
+
+def shop_url(allowed_hosts: list[str], *, is_local: bool) -> str:
+    """Return where the shop is, unless somebody says: by https at the first name it answers."""
+    if is_local:
+        return "http://127.0.0.1:8000"
+    names = (name.lstrip(".") for name in allowed_hosts if "*" not in name)
+    return f"https://{next(names, 'localhost')}"

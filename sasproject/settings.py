@@ -12,17 +12,13 @@ from pathlib import Path
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
-from sasproject import brokers, databases, logs, loopback
+from sasproject import brokers, databases, logs, loopback, run_folder
 from sasproject.variables import Variables, refused
 
 env = Variables()
 BASE_DIR = Path(__file__).resolve().parent.parent
 
 RUN_DIR = Path(env.str("SAS_RUN_DIR", default=str(BASE_DIR / ".run"))).resolve()
-WRITABLE = "Set it to a folder that this user may write."
-with refused("SAS_RUN_DIR", WRITABLE):
-    RUN_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)
-
 # DEBUG is on unless switched off: a fresh clone must run without any setting.  It stays
 # harmless, because then, as in the loopback-only mode of `stack` and `demo`, loopback host
 # names only are answered.
@@ -34,6 +30,14 @@ if DEBUG and LOOPBACK_ONLY:
         "Unset one of them."
     )
 IS_LOCAL = DEBUG or LOOPBACK_ONLY
+DATABASE_URL = env.str("DATABASE_URL", default=f"sqlite:///{RUN_DIR / 'db.sqlite3'}")
+BROKER_URL = env.str("BROKER_URL", default="")
+EMAIL_URL = env.str("EMAIL_URL", default=f"filemail:///{RUN_DIR / 'mail'}")
+WRITABLE = "Set it to a folder that this user may write."
+# With servers for all three nothing is kept in files: a container's disk may be read-only.
+if IS_LOCAL or run_folder.is_needed(DATABASE_URL, BROKER_URL, EMAIL_URL):
+    with refused("SAS_RUN_DIR", WRITABLE):
+        run_folder.make(RUN_DIR)
 SECRET_KEY = env.str("DJANGO_SECRET_KEY", default="")
 ALLOWED_HOSTS = env.list("DJANGO_ALLOWED_HOSTS", default=[])
 if IS_LOCAL:
@@ -44,6 +48,7 @@ if IS_LOCAL:
         SECRET_KEY = SECRET_KEY or loopback.secret_key(RUN_DIR)
 else:
     SECRET_KEY = loopback.check_secret_key(SECRET_KEY)
+SECRET_KEY_FALLBACKS = loopback.check_old_keys(env.str("DJANGO_SECRET_KEY_FALLBACKS", default=""))
 # Whether there may be accounts whose password is their name.
 DEMO_LOGINS = IS_LOCAL
 # Whether the admin has a page that breaks services and kills processes.
@@ -55,6 +60,7 @@ INSTALLED_APPS = [
     "sasproject",
     "orders",
     "workers",
+    "workers.desk",
     "django_celery_beat",
     "csp",
     "axes",
@@ -76,14 +82,16 @@ MIDDLEWARE = [
     "csp.middleware.CSPMiddleware",
     "django_permissions_policy.PermissionsPolicyMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    # Before whatever looks at the host's name.
+    "workers.views.probes.Probes",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "workers.admin.middleware.VisibleText",
-    "workers.admin.middleware.ViewerTimeZone",
+    "workers.desk.admin.middleware.VisibleText",
+    "workers.desk.admin.middleware.ViewerTimeZone",
     # The last: it answers in place of a login page that was sent too often.
     "axes.middleware.AxesMiddleware",
 ]
@@ -103,11 +111,7 @@ TEMPLATES = [
     }
 ]
 
-DATABASES = {
-    "default": databases.configure(
-        env.str("DATABASE_URL", default=f"sqlite:///{RUN_DIR / 'db.sqlite3'}")
-    )
-}
+DATABASES = {"default": databases.configure(DATABASE_URL)}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 AUTH_PASSWORD_VALIDATORS = [
@@ -135,7 +139,12 @@ AXES_VERBOSE = False
 AXES_SENSITIVE_PARAMETERS = ["username"]
 LOGIN_URL, LOGIN_REDIRECT_URL = "admin:login", "admin:index"
 
+# Where the shop is not at the root of its host; gunicorn reads the same variable.
+FORCE_SCRIPT_NAME = env.str("SCRIPT_NAME", default="").rstrip("/") or None
+prefix = f"{FORCE_SCRIPT_NAME or ''}/".removeprefix("/")
+
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = not IS_LOCAL
+SECURE_REDIRECT_EXEMPT = [rf"^{prefix}livez$", rf"^{prefix}readyz$"]
 SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
 # Not Strict: the links in our mails lead to pages that know the session.
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
@@ -174,7 +183,7 @@ TIME_ZONE = "UTC"
 USE_I18N = True
 USE_TZ = True
 
-STATIC_URL = "static/"
+STATIC_URL = f"{FORCE_SCRIPT_NAME or ''}/static/"
 STATIC_ROOT = env.str("DJANGO_STATIC_ROOT", default=str(RUN_DIR / "static"))
 # Without collectstatic (development, demo) the files are served from the apps themselves.
 WHITENOISE_USE_FINDERS = True
@@ -188,7 +197,7 @@ if not IS_LOCAL:
     }
 
 with refused("EMAIL_URL", "Give one such as smtp+tls://user:password@host:587."):
-    EMAIL_CONFIG = env.email_url("EMAIL_URL", default=f"filemail:///{RUN_DIR / 'mail'}")
+    EMAIL_CONFIG = env.email_url_config(EMAIL_URL)
 vars().update(EMAIL_CONFIG)
 EMAIL_TIMEOUT = 10
 DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", default="shop@localhost")
@@ -197,6 +206,9 @@ LOGGING_CONFIG = None
 logs.configure(
     json=env.bool("SAS_LOG_JSON", default=not DEBUG), level=env.str("SAS_LOG_LEVEL", default="INFO")
 )
+
+# Links in mails to buyers begin with it: who asks for a mail may say any host name and port.
+SHOP_URL = env.http_url("SHOP_URL", default=loopback.shop_url(ALLOWED_HOSTS, is_local=IS_LOCAL))
 
 SANDBOX_URL = env.http_url("SANDBOX_URL", default="http://127.0.0.1:8900")
 
@@ -213,7 +225,6 @@ if LOOPBACK_ONLY:
     ]
 
 # Celery.  Reliability comes from the rows; these keep messages cheap and honest.
-BROKER_URL = env.str("BROKER_URL", default="")
 CELERY_BROKER_URL, CELERY_BROKER_TRANSPORT_OPTIONS = brokers.configure(BROKER_URL, RUN_DIR)
 # The engine's queues and other settings that it needs come with workers.celery.install.
 CELERY_TASK_ACKS_LATE = True
@@ -228,7 +239,7 @@ CELERY_WORKER_REDIRECT_STDOUTS = False
 CELERY_WORKER_ENABLE_REMOTE_CONTROL = env.bool("CELERY_REMOTE_CONTROL", default=DEBUG)
 CELERY_WORKER_MAX_TASKS_PER_CHILD = 20_000
 CELERY_WORKER_MAX_MEMORY_PER_CHILD = 400_000
-# Of the consumer of submissions, too, which is no Celery.
+# For the consumer of submissions, too, which is no Celery.
 CELERY_BROKER_CONNECTION_TIMEOUT = 3
 CELERY_BROKER_HEARTBEAT = 30
 CELERY_TIMEZONE = "UTC"

@@ -1,17 +1,17 @@
-"""Routes: the shop at the root, the HTTP API, the operators' admin, liveness and readiness."""
+"""Routes: the shop at the root, the HTTP API, the operators' admin.
+
+Liveness and readiness are answered before any of these (``workers.views.probes``)."""
 
 from django.contrib import admin
 from django.urls import include, path
 
 from orders.api import api, docs
-from sasproject import fault_page, health
+from sasproject import fault_page
 
 handler403 = "orders.views.pages.refused"
 handler404 = "orders.views.pages.not_found"
 handler500 = "orders.views.pages.broken"
 urlpatterns = [
-    path("livez", health.live),
-    path("readyz", health.ready),
     path("api/v1/docs", docs),
     path("api/v1/", api.urls),
     # Before the admin, which answers for everything below its address.

@@ -10,6 +10,9 @@ from django.core.exceptions import ImproperlyConfigured
 
 from workers.conf import WORDS, BadSetting, Url, variable
 
+#: In the class below ``str`` is its method.
+Text = str
+
 
 class Variables(environ.Env):  # type: ignore[misc]  # it has no types
     """django-environ, but an empty variable counts as not set, and a switch is on or off.
@@ -18,17 +21,24 @@ class Variables(environ.Env):  # type: ignore[misc]  # it has no types
     """
 
     @property
-    def ENVIRON(self) -> dict[str, str]:  # noqa: N802 (the library's name)
+    def ENVIRON(self) -> dict[Text, Text]:  # noqa: N802 (the library's name)
         return {name: value for name in os.environ if (value := variable(name))}
 
-    def bool(self, var: str, default: Any = environ.Env.NOTSET) -> Any:
+    def str(self, var: Text, default: Any = environ.Env.NOTSET, multiline: bool = False) -> Any:
+        """Return a text as it stands: the library takes ``$x`` for the name of another variable."""
+        value = variable(var)
+        if value is None or multiline:
+            return super().str(var, default=default, multiline=multiline)
+        return value
+
+    def bool(self, var: Text, default: Any = environ.Env.NOTSET) -> Any:
         value = self.str(var, default=default)
         is_on = WORDS.get(str(value).lower())
         if is_on is None:
             raise ImproperlyConfigured(f"{var} must be on or off, got {value!r}.")
         return is_on
 
-    def http_url(self, var: str, default: str) -> str:
+    def http_url(self, var: Text, default: Text) -> Text:
         try:
             return Url("", name=var).read(self.str(var, default=default))
         except BadSetting as error:

@@ -1,8 +1,10 @@
 """`make test` and `make test-all`: what this machine can run, and word of what it cannot.
 
-`make test` runs every test once on SQLite but for those that start the whole system, of which
-it runs a handful (marked ``smoke``) beside the others; and those of the engine once more on
-PostgreSQL.
+`make test` runs a test of every promise: all tests once on SQLite but for those in browsers, those
+that prove by many of a kind (marked ``volume``) and those that start the whole system, of which
+it runs a handful (marked ``smoke``) beside the others; and those of locks and plans on PostgreSQL.
+In CI (``CI=true``) it leaves out no browser and no volume, and runs all tests of the engine on
+PostgreSQL as well.
 `make test-all` runs everything, and all to which the database makes a difference on both.
 With ``DATABASE_URL`` set, the suite runs against that database.
 """
@@ -18,13 +20,15 @@ from tests.services import POSTGRES, answers
 
 #: Two at once; who has nothing left takes over what the other has not begun.
 SHARED = ["-n", "2", "--dist", "worksteal"]
-#: The tests in which every statement and lock of the engine is seen, and all that make sense on
-#: PostgreSQL only.
-OF_THE_ENGINE = [
-    *("tests/integration", "tests/concurrency", "tests/statemachine", "tests/canaries"),
+#: The tests in which locks and plans are seen, and all that make sense on PostgreSQL only.
+OF_LOCKS = [
+    *("tests/concurrency", "tests/canaries"),
     *("tests/guard/test_query_plans.py", "tests/guard/test_list_plans.py"),
-    *("tests/receiving/test_taking.py", "tests/benchmarks/test_population.py"),
+    *("tests/receiving/test_taking.py", "tests/views/test_probes.py"),
+    "tests/benchmarks/test_population.py",
 ]
+#: Those in which every statement of the engine is seen.
+OF_THE_ENGINE = [*OF_LOCKS, "tests/integration", "tests/statemachine"]
 #: The tests to which the database makes a difference.
 OF_THE_DATABASE = [
     *OF_THE_ENGINE,
@@ -32,6 +36,8 @@ OF_THE_DATABASE = [
     *("tests/queue_door", "tests/reporting", "tests/receiving"),
 ]
 ON_POSTGRES = "not slow and not browser and not sqlite"
+#: What `make test` leaves to CI and `make test-all`.
+SHORT = " and not browser and not volume"
 #: Tests start hundreds of processes, each of which would compile the code where this is set.
 COMPILED_ONCE = {"PYTHONDONTWRITEBYTECODE": ""}
 ALL = "--all"
@@ -78,17 +84,23 @@ class Pass:
 def main(words: list[str]) -> int:
     is_all = ALL in words
     words = [word for word in words if word != ALL]
+    is_ci = os.environ.get("CI") == "true"
+    is_short = not (is_all or is_ci)
     has_own = bool(os.environ.get("DATABASE_URL"))
     has_postgres = not has_own and answers(POSTGRES)
-    if not has_own and not has_postgres and os.environ.get("CI") == "true":
+    if not has_own and not has_postgres and is_ci:
         print("No PostgreSQL answers; CI must have it.", file=sys.stderr)
         return 1
-    passes = [Pass("every test but the slow ones", ["-m", "not slow and not postgresql", *SHARED])]
+    short = SHORT if is_short else ""
+    which = ["-m", "not slow and not postgresql" + short, *SHARED]
+    passes = [Pass("every test but the slow ones", which)]
     if has_postgres:
-        which = [*(OF_THE_DATABASE if is_all else OF_THE_ENGINE), "-m", ON_POSTGRES, *SHARED]
+        paths = OF_THE_DATABASE if is_all else OF_THE_ENGINE if is_ci else OF_LOCKS
         title = "the tests of the database, on PostgreSQL"
+        which = [*paths, "-m", ON_POSTGRES + short, *SHARED]
         passes.append(Pass(title, which, {"DATABASE_URL": POSTGRES}))
-    whole = Pass("the whole system as processes", ["-m", "slow" if is_all else "slow and smoke"])
+    slow = "slow" if is_all else f"slow and smoke{short}"
+    whole = Pass("the whole system as processes", ["-m", slow])
     began = time.monotonic()
     if is_all:
         passes.append(whole)
@@ -102,6 +114,8 @@ def main(words: list[str]) -> int:
         print(result)
     if not has_own and not has_postgres:
         print("not run: the tests of the database on PostgreSQL; none answers (TEST_POSTGRES_URL)")
+    if is_short:
+        print("left to CI and `make test-all`: tests in browsers, and those marked volume")
     if not is_all:
         print("left to `make test-all`: the other tests that start the whole system")
     print(f"{time.monotonic() - began:.0f} s in all")

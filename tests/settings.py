@@ -13,6 +13,8 @@ from sasproject.settings import *  # noqa: E402, F403
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
 INSTALLED_APPS = [*INSTALLED_APPS, "tests.toyflow"]  # noqa: F405
+# Else each client of a test lists every static file there is.
+WHITENOISE_AUTOREFRESH = True
 # WhiteNoise warns of a folder that `collectstatic` has not made yet.
 (RUN_DIR / "static").mkdir()  # noqa: F405
 if "sqlite" in DATABASES["default"]["ENGINE"]:  # noqa: F405

@@ -11,7 +11,8 @@ It knows workflows, processes and steps, and never an order.  Where to look:
 - what is decided, and how: ``rules/`` (pure), ``states.py`` (the legal moves)
 - what travels: ``protocol/`` (formats), ``wire/`` (sending and receiving), ``notify/`` (telling
   submitters), ``tasks.py`` (Celery's entry points)
-- those who run it: ``admin/``, ``doctor/``, ``checks/``, ``management/``, ``operate/``
+- those who run it: ``checks/``, ``management/``, ``operate/``; and ``desk/``, the operators' desk,
+  an app of its own that may be ignored
 """
 
 from importlib import import_module
@@ -35,8 +36,10 @@ from workers.definitions.registry import (
 )
 from workers.definitions.webhook_provider import Provider
 from workers.definitions.workflow import (
+    Condition,
     End,
     Fallback,
+    Json,
     OnDeadline,
     OnFailure,
     Undo,
@@ -69,19 +72,21 @@ if TYPE_CHECKING:
     from workers.store.db.dialect import read_clock as database_now
     from workers.wire.dispatch import nudge as wake
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 __all__ = [
     "Agent",
     "AlertKind",
     "BadText",
     "Call",
+    "Condition",
     "Deferred",
     "Effect",
     "End",
     "Fallback",
     "Fault",
     "IncidentKind",
+    "Json",
     "LocalAgent",
     "NewProcess",
     "NewSink",

@@ -14,9 +14,13 @@ class WorkersConfig(AppConfig):
     def ready(self) -> None:
         from celery.signals import beat_init, celeryd_init
 
-        from workers import checks  # noqa: F401  (they register themselves)
+        # Checks, alert kinds and duties register themselves.
+        from workers import checks, logs  # noqa: F401
+        from workers.definitions import engine_alerts  # noqa: F401
+        from workers.operate import duties  # noqa: F401
         from workers.supervisor import beat_schedule
 
+        logs.show_fields_without_handlers()
         post_migrate.connect(beat_schedule.ensure, sender=self)
         # For an app without the engine: one with it has refused by now, for this and more.
         celeryd_init.connect(_refuse_uninstalled, weak=False)
@@ -24,10 +28,13 @@ class WorkersConfig(AppConfig):
 
 
 def _refuse_uninstalled(**kwargs: Any) -> None:
-    """End a worker or Beat whose Celery app lacks the engine, with the line to add."""
+    """End a worker or Beat of a project that has installed the engine in no Celery app.
+
+    Where some app has it, one without is another of the project's, and none of our business.
+    """
     from celery import current_app
 
-    from workers.celery.marker import missing_in
+    from workers.celery.marker import is_forgotten, missing_in
 
-    if missing := missing_in(current_app):
+    if is_forgotten() and (missing := missing_in(current_app)):
         raise SystemExit(missing)

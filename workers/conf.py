@@ -242,9 +242,8 @@ class Settings:
     fair_seconds = Number(1, 0, 3600, "How far apart the processes of one lane stand in a queue")
     priority_seconds = Number(3600, 0, 31_536_000, "Head start of one level of priority")
     window = Count(400, 1, 100_000, "Claims of one agent in flight, unless the agent says")
-    bundle_limit = Count(20, 1, 500, "Calls side by side in a process, unless the agent says")
-    bundle_depth = Count(200, 1, 500, "Claims in one message; quick calls follow one another")
-    agent_slots = Count(4, 1, 10_000, "Agent processes that bundles are to keep busy")
+    bundle_limit = Count(20, 1, 500, "Calls of one agent in one process, unless the agent says")
+    bundle_depth = Count(200, 1, 500, "The same of quick calls, which follow one another")
     claim_batch = Count(200, 1, 5000, "Steps claimed in one transaction")
     settle_batch = Count(400, 1, 5000, "Replies settled in one transaction")
     kept_plans = Count(200, 0, 2000, "Statements whose plans a connection keeps; 0 = none")
@@ -263,7 +262,7 @@ class Settings:
     keep_journal_days = Number(36_500, 7, 36_500, "Age at which an ended process's journal goes")
     keep_resolved_days = Number(90, 7, 36_500, "Age at which what operators dealt with goes")
     two_persons_above = Amount(
-        "Worth above which undoing a process takes two persons; none = one person is enough"
+        "Worth above which moving money or goods takes two persons; none = one is enough"
     )
     admin_url = Url("Where the admin is, for links in messages to operators")
     ping_url = Url("Called each minute after a sweep, so that silence is noticed outside")

@@ -3,6 +3,7 @@
     SASError
     ├── WorkflowError          a definition that cannot work; refused at start-up
     │   ├── UnknownWorkflow    no definition of that name and version in this code
+    │   │   └── UnknownStep    it has no step of that name: one was renamed or removed
     │   └── UnknownAgent       no agent of that name in this code
     ├── StateError             an order given to the state store that its state forbids
     ├── BadText                a text that no database holds, or that is too long for its column
@@ -15,18 +16,22 @@
     ├── DeadlinePassed         the time of a claim is over: stop, and say nothing
     └── Fault                  what an agent answers instead of a result
         ├── Unavailable        service not reached or overloaded: parked, no failure counted
-        ├── Transient          may pass; its outcome is unknown: counted, tried again
-        ├── Permanent          will not pass and had no effect: final
+        ├── Transient          may pass: counted, tried again
+        ├── Permanent          will not pass: final
         └── Refused            a business answer, "no": what was done is undone, nobody woken
 
 A lost race is a return value and never an error.  Faults do not cross the broker as
 exceptions: they travel as fields of a reply.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from django.db import InterfaceError, OperationalError
+
+#: A host as psycopg lists it where several were tried.
+_TRIED = re.compile(r"^- host: '([^'\n]*)', port: '?(\d*)", re.MULTILINE)
 
 
 def in_a_line(error: BaseException, longest: int | None = None) -> str:
@@ -55,10 +60,23 @@ class UnknownWorkflow(WorkflowError):
         super().__init__(f"No workflow {wanted} is registered. Register it in a workflows module.")
 
 
+class UnknownStep(UnknownWorkflow):
+    """This code's workflow of that version has no step of that name: it was renamed or removed."""
+
+    def __init__(self, name: str, version: int, step: str) -> None:
+        super().__init__(name, version)
+        self.params = {"says": ["step"], "name": name, "version": version, "missing": step}
+        self.args = (
+            f"Workflow {name} version {version} has no step {step} in this code. Give the step its "
+            "name again, and make the change a new version.",
+        )
+
+
 class UnknownAgent(WorkflowError):
     """This code has no agent of that name."""
 
     def __init__(self, name: str) -> None:
+        self.name = name
         #: What is unknown, as alerts name it.
         self.definition = f"agent:{name}"
         #: What an alert says of it, and with what.
@@ -121,34 +139,52 @@ class DeadlinePassed(SASError):
 
 
 class Fault(SASError):
-    """An agent's answer when it has no result."""
+    """An agent's answer when it has no result.
+
+    Its type says what to do next.  Whether the effect happened is another matter: with
+    ``no_effect`` the agent vouches that it did not, and without it may have.  ``status`` is that
+    of the service's answer: an agent vouches for those in its ``proof``.
+    """
 
     kind = "transient"
+    #: Whether raising it vouches for that by itself.
+    is_proof = False
 
-    def __init__(self, code: str, message: str, *, retry_after: float | None = None) -> None:
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        *,
+        retry_after: float | None = None,
+        no_effect: bool | None = None,
+        status: int | None = None,
+    ) -> None:
         super().__init__(f"{code}: {message}")
         self.code = code
         self.message = message
         #: Seconds the remote service asked to be left alone.
         self.retry_after = retry_after
+        #: Whether it is proof that nothing happened.
+        self.no_effect = self.is_proof if no_effect is None else no_effect
+        self.status = status
         #: Calls made before giving up.
         self.tries = 1
 
 
 class Unavailable(Fault):
-    """The service was not reached, or is overloaded (429, 503): nothing happened there."""
+    """The service was not reached, or says "not now" (429, 503): park, count no failure."""
 
     kind = "unavailable"
 
 
 class Transient(Fault):
-    """The call failed in a way that may pass, and may have had its effect all the same."""
+    """The call failed in a way that may pass: count a failure, try again."""
 
     kind = "transient"
 
 
 class Permanent(Fault):
-    """The service refused for good, without any effect: trying again would not help."""
+    """The service refused for good: trying again would not help."""
 
     kind = "permanent"
 
@@ -156,11 +192,12 @@ class Permanent(Fault):
 class Refused(Fault):
     """The service said no for a reason of business: a declined card, nothing in stock.
 
-    It had no effect.  What the process has done so far is undone, the submitter is told,
-    and no operator is woken.
+    That is the service's own word, so by default it is proof that nothing happened.  What the
+    process has done so far is undone, the submitter is told, and no operator is woken.
     """
 
     kind = "refused"
+    is_proof = True
 
 
 #: What is raised where the database is away or cannot be written to: nobody's fault, so try again.
@@ -179,5 +216,13 @@ def causes(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def first_line(error: BaseException) -> str:
-    """Return the beginning of what an error says, to stand inside a sentence."""
-    return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")[:300]
+    """Return the beginning of what an error says, to stand inside a sentence.
+
+    Of several hosts that were tried, as of a database with a standby, psycopg begins with the last:
+    all are named.
+    """
+    said = str(error).strip() or type(error).__name__
+    first = said.splitlines()[0].rstrip(".")[:300]
+    # A port that nobody gave is empty there.
+    hosts = dict.fromkeys(f"{host}:{port or 5432}" for host, port in _TRIED.findall(said))
+    return f"{first} (tried: {', '.join(hosts)})" if len(hosts) > 1 else first

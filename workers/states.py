@@ -28,8 +28,10 @@ A step whose predecessors settle while its agent has room goes from waiting to p
 in one statement; the table therefore allows that move.  Undo steps are steps like any
 other; ``compensated`` is where the step goes whose effect they undid.  Not drawn: whoever
 answers late (a callback, an operator) ends a step that is pending or in error; a step whose
-outcome nobody may find out by calling again goes from pending to error; and a process that
-begins again from an earlier step takes that step and those after it back to waiting.
+outcome nobody may find out by calling again goes from pending to error; a process that
+begins again from an earlier step takes that step and those after it back to waiting; a skipped step
+that is done again goes back to pending, and its process, where it was processed, to processing; and
+where a success comes after its undo, the undo goes back to pending and the process to compensating.
 """
 
 from django.db.models import IntegerChoices, TextChoices
@@ -107,7 +109,7 @@ class ItemState(TextChoices):
 
 
 class UndoRequestState(TextChoices):
-    """Where a request to undo a process, which takes a second person, stands."""
+    """Where a request for approval stands."""
 
     WAITING = "waiting", _("waits for a second person")
     APPROVED = "approved", _("approved")
@@ -154,6 +156,11 @@ PROCESS_MOVES: frozenset[tuple[str, str]] = frozenset(
         (ProcessState.COMPENSATING, ProcessState.CANCELLED),
         (ProcessState.COMPENSATING, ProcessState.ERROR),
         (ProcessState.COMPENSATING, ProcessState.PROCESSING),
+        # A skipped step of it is done again.
+        (ProcessState.PROCESSED, ProcessState.PROCESSING),
+        # A success came after it was undone: undone once more.
+        (ProcessState.COMPENSATED, ProcessState.COMPENSATING),
+        (ProcessState.CANCELLED, ProcessState.COMPENSATING),
     }
 )
 
@@ -174,6 +181,9 @@ STEP_MOVES: frozenset[tuple[str, str]] = frozenset(
         (StepState.ERROR, StepState.PENDING),
         (StepState.ERROR, StepState.PROCESSED),
         (StepState.ERROR, StepState.SKIPPED),
+        # An undo that is asked once more; and what was skipped, done again.
+        (StepState.PROCESSED, StepState.PENDING),
+        (StepState.SKIPPED, StepState.PENDING),
         (StepState.WAITING, StepState.CANCELLED),
         (StepState.PENDING, StepState.CANCELLED),
         (StepState.PROCESSING, StepState.CANCELLED),

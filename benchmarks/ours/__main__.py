@@ -9,7 +9,16 @@ The last line is one JSON object.
 from benchmarks.ours import environment  # noqa: F401  (first)
 
 # isort: split
-from benchmarks.ours import accepting, applying, growing, idling, recovering, sweeping
+from benchmarks.ours import (
+    accepting,
+    applying,
+    beside,
+    growing,
+    idling,
+    recovering,
+    stack,
+    sweeping,
+)
 from benchmarks.ours.system import SYSTEM
 from benchmarks.regimes import runs
 
@@ -22,4 +31,6 @@ runs.serve(
     recovery=recovering.recovery,
     growth=growing.growth,
     rest=idling.rest,
+    stack=stack.stack,
+    beside=beside.beside,
 )

@@ -1,22 +1,20 @@
 """How many orders a second are taken, and none of them worked on meanwhile."""
 
 import http.client
-import io
-import json
 import threading
 import time
 import uuid
 from collections.abc import Callable
 from pathlib import Path
 
-from django.core.management import call_command
 from django.db import connection, transaction
 
 from benchmarks import processes
 from benchmarks.exceptions import Wrong
-from benchmarks.ours import running
+from benchmarks.ours import running, web_client
+from benchmarks.ours.web_client import CUSTOMER, LINES, WebClient
 from orders.demo_data import seed
-from orders.models import ApiClient, Order, Product
+from orders.models import Order, Product
 from orders.submission import Customer, Line, place_order
 from workers.client.submission import submit, submit_many
 from workers.models import Process
@@ -25,8 +23,6 @@ from workers.rules.rows import NewProcess
 
 #: Clients that send at once; each waits for its answer before it sends again.
 CLIENTS = 4
-CUSTOMER = {"name": "A. Buyer", "email": "buyer@example.org", "address": "1 Main Street"}
-LINES = [{"sku": "SKU-001", "quantity": 1}, {"sku": "SKU-002", "quantity": 2}]
 
 
 def accept(folder: Path, orders: str) -> dict[str, float]:
@@ -80,7 +76,7 @@ def _placed(orders: int) -> None:
 
 
 def _over_http(folder: Path, orders: int) -> float:
-    token = _token()
+    token = web_client.token()
     with processes.fleet(folder, {}) as fleet:
         port = running.start_web(fleet)
         _post(port, token, 1)
@@ -101,13 +97,6 @@ def _over_http(folder: Path, orders: int) -> float:
     return (orders - 1) / seconds
 
 
-def _token() -> str:
-    said = io.StringIO()
-    call_command("client", "add", "bench", stdout=said)
-    ApiClient.objects.update(requests_per_minute=2_000_000_000)
-    return said.getvalue().split()[-1]
-
-
 def _client(port: int, token: str, orders: int, failed: list[str]) -> None:
     try:
         _post(port, token, orders)
@@ -116,18 +105,7 @@ def _client(port: int, token: str, orders: int, failed: list[str]) -> None:
 
 
 def _post(port: int, token: str, orders: int) -> None:
-    line = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
-    body = json.dumps({"customer": CUSTOMER, "lines": LINES})
+    client = WebClient(f"127.0.0.1:{port}", token)
     for _ in range(orders):
-        headers = {
-            "Authorization": f"Bearer {token}",
-            "Content-Type": "application/json",
-            "X-Forwarded-Proto": "https",
-            "Idempotency-Key": uuid.uuid4().hex,
-        }
-        line.request("POST", "/api/v1/orders", body, headers)
-        answer = line.getresponse()
-        said = answer.read()
-        if answer.status != 201:
-            raise Wrong(f"HTTP {answer.status}: {said[:200]!r}")
-    line.close()
+        client.order()
+    client.close()

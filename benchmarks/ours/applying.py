@@ -20,6 +20,7 @@ AGENTS = {"bench.first", "bench.second", "bench.third", "bench.fourth"}
 def apply(folder: Path, orders: str, batch: str = "100") -> dict[str, Any]:
     """Return steps a second: a reply taken, its step settled, the next one claimed."""
     running.prepare()
+    running.claim_without_workers()
     Flow.objects.update(window=100_000)
     running.fill("bench_line", int(orders))
     running.analyze()

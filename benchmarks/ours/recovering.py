@@ -24,6 +24,7 @@ def recovery(folder: Path, orders: str) -> dict[str, Any]:
     """Start claims whose agent never answers, then watch the Supervisor and the Scheduler."""
     wanted = int(orders)
     running.prepare()
+    running.claim_without_workers()
     running.fill("bench_line", wanted)
     taken: list[claim_steps.Claim] = []
     while len(taken) < wanted:

@@ -12,12 +12,13 @@ from django.db import connection
 from benchmarks import ready
 from benchmarks.exceptions import Wrong
 from benchmarks.processes import Fleet, free_port
-from benchmarks.shape import LIMIT_SECONDS
+from benchmarks.shape import CHILDREN, LIMIT_SECONDS
 from sasproject.stack import probes
 from workers.client.submission import submit_many
 from workers.models import Journal, Process, Step
 from workers.operate.invariants import violations
 from workers.rules.rows import NewProcess
+from workers.store import live_workers
 from workers.wire import dispatch
 
 #: Orders of one transaction where many are submitted together.
@@ -28,6 +29,11 @@ def prepare() -> None:
     """Make the tables, unless the database is a copy of one that has them."""
     if "workers_process" not in connection.introspection.table_names():
         call_command("migrate", verbosity=0)
+
+
+def claim_without_workers() -> None:
+    """Have this process claim as if there were workers with room for everything."""
+    live_workers.assumed_processes = 10_000
 
 
 def fill(workflow: str, orders: int) -> float:
@@ -46,22 +52,30 @@ def analyze() -> None:
         cursor.execute("ANALYZE")
 
 
-#: README's commands for the workers, and the one that serves every queue.
-SCHEDULER = "-Q sas.scheduler,sas.replies,sas.supervisor,sas.reports"
+#: The commands of *Run it in production* for the workers, and the one that serves every queue.
+SCHEDULER = "-Q sas.scheduler,sas.replies,sas.supervisor,sas.reports --concurrency 2"
 AGENTS = "-Q sas.agents --concurrency 16"
 PLAIN = ""
 
 
 def start(fleet: Fleet) -> None:
-    """Start the agents, then Beat, then the scheduler, whose first claim starts the clock."""
+    """Start Beat, then the scheduler, then the agents, whose first claim starts the clock."""
     if os.environ.get("BENCH_PLAIN") == "1":
         start_beat(fleet)
         _start_worker(fleet, "worker", PLAIN)
         fleet.wait_for("worker", ready.LINE)
         return
-    _start_worker(fleet, "agents", AGENTS)
-    fleet.wait_for("agents", ready.LINE)
     start_scheduler(fleet)
+    _start_worker(fleet, "agents", _agents())
+    fleet.wait_for("agents", ready.LINE)
+
+
+def _agents() -> str:
+    """Return the command for agents, with as many processes as the measurement says."""
+    if CHILDREN not in os.environ:
+        return AGENTS
+    command, _, _ = AGENTS.rpartition(" ")
+    return f"{command} {os.environ[CHILDREN]}"
 
 
 def start_scheduler(fleet: Fleet) -> None:
@@ -78,7 +92,7 @@ def start_beat(fleet: Fleet) -> None:
 
 
 def _start_worker(fleet: Fleet, role: str, options: str) -> None:
-    """Start a worker by README's command; the rest lets it say when it is ready."""
+    """Start a worker by one of these commands; the rest lets it say when it is ready."""
     words = f"-m celery -A sasproject worker {options} --include benchmarks.ready"
     fleet.start(role, *words.split())
 

@@ -1,4 +1,4 @@
-"""Ours, as the regimes see it: README's commands with the settings that ship."""
+"""Ours, as the regimes see it: the commands of *Run it in production*, settings that ship."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -11,8 +11,9 @@ from django.db import connection
 from django.db.models import Count, Max, Min
 
 from benchmarks.ours import running
+from benchmarks.ours.resends import resends
 from benchmarks.processes import Fleet
-from benchmarks.system import Progress
+from benchmarks.system import Progress, System
 from workers.client.submission import submit
 from workers.models import Process
 
@@ -27,7 +28,7 @@ WHEN (NEW.finished_at IS NOT NULL AND OLD.finished_at IS NULL) EXECUTE FUNCTION 
 """
 
 
-class Ours:
+class Ours(System):
     def prepare(self) -> None:
         running.prepare()
 
@@ -58,6 +59,11 @@ class Ours:
 
     def check(self, orders: int) -> dict[str, Any]:
         found = running.check(orders)
+        connection.close()
+        return found
+
+    def so_far(self) -> dict[str, Any]:
+        found = resends()
         connection.close()
         return found
 

@@ -1,21 +1,22 @@
 """What the Celery peers share: their workers, and how their runs are counted.
 
 ``BENCH_POOL`` says what two processes have: ``prefork`` (one message ahead of each), ``solo``
-(64 ahead, no parent process between), or ``threads``.
+(64 ahead, no parent process between), or ``threads``.  Beside slow services nothing is taken
+ahead that another process has room for.
 """
 
 import os
 
 from benchmarks import processes, ready
 from benchmarks.peers.marked import Marked
-from benchmarks.shape import PROCESSES, THREADS
+from benchmarks.shape import CHILDREN, FORKS, PROCESSES, THREADS
 from benchmarks.system import filled_one_by_one
 
 #: Pool -> how many workers, the concurrency of each, messages ahead for each unit of that.
 POOLS = {
-    "prefork": (1, PROCESSES, 1),
+    "prefork": (1, FORKS, 1),
     "solo": (PROCESSES, 1, 64),
-    "threads": (PROCESSES, THREADS, 4),
+    "threads": (PROCESSES, THREADS, 1 if CHILDREN in os.environ else 4),
 }
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from benchmarks import child
 from benchmarks.exceptions import Unavailable, Wrong
 from benchmarks.peers import tables
+from benchmarks.peers.work import work_async
 from benchmarks.processes import Fleet
 from benchmarks.regimes import runs
 from benchmarks.shape import PROCESSES, STEPS, THREADS
@@ -28,18 +29,21 @@ def _app(connector: str = "PsycopgConnector") -> tuple[Any, Any]:
 
     @app.task(queue="orders", name="step4")
     async def step4(order: int) -> None:
-        return None
+        await work_async()
 
     @app.task(queue="orders", name="step3")
     async def step3(order: int) -> None:
+        await work_async()
         await step4.defer_async(order=order)
 
     @app.task(queue="orders", name="step2")
     async def step2(order: int) -> None:
+        await work_async()
         await step3.defer_async(order=order)
 
     @app.task(queue="orders", name="step1")
     async def step1(order: int) -> None:
+        await work_async()
         await step2.defer_async(order=order)
 
     return app, step1

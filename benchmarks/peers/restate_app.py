@@ -1,11 +1,16 @@
 """The steps as Restate calls them: a workflow of four, each of them durable."""
 
+import asyncio
+
 import restate
 
 from benchmarks.peers.marks import BEGUN, ENDED, mark, ring
-from benchmarks.shape import STEPS
+from benchmarks.peers.work import work_async
+from benchmarks.shape import STEPS, THREADS
 
 order = restate.Workflow("Order")
+#: Calls of a process that go on at once: the server would have them all begin.
+room = asyncio.Semaphore(THREADS)
 
 
 @order.main()
@@ -17,12 +22,14 @@ async def run(context: restate.WorkflowContext, number: int) -> None:
     ring(number)
 
 
-def _first(number: int) -> None:
+async def _first(number: int) -> None:
     mark(BEGUN, number)
+    await _step(number)
 
 
-def _step(number: int) -> None:
-    return None
+async def _step(number: int) -> None:
+    async with room:
+        await work_async()
 
 
 app = restate.app(services=[order])

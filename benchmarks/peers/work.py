@@ -2,6 +2,7 @@
 
 import os
 import threading
+from functools import cache
 from typing import Any
 
 from benchmarks.regimes.service import URL
@@ -12,6 +13,19 @@ _thread = threading.local()
 def work() -> None:
     if URL in os.environ:
         _client().post(os.environ[URL], json={}).raise_for_status()
+
+
+async def work_async() -> None:
+    if URL in os.environ:
+        (await _async_client().post(os.environ[URL], json={})).raise_for_status()
+
+
+@cache
+def _async_client() -> Any:
+    """Return the client of this process, with a connection for each call that goes on."""
+    import httpx2
+
+    return httpx2.AsyncClient(timeout=30, limits=httpx2.Limits(max_connections=None))
 
 
 def _client() -> Any:

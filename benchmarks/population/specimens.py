@@ -14,9 +14,10 @@ from orders.models import Order, Product
 from orders.returning import accept_return
 from orders.submission import Customer, Line, place_order
 from workers.client import callbacks
+from workers.desk.store import alert_commands
 from workers.exceptions import Permanent, Refused, Transient, Unavailable
 from workers.models import Alert, Flow, Sink
-from workers.store.operate import alert_commands, commands
+from workers.store.operate import commands
 from workers.supervisor import beat_schedule
 from workers.testing import Clock, Wire, always, dies, frozen_clock, scripted, wired
 

@@ -24,6 +24,8 @@ from benchmarks.system import System
 
 #: Orders that are not counted: connections are made, caches filled.
 WARMING = 20
+#: The same where each of them takes seconds.
+FEW = 4
 READY = "benchmark: client ready"
 #: Time between two orders at idle.
 PAUSE_SECONDS = 0.02
@@ -86,20 +88,45 @@ def sustained(system: System, orders: int, threads: int) -> dict[str, Any]:
     return {"began": began, "taken": time.time(), "cpu_seconds": submitting.cpu_seconds}
 
 
+def arrivals(orders: int, per_second: float) -> list[float]:
+    """Return the instants from now on at which orders come, by chance as customers do.
+
+    The last comes when so many a second have come, whatever chance would have.
+    """
+    chance = random.Random(SEED)
+    came = list(itertools.accumulate(chance.expovariate(1) for _ in range(orders)))
+    pace, now = orders / per_second / came[-1], time.time()
+    return [now + pace * at for at in came]
+
+
 def steady(system: System, orders: int, per_second: float) -> dict[str, Any]:
     """Submit so many a second, by chance as customers come; see each one end."""
     submitting = Submitting(system.submitter())
     seen = _watched(system.ends())
     _warm(submitting)
-    came, chance = time.time(), random.Random(SEED)
-    plan = []
-    for number in range(WARMING, WARMING + orders):
-        came += chance.expovariate(per_second)
-        plan.append((number, came))
+    plan = list(enumerate(arrivals(orders, per_second), WARMING))
     submitting.by_threads(iter(plan), STEADY_THREADS)
     _wait_for({number for number, _ in plan}, seen)
     waits = [1000 * (seen[number] - due) for number, due in plan]
     return {"waits": waits, "cpu_seconds": submitting.cpu_seconds}
+
+
+def loaded(system: System, orders: int, per_second: float, patience: float) -> dict[str, Any]:
+    """Submit so many a second, and wait no longer than that for their ends."""
+    submitting = Submitting(system.submitter())
+    seen = _watched(system.ends())
+    _warm(submitting, FEW)
+    plan = list(enumerate(arrivals(orders, per_second), FEW))
+    submitting.by_threads(iter(plan), STEADY_THREADS)
+    taken = time.time()
+    while any(number not in seen for number, _ in plan) and time.time() < taken + patience:
+        time.sleep(0.05)
+    return {
+        "due": [due for _, due in plan],
+        "ended": [seen.get(number) for number, _ in plan],
+        "taken": taken,
+        "cpu_seconds": submitting.cpu_seconds,
+    }
 
 
 def idle(system: System, orders: int, _: float) -> dict[str, Any]:
@@ -117,8 +144,8 @@ def idle(system: System, orders: int, _: float) -> dict[str, Any]:
     return {"waits": waits, "cpu_seconds": cpu}
 
 
-def _warm(submitting: Submitting) -> None:
-    for number in range(WARMING):
+def _warm(submitting: Submitting, orders: int = WARMING) -> None:
+    for number in range(orders):
         submitting.one(number)
     print(READY, flush=True)
     sys.stdin.readline()
@@ -184,13 +211,13 @@ def client(folder: Path, *words: str) -> Iterator[Client]:
         made.stop()
 
 
-MODES = {"sustained": sustained, "steady": steady, "idle": idle}
+MODES = {"sustained": sustained, "steady": steady, "idle": idle, "loaded": loaded}
 
 if __name__ == "__main__":
-    module, mode, orders, much = sys.argv[1:]
+    module, mode, *much = sys.argv[1:]
     one = importlib.import_module(module).SYSTEM
-    number = int(much) if mode == "sustained" else float(much)
-    print(json.dumps(MODES[mode](one, int(orders), number)), flush=True)
+    numbers = [int(word) if word.isdecimal() else float(word) for word in much]
+    print(json.dumps(MODES[mode](one, *numbers)), flush=True)
     time.sleep(LINGER_SECONDS)
     # Threads that watch for ends, or are the engine's own, are waited for by nobody.
     os._exit(0)

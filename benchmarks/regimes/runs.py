@@ -9,14 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import child, figures, processes
-from benchmarks.exceptions import Wrong
-from benchmarks.regimes import service
+from benchmarks.regimes import loaded, service
 from benchmarks.regimes.client import WARMING, client
 from benchmarks.regimes.costs import Meter
-from benchmarks.shape import LIMIT_SECONDS
-from benchmarks.system import System
-
-POLL_SECONDS = 0.1
+from benchmarks.system import POLL_SECONDS, System, wait
 
 
 def serve(system: System, module: str, **more: Callable[..., Any]) -> None:
@@ -27,6 +23,7 @@ def serve(system: System, module: str, **more: Callable[..., Any]) -> None:
         "sustained": partial(sustained, system, module),
         "steady": _Seen(system, module, "steady"),
         "idle": _Seen(system, module, "idle"),
+        "loaded": partial(loaded.loaded, system, module),
     }
     child.serve({**regimes, **more}, sys.argv[1:])
 
@@ -46,7 +43,7 @@ def filled(system: System, folder: Path, orders: str) -> dict[str, Any]:
         while system.progress().first_begin is None:
             time.sleep(POLL_SECONDS)
         meter.begin_again(system.progress().ended)
-        _wait(system, wanted)
+        wait(system, wanted)
         meter.end()
         memory = fleet.memory_mb()
     progress = system.progress()
@@ -72,11 +69,11 @@ def sustained(
     with processes.fleet(folder, {}) as fleet:
         system.start(fleet)
         with client(folder, module, "sustained", orders, submitters) as submitting:
-            _wait(system, WARMING)
+            wait(system, WARMING)
             meter = Meter(fleet)
             meter.begin()
             found = submitting.run()
-            _wait(system, WARMING + wanted)
+            wait(system, WARMING + wanted)
             meter.end()
     costs = meter.costs(wanted)
     costs.cpu_ms["client"] = 1000 * found["cpu_seconds"] / wanted
@@ -103,21 +100,13 @@ class _Seen:
         with processes.fleet(folder, {}) as fleet:
             self.system.start(fleet)
             with client(folder, self.module, self.mode, orders, much) as submitting:
-                _wait(self.system, WARMING)
+                wait(self.system, WARMING)
                 meter = Meter(fleet)
                 meter.begin()
                 found = submitting.run()
                 meter.end()
-            _wait(self.system, WARMING + wanted)
+            wait(self.system, WARMING + wanted)
         costs = meter.costs(wanted)
         costs.cpu_ms["client"] = 1000 * found["cpu_seconds"] / wanted
         self.system.check(WARMING + wanted)
         return {**figures.spread(found["waits"]), "orders": wanted, **costs.as_found()}
-
-
-def _wait(system: System, orders: int) -> None:
-    end = time.monotonic() + LIMIT_SECONDS
-    while (ended := system.progress().ended) < orders:
-        if time.monotonic() > end:
-            raise Wrong(f"{ended} of {orders} orders have ended after {LIMIT_SECONDS} s")
-        time.sleep(POLL_SECONDS)

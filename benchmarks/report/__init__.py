@@ -1,6 +1,7 @@
 """What is left of a run: tables, a page with charts, and its data.
 
-- ``tables.py`` (what is shown, as rows of text), ``text.py`` (the terminal's), ``page.py`` (the
+- ``table.py`` (rows of text), ``tables.py`` (what is shown), ``slow.py`` (of it, services that take
+  seconds), ``text.py`` (the terminal's), ``page.py`` (the
   page), ``charts.py`` (SVG), ``style.py`` (its looks), ``docs.py`` (the documentation's figures)
 - ``scaling.py`` (what more load would take, calculated)
 """

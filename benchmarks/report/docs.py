@@ -6,7 +6,8 @@ from typing import Any
 
 from benchmarks.processes import ROOT
 from benchmarks.report import scaling
-from benchmarks.report.tables import Table, every
+from benchmarks.report.table import Table
+from benchmarks.report.tables import every
 
 PAGE = ROOT / "docs" / "explanation" / "performance.md"
 BEGIN = "<!-- figures: written by `python -m benchmarks --write-docs` -->"

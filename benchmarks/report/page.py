@@ -4,10 +4,12 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any
 
+from benchmarks.cases.slow import QUICK as SATURATED
 from benchmarks.contenders import CONTENDERS
 from benchmarks.report import charts
 from benchmarks.report.style import STYLE
-from benchmarks.report.tables import Table, every
+from benchmarks.report.table import Table
+from benchmarks.report.tables import every
 
 VERDICTS = ("stretch", "met", "missed")
 
@@ -32,12 +34,13 @@ def render(found: Mapping[str, Any]) -> str:
 def _charts(found: Mapping[str, Any]) -> list[str]:
     drawn = []
     for key, part, title, figure, unit in (
+        ("slow", SATURATED, "Calls of 1 s, more orders than room", "per_second", "orders/s"),
         ("sustained", "1", "Orders one by one while the workers run", "per_second", "orders/s"),
         ("steady", "20", "20 orders a second, p50: shorter is better", "p50", "ms"),
         ("latency", None, "One order at idle, p50: shorter is better", "p50", "ms"),
         ("filled", None, "A queue that was filled first", "per_second", "orders/s"),
     ):
-        table = found[key] and (found[key][part] if part else found[key])
+        table = found[key] and (found[key].get(part) if part else found[key])
         if table:
             rows = [
                 (CONTENDERS[name].title, (one or {}).get(figure)) for name, one in table.items()

@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from benchmarks.report.tables import Table
+from benchmarks.report.table import Table
 from benchmarks.shape import STEPS
 
 #: Orders a second: the load of a busy shop, and 10, 100 and 1,000 times that.

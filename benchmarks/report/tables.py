@@ -1,27 +1,19 @@
 """What a report shows, as tables of text; the terminal, the page and the docs draw them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.contenders import CONTENDERS
-
-NONE = "-"
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    title: str
-    head: tuple[str, ...]
-    rows: list[tuple[str, ...]]
-    note: str = ""
+from benchmarks.report import slow
+from benchmarks.report.table import NONE, Table, number
 
 
 def every(found: Mapping[str, Any]) -> list[Table]:
-    """Return the tables of all cases that were measured, the bars first."""
+    """Return the tables of all cases that were measured: the bars, then what users have."""
     makers = (
-        _bars, _sustained, _steady, _latency, _filled, _cpu, _http, _redis, _fan, _submission,
-        _apply, _sweep, _recovery, _costs, _growth, _idle, _embedded, _memory, _missing,
+        _bars, slow.slow, slow.overload, slow.beside, slow.stack, _sustained, _steady, _latency,
+        _filled, _cpu, _http, _redis, _fan, _submission, _apply, _sweep, _recovery, _costs, _growth,
+        _idle, _embedded, _memory, _missing,
     )  # fmt: skip
     made = [table for make in makers for table in _listed(make(found))]
     return [table for table in made if table.rows]
@@ -31,15 +23,6 @@ def _listed(made: Table | list[Table] | None) -> list[Table]:
     if made is None:
         return []
     return made if isinstance(made, list) else [made]
-
-
-def number(value: Any) -> str:
-    """Return a figure for people; a dash where there is none."""
-    if value is None:
-        return NONE
-    if isinstance(value, float) and abs(value) < 1000:
-        return f"{value:.3g}"
-    return f"{value:,.0f}" if isinstance(value, int | float) else str(value)
 
 
 def _bars(found: Mapping[str, Any]) -> Table:

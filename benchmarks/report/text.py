@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from benchmarks.report.tables import Table, every
+from benchmarks.report.table import Table
+from benchmarks.report.tables import every
 
 
 def render(found: Mapping[str, Any]) -> str:

@@ -15,8 +15,8 @@ from orders import dead_letters
 from orders.dead_letters import NotNow
 from orders.models import DeadLetter
 from orders.reasons import Refused
-from workers.admin.actions.available import Offer
-from workers.admin.actions.page import actor
+from workers.desk.admin.actions.available import Offer
+from workers.desk.admin.actions.page import actor
 
 PERMISSION = "orders.resolve_dead_letter"
 CORRECT = "orders.correct_dead_letter"

@@ -19,11 +19,11 @@ from orders import reply_queues, webhooks
 from orders.admin import client_pages
 from orders.admin.client_acts import ACTS
 from orders.models import ApiClient, ApiToken, Order
-from workers.admin import badges
-from workers.admin.actions.available import Offer
-from workers.admin.lists import AskableListAdmin, ClockedChangeList, LiveMedia
-from workers.admin.readonly import ReadOnlyAdmin
-from workers.admin.row_page import RowPageAdmin
+from workers.admin import ReadOnlyAdmin
+from workers.desk.admin import badges
+from workers.desk.admin.actions.available import Offer
+from workers.desk.admin.lists import AskableListAdmin, ClockedChangeList, LiveMedia
+from workers.desk.admin.row_page import RowPageAdmin
 
 #: Beyond it orders are not counted, for each of a page's clients would have all of its read.
 COUNTED = 10_000

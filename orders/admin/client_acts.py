@@ -19,7 +19,7 @@ class NotNow(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class ActResult:
     """What an act did.  ``said`` is told and logged; ``secret`` goes into one page and no log."""
 
     said: str
@@ -40,7 +40,7 @@ class Act:
     permission: str
     sentence: Any
     #: Does it; raises ``NotNow`` where that is not possible.
-    do: Callable[[ApiClient, str, dict[str, Any]], Done]
+    do: Callable[[ApiClient, str, dict[str, Any]], ActResult]
     #: Why it is not possible just now; empty: it is.
     refusal: Callable[[ApiClient, str], str]
     form: type[ActForm] = ActForm
@@ -62,69 +62,69 @@ def seen(client: ApiClient) -> str:
     return f"{client.is_active:d}:{client.requests_per_minute}:{newest}:{ended}:{at}"
 
 
-def _issue(client: ApiClient, prefix: str, given: dict[str, Any]) -> Done:
+def _issue(client: ApiClient, prefix: str, given: dict[str, Any]) -> ActResult:
     token = tokens.issue(client, scopes=given["scopes"], expires_at=given["expires_at"])
     said = _("%(client)s was given the token %(prefix)s, which may %(scopes)s.") % {
         "client": client,
         "prefix": _prefix(token),
         "scopes": ", ".join(sorted(given["scopes"])),
     }
-    return Done(said, token, _("The token, shown only now"))
+    return ActResult(said, token, _("The token, shown only now"))
 
 
-def _rotate(client: ApiClient, prefix: str, given: dict[str, Any]) -> Done:
+def _rotate(client: ApiClient, prefix: str, given: dict[str, Any]) -> ActResult:
     token = tokens.rotate(client, given["overlap_hours"], expires_at=given["expires_at"])
     said = _("%(client)s was given the token %(prefix)s; its others end in %(hours)s.") % {
         "client": client,
         "prefix": _prefix(token),
         "hours": _hours(given),
     }
-    return Done(said, token, _("The token, shown only now"))
+    return ActResult(said, token, _("The token, shown only now"))
 
 
-def _revoke(client: ApiClient, prefix: str, given: dict[str, Any]) -> Done:
+def _revoke(client: ApiClient, prefix: str, given: dict[str, Any]) -> ActResult:
     n = tokens.revoke(client, prefix or None)
     if prefix:
-        return Done(
+        return ActResult(
             _("The token %(prefix)s of %(client)s was revoked.")
             % {"prefix": prefix, "client": client}
         )
     text = ngettext(
         "%(n)d token of %(client)s was revoked.", "%(n)d tokens of %(client)s were revoked.", n
     )
-    return Done(text % {"n": n, "client": client})
+    return ActResult(text % {"n": n, "client": client})
 
 
-def _activate(client: ApiClient, prefix: str, given: dict[str, Any]) -> Done:
+def _activate(client: ApiClient, prefix: str, given: dict[str, Any]) -> ActResult:
     client.is_active = True
     client.save(update_fields=["is_active"])
-    return Done(_("%(client)s is active.") % {"client": client})
+    return ActResult(_("%(client)s is active.") % {"client": client})
 
 
-def _deactivate(client: ApiClient, prefix: str, given: dict[str, Any]) -> Done:
+def _deactivate(client: ApiClient, prefix: str, given: dict[str, Any]) -> ActResult:
     client.is_active = False
     client.save(update_fields=["is_active"])
-    return Done(_("%(client)s is no longer active.") % {"client": client})
+    return ActResult(_("%(client)s is no longer active.") % {"client": client})
 
 
-def _limit(client: ApiClient, prefix: str, given: dict[str, Any]) -> Done:
+def _limit(client: ApiClient, prefix: str, given: dict[str, Any]) -> ActResult:
     before, after = client.requests_per_minute, given["requests_per_minute"]
     if before == after:
         raise NotNow(_("Nothing is different: it is what it was."))
     client.requests_per_minute = after
     client.save(update_fields=["requests_per_minute"])
     numbers = {"client": client, "after": after, "before": before}
-    return Done(
+    return ActResult(
         _("%(client)s may send %(after)d requests a minute, not %(before)d any more.") % numbers
     )
 
 
-def _reveal(client: ApiClient, prefix: str, given: dict[str, Any]) -> Done:
+def _reveal(client: ApiClient, prefix: str, given: dict[str, Any]) -> ActResult:
     said = _("The secret of webhooks to %(client)s was shown.") % {"client": client}
-    return Done(said, client.webhook_secret, _("The secret"))
+    return ActResult(said, client.webhook_secret, _("The secret"))
 
 
-def _rotate_secret(client: ApiClient, prefix: str, given: dict[str, Any]) -> Done:
+def _rotate_secret(client: ApiClient, prefix: str, given: dict[str, Any]) -> ActResult:
     try:
         secret = webhooks.rotate(client, given["overlap_hours"])
     except webhooks.SecretPromised as error:
@@ -133,7 +133,7 @@ def _rotate_secret(client: ApiClient, prefix: str, given: dict[str, Any]) -> Don
         "client": client,
         "hours": _hours(given),
     }
-    return Done(said, secret, _("The new secret"))
+    return ActResult(said, secret, _("The new secret"))
 
 
 def _prefix(token: str) -> str:

@@ -14,12 +14,12 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
-from orders.admin.client_acts import Act, Done, NotNow, seen
+from orders.admin.client_acts import Act, ActResult, NotNow, seen
 from orders.admin.client_forms import NAME_TAKEN, RegisterForm
 from orders.models import ApiClient
 from workers import durable, record_act
-from workers.admin.actions.page import actor, write_log
-from workers.admin.lists import LiveMedia
+from workers.desk.admin.actions.page import actor, write_log
+from workers.desk.admin.lists import LiveMedia
 
 REGISTER = "orders.register_client"
 
@@ -53,7 +53,9 @@ def view_of(act: Act) -> Callable[..., HttpResponse]:
     return view
 
 
-def _carry_out(request: HttpRequest, act: Act, pk: int, prefix: str, given: dict[str, Any]) -> Done:
+def _carry_out(
+    request: HttpRequest, act: Act, pk: int, prefix: str, given: dict[str, Any]
+) -> ActResult:
     """Do it and log it, or raise ``NotNow`` and change nothing.
 
     A page that is sent again finds the client changed, so that reloading the page with a new
@@ -132,7 +134,7 @@ def _ask(
     return _render(request, "act", context, status=status)
 
 
-def _show(request: HttpRequest, act: Act, client: ApiClient, done: Done) -> HttpResponse:
+def _show(request: HttpRequest, act: Act, client: ApiClient, done: ActResult) -> HttpResponse:
     """Answer with a secret: in this page alone, not in the session and not in a message."""
     context = {"title": f"{act.label}: {client}", "client": client, "act": act, "done": done}
     return _render(request, "secret", context)

@@ -23,14 +23,14 @@ from orders.letter_groups import Group
 from orders.letter_groups import like as letters_like
 from orders.models import DeadLetter, DroppedLetters
 from workers import database_now
-from workers.admin import badges, piles, showing
-from workers.admin.actions.page import actor
-from workers.admin.changes import Marker
-from workers.admin.lists import LiveListAdmin
-from workers.admin.masking import STARS, UNMASKED, Mask
-from workers.admin.piles import Kind, Waiting
-from workers.admin.readonly import ReadOnlyAdmin
-from workers.admin.row_page import RowPageAdmin
+from workers.admin import ReadOnlyAdmin
+from workers.desk.admin import badges, piles, showing
+from workers.desk.admin.actions.page import actor
+from workers.desk.admin.changes import Marker
+from workers.desk.admin.lists import LiveListAdmin
+from workers.desk.admin.masking import STARS, UNKNOWN, UNMASKED, Mask
+from workers.desk.admin.piles import Kind, WaitingPile
+from workers.desk.admin.row_page import RowPageAdmin
 from workers.http import strict_json
 
 #: How much of a body is shown.
@@ -45,7 +45,7 @@ SHAPES = {
 
 
 piles.register(
-    Waiting(
+    WaitingPile(
         "dead_letters",
         _("Open dead letters"),
         lambda: Kind(DeadLetter.objects.filter(state=DeadLetter.State.OPEN), "received_at"),
@@ -81,10 +81,13 @@ class DeadLetterAdmin(RowPageAdmin, ReadOnlyAdmin, LiveListAdmin):
     list_display = ("standing", "received", "sent_by", "message_id", "why", "outcome")
     list_display_links = ("standing", "message_id")
     list_filter = ("state", letter_groups.LikeFilter, ClientFilter, "received_at")
-    never_asked = ("body", "corrected", "properties", "reasons")
+    never_asked = ("body", "corrected", "properties", "reasons", "cause", "comment")
     show_facets = ShowFacets.ALWAYS
     search_fields = ("message_id",)
-    search_help_text = _("Message id, client, reason, property or comment")
+    search_help_text = _(
+        "Message id or client; with the right to show personal data a reason, a property or a "
+        "comment, too"
+    )
     list_select_related = ("order",)
     ordering = (F("resolved_at").desc(nulls_first=True), "-pk")
     actions = resolving.ACTIONS
@@ -142,11 +145,16 @@ class DeadLetterAdmin(RowPageAdmin, ReadOnlyAdmin, LiveListAdmin):
         words = search_term.replace("\x00", "").split()
         if not words:
             return queryset, False
+        if not showing.may(request):
+            # What is masked could be read letter by letter, by what a part of it finds.
+            for word in words[:10]:
+                queryset = queryset.filter(_named(word))
+            return queryset, False
         found = queryset.alias(
             said=Cast("reasons", TextField()), sent=Cast("properties", TextField())
         )
         for word in words[:10]:
-            found = found.filter(_containing(word))
+            found = found.filter(_named(word) | _containing(word))
         return found, False
 
     def has_resolve_permission(self, request: HttpRequest) -> bool:
@@ -168,6 +176,8 @@ class DeadLetterAdmin(RowPageAdmin, ReadOnlyAdmin, LiveListAdmin):
             "showing_label": showing.HIDE if is_shown else showing.SHOW,
             "title": _("Dead letter"),
             "letter": row,
+            "comment": mask.text(row.comment),
+            "reasons": mask.value(row.reasons),
             "mark": self.standing(row),
             "body": shown(bytes(row.body), mask),
             "is_cut": len(row.body) > SHOWN_BYTES,
@@ -178,6 +188,9 @@ class DeadLetterAdmin(RowPageAdmin, ReadOnlyAdmin, LiveListAdmin):
             "now": database_now(),
             "offers": acts.offers(request, row),
         }
+
+    def history_mask(self, row: DeadLetter) -> Mask:
+        return mask_of(row)
 
     def show_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Show what a message says for a while, and journal that; see ``showing``."""
@@ -214,7 +227,7 @@ class DeadLetterAdmin(RowPageAdmin, ReadOnlyAdmin, LiveListAdmin):
 
     @admin.display(description=_("why"))
     def why(self, row: DeadLetter) -> SafeString:
-        said = "; ".join(f"{one['field']} {one['problem']}" for one in row.reasons)
+        said = UNKNOWN.text("; ".join(f"{one['field']} {one['problem']}" for one in row.reasons))
         short = said if len(said) < 200 else f"{said[:200]}…"
         return format_html('<span class="sas-message" title="{}">{}</span>', said[:2000], short)
 
@@ -257,15 +270,13 @@ def shown(body: bytes, mask: Mask) -> str:
         return body[:SHOWN_BYTES].decode("utf-8", "backslashreplace").replace("\x00", "\\x00")
 
 
+def _named(word: str) -> Q:
+    return Q(message_id__icontains=word) | Q(client__icontains=word)
+
+
 def _containing(word: str) -> Q:
-    """Return the condition that a dead letter has a word somewhere but in its body."""
-    return (
-        Q(message_id__icontains=word)
-        | Q(client__icontains=word)
-        | Q(comment__icontains=word)
-        | Q(said__icontains=word)
-        | Q(sent__icontains=word)
-    )
+    """Return the condition that a dead letter has a word in what may say who somebody is."""
+    return Q(comment__icontains=word) | Q(said__icontains=word) | Q(sent__icontains=word)
 
 
 def _pretty(value: Any) -> str:

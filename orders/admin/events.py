@@ -2,7 +2,7 @@
 
 from django.utils.translation import gettext_lazy as _
 
-from workers.admin.wording import register_events
+from workers.desk.admin.wording import register_events
 
 register_events(
     {

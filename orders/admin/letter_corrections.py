@@ -22,10 +22,10 @@ from orders.letter_corrections import MISSING, TEXTS, Change, Correction, at, in
 from orders.models import DeadLetter
 from orders.reasons import Refused
 from orders.workflows.payloads import PERSONAL
-from workers.admin import showing
-from workers.admin.actions.page import actor
-from workers.admin.lists import LiveMedia
-from workers.admin.masking import STARS, UNMASKED, Mask
+from workers.desk.admin import showing
+from workers.desk.admin.actions.page import actor
+from workers.desk.admin.lists import LiveMedia
+from workers.desk.admin.masking import STARS, UNMASKED, Mask
 from workers.http import strict_json
 
 
@@ -255,6 +255,8 @@ def _page(
     changes = form.shown_changes() if is_ready else []
     if is_ready:
         form.hide()
+    # In memory: what is wrong with a message may quote it.
+    letter.reasons = form.mask.value(letter.reasons)
     context = {
         **admin.site.each_context(request),
         "title": _("Correct and replay: %(letter)s") % {"letter": letter},

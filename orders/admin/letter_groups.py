@@ -1,5 +1,6 @@
 """Open dead letters by what is wrong with them and who sent them: a page, and a filter."""
 
+from dataclasses import replace
 from typing import Any
 
 from django.contrib import admin
@@ -13,8 +14,8 @@ from django.views.decorators.http import require_safe
 from orders import letter_groups
 from orders.admin import acts
 from orders.models import DeadLetter
-from workers.admin import changes, lists
-from workers.admin.changes import Marker
+from workers.desk.admin import changes, lists, masking
+from workers.desk.admin.changes import Marker
 
 VIEW = "orders.view_deadletter"
 
@@ -39,7 +40,11 @@ def show(request: HttpRequest) -> HttpResponse:
     now = marker()
 
     def context() -> dict[str, Any]:
-        groups = letter_groups.read()
+        # What is wrong with a message may quote it.
+        groups = [
+            replace(group, cause=masking.UNKNOWN.text(group.cause))
+            for group in letter_groups.read()
+        ]
         on_open = [act for act in acts.ACTS if act.state == DeadLetter.State.OPEN]
         return {
             "groups": groups,

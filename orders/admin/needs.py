@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 
 from orders.admin import letter_groups
 from orders.models import Order
-from workers.admin import (
+from workers.desk.admin import (
     changes,
     duties,
     filters,
@@ -19,11 +19,10 @@ from workers.admin import (
     standstill,
     waiting,
 )
-from workers.admin.actions import answering
-from workers.admin.changes import Marker
-from workers.admin.duties import Duties, Duty
-from workers.admin.piles import Kind, Pile
-from workers.admin.standstill import Outages
+from workers.desk.admin.changes import Marker
+from workers.desk.admin.duties import Duties, Duty
+from workers.desk.admin.piles import Kind, Pile
+from workers.desk.admin.standstill import Outages
 from workers.models import Alert, Process
 from workers.states import ProcessState
 
@@ -39,7 +38,7 @@ class Needs:
     marker: Marker
     alerts: Pile | None
     orders: Pile | None
-    #: Of any workflow, orders among them.
+    #: Processes of any workflow, orders among them.
     processes: Pile | None
     #: Steps that wait for an answer that the user may give.
     answers: Pile | None
@@ -93,7 +92,7 @@ def read(request: HttpRequest, performed: Duties, marker: Marker) -> Needs:
         alerts=found.get("alerts"),
         orders=found.get("orders"),
         processes=found.get("processes"),
-        answers=answers if answers.count or user.has_perm(answering.PERMISSION) else None,
+        answers=answers if answers.count or waiting.may_answer(user) else None,
         dead_letters=found.get("dead_letters"),
         undo_requests=found.get("undo_requests"),
         sinks_given_up=found.get("sinks_given_up"),

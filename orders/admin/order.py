@@ -6,7 +6,7 @@ from typing import Any
 from django.contrib import admin
 from django.contrib.admin import ShowFacets
 from django.contrib.admin.views.main import ChangeList
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet, Sum
 from django.http import HttpRequest
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
@@ -14,30 +14,32 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from orders import return_progress
 from orders.admin import needs, resubmitting, search
-from orders.models import Order
+from orders.models import Order, Return
 from orders.models.order import PRIVATE
-from workers.admin import (
+from workers.admin import ReadOnlyAdmin
+from workers.desk.admin import (
     causes,
     columns,
     filters,
     job_filter,
     masking,
+    showing,
     snapshot,
     subjects,
     wait_filters,
 )
-from workers.admin.actions import places
-from workers.admin.amount_filter import AmountFilter
-from workers.admin.bulk.lists import BulkListAdmin
-from workers.admin.columns import ProcessColumns
-from workers.admin.csv_lists import PROCESS_HEADS, CsvListAdmin, process_cells
-from workers.admin.incident_filter import IncidentFilter
-from workers.admin.lists import LiveListAdmin, StandingChangeList
-from workers.admin.page import ProcessPageAdmin
-from workers.admin.query_bar import QueryBarAdmin
-from workers.admin.readonly import ReadOnlyAdmin
-from workers.admin.view_lists import ViewListAdmin
+from workers.desk.admin.actions import places
+from workers.desk.admin.amount_filter import AmountFilter
+from workers.desk.admin.bulk.lists import BulkListAdmin
+from workers.desk.admin.columns import ProcessColumns
+from workers.desk.admin.csv_lists import PROCESS_HEADS, CsvListAdmin, process_cells
+from workers.desk.admin.incident_filter import IncidentFilter
+from workers.desk.admin.lists import LiveListAdmin, StandingChangeList
+from workers.desk.admin.page import ProcessPageAdmin
+from workers.desk.admin.query_bar import QueryBarAdmin
+from workers.desk.admin.view_lists import ViewListAdmin
 from workers.models import Process
 
 #: Orders found for lists of what belongs to one.
@@ -100,7 +102,8 @@ class OrderAdmin(
     show_facets = ShowFacets.ALWAYS
     search_fields = ("number",)
     search_help_text = _(
-        "Number, beginning of name, e-mail or reference, submission key, "
+        "Number, whole name or e-mail (their beginnings with the right to show personal data), "
+        "beginning of a reference or submission key, "
         "a step's idempotency key, or, of the newest orders, a service's reference; and words: "
         "state:error agent:payment.* money>100 step: fault: needs: since:1h paused"
     )
@@ -128,8 +131,8 @@ class OrderAdmin(
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         return StandingChangeList
 
-    def found_by(self, term: str) -> Q:
-        return search.condition(term)
+    def found_by(self, request: HttpRequest, term: str) -> Q:
+        return search.condition(term, by_beginning=showing.may(request))
 
     def csv_lines(self, rows: list[Order], *, is_personal: bool) -> Iterable[Sequence[Any]]:
         cells = process_cells([row.process for row in rows], is_personal=is_personal)
@@ -146,6 +149,14 @@ class OrderAdmin(
     def process_id_at(self, pk: int) -> int | None:
         return Order.objects.filter(pk=pk).values_list("process_id", flat=True).first()
 
+    def facts_of_row(self) -> dict[str, Exists]:
+        return {"has_returns": Exists(Return.objects.filter(order=OuterRef("pk")))}
+
+    def beside(self, process_id: int) -> list[QuerySet[Any]]:
+        """Return the sum of what has happened to the order's returns: each change counts one."""
+        of_order = Return.objects.filter(order__process=process_id).order_by()
+        return [of_order.values("order").annotate(n=Sum("process__sequence")).values("n")]
+
     def page_context(self, request: HttpRequest, row: Order) -> dict[str, Any]:
         context = super().page_context(request, row)
         return {
@@ -153,6 +164,9 @@ class OrderAdmin(
             "order": row,
             "customer": customer_of(row, is_shown=context["is_shown"]),
             "lines": row.lines.order_by("pk"),
+            "returns": return_progress.lines(row, context["panel"])
+            if context["row"].has_returns
+            else [],
             "own_offers": resubmitting.offers(request, row, context["panel"].standing),
         }
 
@@ -161,7 +175,7 @@ class OrderAdmin(
 
     @admin.display(description=_("customer"))
     def customer(self, row: Order) -> str:
-        # Of a whole list nothing is shown: a showing is of one order, and journalled.
+        # Lists stay masked: names are shown for one order at a time, and journalled.
         return masking.masked(row.customer_name)
 
     @admin.display(description=_("state"), ordering="process__state")

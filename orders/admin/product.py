@@ -11,8 +11,8 @@ from django.utils.translation import gettext_lazy as lazy
 
 from orders.models import OrderLine, Product, Reservation
 from workers import durable, record_act
-from workers.admin.actions.page import actor
-from workers.admin.lists import AskableListAdmin
+from workers.desk.admin.actions.page import actor
+from workers.desk.admin.lists import AskableListAdmin
 
 #: Rows that keep a product are counted so far.
 COUNTED = 1000

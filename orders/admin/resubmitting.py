@@ -8,11 +8,11 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from orders.models import Order
-from workers.admin.actions import BY_NAME, page
-from workers.admin.actions.action import Target
-from workers.admin.actions.available import Offer
-from workers.admin.actions.places import Place
-from workers.admin.snapshot import Standing
+from workers.desk.admin.actions import BY_NAME, page
+from workers.desk.admin.actions.action import Target
+from workers.desk.admin.actions.available import Offer
+from workers.desk.admin.actions.places import Place
+from workers.desk.admin.snapshot import ProcessSnapshot
 
 PERMISSION = "orders.resubmit_order"
 RESUBMIT = BY_NAME["resubmit"]
@@ -23,7 +23,7 @@ def may(request: HttpRequest) -> bool:
     return request.user.has_perm(PERMISSION)
 
 
-def offers(request: HttpRequest, order: Order, there: Standing) -> list[Offer]:
+def offers(request: HttpRequest, order: Order, there: ProcessSnapshot) -> list[Offer]:
     """Return the link to the page, where the user may resubmit and there is something to."""
     if not may(request) or RESUBMIT.refusal(Target.of(there.process, there.now)):
         return []

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.conf import settings
 
-from orders.clients import billing
+from orders.clients import answers, billing
 from workers import Agent, Call, register_agent
 
 
@@ -13,16 +13,19 @@ class IssueInvoice(Agent):
     """Issue the order's invoice."""
 
     name = "billing.issue"
+    key_retention_seconds = answers.KEY_RETENTION_SECONDS
+    proof = answers.REFUSALS
 
     def run(self, call: Call) -> dict[str, Any]:
+        order, amount = call.payload["order"], call.payload["amount"]
         answer = billing.issue(
             settings.SANDBOX_URL,
-            order=call.payload["order"],
-            amount=call.payload["amount"],
+            order=order,
+            amount=amount,
             key=call.key,
             remaining=call.deadline.remaining,
         )
-        return {"invoice": answer.body.get("id")}
+        return {"invoice": answers.done(answer, order=order, amount=amount)}
 
 
 @register_agent
@@ -30,13 +33,20 @@ class VoidInvoice(Agent):
     """Void an invoice that was issued or might have been."""
 
     name = "billing.void"
+    key_retention_seconds = answers.KEY_RETENTION_SECONDS
+    proof = answers.REFUSALS
 
     def run(self, call: Call) -> dict[str, Any]:
+        order, undoes = call.payload["order"], call.payload["undoes"]
         answer = billing.void(
             settings.SANDBOX_URL,
-            order=call.payload["order"],
-            undoes=call.payload["undoes"],
-            key=call.key,
+            order=order,
+            undoes=undoes,
+            key=answers.give_back_key(undoes),
             remaining=call.deadline.remaining,
         )
-        return {"void": answer.body.get("id")}
+        return {
+            "void": answers.undone(
+                answer, order=order, undoes=undoes, is_certain=answers.is_certain(call)
+            )
+        }

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.conf import settings
 
-from orders.clients import payment
+from orders.clients import answers, payment
 from workers import Agent, Call, register_agent
 
 
@@ -16,16 +16,19 @@ class ChargePayment(Agent):
     """
 
     name = "payment.charge"
+    key_retention_seconds = answers.KEY_RETENTION_SECONDS
+    proof = answers.REFUSALS
 
     def run(self, call: Call) -> dict[str, Any]:
+        order, amount = call.payload["order"], call.payload["amount"]
         answer = payment.charge(
             settings.SANDBOX_URL,
-            order=call.payload["order"],
-            amount=call.payload["amount"],
+            order=order,
+            amount=amount,
             key=call.key,
             remaining=call.deadline.remaining,
         )
-        return {"charge": answer.body.get("id"), "amount": call.payload["amount"]}
+        return {"charge": answers.done(answer, order=order, amount=amount), "amount": amount}
 
 
 @register_agent
@@ -33,14 +36,26 @@ class RefundPayment(Agent):
     """Give the money back, of a charge that was made or might have been."""
 
     name = "payment.refund"
+    key_retention_seconds = answers.KEY_RETENTION_SECONDS
+    proof = answers.REFUSALS
 
     def run(self, call: Call) -> dict[str, Any]:
+        order, amount = call.payload["order"], call.payload["amount"]
+        undoes = call.payload["undoes"]
         answer = payment.refund(
             settings.SANDBOX_URL,
-            order=call.payload["order"],
-            amount=call.payload["amount"],
-            undoes=call.payload["undoes"],
-            key=call.key,
+            order=order,
+            amount=amount,
+            undoes=undoes,
+            key=answers.give_back_key(undoes),
             remaining=call.deadline.remaining,
         )
-        return {"refund": answer.body.get("id")}
+        return {
+            "refund": answers.undone(
+                answer,
+                order=order,
+                undoes=undoes,
+                is_certain=answers.is_certain(call),
+                amount=amount,
+            )
+        }

@@ -1,5 +1,7 @@
 """What people do when an order comes back."""
 
+from django.utils.translation import gettext_lazy as _
+
 from workers import Agent, Call, Deferred, Effect, register_agent
 
 DAY = 86_400
@@ -11,6 +13,7 @@ class AwaitParcel(Agent):
 
     name = "returns.await_parcel"
     effect = Effect.NONE
+    answer_labels = (_("It is here"), _("It will not come"))
 
     def run(self, call: Call) -> Deferred:
         return Deferred(
@@ -28,6 +31,7 @@ class Inspect(Agent):
 
     name = "returns.inspect"
     effect = Effect.NONE
+    answer_labels = (_("Take it back and refund"), _("Do not take it back"))
 
     def run(self, call: Call) -> Deferred:
         return Deferred(

@@ -4,13 +4,15 @@ from typing import Any
 
 from django.conf import settings
 
-from orders.clients import shipping
+from orders.clients import answers, shipping
 from orders.clients.shipping import Carrier
 from workers import Agent, Call, register_agent
 
 
 class _BookShipment(Agent):
     carrier: Carrier
+    key_retention_seconds = answers.KEY_RETENTION_SECONDS
+    proof = answers.REFUSALS
 
     def run(self, call: Call) -> dict[str, Any]:
         answer = shipping.book(
@@ -21,22 +23,29 @@ class _BookShipment(Agent):
             key=call.key,
             remaining=call.deadline.remaining,
         )
-        return {"carrier": self.carrier, "parcel": answer.body.get("id")}
+        parcel = answers.done(answer, order=call.payload["order"])
+        return {"carrier": self.carrier, "parcel": parcel}
 
 
 class _CancelShipment(Agent):
     carrier: Carrier
+    key_retention_seconds = answers.KEY_RETENTION_SECONDS
+    proof = answers.REFUSALS
 
     def run(self, call: Call) -> dict[str, Any]:
+        order, undoes = call.payload["order"], call.payload["undoes"]
         answer = shipping.cancel(
             settings.SANDBOX_URL,
             carrier=self.carrier,
-            order=call.payload["order"],
-            undoes=call.payload["undoes"],
-            key=call.key,
+            order=order,
+            undoes=undoes,
+            key=answers.give_back_key(undoes),
             remaining=call.deadline.remaining,
         )
-        return {"carrier": self.carrier, "cancelled": answer.body.get("id")}
+        cancelled = answers.undone(
+            answer, order=order, undoes=undoes, is_certain=answers.is_certain(call)
+        )
+        return {"carrier": self.carrier, "cancelled": cancelled}
 
 
 @register_agent

@@ -40,7 +40,7 @@ def problem(
         title=kind.title if kind else "Error",
         status=status,
         detail=detail,
-        # Of this one occurrence, and in the log: an address may hold a callback's token.
+        # Names this occurrence, here and in the log. Not the address: it may hold a token.
         instance=f"urn:uuid:{uuid4()}",
         errors=errors or [],
     )

@@ -10,7 +10,7 @@ def issue(
 ) -> Answer:
     """Issue the invoice of an order over its total, a decimal string."""
     body = {"order": order, "amount": amount}
-    return post(base_url, "/billing/issue", body, key=key, remaining=remaining)
+    return post(base_url.rstrip("/") + "/billing/issue", json=body, key=key, remaining=remaining)
 
 
 def void(
@@ -18,4 +18,4 @@ def void(
 ) -> Answer:
     """Undo the invoice that was issued, or might have been, with the key ``undoes``."""
     body = {"order": order, "undoes": undoes}
-    return post(base_url, "/billing/void", body, key=key, remaining=remaining)
+    return post(base_url.rstrip("/") + "/billing/void", json=body, key=key, remaining=remaining)

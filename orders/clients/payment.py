@@ -16,7 +16,7 @@ def charge(
 ) -> Answer:
     """Charge an order's total, a decimal string.  A declined card is ``Permanent``."""
     body = {"order": order, "amount": amount} | ({} if card is None else {"card": card})
-    return post(base_url, "/payment/charge", body, key=key, remaining=remaining)
+    return post(base_url.rstrip("/") + "/payment/charge", json=body, key=key, remaining=remaining)
 
 
 def refund(
@@ -30,4 +30,4 @@ def refund(
 ) -> Answer:
     """Undo the charge that was made, or might have been, with the key ``undoes``."""
     body = {"order": order, "amount": amount, "undoes": undoes}
-    return post(base_url, "/payment/refund", body, key=key, remaining=remaining)
+    return post(base_url.rstrip("/") + "/payment/refund", json=body, key=key, remaining=remaining)

@@ -23,7 +23,7 @@ def book(
 ) -> Answer:
     """Book a parcel to an address.  An address the carrier cannot reach is ``Permanent``."""
     body = {"order": order, "address": address}
-    return post(base_url, f"/{carrier}/book", body, key=key, remaining=remaining)
+    return post(base_url.rstrip("/") + f"/{carrier}/book", json=body, key=key, remaining=remaining)
 
 
 def cancel(
@@ -37,4 +37,6 @@ def cancel(
 ) -> Answer:
     """Undo the booking that was made, or might have been, with the key ``undoes``."""
     body = {"order": order, "undoes": undoes}
-    return post(base_url, f"/{carrier}/cancel", body, key=key, remaining=remaining)
+    return post(
+        base_url.rstrip("/") + f"/{carrier}/cancel", json=body, key=key, remaining=remaining
+    )

@@ -10,7 +10,7 @@ from django.db import DatabaseError
 
 from orders import reply_queues, telling
 from orders.consumer import inbox
-from orders.consumer.handling import Handled
+from orders.consumer.handling import HandlingResult
 from orders.consumer.message import Message
 from orders.models import DeadLetter
 from workers import around
@@ -28,7 +28,7 @@ class Answers:
     def __init__(self, url: str = "") -> None:
         self._connection = ConfirmedConnection(partial(inbox.connect, url))
 
-    def tell(self, message: Message, handled: Handled) -> None:
+    def tell(self, message: Message, handled: HandlingResult) -> None:
         """Tell who sent a dead letter, once, if they are known; note on it what came of that."""
         letter = handled.letter
         if letter is None or not message.text("reply_to"):
@@ -45,7 +45,7 @@ class Answers:
         with suppress(DatabaseError), around("answers.note"):
             letter.save(update_fields=["properties"])
 
-    def _answer(self, message: Message, handled: Handled, letter: DeadLetter) -> str:
+    def _answer(self, message: Message, handled: HandlingResult, letter: DeadLetter) -> str:
         reply_to, client = message.text("reply_to"), handled.sender.client
         if client is None:
             return "not sent: who submitted it is not proven"

@@ -21,7 +21,7 @@ DATABASE_AWAY = (OperationalError, InterfaceError, InternalError, ProgrammingErr
 
 
 @dataclass(frozen=True, slots=True)
-class Handled:
+class HandlingResult:
     """What became of a message; it is committed."""
 
     sender: Sender
@@ -29,7 +29,7 @@ class Handled:
     letter: DeadLetter | None = None
 
 
-def handle(message: Message) -> Handled:
+def handle(message: Message) -> HandlingResult:
     """Make an order or a dead letter of a message; either is committed when this returns.
 
     Whatever a message contains, nothing it causes gets out of here: only the database's
@@ -38,7 +38,7 @@ def handle(message: Message) -> Handled:
     sender, is_our_fault = Sender(None), False
     try:
         sender = identity.prove(message)
-        return Handled(sender, order=_order(message, sender))
+        return HandlingResult(sender, order=_order(message, sender))
     except Refused as refused:
         found = refused.reasons
     except DATABASE_AWAY:
@@ -47,7 +47,7 @@ def handle(message: Message) -> Handled:
         log.exception("submission_failed", extra={"message_id": message.text("message_id")[:200]})
         found = [because("message", f"could not be handled: {type(error).__name__}")]
         is_our_fault = True
-    return Handled(sender, letter=bury(message, found, sender, is_our_fault=is_our_fault))
+    return HandlingResult(sender, letter=bury(message, found, sender, is_our_fault=is_our_fault))
 
 
 def bury(
@@ -88,10 +88,10 @@ def _order(message: Message, sender: Sender) -> Order:
     return order
 
 
-def give_up(message: Message, found: list[FieldProblem]) -> Handled:
+def give_up(message: Message, found: list[FieldProblem]) -> HandlingResult:
     """Make a dead letter of a message that could not be handled, without another look at it."""
     sender = identity.prove(message)
-    return Handled(sender, letter=bury(message, found, sender, is_our_fault=True))
+    return HandlingResult(sender, letter=bury(message, found, sender, is_our_fault=True))
 
 
 def is_database_there() -> bool:

@@ -9,7 +9,7 @@ from django.db import close_old_connections, connection
 
 from orders.consumer import handling
 from orders.consumer.backoff import Backoff
-from orders.consumer.handling import Handled
+from orders.consumer.handling import HandlingResult
 from orders.consumer.inbox import QUEUE, Inbox
 from orders.consumer.message import Message
 from orders.reasons import because
@@ -30,7 +30,7 @@ class LoginRefused(Exception):
 
 
 class Teller(Protocol):
-    def tell(self, message: Message, handled: Handled) -> None: ...
+    def tell(self, message: Message, handled: HandlingResult) -> None: ...
     def close(self) -> None: ...
 
 
@@ -122,7 +122,7 @@ class Consumer:
             self._inbox.waiting.learn(message, handled.sender.client.name)
         self._broker.reset()
 
-    def _handle(self, message: Message) -> Handled:
+    def _handle(self, message: Message) -> HandlingResult:
         if self._failures < TRIES:
             return handling.handle(message)
         reason = because("message", f"the database failed at it {self._failures} times")

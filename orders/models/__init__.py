@@ -5,7 +5,7 @@ An order has no status column: its state is its process's, read through ``Order.
 
 from orders.models.client import ApiClient, ApiToken
 from orders.models.dead_letter import DeadLetter, DroppedLetters
-from orders.models.order import Order, OrderLine, Reservation, new_secret
+from orders.models.order import Order, OrderLine, Reservation, Return, new_secret
 from orders.models.product import Product
 from orders.models.rate_count import RateCount
 
@@ -19,5 +19,6 @@ __all__ = [
     "Product",
     "RateCount",
     "Reservation",
+    "Return",
     "new_secret",
 ]

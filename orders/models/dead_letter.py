@@ -19,7 +19,7 @@ class DeadLetter(models.Model):
 
     state = models.CharField(max_length=10, choices=State.choices, default=State.OPEN)
     received_at = models.DateTimeField()
-    #: Of the AMQP message; empty when it had none.
+    #: The AMQP message's; empty when it had none.
     message_id = models.CharField(max_length=200, blank=True)
     #: Who says they sent it; not proven unless the token was good.
     client = models.CharField(max_length=100, blank=True)

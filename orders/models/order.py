@@ -124,3 +124,19 @@ class Reservation(models.Model):
 
     def __str__(self) -> str:
         return f"{self.quantity} of {self.product_id} for order {self.order_id}"
+
+
+class Return(models.Model):
+    """An order that is sent back: all but the last of an order's came to nothing."""
+
+    order = models.ForeignKey(Order, on_delete=models.CASCADE, related_name="returns")
+    process = models.OneToOneField(
+        "workers.Process", on_delete=models.PROTECT, related_name="+", editable=False
+    )
+
+    class Meta:
+        # Shown on the pages of their orders; whoever may see those sees them.
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"Return of order {self.order_id}"

@@ -50,15 +50,16 @@ def perform(connection: sqlite3.Connection, call: Call) -> Answer:
 def listed(connection: sqlite3.Connection, service: str) -> list[dict[str, Any]]:
     """List the effects of a service in order, without what only repeated one."""
     rows = connection.execute(
-        "SELECT key, operation, order_number, amount, at FROM remembered"
+        "SELECT key, operation, order_number, amount, undoes, at FROM remembered"
         " WHERE service = ? AND has_effect ORDER BY id",
         [service],
     )
     return [
         {"key": key, "operation": operation, "order": order}
         | ({} if amount is None else {"amount": amount})
+        | ({} if undoes is None else {"undoes": undoes})
         | {"at": at}
-        for key, operation, order, amount, at in rows
+        for key, operation, order, amount, undoes, at in rows
     ]
 
 

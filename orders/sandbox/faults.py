@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 LARGEST_LATENCY_SECONDS = 300
+LIES = (503, 429, 303, 400)
 
 
 class InvalidFaults(Exception):
@@ -33,6 +34,9 @@ class FaultSet:
     drop_after_effect_rate: float = 0.0
     #: The effect happens, then the answer is 200 with an unreadable body.
     garbage_rate: float = 0.0
+    #: The effect happens, then the answer is one of ``lie_statuses`` (``LIES`` if not given).
+    lie_rate: float = 0.0
+    lie_statuses: list[int] | None = None
     #: The service processes the call twice.
     duplicate_rate: float = 0.0
     #: Every order whose number divides by it: ``error_status`` (500 if not given), no effect.
@@ -54,16 +58,23 @@ class FaultSet:
                 raise InvalidFaults(field, problem, f"Send {_wanted(field)}, or leave it out.")
         return cls(**body)
 
+    def lie(self, drawn: float) -> int:
+        """Return the status for a call that was drawn below ``lie_rate``."""
+        statuses = self.lie_statuses or LIES
+        return statuses[int(drawn / self.lie_rate * len(statuses))]
 
+
+#: What says how, not whether.
+MANNERS = ("error_status", "lie_statuses", "seed")
 #: The switches that a ledger counts: those that can strike a call.
-SWITCHES = tuple(
-    field for field in FaultSet.__dataclass_fields__ if field not in ("error_status", "seed")
-)
+SWITCHES = tuple(field for field in FaultSet.__dataclass_fields__ if field not in MANNERS)
 
 
 def _is_good(field: str, value: object) -> bool:
     if field == "down":
         return isinstance(value, bool)
+    if field == "lie_statuses":
+        return isinstance(value, list) and bool(value) and all(map(_is_lie, value))
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     if field == "latency_seconds":
@@ -77,6 +88,10 @@ def _is_good(field: str, value: object) -> bool:
     return field == "seed" or value >= 1
 
 
+def _is_lie(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 300 <= value <= 599
+
+
 def _wanted(field: str) -> str:
     if field == "down":
         return "true or false"
@@ -86,4 +101,6 @@ def _wanted(field: str) -> str:
         return "a number from 0 to 1"
     if field == "error_status":
         return "a whole number from 400 to 599"
+    if field == "lie_statuses":
+        return "a list of whole numbers from 300 to 599"
     return "a whole number" if field == "seed" else "a whole number from 1"

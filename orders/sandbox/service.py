@@ -58,7 +58,7 @@ class Service:
             self._strike("duplicate_rate")
             self._ledger.perform(call)
         done = self._ledger.perform(call)
-        return self._spoil(done, struck) if done.status == 200 else done
+        return self._spoil(done, struck, strikes.faults) if done.status == 200 else done
 
     def replace_faults(self, raw: bytes) -> Answer:
         """Put another fault set in force; a wrong one changes nothing."""
@@ -94,13 +94,17 @@ class Service:
         calls = self._ledger.counts.get(self._name, "calls")
         return answer(200, effects=effects, calls=calls, faults=counts)
 
-    def _spoil(self, done: Answer, struck: frozenset[str]) -> Answer | Silence:
+    def _spoil(self, done: Answer, struck: dict[str, float], faults: FaultSet) -> Answer | Silence:
         if "drop_after_effect_rate" in struck:
             self._strike("drop_after_effect_rate")
             return Silence.DROP
         if "garbage_rate" in struck:
             self._strike("garbage_rate")
             return Answer(200, GARBAGE)
+        if "lie_rate" in struck:
+            self._strike("lie_rate")
+            message = "The switch lie_rate is on. It was done all the same."
+            return refuse(faults.lie(struck["lie_rate"]), "fault", message)
         return done
 
     def _strike(self, switch: str) -> None:

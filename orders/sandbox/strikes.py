@@ -17,6 +17,7 @@ RATES = (
     "hang_rate",
     "drop_after_effect_rate",
     "garbage_rate",
+    "lie_rate",
     "duplicate_rate",
 )
 
@@ -32,23 +33,23 @@ class Strikes:
         self._lock = threading.Lock()
         self._calls: Counter[str] = Counter()
 
-    def on(self, call: Call) -> frozenset[str]:
-        """Return the switches that strike this call, and count it."""
-        struck = set()
+    def on(self, call: Call) -> dict[str, float]:
+        """Return the switches that strike this call, each with what was drawn; count it."""
+        struck: dict[str, float] = {}
         if self.faults.latency_seconds:
-            struck.add("latency_seconds")
+            struck["latency_seconds"] = 0.0
         for switch, divisor in (
             ("hang_every", self.faults.hang_every),
             ("fail_every", self.faults.fail_every),
         ):
             if divisor is not None and call.order % divisor == 0:
-                struck.add(switch)
+                struck[switch] = 0.0
         if self._is_random:
             nth = self._next(call.key)
-            struck |= {
-                switch for switch, rate in self._rates if self._draw(call, switch, nth) < rate
-            }
-        return frozenset(struck)
+            for switch, rate in self._rates:
+                if (drawn := self._draw(call, switch, nth)) < rate:
+                    struck[switch] = drawn
+        return struck
 
     def _next(self, key: str) -> int:
         with self._lock:

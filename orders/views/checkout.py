@@ -7,7 +7,8 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from orders.basket import Basket, BasketLine, total
+from orders.agreement import OfferChanged
+from orders.basket import Basket, BasketLine, offer, total
 from orders.forms import CheckoutForm
 from orders.models import Order
 from orders.submission import Customer, KeyReused, Line, SubmissionRefused, place_order
@@ -22,8 +23,8 @@ def checkout(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
         if not lines:
             return redirect("orders:basket")
-        return _render(request, lines, CheckoutForm(total=total(lines), order_key=basket.order_key))
-    form = CheckoutForm(request.POST, total=total(lines), order_key=basket.order_key)
+        return _render(request, lines, CheckoutForm(offer=offer(lines), order_key=basket.order_key))
+    form = CheckoutForm(request.POST, offer=offer(lines), order_key=basket.order_key)
     first = _first_order(request, form)
     if first is not None:
         return _already_placed(request, basket, first)
@@ -55,7 +56,13 @@ def _place(
             submission_key=str(data["submission_key"]),
             source=Order.Source.SHOP,
             submitter=submitter(request.session),
+            agreed=data["agreement"],
         )
+    except OfferChanged as changed:
+        # Prices may have changed since the lines were read above.
+        lines = basket.lines()
+        form.offer_again(offer(lines), str(changed))
+        return _render(request, lines, form, status=422)
     except KeyReused as reused:
         return _already_placed(request, basket, reused.order)
     except SubmissionRefused as refused:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from axes.helpers import get_client_ip_address
+from django.conf import settings
 from django.contrib import messages
 from django.core.mail import send_mail
 from django.http import HttpRequest, HttpResponse
@@ -43,7 +44,7 @@ def show(request: HttpRequest) -> HttpResponse:
         return _render(request, form, status=429)
     try:
         # Neither asked nor known is looked at here: every question costs the same time.
-        later.put("my_orders.mail", _Question(email, _origin(request), is_new=exceeded is None))
+        later.put("my_orders.mail", _Question(email, is_new=exceeded is None))
     except later.Full:
         form.add_error(
             "email", _("We cannot send mail just now. Please try again in a few minutes.")
@@ -76,16 +77,11 @@ def _exceeded(request: HttpRequest, email: str) -> Limit | None:
     )
 
 
-def _origin(request: HttpRequest) -> str:
-    return request.build_absolute_uri("/").rstrip("/")
-
-
 @dataclass(frozen=True, slots=True)
 class _Question:
     """An address whose owner is sent the links of its latest orders, if there are any."""
 
     email: str
-    origin: str
     #: Whether the address may be sent a mail now.
     is_new: bool
     language: str = field(default_factory=translation.get_language)
@@ -105,7 +101,8 @@ class _Question:
                 (
                     order,
                     wording.process_state(order.process.state),
-                    f"{self.origin}{order.get_absolute_url()}",
+                    # Never from the request: whoever asks says any host name and port.
+                    f"{settings.SHOP_URL.rstrip('/')}{order.get_absolute_url()}",
                 )
                 for order in orders
             ]

@@ -8,6 +8,7 @@ from django.shortcuts import get_object_or_404, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from orders import return_progress
 from orders.models import Order
 from orders.tracking import track
 from orders.views.pages import render_page
@@ -36,7 +37,12 @@ def _by_secret(view: Callable[[HttpRequest, Order], HttpResponse]) -> Callable[.
 
 @_by_secret
 def show(request: HttpRequest, order: Order) -> HttpResponse:
-    context = {"tracked": track(order), "order": order, "lines": order.lines.all()}
+    context = {
+        "tracked": track(order),
+        "order": order,
+        "lines": order.lines.all(),
+        "return_said": return_progress.for_buyer(order),
+    }
     return render_page(request, "orders/order.html", context)
 
 

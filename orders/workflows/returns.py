@@ -8,6 +8,8 @@ RETURN = register_workflow(
     Workflow(
         "return",
         version=1,
+        # What people write of the buyer; the rest is numbers.
+        personal=("reason",),
         steps=(
             step("await_parcel", "returns.await_parcel", on_failure=OnFailure.COMPENSATE),
             step("inspect", "returns.inspect", after="await_parcel"),

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from sasproject.demo.figures import NOTED
 from sasproject.demo.scene import Scene
-from sasproject.demo.wording import Said
+from sasproject.demo.wording import TonedText
 from workers.states import ProcessState
 
 STYLES = {
@@ -72,21 +72,23 @@ def _header(urls: Mapping[str, str]) -> RenderableType:
 def _counters(scene: Scene) -> RenderableType:
     figures = scene.figures
     orders = [
-        Said(f"orders: {figures.placed}", "busy"),
-        Said(f"processed: {figures.of('processed')}", "good"),
-        Said(f"open: {figures.open}", "busy"),
-        Said(f"trying again: {figures.failing}", "warning" if figures.failing else "quiet"),
+        TonedText(f"orders: {figures.placed}", "busy"),
+        TonedText(f"processed: {figures.of('processed')}", "good"),
+        TonedText(f"open: {figures.open}", "busy"),
+        TonedText(f"trying again: {figures.failing}", "warning" if figures.failing else "quiet"),
         *(
-            Said(f"{state}: {number}", "bad" if state == ProcessState.ERROR else "warning")
+            TonedText(f"{state}: {number}", "bad" if state == ProcessState.ERROR else "warning")
             for state in NOTED
             if (number := figures.of(state))
         ),
     ]
     proof = [
-        Said(f"kills: {figures.kills}", "warning" if figures.kills else "quiet"),
-        Said(f"recovered: {figures.recovered}", "good"),
-        Said(f"lost orders: {figures.lost}", "bad" if figures.lost else "good"),
-        Said(f"duplicate effects: {figures.duplicates}", "bad" if figures.duplicates else "good"),
+        TonedText(f"kills: {figures.kills}", "warning" if figures.kills else "quiet"),
+        TonedText(f"recovered: {figures.recovered}", "good"),
+        TonedText(f"lost orders: {figures.lost}", "bad" if figures.lost else "good"),
+        TonedText(
+            f"duplicate effects: {figures.duplicates}", "bad" if figures.duplicates else "good"
+        ),
     ]
     title = "PAYMENT IS DOWN" if scene.is_payment_down else None
     if scene.is_ending:
@@ -111,7 +113,7 @@ def _orders(scene: Scene, *, is_wide: bool) -> RenderableType:
         table.add_row(
             Text(str(row.number)),
             *([Text(row.customer)] if is_wide else []),
-            *(_text(row.steps.get(name, Said(""))) for name in steps),
+            *(_text(row.steps.get(name, TonedText(""))) for name in steps),
             _text(row.says),
         )
     return table
@@ -123,9 +125,9 @@ def _processes(scene: Scene) -> RenderableType:
         restarts = scene.restarts.get(role, 0)
         again = f" ({restarts}x again)" if restarts else ""
         if pids:
-            shown.append(Said(f"{role} {pids[0]}{again}", "warning" if restarts else "quiet"))
+            shown.append(TonedText(f"{role} {pids[0]}{again}", "warning" if restarts else "quiet"))
         else:
-            shown.append(Said(f"{role} DOWN{again}", "bad"))
+            shown.append(TonedText(f"{role} DOWN{again}", "bad"))
     return Group(Text(""), _joined(shown))
 
 
@@ -138,11 +140,11 @@ def _events(events: Sequence[tuple[datetime, str]]) -> RenderableType:
     return Group(Text(""), grid)
 
 
-def _joined(parts: Sequence[Said]) -> Text:
+def _joined(parts: Sequence[TonedText]) -> Text:
     return Text(" · ").join(_text(part) for part in parts)
 
 
-def _text(said: Said) -> Text:
+def _text(said: TonedText) -> Text:
     return Text(said.text, style=STYLES[said.tone])
 
 

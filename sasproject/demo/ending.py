@@ -7,7 +7,7 @@ from types import FrameType
 from sasproject.stack.runner import Runner
 
 
-class Stopped(Exception):
+class DemoStopped(Exception):
     """The demo was told to end before it could say what came of it."""
 
 

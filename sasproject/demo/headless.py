@@ -5,7 +5,7 @@ from functools import partial
 
 from sasproject.demo import addresses, script
 from sasproject.demo.chaos import WITHOUT_BROKER
-from sasproject.demo.ending import Stopped
+from sasproject.demo.ending import DemoStopped
 from sasproject.demo.progress import Progress
 from sasproject.demo.run import Run
 
@@ -28,7 +28,7 @@ def play(run: Run, orders: int) -> None:
 
     def show() -> None:
         if run.ending.interrupts:
-            raise Stopped
+            raise DemoStopped
         if progress.is_due():
             run.review()
             progress.show(run.look())

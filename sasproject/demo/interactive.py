@@ -22,7 +22,7 @@ REFRESH_SECONDS = 0.5
 #: short.  And after how much of it the faults go off.
 LAST_SECONDS = 120.0
 FAULTY_SECONDS = 8.0
-HELP = " k kill worker  p payment down/up  b kill broker  a/d accept/decline  q end "
+HELP = " k kill worker  p payment down/up  b kill broker  a/d approve/decline  q end "
 NEVER = float("inf")
 
 

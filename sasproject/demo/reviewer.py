@@ -1,4 +1,4 @@
-"""The operator of the demo who looks at large orders: accepts most, declines some."""
+"""The operator of the demo who looks at large orders: approves most, declines some."""
 
 from orders.models import Order
 from sasproject.demo.cohort import Cohort
@@ -53,6 +53,6 @@ class Reviewer:
             return False
         self.accepted += accept
         self.declined += not accept
-        word = "accepted" if accept else "declined"
+        word = "approved" if accept else "declined"
         self._voice.tell(f"review: order {number} of {order.total} {word}")
         return True

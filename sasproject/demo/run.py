@@ -12,7 +12,7 @@ from orders import invariants as shop
 from sasproject.demo import figures, script, tally
 from sasproject.demo.chaos import Chaos
 from sasproject.demo.cohort import Cohort
-from sasproject.demo.ending import Ending, Stopped
+from sasproject.demo.ending import DemoStopped, Ending
 from sasproject.demo.faults import Faults
 from sasproject.demo.figures import Figures
 from sasproject.demo.generator import Generator
@@ -69,7 +69,7 @@ class Run:
         if self.stack.runner.wait(seconds) and not self.ending.is_wanted:
             raise StackError("The stack ended by itself.")
         if self.ending.is_terminated:
-            raise Stopped
+            raise DemoStopped
         if self.generator.problem is not None:
             raise self.generator.problem
 

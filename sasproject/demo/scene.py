@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.db.models import Exists, Max, OuterRef
 
@@ -11,13 +11,16 @@ from sasproject.demo import wording
 from sasproject.demo.cohort import TROUBLES
 from sasproject.demo.figures import Figures
 from sasproject.demo.run import Run
-from sasproject.demo.wording import Said
+from sasproject.demo.wording import TonedText
 from workers import database_now
 from workers.client import progress
 from workers.models import Journal, Process, Step
 from workers.states import OPEN_PROCESS_STATES, StepState
 
-EVENTS = (*TROUBLES, "refused", "skipped", "error")
+#: A claim that is sent again is in the line of its order; of one kill there are dozens.
+EVENTS = (*(event for event in TROUBLES if event != "lost"), "refused", "skipped", "error")
+#: How long what was pressed, and what came of it, keeps its place among what happens to orders.
+KEPT_SECONDS = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +30,8 @@ class Row:
     number: int
     customer: str
     #: Short name of each forward step -> how it stands; what is undone is in ``says``.
-    steps: Mapping[str, Said]
-    says: Said
+    steps: Mapping[str, TonedText]
+    says: TonedText
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,13 +127,22 @@ def _events(run: Run, count: int) -> list[tuple[datetime, str]]:
         for entry in found.order_by("-id")[:count]
         if entry.process is not None
     ]
-    return sorted([*events, *run.voice.said], key=lambda event: event[0], reverse=True)[:count]
+    said = list(run.voice.said)
+    since = database_now() - timedelta(seconds=KEPT_SECONDS)
+    kept = [event for event in said if event[0] >= since][-(count + 1) // 2 :]
+    others = sorted([*events, *(event for event in said if event not in kept)], key=_at)
+    shown = [*kept, *others[::-1][: max(0, count - len(kept))]]
+    return sorted(shown, key=_at, reverse=True)
+
+
+def _at(event: tuple[datetime, str]) -> datetime:
+    return event[0]
 
 
 def _event(subject: str, event: str, detail: Mapping[str, object]) -> str:
     fault = detail.get("fault")
     reason = fault.get("message") if isinstance(fault, dict) else detail.get("reason")
     step = wording.step_name(str(detail.get("step", "")))
-    words = "not started, sent again" if event == "lost" else event.replace("_", " ")
+    words = event.replace("_", " ")
     said = f"{step} {words}" if step else words
     return f"{subject}: {said}" + (f", {reason}" if reason else "")

@@ -20,6 +20,7 @@ STRUCK = {
     "hang_every": "left hanging by order number",
     "hang_rate": "left hanging",
     "latency_seconds": "slowed down",
+    "lie_rate": "carried out and then denied",
 }
 
 
@@ -36,7 +37,7 @@ def _lines(tally: Tally) -> Iterator[str]:
             continue
         if number := getattr(tally, state):
             is_error = state == ProcessState.ERROR
-            yield f"{number:6} {'in error, an operator was told' if is_error else state}"
+            yield f"{number:6} {'in error, with an alert' if is_error else state}"
     yield f"{tally.recovered:6} recovered: they ended although something failed on their way"
     if tally.unended:
         yield f"{tally.unended:6} not ended yet"

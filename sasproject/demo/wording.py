@@ -34,7 +34,7 @@ FAULTS = {"expired": "EXPIRED", "unavailable": "PARKED", "permanent": "REFUSED"}
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class TonedText:
     """A text and what it is: quiet, busy, good, warning or bad."""
 
     text: str
@@ -45,67 +45,69 @@ def step_name(name: str) -> str:
     return STEPS.get(name, name)
 
 
-def cell(step: StepProgress) -> Said:
+def cell(step: StepProgress) -> TonedText:
     """Say how a step stands, in a word of six letters at most: six of them share 80 columns."""
     match step.state:
         case "processed":
-            return Said("done", "good")
+            return TonedText("done", "good")
         case "error":
-            return Said("ERROR", "bad")
+            return TonedText("ERROR", "bad")
         case "skipped" if step.fault is None:
-            return Said("-")
+            return TonedText("-")
         case "skipped":
-            return Said("skip", "warning")
+            return TonedText("skip", "warning")
         case "waiting" | "cancelled":
-            return Said("-")
+            return TonedText("-")
         case "compensated":
-            return Said("undone", "warning")
+            return TonedText("undone", "warning")
         case "pending" if step.fault:
-            return Said("retry", "warning")
+            return TonedText("retry", "warning")
         case "pending":
-            return Said("next")
+            return TonedText("next")
         case "processing" if step.is_deferred:
-            return Said("asks", "warning")
+            return TonedText("asks", "warning")
         case "processing" if step.started_at is None:
-            return Said("sent", "busy")
+            return TonedText("sent", "busy")
         case "processing":
-            return Said("again" if step.fault else "busy", "warning" if step.fault else "busy")
-    return Said(step.state, "busy")
+            return TonedText("again" if step.fault else "busy", "warning" if step.fault else "busy")
+    return TonedText(step.state, "busy")
 
 
-def order(process: ProcessProgress, troubles: Collection[str]) -> Said:
+def order(process: ProcessProgress, troubles: Collection[str]) -> TonedText:
     """Say where an order is, and what happened to it on the way."""
     trouble = next((TROUBLES[event] for event in TROUBLES if event in troubles), "")
     if process.state in FINAL_PROCESS_STATES:
         word = "DONE" if process.state == "processed" else process.state.upper()
-        return Said(f"{trouble} → RECOVERED, {word}" if trouble else word, "good")
+        return TonedText(f"{trouble} → RECOVERED, {word}" if trouble else word, "good")
     current = process.current
     if process.state == "error":
-        return Said(f"ERROR {step_name(current.name) if current else ''}, operator told", "bad")
+        return TonedText(
+            f"ERROR {step_name(current.name) if current else ''}, operator told", "bad"
+        )
     if current is None:
-        return Said("waiting for the Scheduler")
+        return TonedText("waiting for the Scheduler")
     says = _under_way(current)
     if process.state == ProcessState.COMPENSATING:
-        return Said(f"UNDOING: {says.text}", "warning")
+        return TonedText(f"UNDOING: {says.text}", "warning")
     return says
 
 
-def _under_way(step: StepProgress) -> Said:
+def _under_way(step: StepProgress) -> TonedText:
     name = step_name(step.name)
     fault = FAULTS.get((step.fault or {}).get("kind", ""), "FAILED") if step.fault else ""
     if step.state == "pending":
         if fault:
             when = f"in {step.retry_seconds:.0f} s" if step.retry_seconds else "now"
-            return Said(f"{fault} → RETRY {name} {when}", "warning")
-        return Said(f"{name}, waiting its turn")
+            return TonedText(f"{fault} → RETRY {name} {when}", "warning")
+        return TonedText(f"{name}, waiting its turn")
     if step.started_at is None:
-        return Said(f"{name}, sent to a worker")
+        return TonedText(f"{name}, sent to a worker")
     if step.is_deferred:
-        return Said(f"{name}: waits for a person", "warning")
+        return TonedText(f"{name}: waits for a person", "warning")
     left = step.remaining_seconds or 0.0
     if left <= 0:
-        return Said(f"EXPIRED {name}, Supervisor next", "warning")
+        return TonedText(f"EXPIRED {name}, Supervisor next", "warning")
     says = f"{name}, {left:.0f} s left"
     if fault:
-        return Said(f"{fault} → AGAIN {says}", "warning")
-    return Said(says, "busy")
+        return TonedText(f"{fault} → AGAIN {says}", "warning")
+    return TonedText(says, "busy")

@@ -34,6 +34,7 @@ CHOICES: dict[str, Choice] = {
     "dropped": Choice(lazy("does it, then drops half of the answers"),
                       {"drop_after_effect_rate": 0.5}),
     "garbage": Choice(lazy("does it, then answers half with garbage"), {"garbage_rate": 0.5}),
+    "lies": Choice(lazy("does it, then says for half that it did not"), {"lie_rate": 0.5}),
     "refuses": Choice(lazy("refuses every second order"), {"fail_every": 2, "error_status": 422}),
 }  # fmt: skip
 
@@ -46,6 +47,7 @@ SWITCHES: dict[str, Text] = {
     "hang_every": lazy("no answer for orders whose number divides by %(value)s"),
     "drop_after_effect_rate": lazy("%(share)s done, their answers dropped"),
     "garbage_rate": lazy("%(share)s done, their answers garbage"),
+    "lie_rate": lazy("%(share)s done, their answers say that they were not"),
     "duplicate_rate": lazy("%(share)s of the calls processed twice"),
     "fail_every": lazy("%(status)s to orders whose number divides by %(value)s"),
 }

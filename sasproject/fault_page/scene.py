@@ -12,10 +12,10 @@ from sasproject.demo import faults
 from sasproject.fault_page import choices
 from sasproject.stack import folder
 from workers import database_now
-from workers.admin.changes import Marker
 from workers.definitions.alert_kinds import alert_kind
+from workers.desk.admin.changes import Marker
+from workers.desk.operate import incident_list
 from workers.models import Incident
-from workers.operate import incident_list
 
 #: Time that the sandbox, which runs beside us, has for an answer: a poll waits for it.
 SECONDS = 2.0

@@ -21,10 +21,10 @@ from sasproject.demo import faults
 from sasproject.fault_page import choices, scene
 from sasproject.stack import processes
 from workers import record_act
-from workers.admin import lists
-from workers.admin.actions.page import actor
-from workers.admin.lists import LiveMedia
-from workers.admin.wording import register_events
+from workers.desk.admin import lists
+from workers.desk.admin.actions.page import actor
+from workers.desk.admin.lists import LiveMedia
+from workers.desk.admin.wording import register_events
 
 #: Who may open an agent's breaker may break the service behind it.
 PERMISSION = "workers.operate_flow"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from django.conf import settings
 
+from sasproject import run_folder
 from sasproject.stack import backends, data, leftovers, ports
 from sasproject.stack.broker import PrivateBroker, find_server
 from sasproject.stack.console import Console
@@ -41,6 +42,7 @@ def assemble(options: Options, console: Console) -> Stack:
 
     Raises ``StackError``, with the run folder released, when it cannot run here.
     """
+    run_folder.make(Path(settings.RUN_DIR))
     folder = RunFolder(Path(settings.RUN_DIR))
     folder.claim()
     try:
@@ -73,6 +75,7 @@ def _assemble(options: Options, console: Console, folder: RunFolder) -> Stack:
         "DJANGO_SETTINGS_MODULE": settings.SETTINGS_MODULE,
         "SAS_RUN_DIR": str(folder.path),
         "SANDBOX_URL": sandbox_url,
+        "SHOP_URL": os.environ.get("SHOP_URL") or f"http://{ports.HOST}:{web}",
     }
     if broker:
         env["BROKER_URL"] = broker.url

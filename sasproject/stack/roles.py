@@ -94,7 +94,7 @@ class Roles:
     def watch(self) -> Role:
         return Role(
             "watch",
-            _python("manage.py", "watch"),
+            _python("manage.py", "sas", "watch"),
             self._env,
             cwd=BASE_DIR,
             ready_line="watching",

@@ -66,12 +66,14 @@ def system(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[BoxSystem
 
 
 def show(system: BoxSystem, job: int) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(system.manage("jobs", "show", str(job), "--json"))
+    found: dict[str, Any] = json.loads(system.manage("sas", "jobs", "show", str(job), "--json"))
     return found
 
 
 def start(system: BoxSystem, *words: str) -> int:
-    out = system.manage("jobs", "start", "resubmit", *words, "--reason", "the service is back")
+    out = system.manage(
+        "sas", "jobs", "start", "resubmit", *words, "--reason", "the service is back"
+    )
     return int(out.splitlines()[-1])
 
 
@@ -107,13 +109,13 @@ def test_whatever_happens_to_a_job_it_acts_on_no_process_twice(system: BoxSystem
     first = start(system, "--workflow", "box_quick", "--rate", str(COUNT / SECONDS))
 
     wait_for(system, first, COUNT // 20)
-    system.manage("jobs", "pause", str(first))
+    system.manage("sas", "jobs", "pause", str(first))
     held = show(system, first)
     assert held["state"] == "paused"
     assert 0 < held["done"] < COUNT
     time.sleep(2)
     assert show(system, first)["done"] == held["done"]
-    system.manage("jobs", "resume", str(first))
+    system.manage("sas", "jobs", "resume", str(first))
 
     wait_for(system, first, held["done"] + COUNT // 20)
     kill_whole(system, "scheduler")
@@ -122,7 +124,7 @@ def test_whatever_happens_to_a_job_it_acts_on_no_process_twice(system: BoxSystem
     system.worker("scheduler", "-c", "2", "-Q", SCHEDULER)
 
     wait_for(system, first, dead["done"] + COUNT // 20)
-    system.manage("jobs", "stop", str(first))
+    system.manage("sas", "jobs", "stop", str(first))
     stopped = show(system, first)
     assert stopped["state"] == "stopped"
     assert 0 < stopped["done"] < COUNT
@@ -130,7 +132,7 @@ def test_whatever_happens_to_a_job_it_acts_on_no_process_twice(system: BoxSystem
     # The others, as fast as possible; its worker is killed, too.
     second = first + 1
     words = ("--job", f"{first}:to_do", "--reason", "the others")
-    system.start("second", "manage.py", "jobs", "start", "resubmit", *words)
+    system.start("second", "manage.py", "sas", "jobs", "start", "resubmit", *words)
     until(lambda: done_of(system, second) > 0, 60)
     begun = time.monotonic()
     kill_whole(system, "scheduler")

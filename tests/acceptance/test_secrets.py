@@ -47,7 +47,7 @@ def system(tmp_path: Path) -> Iterator[System]:
             DATABASE_URL=f"postgres://postgres:database-{mark}@{database.netloc.split('@')[-1]}"
             f"{database.path}",
             BROKER_URL=f"amqp://{user}:broker-{mark}@{broker.netloc.split('@')[-1]}{broker.path}",
-            DJANGO_SECRET_KEY=f"django-{mark}",
+            DJANGO_SECRET_KEY=f"django-{mark}-{'0123456789' * 5}",
             SAS_LOG_LEVEL="INFO",
         ) as system:
             system.manage("migrate", "-v", "0")
@@ -90,7 +90,7 @@ def test_no_secret_is_in_the_logs_of_a_whole_run(system: System) -> None:
         good = system.environment[name]
         host = urlsplit(good).netloc.split("@")[-1]
         system.environment[name] = good.replace(host, value)
-        system.start(f"doctor-{name}", "manage.py", "doctor")
+        system.start(f"doctor-{name}", "manage.py", "sas", "doctor")
         system.processes[f"doctor-{name}"].wait(120)
         system.environment[name] = good
 

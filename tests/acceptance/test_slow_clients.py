@@ -44,7 +44,7 @@ def web(tmp_path: Path) -> Iterator[System]:
         tmp_path,
         DJANGO_DEBUG="off",
         DJANGO_LOOPBACK_ONLY="off",
-        DJANGO_SECRET_KEY="a-long-random-text-of-this-test-alone",
+        DJANGO_SECRET_KEY="a-long-random-text-of-this-test-alone-and-of-no-other",
         DJANGO_ALLOWED_HOSTS=HOST,
         DJANGO_BEHIND_PROXY="on",
     ) as system:

@@ -16,6 +16,7 @@ from orders import tokens
 from orders.models import ApiClient, Order
 from tests.browsing import sign_in, watched_page
 from tests.factories import OrderFactory, ProcessFactory, StepFactory
+from workers.desk import wake_ups
 from workers.models import Alert, Flow, Hold, Incident, Journal, Note, Process, Step
 from workers.wire import dispatch
 
@@ -35,6 +36,7 @@ VERBS = (
     "retry_step",
     "extend_step",
     "complete_step",
+    "redo_step",
     "skip_step",
     "answer_step",
     "operate_flow",
@@ -52,7 +54,7 @@ def poll(client: Client, url: str, seen: str = "") -> HttpResponse:
 def nudges(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Every nudge asked for; no thread is started."""
     asked: list[str] = []
-    monkeypatch.setattr(dispatch, "run_jobs_later", lambda: asked.append("jobs"))
+    monkeypatch.setattr(wake_ups.RUN_JOBS, "later", lambda: asked.append("jobs"))
     monkeypatch.setattr(dispatch, "nudge_later", lambda: asked.append("later"))
     return asked
 

@@ -16,6 +16,8 @@ from orders.models import ApiClient, DeadLetter, Order, OrderLine, Product
 from tests.admin import toys
 from tests.admin.conftest import alert_about, note, order_in_error
 from tests.toyflow import agents as toy
+from workers.desk.store import gauges, incidents, notes, probe_results, saved_views
+from workers.desk.store.probe_results import ProbeOutcome
 from workers.models import (
     BulkJob,
     Delivery,
@@ -28,9 +30,7 @@ from workers.models import (
     Step,
     UndoRequest,
 )
-from workers.store import acts, gauges, incidents, probe_results, saved_views
-from workers.store.operate import notes
-from workers.store.probe_results import Looked
+from workers.store import acts
 from workers.testing import Wire
 
 #: Closes an attribute, opens an element, asks a template engine to count, and hides in what
@@ -151,6 +151,7 @@ def fill(wire: Wire, user: AbstractUser) -> Order:
         acknowledged_at=timezone.now(), acknowledged_by=user, comment=evil("alert comment")
     )
     toys.resting(wire, subject=evil("resting"))
+    toys.without_mail(wire, subject=evil("without mail"))
     toy.script.clear()
     toys.asked(wire, subject=evil("asked"), question=evil("question"))
     toys.paused(wire, subject=evil("paused"))
@@ -235,7 +236,10 @@ def fill(wire: Wire, user: AbstractUser) -> Order:
         "why": evil("finding why"),
         "remedy": evil("finding remedy"),
     }
-    looks = [Looked(f"{evil('group')}.press", "error", [finding]), Looked("shop.mute", "ok")]
+    looks = [
+        ProbeOutcome(f"{evil('group')}.press", "error", [finding]),
+        ProbeOutcome("shop.mute", "ok"),
+    ]
     probe_results.keep(looks)
     _letter(now)
     _letter(now, state="discarded", resolved_at=now, resolved_by=evil("resolver"))

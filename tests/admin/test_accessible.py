@@ -15,8 +15,8 @@ from tests.admin.conftest import note, order_with
 from tests.admin.hostile import evil, fill_shop
 from tests.admin.test_health import fare
 from tests.browsing import sign_in
+from workers.desk.store import saved_views
 from workers.models import Journal, Process, SavedView, Step
-from workers.store import saved_views
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

@@ -1,11 +1,13 @@
 """A step that waits for somebody: who may answer, what they see, and what comes of it."""
 
+import re
 from typing import Any
 
 import pytest
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
 from django.test import Client
+from django.utils import timezone
 
 from tests.admin import toys
 from tests.admin.conftest import VERBS, every_row, staff
@@ -13,7 +15,7 @@ from tests.admin.test_verbs import CASES, PROCESS
 from tests.toyflow import agents as toy
 from workers.client import callbacks
 from workers.exceptions import Refused
-from workers.models import Alert, Process, Step
+from workers.models import Alert, Process, Sink, Step
 from workers.supervisor import sweep
 from workers.testing import Wire, pass_time
 
@@ -115,6 +117,45 @@ def test_a_permission_that_the_question_names_counts_instead(wire: Wire) -> None
     assert answer(decider, process, "approve").status_code == 302
 
 
+@pytest.mark.parametrize("verb", ["complete", "skip"])
+@pytest.mark.parametrize(
+    ("permission", "needed"), [("orders.change_product", "change_product"), ("", "answer_step")]
+)
+@pytest.mark.parametrize("is_over", [False, True], ids=["asked", "not answered in time"])
+def test_ending_it_by_hand_needs_the_permission_of_the_question(
+    wire: Wire, verb: str, permission: str, needed: str, is_over: bool
+) -> None:
+    process = toys.asked(wire, permission=permission, is_asked_once=True)
+    if is_over:
+        pass_time(7300)
+        sweep()
+        wire.run_until_idle()
+        assert Step.objects.get(process=process, name="ask").state == "error"
+    form = CASES[verb].filled(process)
+    url = f"{PROCESS}/{process.pk}/steps/ask/{verb}/"
+    steerer = staff("steerer", *(name for name in VERBS if name != needed))
+    answerer = staff("answerer", f"{verb}_step")
+    user = get_user_model().objects.get(username="answerer")
+    before = every_row()
+
+    for client in (steerer, answerer):
+        assert client.get(url).status_code == 403
+        assert client.post(url, form).status_code == 403
+        assert url not in client.get(f"{PROCESS}/{process.pk}/change/").content.decode()
+    assert every_row() == before
+
+    user.user_permissions.add(Permission.objects.get(codename=needed))
+    assert answerer.post(url, form).status_code == 302
+
+
+@pytest.mark.parametrize("verb", ["complete", "skip"])
+def test_ending_a_step_that_asks_no_person_needs_no_more_than_that(wire: Wire, verb: str) -> None:
+    process = toys.asked(wire, question="")
+    form = CASES[verb].filled(process)
+    url = f"{PROCESS}/{process.pk}/steps/ask/{verb}/"
+    assert staff("only", f"{verb}_step").post(url, form).status_code == 302
+
+
 def test_one_that_somebody_else_has_answered_is_left_alone(operator: Client, wire: Wire) -> None:
     process = toys.asked(wire)
     form = CASE.filled(process)
@@ -160,7 +201,7 @@ def test_an_answered_step_is_off_the_list(operator: Client, wire: Wire) -> None:
 
 
 def test_a_long_list_has_pages(operator: Client, wire: Wire, monkeypatch: Any) -> None:
-    monkeypatch.setattr("workers.admin.waiting.PAGE", 1)
+    monkeypatch.setattr("workers.desk.admin.waiting.PAGE", 1)
     for subject in ("Toy 1", "Toy 2"):
         toys.asked(wire, subject)
     first, second = (operator.get(f"{WAITING}?page={n}").content.decode() for n in (1, 2))
@@ -180,3 +221,69 @@ def test_a_viewer_sees_no_steps_there_and_a_stranger_signs_in(
 
 def _refused() -> Any:
     return Refused("declined", "no")
+
+
+@pytest.fixture
+def labelled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(toy.Alpha, "answer_labels", ("It is <here>", "It will not come"))
+
+
+@pytest.mark.usefixtures("labelled")
+def test_the_buttons_say_what_the_answers_mean(operator: Client, wire: Wire) -> None:
+    process = toys.asked(wire)
+
+    html = operator.get(CASE.url(process)).content.decode()
+
+    assert re.findall(r'name="decision" value="(\w+)"[^>]*>([^<]*)<', html) == [
+        ("approve", "It is &lt;here&gt;"),
+        ("decline", "It will not come"),
+    ]
+    assert "It will not come: what it did so far is undone." in html
+    assert "Approve" not in html
+    assert "Decline" not in html
+
+
+@pytest.mark.usefixtures("labelled")
+def test_what_was_answered_is_said_in_the_same_words(operator: Client, wire: Wire) -> None:
+    process = toys.asked(wire)
+
+    answer(operator, process, "decline", "Lost.")
+
+    index = operator.get(WAITING).content.decode()
+    assert "ask: “It will not come”; what was done is being undone." in index
+
+
+def test_without_words_of_its_own_they_are_approve_and_decline(
+    operator: Client, wire: Wire
+) -> None:
+    html = operator.get(CASE.url(toys.asked(wire))).content.decode()
+    assert ">Approve</button>" in html
+    assert ">Decline</button>" in html
+
+
+def test_who_submitted_is_told_where_somebody_is_to_be(operator: Client, wire: Wire) -> None:
+    process = toys.asked(wire)
+    url = CASE.url(process)
+    assert "is told" not in operator.get(url).content.decode()
+    assert "Leave it as it is: it waits until" in operator.get(url).content.decode()
+
+    Sink.objects.create(
+        process=process,
+        kind="queue",
+        address="replies.acme",
+        owner="acme",
+        next_try_at=timezone.now(),
+    )
+
+    assert "Whoever submitted it is told." in operator.get(url).content.decode()
+
+
+def test_a_no_is_not_called_a_failure(operator: Client, wire: Wire) -> None:
+    process = toys.asked(wire)
+    answer(operator, process, "decline", "Too much.")
+    wire.run_until_idle()
+
+    html = operator.get(f"{PROCESS}/{process.pk}/change/").content.decode()
+
+    assert "the answer was no: Too much." in html
+    assert "failed for good" not in html

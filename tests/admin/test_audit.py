@@ -15,12 +15,13 @@ from django.utils import timezone
 from orders.models import ApiClient, DeadLetter, Product
 from tests.admin.conftest import alert_about, note, order_in_error, staff
 from tests.admin.test_masking import ADDRESS, NAME, private_order
-from workers.admin import csv_files
+from workers.desk.admin import csv_files
+from workers.desk.store import jobs
 from workers.models import Act, Alert, Journal, Process
 from workers.rules.acts import is_act
 from workers.store import acts
 from workers.store.flow import flow_settings, holds
-from workers.store.operate import commands, jobs
+from workers.store.operate import commands
 from workers.supervisor import beat_schedule
 
 pytestmark = pytest.mark.django_db
@@ -37,7 +38,7 @@ def html_of(client: Client, query: str = "") -> str:
 
 def rows_of(client: Client, query: str = "") -> list[list[str]]:
     response = client.get(f"{LIST}csv/{query}")
-    return list(csv.reader(b"".join(response).decode().splitlines()))  # type: ignore[arg-type]
+    return list(csv.reader(b"".join(response).decode("utf-8-sig").splitlines()))  # type: ignore[arg-type]
 
 
 def events(client: Client, query: str = "") -> list[str]:
@@ -263,7 +264,7 @@ def test_orders_are_a_file_as_they_are_filtered(viewer: Client) -> None:
     wanted, other = order_in_error(), order_in_error()
     Process.objects.filter(pk=other.process_id).update(paused_at=timezone.now())
     response = viewer.get("/admin/orders/order/csv/?paused=yes&state=error")
-    rows = list(csv.reader(b"".join(response).decode().splitlines()))  # type: ignore[arg-type]
+    rows = list(csv.reader(b"".join(response).decode("utf-8-sig").splitlines()))  # type: ignore[arg-type]
     assert [row[0] for row in rows] == ["number", str(other.number)]
     assert rows[1][1] == "A***"
     assert rows[1][rows[0].index("step")] == "charge_payment"
@@ -298,21 +299,46 @@ def test_what_was_searched_for_is_not_journalled(viewer: Client) -> None:
     assert Journal.objects.get(event="exported").detail["query"] == "q=%2A%2A%2A&state=error"
 
 
-@pytest.mark.parametrize("formula", ["=1", "+1", "-1", "@x", "\tx", "\rx", "\uff1d1"])
+@pytest.mark.parametrize(
+    "formula",
+    [
+        "=1",
+        "+1",
+        "-1",
+        "@x",
+        "\tx",
+        "\rx",
+        "\uff1d1",
+        " =1",
+        "\u00a0=1",
+        "\u3000 @x",
+        "\u200b=1",
+        "\u00ad=1",
+        "\u061c=1",
+    ],
+)
 def test_no_cell_is_a_formula(viewer: Client, formula: str) -> None:
     order = order_in_error()
     order.customer_name = formula
     order.reference = formula
     order.save()
-    text = b"".join(viewer.get("/admin/orders/order/csv/")).decode()  # type: ignore[arg-type]
+    text = b"".join(viewer.get("/admin/orders/order/csv/")).decode("utf-8-sig")  # type: ignore[arg-type]
     cells = next(iter(csv.reader(text.split("\r\n", 1)[1].splitlines(keepends=True))))
     assert cells[3] == f"'{formula}"
 
 
-@pytest.mark.parametrize("separator", [";", "\t", "\n", "\r\n"])
+@pytest.mark.parametrize("separator", [";", "\t", "\n", "\r\n", "|"])
 def test_no_part_of_a_cell_is_a_formula_to_who_separates_cells_by_it(separator: str) -> None:
     assert csv_files.plain(f"a{separator}=1+1") == f"a{separator}'=1+1"
+    assert csv_files.plain(f"a{separator} =1+1") == f"a{separator}' =1+1"
+    assert csv_files.plain(f"a{separator}\u00a0=1+1") == f"a{separator}'\u00a0=1+1"
     assert csv_files.plain(f"a{separator}b = c - d") == f"a{separator}b = c - d"
+
+
+def test_excel_is_told_that_a_file_is_utf_8(viewer: Client) -> None:
+    order_in_error()
+    sent = b"".join(viewer.get("/admin/orders/order/csv/"))  # type: ignore[arg-type]
+    assert sent.startswith(b"\xef\xbb\xbfnumber,customer")
 
 
 def test_more_rows_than_a_file_may_have_are_refused(
@@ -335,7 +361,7 @@ def test_a_file_answers_whatever_stands_in_its_address(viewer: Client, query: st
 def test_a_file_is_read_in_portions(viewer: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(csv_files, "READ_AT_ONCE", 2)
     numbers = [order_in_error().number for _ in range(5)]
-    text = b"".join(viewer.get("/admin/orders/order/csv/")).decode()  # type: ignore[arg-type]
+    text = b"".join(viewer.get("/admin/orders/order/csv/")).decode("utf-8-sig")  # type: ignore[arg-type]
     assert [line.split(",")[0] for line in text.splitlines()[1:]] == [
         str(number) for number in reversed(numbers)
     ]

@@ -14,7 +14,7 @@ from orders.models import Order
 from tests.admin import toys
 from tests.admin.conftest import VERBS, every_row, order_in_error, order_with, staff
 from tests.toyflow import agents as toy
-from workers.models import BulkItem, BulkJob, Flow, Journal, Process, Step
+from workers.models import Alert, BulkItem, BulkJob, Flow, Journal, Process, Step
 from workers.store import leases
 from workers.store.flow import holds
 from workers.store.operate import commands
@@ -26,6 +26,7 @@ ORDERS, PROCESSES = "/admin/orders/order/", "/admin/workers/process/"
 #: Verb -> its permission, the event it leaves, and what one that changes looks like.
 PERMISSIONS = {
     "resubmit": ("resubmit_process", "resubmitted"),
+    "redo": ("redo_step", "resubmitted"),
     "retry": ("retry_step", "hurried"),
     "pause": ("pause_process", "paused"),
     "resume": ("pause_process", "unpaused"),
@@ -57,6 +58,19 @@ def ready_for(verb: str) -> Order:
     if verb == "retry":
         later = timezone.now() + timedelta(hours=1)
         return order_with(charge_payment={"pending": True, "not_before": later})
+    if verb == "redo":
+        fault = {"kind": "permanent", "code": "mail_refused", "message": "no"}
+        failed = {"skipped": True, "is_optional": True, "attempt": 1, "fault": fault}
+        order = order_with(reserve_stock="processed", charge_payment=failed)
+        now = timezone.now()
+        Alert.objects.create(
+            cause=f"c{order.pk}",
+            code="step_skipped",
+            process_id=order.process_id,
+            raised_at=now,
+            last_raised_at=now,
+        )
+        return order
     order = order_in_error()
     if verb == "resume":
         commands.pause(order.process_id, actor="operator:ann", reason="wait")
@@ -85,7 +99,7 @@ def test_exactly_what_was_shown_changes(verb: str, operator: Client) -> None:
     event = PERMISSIONS[verb][1]
     job = BulkJob.objects.get()
     assert response.redirect_chain[0][0] == f"/admin/workers/bulkjob/{job.pk}/change/"
-    label = "Try now" if verb == "retry" else verb.capitalize()
+    label = {"retry": "Try now", "redo": "Do again"}.get(verb, verb.capitalize())
     assert f"{label}: 2 of 2" in response.content.decode()
     assert (job.verb, job.state, job.done, job.refused) == (verb, "done", 2, 0)
     assert job.source == {"list": "orders.order", "query": ""}
@@ -185,7 +199,7 @@ def test_processes_of_any_workflow_are_changed_from_their_own_list(
 
 
 def test_those_left_out_are_named_up_to_a_number(operator: Client, monkeypatch: Any) -> None:
-    monkeypatch.setattr("workers.admin.bulk.selection.NAMED", 1)
+    monkeypatch.setattr("workers.desk.admin.bulk.selection.NAMED", 1)
     orders = [order_in_error(), *(order_with("processed") for _ in range(3))]
     html = select(operator, "cancel", ORDERS, [order.pk for order in orders]).content.decode()
     assert "and 2 more" in html
@@ -194,9 +208,9 @@ def test_those_left_out_are_named_up_to_a_number(operator: Client, monkeypatch: 
 def test_of_very_many_selected_no_more_are_counted_than_a_list_counts(
     operator: Client, monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr("workers.admin.bulk.selection.COUNTED", 2)
-    monkeypatch.setattr("workers.admin.paging.COUNTED", 2)
-    monkeypatch.setattr("workers.admin.bulk.selection.NAMED", 1)
+    monkeypatch.setattr("workers.desk.admin.bulk.selection.COUNTED", 2)
+    monkeypatch.setattr("workers.desk.admin.paging.COUNTED", 2)
+    monkeypatch.setattr("workers.desk.admin.bulk.selection.NAMED", 1)
     orders = [order_in_error(), *(order_with("processed") for _ in range(3))]
     html = select(operator, "cancel", ORDERS, [order.pk for order in orders]).content.decode()
     assert "1 of 2+ selected changes." in html
@@ -224,7 +238,7 @@ def test_the_preview_of_a_cancellation_counts_its_undo_steps(operator: Client, w
 def test_of_many_the_first_are_tried_out_and_the_others_go_along(
     operator: Client, monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr("workers.admin.bulk.selection.LOOKED_AT", 2)
+    monkeypatch.setattr("workers.desk.admin.bulk.selection.LOOKED_AT", 2)
     orders = [order_in_error() for _ in range(3)]
     doubt = {"effect": "unsafe", "may_have_effect": True, "is_in_doubt": True}
     Step.objects.filter(process=orders[2].process_id, state="error").update(**doubt)

@@ -9,7 +9,7 @@ from django.test import Client
 from tests.admin import toys
 from tests.admin.conftest import order_in_error, order_with, staff
 from tests.toyflow import agents as toy
-from workers.admin.causes import causes
+from workers.desk.admin.causes import causes
 from workers.exceptions import Permanent
 from workers.models import Step
 from workers.testing import Wire

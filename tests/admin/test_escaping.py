@@ -183,6 +183,7 @@ def client(wire: Wire) -> Client:
     return client
 
 
+@pytest.mark.volume
 def test_every_page_shows_attacks_as_text(client: Client) -> None:
     visited, pages = walk(client)
     said = "\n".join(pages.values())
@@ -191,6 +192,7 @@ def test_every_page_shows_attacks_as_text(client: Client) -> None:
     assert LINK in said
 
 
+@pytest.mark.volume
 def test_the_parts_that_keep_pages_up_to_date_do_too(client: Client) -> None:
     order = Order.objects.get()
     lists = [
@@ -264,6 +266,7 @@ MODELS = {
 }
 
 
+@pytest.mark.volume
 @pytest.mark.parametrize(("url", "action"), [(u, a) for u, names in ACTIONS.items() for a in names])
 def test_what_is_done_to_many_lists_them_as_text(client: Client, url: str, action: str) -> None:
     ids = list(MODELS[url]._default_manager.values_list("pk", flat=True))
@@ -303,7 +306,7 @@ def test_reasons_come_back_as_text(client: Client) -> None:
 
 def test_what_was_done_is_told_as_text(client: Client) -> None:
     order, letter = Order.objects.get(), DeadLetter.objects.get(state="open")
-    alert = Alert.objects.get(acknowledged_at=None)
+    alert = Alert.objects.get(acknowledged_at=None, code="process_error")
     told = [
         posted(
             client,

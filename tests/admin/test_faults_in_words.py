@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from workers.admin.badges import fault_text
+from workers.desk.admin.badges import fault_text
 
 
 @pytest.mark.parametrize(

@@ -24,19 +24,26 @@ def flow(db: None) -> Flow:
 
 
 def form(flow: Flow, **changes: Any) -> dict[str, Any]:
-    seen = f"{flow.window}:{flow.rate_per_second}:{flow.forced}"
+    seen = f"{flow.window}:{flow.rate_per_second}:{flow.deferred_window}:{flow.forced}"
     filled = {"window": flow.window, "rate_per_second": "", "forced": "", "seen": seen}
     return {**filled, "reason": "They asked us to.", **changes}
 
 
 def test_what_is_different_is_set_and_written_down(operator: Client, flow: Flow) -> None:
     response = operator.post(
-        URL, form(flow, window=7, rate_per_second="2.5", forced="open"), follow=True
+        URL,
+        form(flow, window=7, rate_per_second="2.5", deferred_window="9", forced="open"),
+        follow=True,
     )
 
     html = response.content.decode()
-    assert "forced: nothing → open; rate_per_second: nothing → 2.5; window: 400 → 7" in html
+    assert (
+        "deferred_window: nothing → 9; forced: nothing → open; rate_per_second: nothing → 2.5;"
+        " window: 400 → 7" in html
+    )
+    assert "0 of 9" in html
     flow.refresh_from_db()
+    assert flow.deferred_window == 9
     assert (flow.window, flow.rate_per_second, flow.forced) == (7, 2.5, "open")
     entry = Journal.objects.get()
     assert (entry.event, entry.actor, entry.process_id) == ("flow_set", "operator:operator", None)
@@ -46,7 +53,7 @@ def test_what_is_different_is_set_and_written_down(operator: Client, flow: Flow)
 
     page = operator.get(URL).content.decode()
     assert "What operators set" in page
-    assert "They asked us to. · forced: nothing → open" in page
+    assert "They asked us to. · deferred_window: nothing → 9" in page
     operator.post(URL, form(flow, window=7))
     flow.refresh_from_db()
     assert (flow.rate_per_second, flow.forced) == (None, None)
@@ -81,6 +88,7 @@ def test_of_two_who_set_it_the_second_is_told(operator: Client, flow: Flow) -> N
         {"rate_per_second": "0"},
         {"rate_per_second": "-1"},
         {"rate_per_second": "nan"},
+        {"deferred_window": "0"},
         {"forced": "ajar"},
         {"reason": " "},
     ],

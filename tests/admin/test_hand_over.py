@@ -16,12 +16,13 @@ from orders.models import DeadLetter
 from tests.admin.conftest import every_row, order_in_error, order_with, staff
 from tests.admin.test_incidents import fail
 from tests.admin.test_masking import NAME, private_order
-from workers.admin import hand_over
+from workers.desk.admin import hand_over
+from workers.desk.notify import incident_sender as senders
+from workers.desk.store import incidents, notes
 from workers.models import BulkJob, Flow, Incident, Journal, Note, Process, UndoRequest
-from workers.notify.senders import incident as senders
-from workers.store import alerts, incidents
+from workers.store import alerts
 from workers.store.flow import holds
-from workers.store.operate import commands, notes
+from workers.store.operate import commands
 from workers.supervisor import beat_schedule
 
 pytestmark = pytest.mark.django_db
@@ -125,7 +126,7 @@ def test_the_sheet_has_what_waits_for_somebody(keeper: Client) -> None:
     )  # fmt: skip
     html, text = keeper.get(SHEET).content.decode(), hand_over.text(hand_over.read())
     for said in (
-        "Open dead letters: 2", "Steps that wait for an answer: 1", "Requests to undo: 1",
+        "Open dead letters: 2", "Steps that wait for an answer: 1", "Requests for approval: 1",
         "Receivers that are told no more: 1",
     ):  # fmt: skip
         assert said in html, said
@@ -203,19 +204,19 @@ def test_whatever_hours_are_asked_for_it_is_shown(keeper: Client, hours: str) ->
 
 def test_the_terminal_prints_it(keeper: Client, capsys: pytest.CaptureFixture) -> None:
     busy()
-    call_command("incidents", "--hand-over")
+    call_command("sas", "incidents", "--hand-over")
     out = capsys.readouterr().out
     assert out.startswith("Hand-over, ")
     assert "They know." in out
     assert "payment.charge" in out
     with pytest.raises(CommandError, match="--hours must be 1 to 168, got 0"):
-        call_command("incidents", "--hand-over", "--hours", "0")
+        call_command("sas", "incidents", "--hand-over", "--hours", "0")
 
 
 def test_members_of_an_incident_are_a_file(keeper: Client) -> None:
     busy()
     incident = Incident.objects.get()
-    text = b"".join(keeper.get(f"/admin/workers/incident/{incident.pk}/csv/")).decode()  # type: ignore[arg-type]
+    text = b"".join(keeper.get(f"/admin/workers/incident/{incident.pk}/csv/")).decode("utf-8-sig")  # type: ignore[arg-type]
     lines = text.splitlines()
     assert lines[0].startswith("process,subject,message")
     assert "20.00" in lines[1]

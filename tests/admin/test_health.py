@@ -13,17 +13,18 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from tests.admin.conftest import alert_about, order_in_error, staff
-from workers.admin.health import doctor_page, figures, frames, marks
+from workers.desk.admin.health import doctor_page, figures, frames, marks
+from workers.desk.operate import health
+from workers.desk.rules import latency
+from workers.desk.rules.minutes import begin
+from workers.desk.store import gauges, incidents, minutes, probe_results
+from workers.desk.store.probe_results import ProbeOutcome
 from workers.models import Incident, ProbeResult, Release
-from workers.operate import health
-from workers.rules import latency
-from workers.rules.minutes import begin
 from workers.runtime.json_text import encode_document
 from workers.states import Span
-from workers.store import gauges, incidents, leases, minutes, probe_results
+from workers.store import leases
 from workers.store.db import dialect
 from workers.store.flow import flow_settings
-from workers.store.probe_results import Looked
 from workers.supervisor import beat_schedule
 
 pytestmark = pytest.mark.django_db
@@ -48,9 +49,11 @@ def fare(now: datetime | None = None) -> datetime:
     for _ in range(2):
         probe_results.keep(
             [
-                Looked("queues.are_read", "error", [_finding("error", "nobody reads sas.agents")]),
-                Looked("database.answers", "ok", [_finding("ok", "PostgreSQL answers")]),
-                Looked("database.holds_every_name", "ok", []),
+                ProbeOutcome(
+                    "queues.are_read", "error", [_finding("error", "nobody reads sas.agents")]
+                ),
+                ProbeOutcome("database.answers", "ok", [_finding("ok", "PostgreSQL answers")]),
+                ProbeOutcome("database.holds_every_name", "ok", []),
             ]
         )
     Release.objects.create(name="1.4.2", seen_at=until - 5 * MINUTE)
@@ -289,6 +292,6 @@ def test_no_line_is_drawn_before_anybody_looked() -> None:
 
 def test_commands_of_the_doctor_are_shown_as_code(operator: Client) -> None:
     found = _finding("error", "a <b> is `manage.py migrate`d, 1 ` alone")
-    probe_results.keep([Looked("queues.are_read", "error", [found])])
+    probe_results.keep([ProbeOutcome("queues.are_read", "error", [found])])
     html = text(operator.get(DOCTOR))
     assert "a &lt;b&gt; is <code>manage.py migrate</code>d, 1 ` alone" in html

@@ -181,7 +181,7 @@ def test_a_question_is_approved_from_the_index(page: Page, wire: Wire) -> None:
     page.get_by_label("Comment").fill("The money is here.")
     page.get_by_role("button", name="Approve").dblclick()
 
-    expect(page.locator(".messagelist")).to_contain_text("Toy 1: ask approved.")
+    expect(page.locator(".messagelist")).to_contain_text("Toy 1: ask: “Approve”.")
     expect(page.get_by_text("Nothing is waiting for your answer.")).to_be_visible()
     step = Step.objects.get(process=process, name="ask")
     assert step.result == {"approved": True, "by": "operator", "comment": "The money is here."}
@@ -192,7 +192,7 @@ def test_a_question_is_declined_with_a_comment(page: Page, wire: Wire) -> None:
     page.goto(f"/admin/workers/process/{process.pk}/steps/ask/answer/")
     page.get_by_label("Comment").fill("Too much.")
     page.get_by_role("button", name="Decline").click()
-    expect(page.locator(".messagelist")).to_contain_text("ask declined")
+    expect(page.locator(".messagelist")).to_contain_text("ask: “Decline”")
     process.refresh_from_db()
     assert (process.state, process.outcome) == ("compensating", "compensated")
 
@@ -305,3 +305,30 @@ def test_no_page_is_wider_than_the_window(page: Page, wire: Wire, width: int) ->
     ):
         page.goto(url)
         assert page.evaluate("document.documentElement.scrollWidth") <= width, url
+
+
+def test_focus_stays_on_the_link_when_the_page_refreshes_itself(page: Page, wire: Wire) -> None:
+    process = toys.asked(wire)
+    page.goto(f"/admin/workers/process/{process.pk}/change/")
+    link = page.get_by_role("link", name="Pause…").first
+    link.focus()
+    said = page.locator("#live")
+    before = said.inner_html()
+
+    Journal.objects.create(process=process, event="brand_new", actor="x", at=timezone.now())
+
+    expect(said).to_contain_text("Brand new", timeout=10_000)
+    assert said.inner_html() != before
+    expect(link).to_be_focused()
+
+
+def test_focus_stays_in_the_part_whose_link_is_gone(page: Page, wire: Wire) -> None:
+    process = toys.asked(wire)
+    page.goto(f"/admin/workers/process/{process.pk}/change/")
+    page.get_by_role("link", name="Answer…").first.focus()
+
+    Step.objects.filter(process=process, name="ask").update(deferral=None)
+    Journal.objects.create(process=process, event="brand_new", actor="x", at=timezone.now())
+
+    expect(page.locator("#live")).to_contain_text("Brand new", timeout=10_000)
+    expect(page.locator("#live")).to_be_focused()

@@ -21,11 +21,11 @@ from orders.models import Order
 from tests.admin.conftest import every_row, order_in_error, staff
 from tests.factories import OrderFactory, ProcessFactory, StepFactory
 from tests.toyflow import agents as toy
-from workers import supervisor
+from workers import desk, supervisor
 from workers.client.submission import submit
+from workers.desk.store import incidents
 from workers.exceptions import Permanent
 from workers.models import Alert, BulkJob, Incident, Journal, Note, Step
-from workers.store import incidents
 from workers.store.operate import commands
 from workers.supervisor import beat_schedule
 from workers.testing import Wire
@@ -280,7 +280,7 @@ WITHOUT_THE_SHOP = [
         **settings.TEMPLATES[0],
         "APP_DIRS": False,
         "DIRS": [
-            Path(workers.__file__).parent / "templates",
+            Path(desk.__file__).parent / "templates",
             Path(django.contrib.admin.__file__).parent / "templates",
         ],
     }
@@ -387,8 +387,8 @@ def test_what_is_known_of_a_late_duty_stands_on_its_page(viewer: Client) -> None
     incidents.collect()
     html = text(viewer, page(Incident.objects.get()))
     assert "No worker performs the periodic duties: sweep" in html
-    assert "no worker takes the messages in sas.supervisor (3)" in html
-    assert "Beat lives: see what the workers" in html
+    assert "no live worker reads sas.supervisor, where 3 messages wait" in html
+    assert "Beat lives: start a worker that reads that queue" in html
     assert "Start Celery Beat" not in html
     assert "Next: nothing until you act." in html
 

@@ -6,8 +6,8 @@ from playwright.sync_api import Page, expect
 
 from tests.admin.conftest import staff
 from tests.admin.test_incidents import PERMISSIONS, fail
+from workers.desk.store import incidents
 from workers.models import Incident
-from workers.store import incidents
 from workers.supervisor import beat_schedule
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]

@@ -10,8 +10,8 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from tests.admin.conftest import order_in_error, staff
+from workers.desk.store import jobs
 from workers.models import BulkJob, Flow, Process
-from workers.store.operate import jobs
 
 ORDERS, JOBS = "/admin/orders/order/", "/admin/workers/bulkjob/"
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]

@@ -11,9 +11,9 @@ from orders.models import Order
 from tests.admin import toys
 from tests.admin.conftest import order_in_error, poll, staff
 from tests.toyflow import agents as toy
-from workers.admin import csv_files
+from workers.desk.admin import csv_files
+from workers.desk.store import jobs
 from workers.models import BulkItem, BulkJob, Process
-from workers.store.operate import jobs
 from workers.testing import Wire
 
 pytestmark = pytest.mark.django_db
@@ -47,7 +47,7 @@ def test_it_has_an_address_of_its_own(viewer: Client) -> None:
 
 def test_it_says_who_why_from_where_and_how_far(viewer: Client) -> None:
     orders = [order_in_error() for _ in range(3)]
-    job = job_of(orders, rate_per_second=4.0)
+    job = job_of(orders, rate_per_second=40.0)
     Process.objects.filter(pk=orders[0].process_id).update(sequence=5)
     jobs.work(job.pk, 2)
 
@@ -57,7 +57,7 @@ def test_it_says_who_why_from_where_and_how_far(viewer: Client) -> None:
     assert "operator:ann" in html
     assert "the &lt;b&gt;bank&lt;/b&gt; is back" in html
     assert f'href="{ORDERS}?needs=error"' in html
-    assert "4.0 a second at most" in html
+    assert "40.0 a second at most" in html
     assert f"{orders[0]} has moved since the page was opened. Look again." in html
     for name in ("to_do", "refused", "waiting"):
         assert f'href="?is={name}#items-title"' in html
@@ -68,7 +68,7 @@ def test_it_says_who_why_from_where_and_how_far(viewer: Client) -> None:
 
 
 def test_the_items_are_filtered_and_paged(viewer: Client, monkeypatch: Any) -> None:
-    monkeypatch.setattr("workers.admin.job_page.PER_PAGE", 2)
+    monkeypatch.setattr("workers.desk.admin.job_page.PER_PAGE", 2)
     orders = [order_in_error() for _ in range(5)]
     job = job_of(orders)
     jobs.work(job.pk, 2)
@@ -234,14 +234,14 @@ def test_its_items_are_a_file(viewer: Client, monkeypatch: Any) -> None:
     assert response["Content-Type"] == "text/csv; charset=utf-8"
     assert f'filename="job-{job.pk}.csv"' in response["Content-Disposition"]
     assert response.streaming
-    rows = list(csv.reader(b"".join(response).decode().splitlines()))
+    rows = list(csv.reader(b"".join(response).decode("utf-8-sig").splitlines()))
     first, second = orders[0], orders[1]
     assert rows[0] == ["process", "subject", "state", "result", "reason"]
     assert rows[1] == [str(first.process_id), str(first), "processing", "waiting", ""]
     why = "'=1+1 has moved since the page was opened. Look again."
     assert rows[2] == [str(second.process_id), "'=1+1", "error", "refused", why]
     assert [row[3] for row in rows[3:]] == ["waiting", "to_do", "to_do"]
-    only = b"".join(viewer.get(f"{JOBS}{job.pk}/csv/?is=refused")).decode().splitlines()
+    only = b"".join(viewer.get(f"{JOBS}{job.pk}/csv/?is=refused")).decode("utf-8-sig").splitlines()
     assert len(only) == 2
 
 
@@ -333,5 +333,5 @@ def test_names_in_refusals_are_masked(viewer: Client) -> None:
     jobs.work(job.pk, 1)
     html = page(viewer, job)
     assert "A*** has moved since the page was opened" in html.replace("for ", "")
-    file = b"".join(viewer.get(f"{JOBS}{job.pk}/csv/")).decode()  # type: ignore[call-overload]
+    file = b"".join(viewer.get(f"{JOBS}{job.pk}/csv/")).decode("utf-8-sig")  # type: ignore[call-overload]
     assert "Ada Lovelace has moved" not in file

@@ -125,9 +125,21 @@ def test_a_forwarded_address_counts_behind_a_proxy_only(
 @pytest.mark.parametrize(
     ("forwarded", "remote", "address"),
     [
-        ("", HERE, HERE),
+        # Not the proxy's own, which would be everybody's.
+        ("", HERE, None),
+        ("unknown", HERE, None),
+        ("_hidden", HERE, None),
+        ("198.51.100.7, unknown", HERE, None),
         ("x, 198.51.100.7", HERE, ELSEWHERE),
-        ("198.51.100.7:4711", HERE, HERE),
+        ("198.51.100.7:4711", HERE, ELSEWHERE),
+        ("203.0.113.9, 198.51.100.7:4711", HERE, ELSEWHERE),
+        ('"198.51.100.7:4711"', HERE, ELSEWHERE),
+        ("198.51.100.7:", HERE, None),
+        ("198.51.100.7:x", HERE, None),
+        ("[2001:db8:1:2:3:4:5:6]:443", HERE, "2001:db8:1:2::"),
+        ("[2001:db8:1:2:3:4:5:6]", HERE, "2001:db8:1:2::"),
+        ("[::ffff:198.51.100.7]:443", HERE, ELSEWHERE),
+        ("fe80::1%eth0", HERE, "fe80::"),
         ("unknown", "", None),
         ("2001:db8:1:2:3:4:5:6", HERE, "2001:db8:1:2::"),
         ("2001:db8:1:2:ffff::9", HERE, "2001:db8:1:2::"),
@@ -140,6 +152,27 @@ def test_addresses_are_read_as_far_as_they_can_be_believed(
     settings.BEHIND_PROXY = True
     request = rf.get("/", REMOTE_ADDR=remote, headers={"X-Forwarded-For": forwarded})
     assert address_of(request) == address
+
+
+def test_ports_behind_a_proxy_lock_out_nobody_elsewhere(ann: Any, settings: Any) -> None:
+    settings.BEHIND_PROXY = True
+    for port in range(40_000, 40_010):
+        answer = log_in("wrong", address="10.0.0.1", **{"X-Forwarded-For": f"203.0.113.7:{port}"})
+    assert answer.status_code == 429
+    elsewhere = {"X-Forwarded-For": f"{ELSEWHERE}:40099"}
+    assert is_in(log_in("correct horse", address="10.0.0.1", **elsewhere))
+
+
+def test_strangers_whose_address_is_unreadable_lock_out_no_other_name(
+    ann: Any, settings: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings.BEHIND_PROXY = True
+    monkeypatch.setattr("sasproject.visitors._Logged.at", float("-inf"))
+    unreadable = {"X-Forwarded-For": "_hidden"}
+    for n in range(60):
+        log_in("wrong", f"user{n}", address="10.0.0.1", **unreadable)
+    assert is_in(log_in("correct horse", address="10.0.0.1", **unreadable))
+    assert [record.message for record in caplog.records].count("visitor_unknown") == 1
 
 
 def test_a_visitor_without_an_address_can_log_in(ann: Any) -> None:

@@ -10,9 +10,9 @@ from django.test import Client
 from tests.admin import toys
 from tests.admin.conftest import staff
 from tests.factories import ProcessFactory, StepFactory
-from workers.admin import panel, snapshot
-from workers.admin.actions import VERBS
-from workers.admin.actions.action import Target
+from workers.desk.admin import panel, snapshot
+from workers.desk.admin.actions import VERBS
+from workers.desk.admin.actions.action import Target
 from workers.exceptions import StateError
 from workers.models import Process, Step
 from workers.rules import compensation
@@ -68,6 +68,7 @@ def test_a_short_process_is_shown_whole(operator: Client) -> None:
     assert "of 6." not in operator.get(url(chain(6))).content.decode()
 
 
+@pytest.mark.volume
 @pytest.mark.django_db
 def test_work_grows_with_the_steps_and_not_with_their_square() -> None:
     client = staff("ann", *(verb.permission for verb in VERBS))

@@ -10,8 +10,11 @@ from django.core.management import CommandError, call_command
 from orders.models import DeadLetter
 from tests.admin.conftest import alert_about
 from tests.admin.test_masking import MAIL, NAME, found, private_letter, private_order
-from workers.models import Journal, Step
-from workers.store import incidents
+from workers.desk.operate import jobs
+from workers.desk.store import incidents
+from workers.models import BulkJob, Journal, Step
+from workers.store.flow import holds
+from workers.store.operate import commands
 
 pytestmark = pytest.mark.django_db
 
@@ -28,7 +31,7 @@ def test_it_is_masked_until_it_is_asked_for_and_that_is_kept(kind: str, form: li
     order, letter = private_order(), private_letter()
     words: tuple[object, ...] = {
         "order": ("order", "show", order.number),
-        "process": ("process", "show", order.process_id),
+        "process": ("sas", "process", "show", order.process_id),
         "letter": ("dead_letters", "show", letter.pk),
     }[kind]
     masked = said(*words, *form)
@@ -81,14 +84,41 @@ def test_no_list_of_a_terminal_shows_it() -> None:
     alert_about(order, message="", cause="failed", params=params, step=failed)
     incidents.collect()
     for words in (
-        ("incidents",),
-        ("incidents", "--json"),
-        ("incidents", "--hand-over"),
+        (
+            "sas",
+            "incidents",
+        ),
+        ("sas", "incidents", "--json"),
+        ("sas", "incidents", "--hand-over"),
         ("dead_letters", "list"),
         ("dead_letters", "list", "--json"),
         ("dead_letters", "groups"),
-        ("jobs", "list"),
+        ("sas", "jobs", "list"),
     ):
         told = said(*words)
         assert found(told) == [], (words, told)
         assert told
+
+
+def test_what_people_wrote_is_masked_in_every_terminal_too() -> None:
+    order = private_order()
+    about = {"actor": "operator:ann", "reason": f"{MAIL} called"}
+    commands.pause(order.process_id, actor="operator:ann", reason=f"{NAME} called from {MAIL}")
+    holds.hold("agent", "payment.charge", **about)
+    jobs.start("pause", {order.process_id: 0}, **about, source={})
+    number = BulkJob.objects.get().pk
+    for words in (
+        ("order", "show", order.number),
+        ("order", "show", order.number, "--json"),
+        ("sas", "process", "show", order.process_id, "--json"),
+        ("sas", "flow", "show"),
+        ("sas", "flow", "show", "--json"),
+        ("sas", "jobs", "list"),
+        ("sas", "jobs", "list", "--json"),
+        ("sas", "jobs", "show", number),
+        ("sas", "jobs", "show", number, "--json"),
+        ("sas", "incidents", "--hand-over"),
+    ):
+        told = said(*words)
+        assert found(told) == [], (words, told)
+        assert "***" in told, words

@@ -93,7 +93,7 @@ def test_every_filter_counts_its_orders(operator: Client, orders: dict[str, Orde
 def test_with_very_many_orders_there_are_no_counts(
     operator: Client, orders: dict[str, Order], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("workers.admin.lists.FACET_ROWS", 1)
+    monkeypatch.setattr("workers.desk.admin.lists.FACET_ROWS", 1)
     html = operator.get(URL).content.decode()
     assert "Show counts" not in html
     assert "In error (1)" not in html
@@ -104,17 +104,19 @@ def test_very_many_orders_are_counted_up_to_a_bound_and_every_page_is_answered(
     operator: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = [order_with("processed") for _ in range(7)]
-    monkeypatch.setattr("workers.admin.paging.COUNTED", 4)
+    monkeypatch.setattr("workers.desk.admin.paging.COUNTED", 4)
     monkeypatch.setattr("orders.admin.order.OrderAdmin.list_per_page", 2)
 
     html = operator.get(URL).content.decode()
-    assert "4+ orders" in html
+    assert html.count("4+ orders") == 2
+    assert "Select all 4+ orders" in html
+    assert "4+ selected" in html
     # One behind the bound is not linked, and answered.
     assert found(operator, "?p=4") == {made[0].number}
     assert found(operator, "?p=9") == set()
 
-    monkeypatch.setattr("workers.admin.paging.COUNTED", 7)
-    assert "7 orders" in operator.get(URL).content.decode()
+    monkeypatch.setattr("workers.desk.admin.paging.COUNTED", 7)
+    assert "Select all 7 orders" in operator.get(URL).content.decode()
     assert operator.get(URL + "?p=9").status_code == 302
 
 
@@ -124,7 +126,7 @@ def test_a_poll_asks_for_no_choices_of_filters(
     def asked(request: HttpRequest) -> dict[str, set[str]]:
         raise AssertionError(f"a poll shows no filter, and {request.path} asked for choices")
 
-    monkeypatch.setattr("workers.admin.filters._choices", asked)
+    monkeypatch.setattr("workers.desk.admin.filters._choices", asked)
     response = operator.get(URL + "?step=charge_payment", headers={"HX-Request": "true"})
     assert response.status_code == 200
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from workers.admin.pictures import attempts, axis, chart, graph
-from workers.admin.pictures.chart import Chart
+from workers.desk.admin.pictures import attempts, axis, chart, graph
+from workers.desk.admin.pictures.chart import Chart
 from workers.models import Journal, Process, Step
 
 T = datetime(2026, 11, 26, 10, 0, 0, tzinfo=UTC)

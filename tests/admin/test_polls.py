@@ -14,8 +14,9 @@ from django.utils import timezone
 
 from orders.models import DeadLetter, Order
 from tests.admin.conftest import alert_about, note, order_in_error, poll
-from workers.admin import changes
-from workers.admin.lists import LiveListAdmin
+from workers.desk.admin import changes
+from workers.desk.admin.lists import LiveListAdmin
+from workers.desk.store.incidents import collect
 from workers.models import (
     Act,
     Alert,
@@ -31,7 +32,6 @@ from workers.models import (
     UndoRequest,
 )
 from workers.store.db import dialect
-from workers.store.incidents import collect
 
 pytestmark = pytest.mark.django_db
 

@@ -11,8 +11,8 @@ from uuid_utils.compat import uuid7
 
 from orders.models import Order
 from tests.admin.conftest import order_in_error, order_with
-from workers.admin import search
-from workers.admin.wait_filters import first_id
+from workers.desk.admin import search
+from workers.desk.admin.wait_filters import first_id
 from workers.models import Process, Step
 from workers.supervisor import beat_schedule
 

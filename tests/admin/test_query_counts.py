@@ -33,6 +33,7 @@ class CountingClient(Client):
         return response
 
 
+@pytest.mark.volume
 def test_every_page_is_made_with_few_queries(wire: Wire) -> None:
     user = root()
     fill(wire, user)

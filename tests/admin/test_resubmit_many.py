@@ -71,7 +71,10 @@ def test_the_job_leads_back_to_the_list_as_it_was_filtered(operator: Client) -> 
     assert f'action="{CONFIRM}?needs=error&amp;q=Ada"' in html
     form = {"seen": seen_in(html), "reason": "r"}
     response = operator.post(f"{CONFIRM}?needs=error&q=Ada", form, follow=True)
-    assert f'href="{LIST}?needs=error&amp;q=Ada"' in response.content.decode()
+    page = response.content.decode()
+    # Without the search: it may be a customer's name, and everybody reads the job.
+    assert f'href="{LIST}?needs=error"' in page
+    assert "q=Ada" not in page
 
 
 def test_all_that_match_can_be_selected(operator: Client) -> None:

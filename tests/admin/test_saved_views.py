@@ -10,11 +10,11 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from tests.admin.conftest import order_in_error, order_with, staff
-from workers.admin import view_counts, view_lists
-from workers.admin.saved_view import ViewForm
+from workers.desk.admin import view_counts, view_lists
+from workers.desk.admin.saved_view import ViewForm
+from workers.desk.store import saved_views
 from workers.exceptions import BadText, StateError
 from workers.models import SavedView
-from workers.store import saved_views
 
 pytestmark = pytest.mark.django_db
 
@@ -281,7 +281,7 @@ def test_views_are_counted_where_the_list_asks_for_it(viewer: Client) -> None:
 
 def test_counts_stop_at_a_bound(viewer: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(view_counts, "COUNTED", 1)
-    monkeypatch.setattr("workers.admin.paging.COUNTED", 1)
+    monkeypatch.setattr("workers.desk.admin.paging.COUNTED", 1)
     for _ in range(3):
         order_in_error()
     view_of(viewer)

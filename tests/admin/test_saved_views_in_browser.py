@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 from tests import axe
 from tests.admin.conftest import order_in_error, order_with
 from tests.admin.test_accessible import THEMES, WIDTHS, open_page
-from workers.store import saved_views
+from workers.desk.store import saved_views
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

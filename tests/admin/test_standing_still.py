@@ -10,8 +10,8 @@ from django.utils import timezone
 
 from orders.models import Order
 from tests.admin.conftest import order_in_error, order_with, staff
-from workers.admin import standstill
-from workers.admin.piles import Pile
+from workers.desk.admin import standstill
+from workers.desk.admin.piles import Pile
 from workers.models import Flow, Lease, Process
 from workers.store import leases
 from workers.supervisor import beat_schedule

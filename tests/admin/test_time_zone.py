@@ -12,9 +12,9 @@ from django.utils import timezone
 
 from orders.models import Order
 from tests.admin.conftest import note, order_in_error, staff
+from workers.desk.store import preferences
 from workers.exceptions import StateError
 from workers.models import Journal, Preferences, Process
-from workers.store import preferences
 
 pytestmark = pytest.mark.django_db
 

@@ -11,8 +11,8 @@ from tests.admin import toys
 from tests.admin.conftest import note, order_with
 from tests.guard.syntax import tree_of
 from tests.toyflow import agents as toy
-from workers.admin import timeline, wording
 from workers.client import callbacks, progress
+from workers.desk.admin import timeline, wording
 from workers.models import Process, Step
 from workers.protocol import callback_tokens
 from workers.store.claims import release
@@ -24,8 +24,11 @@ pytestmark = pytest.mark.django_db
 #: (event, of a step, its words)
 EVENTS = [
     ("deferred", True, "Asked, and waits for an answer"),
-    ("escalated", True, "The answer is overdue: an operator was told"),
+    ("escalated", True, "The answer is overdue: an alert was raised"),
     ("answer_kept", True, "An answer came early and is kept"),
+    ("late_success", True, "A success came after it was undone"),
+    ("asked_again", True, "It is asked to undo once more"),
+    ("nobody_asked", True, "Nobody was asked: the answer kept for it counts for nothing"),
     ("paused", False, "Paused by an operator"),
     ("unpaused", False, "Resumed by an operator"),
     ("hurried", True, "Tried again without waiting"),
@@ -86,6 +89,7 @@ def test_what_a_person_ended_is_told_apart() -> None:
         ("restored", {"in_doubt": ["charge_payment"]}, "outcome unknown: charge_payment"),
         ("compensating", {"begins_again": ["one", "two"]}, "begins again: one, two"),
         ("resubmitted", {"nothing_happened": True}, "made sure that nothing had happened"),
+        ("resubmitted", {"may_happen_twice": True}, "it may happen twice"),
         ("expired", {"lost_count": 1}, "lost once"),
         ("expired", {"lost_count": 2}, "lost 2 times"),
     ],

@@ -13,10 +13,29 @@ from django.utils import timezone
 
 from orders.models import Order
 from tests.admin.conftest import ACTIONS, every_row, order_in_error, staff
+from tests.admin.test_masking import private_order
+from tests.admin.test_verbs import CASES
+from tests.integration.test_two_persons_everywhere import WAYS, Way
 from workers.models import BulkJob, Journal, Process, Step, UndoRequest
+from workers.rules.approved_acts import Act
+from workers.store.operate import undo_requests
+from workers.testing import Wire
 
 pytestmark = pytest.mark.django_db
 REQUESTS = "/admin/workers/undorequest"
+#: Way -> the case of its page.
+PAGES = {
+    "complete": "complete",
+    "skip": "skip",
+    "approve": "answer",
+    "decline": "answer",
+    "edit": "input",
+    "do again what may have happened": "redo",
+    "call again on one's word": "resubmit",
+}
+each_way = pytest.mark.parametrize(
+    ("way", "name"), [(WAYS[way], page) for way, page in PAGES.items()], ids=PAGES
+)
 UNDO = {"name": "refund_payment", "agent": "payment.refund"}
 
 
@@ -77,8 +96,8 @@ def test_the_page_says_so_and_asks(operator: Client, verb: str) -> None:
     told = undo(operator, order, verb)
 
     row = UndoRequest.objects.get()
-    assert f"request {row.pk} waits for a second person; nothing has been undone" in told
-    assert "operator has asked to undo it" in told
+    assert f"request {row.pk} waits for a second person; nothing has changed" in told
+    assert "operator has asked for approval" in told
     assert Process.objects.get(pk=order.process_id).state == "error"
     refused = undo(operator, order, verb)
     assert "operator:operator has asked for that already" in refused
@@ -103,12 +122,12 @@ def test_somebody_else_approves(operator: Client, approver: Client) -> None:
 
     told = decide(approver, row, "approve", "I rang them")
 
-    assert "is approved. Being undone: release_stock" in told
+    assert "is approved and carried out. Cancel: release_stock" in told
     assert Process.objects.get(pk=row.process_id).state == "compensating"
     # Both acts, each with its person, in the audit.
     audit = text_of(staff("auditor"), "/admin/workers/act/")
-    assert "A second person was asked to approve undoing it" in audit
-    assert "A second person approved undoing it" in audit
+    assert "A second person was asked to approve an act" in audit
+    assert "A second person approved an act" in audit
     people = Journal.objects.filter(event__startswith="undo_").order_by("id")
     assert list(people.values_list("actor", flat=True)) == ["operator:operator", "operator:boss"]
 
@@ -118,7 +137,7 @@ def test_somebody_else_declines_and_says_why(operator: Client, approver: Client)
     assert "Say why it is declined" in decide(approver, row, "decline")
     row.refresh_from_db()
     assert row.state == "waiting"
-    assert "is declined: nothing is undone" in decide(approver, row, "decline", "they paid")
+    assert "is declined: nothing changes" in decide(approver, row, "decline", "they paid")
     assert Process.objects.get(pk=row.process_id).state == "error"
 
 
@@ -157,17 +176,17 @@ def test_the_desk_counts_those_that_wait(operator: Client, approver: Client) -> 
     row, over = asked(operator), asked(operator)
     Process.objects.filter(pk=over.process_id).update(sequence=99)
     for url in ("/admin/", "/admin/orders/order/needs/"):
-        assert "1 request to undo oldest asked" in text_of(approver, url), url
+        assert "1 request for approval oldest asked" in text_of(approver, url), url
     # The front page of a project without the shop.
     front = text_of(approver, "/admin/workers/incident/desk/")
-    assert "1 request to undo waits for a second person" in front
+    assert "1 request for approval waits for a second person" in front
     # The order's page and the engine's own say so of the one.
     order = Order.objects.get(process=row.process_id)
     link = f"{REQUESTS}/{row.pk}/change/"
     for url in (f"orders/order/{order.pk}/change/", f"workers/process/{row.process_id}/change/"):
         assert link in operator.get(f"/admin/{url}").content.decode()
     decide(approver, row, "approve")
-    assert "request to undo" not in text_of(approver, "/admin/orders/order/needs/")
+    assert "request for approval" not in text_of(approver, "/admin/orders/order/needs/")
     assert link not in operator.get(f"/admin/orders/order/{order.pk}/change/").content.decode()
 
 
@@ -176,7 +195,7 @@ def test_nobody_is_told_who_may_not_see_them(operator: Client) -> None:
     client = staff("clerk")
     clerk = get_user_model().objects.get(username="clerk")
     clerk.user_permissions.set(clerk.user_permissions.exclude(codename="view_undorequest"))
-    assert "request to undo oldest" not in text_of(client, "/admin/")
+    assert "request for approval oldest" not in text_of(client, "/admin/")
     assert "second person" not in text_of(client, "/admin/workers/incident/desk/")
     assert client.get(f"{REQUESTS}/").status_code == 403
 
@@ -190,3 +209,52 @@ def test_a_job_leaves_them_out_and_says_why(operator: Client) -> None:
     assert seen is not None
     assert seen[1].split(":")[0] == str(poor.process_id)
     assert not BulkJob.objects.exists()
+
+
+@each_way
+def test_each_page_that_moves_something_says_so_and_asks(
+    operator: Client, approver: Client, wire: Wire, way: Way, name: str
+) -> None:
+    process = way.make(wire)
+    case = CASES[name]
+    assert "Nobody can say what it is worth. This asks for it" in text_of(
+        operator, case.url(process)
+    )
+
+    told = words(
+        operator.post(
+            case.url(process), case.filled(process, **way.more), follow=True
+        ).content.decode()
+    )
+
+    row = UndoRequest.objects.get()
+    assert f"request {row.pk} waits for a second person; nothing has changed" in told
+    assert (row.verb, row.undo) == (way.act.verb, way.moves)
+    assert not Journal.objects.filter(event=way.event, actor="operator:operator").exists()
+    page = text_of(approver, f"{REQUESTS}/{row.pk}/change/")
+    assert way.moves[0] in page
+    assert "is approved and carried out" in decide(approver, row, "approve")
+    assert Journal.objects.filter(event=way.event, actor="operator:boss").exists()
+
+
+def test_what_is_asked_for_is_masked_until_the_approver_asks_to_see_it(approver: Client) -> None:
+    order = private_order()
+    changes = {"customer.address": "9 Secret Row"}
+    number = undo_requests.ask(
+        order.process_id,
+        Act("input", "", {"changes": changes}),
+        actor="operator:ann",
+        reason="moved",
+    )
+    shower = staff("shower", "decide_undorequest", "show_personal")
+    page = f"{REQUESTS}/{number}/change/"
+    for client in (approver, shower):
+        text = text_of(client, page)
+        assert "customer.address" in text
+        assert "9***" in text
+        assert "Secret Row" not in text
+
+    shower.post(f"/admin/workers/process/{order.process_id}/show/")
+
+    assert "9 Secret Row" in text_of(shower, page)
+    assert "Secret Row" not in text_of(approver, page)

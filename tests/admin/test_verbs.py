@@ -11,7 +11,7 @@ from django.test import Client
 
 from tests.admin import toys
 from tests.admin.conftest import VERBS, every_row, staff
-from workers.admin.actions import BY_NAME
+from workers.desk.admin.actions import BY_NAME
 from workers.models import Journal, Process
 from workers.operate import invariants
 from workers.testing import Wire
@@ -45,6 +45,7 @@ CASES = {
     "resume": Case("resume/", "pause_process", toys.paused, "unpaused"),
     "resubmit": Case("resubmit/", "resubmit_process", toys.failed, "resubmitted"),
     "begin_again": Case("begin-again/first/", "renew_process", toys.failed, "compensating"),
+    "redo": Case("steps/mail/redo/", "redo_step", toys.without_mail, "resubmitted"),
     "retry": Case("steps/two/retry/", "retry_step", toys.resting, "hurried"),
     "retime": Case(
         "steps/two/retime/", "extend_step", toys.resting, "retimed", {"seconds": 60, "seen": "30"}

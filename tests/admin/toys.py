@@ -42,7 +42,7 @@ def asked(wire: Wire, subject: str = "Toy 1", **deferral: Any) -> Process:
 
 def failed(wire: Wire, subject: str = "Toy 1") -> Process:
     """A process whose last step, ``then``, is in error; what came before is done."""
-    toy.script["toy.gamma"] = raises(Permanent("gone", "no such account"))
+    toy.script["toy.gamma"] = raises(Permanent("gone", "no such account", no_effect=True))
     return begun(wire, "toy_answered", subject)
 
 
@@ -53,6 +53,13 @@ def resting(wire: Wire, subject: str = "Toy 1") -> Process:
     later = timezone.now() + timedelta(hours=1)
     Step.objects.filter(process=process, name="two").update(not_before=later)
     return process
+
+
+def without_mail(wire: Wire, subject: str = "Toy 1", *, is_known: bool = True) -> Process:
+    """A processed process whose optional step ``mail`` failed and was skipped."""
+    fault = Permanent("gone", "the mail server refused it", no_effect=is_known)
+    toy.script["toy.mailer"] = raises(fault)
+    return begun(wire, "toy_optional", subject)
 
 
 def paused(wire: Wire, subject: str = "Toy 1") -> Process:
@@ -70,9 +77,13 @@ def editable(wire: Wire, subject: str = "Toy 1") -> Process:
 
 
 def done(wire: Wire, process: Process) -> None:
-    """Bring a process to its end, undone."""
+    """Bring a process to its end: undone, or with nothing left out."""
+    toy.script.clear()
+    if process.state == "processed":
+        commands.redo(process.pk, "mail", actor="operator:ann", reason="it is back")
+        wire.run_until_idle()
+        return
     if process.paused_at is not None:
         commands.resume(process.pk, actor="operator:ann", reason="go on")
     commands.undo(process.pk, outcome="cancelled", actor="operator:ann", reason="enough")
-    toy.script.clear()
     wire.run_until_idle()

@@ -40,6 +40,42 @@ def test_a_refusal_undoes_the_process(asked: tuple[Process, str], wire: Wire) ->
     assert process.state == "compensated"
 
 
+@pytest.mark.parametrize(
+    ("said", "happened"),
+    [
+        ({"kind": "permanent"}, True),
+        ({"kind": "permanent", "no_effect": None}, True),
+        ({"kind": "permanent", "no_effect": False}, True),
+        ({"kind": "permanent", "no_effect": True}, False),
+        ({"kind": "transient", "no_effect": True}, False),
+        ({"kind": "refused"}, False),
+        ({"kind": "refused", "no_effect": False}, True),
+    ],
+    ids=str,
+)
+def test_a_service_vouches_for_what_did_not_happen_as_an_agent_does(
+    asked: tuple[Process, str], wire: Wire, said: dict[str, Any], happened: bool
+) -> None:
+    process, token = asked
+    post(token, {"fault": {"code": "broken", "message": "no", **said}})
+    assert only(process, "ask").may_have_effect is happened
+    if said["kind"] == "refused":
+        wire.run_until_idle()
+        undone = Step.objects.filter(process=process, name="unask", state="processed")
+        assert undone.exists() is happened
+
+
+@pytest.mark.parametrize("value", ["true", 1, []])
+def test_what_a_service_vouches_for_is_a_truth_value(
+    asked: tuple[Process, str], problem: Problem, value: Any
+) -> None:
+    before = list(Step.objects.values())
+    fault = {"kind": "permanent", "code": "x", "no_effect": value}
+    told = problem(post(asked[1], {"fault": fault}), 422)
+    assert told["errors"][0]["field"] == "fault.no_effect"
+    assert list(Step.objects.values()) == before
+
+
 def test_progress_is_noted(asked: tuple[Process, str]) -> None:
     process, token = asked
     assert post(token, {"progress": {"percent": 40}}).json() == {"outcome": "noted"}

@@ -42,6 +42,7 @@ def placed(transactional_db: None, acme: Caller, monkeypatch: pytest.MonkeyPatch
     return found
 
 
+@pytest.mark.volume
 @schema.parametrize()
 @seed(SEED)
 @settings(

@@ -47,6 +47,7 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.volume
 def test_a_client_made_with_default_options_compiles_and_works(
     project: Path, acme: Caller, live_server: Any
 ) -> None:

@@ -64,3 +64,18 @@ def test_tables_are_rounded_to_the_last_leaf() -> None:
         "b": {"c": 12.3, "d": "text"},
         "e": None,
     }
+
+
+@pytest.mark.parametrize(
+    ("ends", "most"),
+    [
+        ([], 0),
+        ([10.0], 1),
+        # One begins when the other ends: never two at once.
+        ([10.0, 13.0], 1),
+        ([10.0, 11.0, 12.9, 20.0], 3),
+        ([10.0, 10.0, 12.0, 14.0], 3),
+    ],
+)
+def test_calls_at_once_are_those_whose_times_overlap(ends: list[float], most: int) -> None:
+    assert figures.at_once(ends, 3) == most

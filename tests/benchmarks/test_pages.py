@@ -10,6 +10,7 @@ from tests.admin.conftest import order_in_error, order_with
 pytestmark = pytest.mark.django_db
 
 
+@pytest.mark.volume
 def test_every_address_that_is_measured_is_answered_with_a_page() -> None:
     order_in_error()
     order_with("processed", charge_payment="processed")

@@ -7,7 +7,7 @@ from unittest.mock import Mock
 import pytest
 from celery.app.amqp import task_message
 from celery.apps.beat import Beat
-from celery.fixups.django import DjangoWorkerFixup
+from celery.fixups.django import DjangoFixup, DjangoWorkerFixup
 from celery.worker import WorkController, state
 from celery.worker import worker as worker_module
 
@@ -25,18 +25,26 @@ def test_a_message_is_a_tuple_whose_body_can_be_replaced() -> None:
 
 
 def test_the_django_fixup_drops_the_connection_whatever_its_age() -> None:
-    """Red when it heeds ``CONN_MAX_AGE``: then ``CELERY_DB_REUSE_MAX`` may go."""
+    """Red when it heeds ``CONN_MAX_AGE``: then ``workers.celery.django_fixup`` may go."""
     fixup = DjangoWorkerFixup(app)
     fixup._close_database = Mock()  # type: ignore[method-assign]
 
-    fixup.db_reuse_max = None
-    fixup.close_database()
+    fixup.on_task_prerun(SimpleNamespace(name="acme.count", request=SimpleNamespace()))
+
     assert fixup._close_database.call_count == 1
 
-    fixup.db_reuse_max = app.conf.get("CELERY_DB_REUSE_MAX")
-    assert fixup.db_reuse_max
-    fixup.close_database()
-    assert fixup._close_database.call_count == 1
+
+def test_the_django_fixup_connects_the_worker_fixup_that_it_is_given() -> None:
+    """``django_fixup.replace_in`` gives it ours, before ``worker_init`` connects it."""
+    (fixup,) = [one for one in app._fixups if isinstance(one, DjangoFixup)]
+    before = fixup.worker_fixup
+    fixup.worker_fixup = ours = Mock()
+    try:
+        fixup.on_worker_init(sender=SimpleNamespace(app=app))
+    finally:
+        fixup.worker_fixup = before
+
+    assert ours.install.call_count == 1
 
 
 @pytest.mark.parametrize(("seconds", "waits"), [(7, [7]), (0, [])])

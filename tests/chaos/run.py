@@ -3,13 +3,13 @@
 import json
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.chaos import backend as backends
-from tests.chaos import verdict, witness
+from tests.chaos import books, verdict, witness
 from tests.chaos.accepted import Register
 from tests.chaos.chronicle import Chronicle
 from tests.chaos.doors import DOORS, Door
@@ -68,6 +68,8 @@ class Outcome:
     events: dict[str, int]
     #: Calls that the services got beyond one for each effect: repeated, and absorbed.
     repeated_calls: int
+    #: Calls that a switch of the services struck, by switch.
+    spoiled: Mapping[str, int]
     #: When the faults ended, and when everything was at rest, since the run began.
     faults_ended: float
     at_rest: float | None
@@ -211,6 +213,7 @@ class Run:
             doubled=seen.doubled(),
             violations=[f"{row['subject']}: {row['wrong']}" for row in checked["violations"]],
             with_ledgers=checked["ledgers"],
+            unexplained=self._unexplained(),
             is_healed=is_healed,
             strikes={fault.name: strikes.get(fault.name, 0) for fault in self.plan.faults},
             untold=self._untold(),
@@ -228,6 +231,7 @@ class Run:
             self.register,
             events,
             seen.calls - seen.effects,
+            seen.struck,
             ended,
             at_rest,
         )
@@ -247,6 +251,12 @@ class Run:
         except Away:
             # Then every accepted order is lost, which is what a shop without its tables has.
             return {}
+
+    def _unexplained(self) -> list[str]:
+        try:
+            return books.unexplained(self.observer.rows, self.system.sandbox_url)
+        except Away as error:
+            return [f"the shop's rows cannot be read: {error}"]
 
     def _untold(self) -> list[str]:
         """Return the orders whose statuses have a gap, unless a fault may take them."""

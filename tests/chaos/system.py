@@ -21,6 +21,9 @@ ROOT = Path(__file__).resolve().parents[2]
 CLIENT = "chaos"
 SCHEDULER_QUEUES = "sas.scheduler,sas.replies,sas.supervisor,sas.reports"
 AGENT_QUEUES = "sas.agents"
+#: Workers that serve agents, and processes of each.
+AGENT_WORKERS, AGENT_CONCURRENCY = 2, 3
+AGENT_CHILDREN = AGENT_WORKERS * AGENT_CONCURRENCY
 UP_SECONDS = 90.0
 STEP_TIMEOUT_SECONDS = 5
 #: So that what is broken heals within seconds; every other setting is as shipped.
@@ -64,6 +67,8 @@ class System:
         self.crew = Crew(chronicle)
         self.web_port, self.sandbox_port = free_port(), free_port()
         self.token = ""
+        #: What every service does while no fault strikes it.
+        self.usual: dict[str, Any] = {}
         self.run_dir = self.folder / "run"
         self.run_dir.mkdir(exist_ok=True)
         self._common = {
@@ -104,7 +109,7 @@ class System:
         """Make the tables, the products and the client that submits."""
         self.token = self.manage("shell", "-v", "0", "-c", PREPARE).split()[-1]
 
-    def start(self, *, schedulers: int = 2, agents: int = 2) -> None:
+    def start(self, *, schedulers: int = 2, agents: int = AGENT_WORKERS) -> None:
         """Start everybody and wait until orders can be placed and carried out."""
         self.add("sandbox", "manage.py", "sandbox", "--port", str(self.sandbox_port))
         self.add(
@@ -116,7 +121,7 @@ class System:
         for number in range(schedulers):
             self.add_worker(f"scheduler-{number + 1}", SCHEDULER_QUEUES, concurrency=2)
         for number in range(agents):
-            self.add_worker(f"agents-{number + 1}", AGENT_QUEUES, concurrency=3)
+            self.add_worker(f"agents-{number + 1}", AGENT_QUEUES, concurrency=AGENT_CONCURRENCY)
         self.crew.start()
         self._until_up()
 
@@ -136,7 +141,10 @@ class System:
         return self.folder / "logs" / f"{name}.log"
 
     def manage(self, *words: str, check: bool = True) -> str:
-        """Run a management command past the proxies; return what it printed."""
+        """Run a management command past the proxies; return what it printed.
+
+        Where it printed nothing, and may fail: what it said instead.
+        """
         done = subprocess.run(
             [sys.executable, "manage.py", *words],
             cwd=ROOT,
@@ -148,7 +156,7 @@ class System:
         )
         if check and done.returncode:
             raise NotUp(f"manage.py {' '.join(words[:2])}: {done.stdout}\n{done.stderr[-2000:]}")
-        return done.stdout
+        return done.stdout or ("" if check else done.stderr)
 
     def set_faults(self, service: str, **faults: Any) -> None:
         """Replace what a stand-in service does wrong."""

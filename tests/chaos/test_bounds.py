@@ -16,6 +16,7 @@ from tests.chaos.scenarios import SCENARIOS
 from tests.chaos.scenarios.bound import Bound
 from tests.chaos.scenarios.load import _steadiness
 from tests.chaos.scenarios.scenario import SHORTEST_SECONDS, share
+from tests.chaos.scenarios.slow_services import longest_silence
 from tests.chaos.stage import Stage
 
 SCENARIOS_SAY = {name: scenario.says for name, scenario in SCENARIOS.items()}
@@ -40,7 +41,7 @@ def test_a_bound_is_held_or_not(measured: float | None, is_floor: bool, holds: b
 
 
 def test_every_number_has_its_scenario() -> None:
-    assert {f"n{number}" for number in range(1, 15)} | {"soak"} == set(SCENARIOS)
+    assert {f"n{number}" for number in range(1, 17)} | {"soak"} == set(SCENARIOS)
 
 
 def test_a_share_is_the_value_below_which_it_lies() -> None:
@@ -53,6 +54,12 @@ def test_steadiness_compares_the_halves() -> None:
     assert _steadiness([(0, 0), (1, 1), (5, 50), (9, 100)], 100) == 1.0
     assert _steadiness([(0, 0), (1, 1), (5, 50), (13, 100)], 100) == 0.5
     assert _steadiness([(0, 0)], 100) is None
+
+
+def test_a_silence_is_the_longest_time_between_two_effects() -> None:
+    assert longest_silence([1.0, 2.0, 6.5, 7.0]) == 4.5
+    # Nothing but the end of the faults was seen.
+    assert longest_silence([9.0]) is None
 
 
 def test_a_chronicle_begins_with_what_is_up() -> None:

@@ -135,6 +135,7 @@ def test_a_damage_fails_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     run.system = SimpleNamespace(
         sandbox_url="", run_dir=tmp_path, manage=lambda *_, check: checked
     )  # fmt: skip
+    monkeypatch.setattr(run, "_unexplained", list)
     run.observer = SimpleNamespace(orders=dict, events=dict, damages=lambda: ["page 7 is lost"])
     verdict = run._judge(True, 1.0, 2.0).verdict
     assert verdict.failings == ["1 damages to the database's file: page 7 is lost"]

@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.chaos.backend import Backend
 from tests.chaos.chronicle import Chronicle
 from tests.chaos.system import ROOT, System
@@ -14,6 +16,7 @@ print(settings.DEBUG, settings.SECURE_SSL_REDIRECT, settings.BEHIND_PROXY, setti
 """
 
 
+@pytest.mark.volume
 def test_its_processes_run_with_production_settings(tmp_path: Path) -> None:
     system = System(Backend("sqlite+filesystem", tmp_path, {}, {}), Chronicle())
 

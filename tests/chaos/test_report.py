@@ -38,9 +38,9 @@ def outcome(tmp_path: Path) -> Outcome:
     register = Register(tmp_path / "accepted.jsonl")
     register.add(Accepted("a", 1, "http", 0.2))
     register.close()
-    verdict = Verdict(4, 0, 0, 0, {"processed": 4}, {"kill": 1, "database-crash": 1})
+    verdict = Verdict(4, 0, 0, 0, 0, {"processed": 4}, {"kill": 1, "database-crash": 1})
     plan = Plan("postgresql+rabbitmq", 7, 8.0, faults, 4)
-    return Outcome(plan, chronicle, verdict, register, {"processed": 4}, 2, 8.0, 9.0)
+    return Outcome(plan, chronicle, verdict, register, {"processed": 4}, 2, {}, 8.0, 9.0)
 
 
 def written(folder: Path, outcome: Outcome, *failings: str) -> str:

@@ -27,6 +27,7 @@ GOOD = Facts(
     doubled=[],
     violations=[],
     with_ledgers=True,
+    unexplained=[],
     is_healed=True,
     strikes={"kill": 3, "freeze": 1},
 )
@@ -66,6 +67,7 @@ def test_an_accepted_order_that_is_nobodys_is_lost(found: tuple[str, bool] | Non
     [
         ({"doubled": ["payment: order 1 has 2 effects"]}, "effects that happened twice"),
         ({"violations": ["Order 1: forgotten"]}, "rows that break an invariant"),
+        ({"unexplained": ["order 1: a refund of nothing"]}, "sums that no state explains"),
         ({"is_healed": False}, "not everything came to rest"),
         ({"unanswered": 1}, "1 orders were never answered"),
         ({"refused": ["http: a: 422"]}, "orders that a door refused"),

@@ -27,6 +27,8 @@ class Facts:
     #: Rows that break an invariant, and whether the ledgers were among what was checked.
     violations: Collection[str]
     with_ledgers: bool
+    #: Orders whose money, goods or papers in the ledgers are not what their state says.
+    unexplained: Collection[str]
     #: Everything was at rest within the time for healing.
     is_healed: bool
     #: Fault -> how often it struck; every fault that was asked for is in it.
@@ -47,6 +49,7 @@ class Verdict:
     lost: int
     duplicate_effects: int
     violations: int
+    unexplained: int
     states: dict[str, int]
     strikes: dict[str, int]
     #: Promises that were broken.
@@ -75,6 +78,7 @@ def judge(facts: Facts) -> Verdict:
         len(lost),
         len(facts.doubled),
         len(facts.violations),
+        len(facts.unexplained),
         states,
         dict(facts.strikes),
         _failings(facts, lost),
@@ -100,6 +104,7 @@ def _failings(facts: Facts, lost: list[int]) -> list[str]:
     for what, rows in (
         ("effects that happened twice", facts.doubled),
         ("rows that break an invariant", facts.violations),
+        ("sums that no state explains", facts.unexplained),
         ("orders that a door refused", facts.refused),
         ("statuses that never came", facts.untold),
         ("damages to the database's file", facts.damages),

@@ -5,7 +5,9 @@ import re
 import urllib.request
 from collections import Counter
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 #: The operation that has an effect and the one that undoes it, by service.
 OPERATIONS = {
@@ -25,6 +27,8 @@ class Witness:
     mails: Counter[int] = field(default_factory=Counter)
     calls: int = 0
     effects: int = 0
+    #: How often each of the services' switches struck a call.
+    struck: Counter[str] = field(default_factory=Counter)
 
     def doubled(self) -> list[str]:
         """Return every effect beyond the one that an order may have, and every undo too many."""
@@ -45,9 +49,8 @@ class Witness:
 def ask(sandbox_url: str, mail_folder: Path) -> Witness:
     """Read every ledger and every mail."""
     witness = Witness()
-    for service, (forward, undo) in OPERATIONS.items():
-        with urllib.request.urlopen(f"{sandbox_url}/{service}/ledger", timeout=30) as answer:
-            ledger = json.load(answer)
+    for service, ledger in ledgers(sandbox_url).items():
+        forward, undo = OPERATIONS[service]
         counts: Counter[int] = Counter()
         for effect in ledger["effects"]:
             sign = {forward: 1, undo: -1}[effect["operation"]]
@@ -55,6 +58,27 @@ def ask(sandbox_url: str, mail_folder: Path) -> Witness:
         witness.standing[service] = counts
         witness.calls += int(ledger["calls"])
         witness.effects += len(ledger["effects"])
+        witness.struck.update(ledger["faults"])
     for path in sorted(mail_folder.glob("*")) if mail_folder.exists() else ():
         witness.mails.update(int(order) for order in SUBJECT.findall(path.read_text()))
     return witness
+
+
+def effect_times(sandbox_url: str) -> list[float]:
+    """Return when effects happened, all services together, in order."""
+    return sorted(
+        datetime.fromisoformat(effect["at"]).timestamp()
+        for ledger in ledgers(sandbox_url).values()
+        for effect in ledger["effects"]
+    )
+
+
+def ledgers(sandbox_url: str) -> dict[str, Any]:
+    """Return what each service says that it did, and how often its faults struck."""
+    return {service: _ledger(sandbox_url, service) for service in OPERATIONS}
+
+
+def _ledger(sandbox_url: str, service: str) -> dict[str, Any]:
+    with urllib.request.urlopen(f"{sandbox_url}/{service}/ledger", timeout=30) as answer:
+        found: dict[str, Any] = json.load(answer)
+    return found

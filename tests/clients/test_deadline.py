@@ -36,7 +36,7 @@ def test_a_dripping_server_is_left_when_the_time_is_over(head: bytes, piece: byt
     with scripted(drip(head, piece)) as server:
         begun = time.monotonic()
         with pytest.raises(Transient) as caught:
-            post(server.url, "/x", {}, key="k1", remaining=seconds(LEFT))
+            post(server.url + "/x", json={}, key="k1", remaining=seconds(LEFT))
         taken = time.monotonic() - begun
 
     assert LEFT - 0.05 <= taken < LEFT + 0.2
@@ -49,7 +49,7 @@ def test_a_refusal_counts_even_where_its_body_never_ends() -> None:
     with scripted(drip(head, b" ")) as server:
         begun = time.monotonic()
         with pytest.raises(Refused) as caught:
-            post(server.url, "/x", {}, key="k1", remaining=seconds(LEFT))
+            post(server.url + "/x", json={}, key="k1", remaining=seconds(LEFT))
         taken = time.monotonic() - begun
 
     assert taken < LEFT + 0.2

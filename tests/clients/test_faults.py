@@ -44,11 +44,30 @@ from workers.http.faults import retry_after
 )
 def test_a_status_decides_the_kind_of_fault(status: int, kind: type[Fault]) -> None:
     with scripted([answer(f"{status} X")]) as server, pytest.raises(Fault) as caught:
-        post(server.url, "/x", {}, key="k1", remaining=seconds(0.9))
+        post(server.url + "/x", json={}, key="k1", remaining=seconds(0.9))
 
     assert type(caught.value) is kind
     assert caught.value.code == f"http_{status}"
     assert caught.value.message == f"POST /x: answered {status}"
+    # Whether it is proof is for the agent to say.
+    assert (caught.value.no_effect, caught.value.status) == (False, status)
+
+
+def test_what_was_never_sent_had_no_effect() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as unheard:
+        port = unheard.getsockname()[1]
+    with pytest.raises(Unavailable) as caught:
+        post(f"http://127.0.0.1:{port}/x", json={}, key="k1", remaining=seconds(0.9))
+
+    assert caught.value.no_effect
+
+
+def test_a_try_before_is_not_forgotten() -> None:
+    tries = [[answer("503 X")], [answer("402 X")]]
+    with scripted(*tries) as server, pytest.raises(Refused) as caught:
+        post(server.url + "/x", json={}, key="k1", remaining=seconds(5))
+
+    assert (caught.value.no_effect, caught.value.status, caught.value.tries) == (False, None, 2)
 
 
 @pytest.mark.fault("F26")
@@ -88,7 +107,7 @@ def test_an_answer_that_cannot_be_read_leaves_the_outcome_unknown(
     pieces: list[bytes], code: str
 ) -> None:
     with scripted(pieces) as server, pytest.raises(Transient) as caught:
-        post(server.url, "/x", {}, key="k1", remaining=seconds(5))
+        post(server.url + "/x", json={}, key="k1", remaining=seconds(5))
 
     assert (caught.value.code, caught.value.tries) == (code, 1)
     assert len(server.requests) == 1
@@ -116,7 +135,7 @@ def test_a_service_that_cannot_be_addressed_is_unavailable(
         # Whatever resolver this machine has.
         monkeypatch.setattr(socket, "getaddrinfo", resolve)
     with pytest.raises(Unavailable) as caught:
-        post(url, "/x", {}, key="k1", remaining=seconds(0.9))
+        post(url + "/x", json={}, key="k1", remaining=seconds(0.9))
 
     assert caught.value.code == "unreachable"
 
@@ -127,7 +146,7 @@ def test_a_refused_connection_is_unavailable_and_tried_again() -> None:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
 
     with pytest.raises(Unavailable) as caught:
-        post(url, "/x", {}, key="k1", remaining=seconds(5))
+        post(url + "/x", json={}, key="k1", remaining=seconds(5))
 
     assert (caught.value.code, caught.value.tries) == ("unreachable", 3)
     assert f"POST /x: {url.removeprefix('http://')} is not reached: " in caught.value.message
@@ -135,7 +154,7 @@ def test_a_refused_connection_is_unavailable_and_tried_again() -> None:
 
 def test_a_message_has_nothing_of_the_name_and_the_password_of_a_url() -> None:
     with pytest.raises(Unavailable) as caught:
-        post("http://ann:secret@127.0.0.1:1/", "/x", {}, key="k1", remaining=seconds(5))
+        post("http://ann:secret@127.0.0.1:1/x", json={}, key="k1", remaining=seconds(5))
 
     assert caught.value.message.startswith("POST /x: 127.0.0.1:1 is not reached: ")
 
@@ -153,7 +172,7 @@ def test_a_message_has_nothing_of_the_name_and_the_password_of_a_url() -> None:
 )
 def test_the_code_is_the_remotes_own_where_it_is_one(body: bytes, code: str) -> None:
     with scripted([answer("402 No", body)]) as server, pytest.raises(Refused) as caught:
-        post(server.url, "/x", {"card": "4242"}, key="secret", remaining=seconds(5))
+        post(server.url + "/x", json={"card": "4242"}, key="secret", remaining=seconds(5))
 
     assert caught.value.code == code
     assert caught.value.message == "POST /x: answered 402"
@@ -162,14 +181,14 @@ def test_the_code_is_the_remotes_own_where_it_is_one(body: bytes, code: str) -> 
 def test_a_message_quotes_nothing_of_an_answer_that_is_not_http() -> None:
     pieces = [b"HTTP/1.1 200 OK\r\nsecret line\r\n\r\n"]
     with scripted(pieces) as server, pytest.raises(Transient) as caught:
-        post(server.url, "/x", {}, key="k1", remaining=seconds(5))
+        post(server.url + "/x", json={}, key="k1", remaining=seconds(5))
 
     assert caught.value.message == "POST /x: connection lost (RemoteProtocolError)"
 
 
 def test_a_message_has_at_most_two_hundred_letters() -> None:
     with scripted([answer("500 Oops")]) as server, pytest.raises(Transient) as caught:
-        post(server.url, "/" + "x" * 500, {}, key="k1", remaining=seconds(5))
+        post(server.url + "/" + "x" * 500, json={}, key="k1", remaining=seconds(5))
 
     assert len(caught.value.message) == 200
 
@@ -179,7 +198,7 @@ def test_retry_after_comes_with_the_fault() -> None:
         scripted([answer("429 Slow down", Retry_After="7")]) as server,
         pytest.raises(Unavailable) as caught,
     ):
-        post(server.url, "/x", {}, key="k1", remaining=seconds(5))
+        post(server.url + "/x", json={}, key="k1", remaining=seconds(5))
 
     assert caught.value.retry_after == 7.0
 

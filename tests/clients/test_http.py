@@ -8,22 +8,23 @@ import ssl
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from orders.sandbox.server import Sandbox
 from tests.clients.clock import seconds
 from tests.clients.scripted import answer, scripted
-from workers.exceptions import DeadlinePassed, Refused, Transient, Unavailable
+from workers.exceptions import DeadlinePassed, Permanent, Refused, Transient, Unavailable
 from workers.http import Answer, post
 
 FINE = answer("200 OK", b'{"id": "ch_1"}')
-CALL = {"key": "k1", "remaining": lambda: 60.0}
+CALL: dict[str, Any] = {"key": "k1", "remaining": lambda: 60.0}
 
 
 def test_a_success_is_an_answer_with_its_object() -> None:
     with scripted([FINE]) as server:
-        answered = post(server.url + "/", "/payment/charge", {"order": 7}, **CALL)
+        answered = post(server.url + "/payment/charge", json={"order": 7}, **CALL)
 
     assert answered == Answer(status=200, body={"id": "ch_1"}, tries=1)
     head, _, body = server.requests[0].partition(b"\r\n\r\n")
@@ -35,7 +36,7 @@ def test_a_success_is_an_answer_with_its_object() -> None:
 
 def test_no_time_left_means_no_call() -> None:
     with scripted([FINE]) as server, pytest.raises(DeadlinePassed):
-        post(server.url, "/x", {}, key="k1", remaining=lambda: 0.0)
+        post(server.url + "/x", json={}, key="k1", remaining=lambda: 0.0)
 
     assert server.requests == []
 
@@ -43,7 +44,7 @@ def test_no_time_left_means_no_call() -> None:
 @pytest.mark.parametrize("key", ["", "a\r\nb", "é", "\0"], ids=repr)
 def test_a_key_that_no_header_can_carry_is_a_mistake_of_ours(key: str) -> None:
     with scripted([FINE]) as server, pytest.raises(ValueError, match="idempotency key"):
-        post(server.url, "/x", {}, key=key, remaining=seconds(5))
+        post(server.url + "/x", json={}, key=key, remaining=seconds(5))
 
     assert server.requests == []
 
@@ -52,7 +53,7 @@ def test_a_redirect_is_not_followed() -> None:
     with scripted([FINE]) as elsewhere:
         moved = answer("307 Temporary Redirect", Location=elsewhere.url)
         with scripted([moved]) as server, pytest.raises(Unavailable) as caught:
-            post(server.url, "/x", {}, key="k1", remaining=seconds(0.9))
+            post(server.url + "/x", json={}, key="k1", remaining=seconds(0.9))
 
     assert caught.value.code == "http_307"
     assert elsewhere.requests == []
@@ -62,7 +63,7 @@ def test_the_environments_proxy_is_not_used(monkeypatch: pytest.MonkeyPatch) -> 
     with scripted([FINE]) as server, scripted([answer("502 Bad Gateway")]) as proxy:
         for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
             monkeypatch.setenv(name, proxy.url)
-        answered = post(server.url, "/x", {}, **CALL)
+        answered = post(server.url + "/x", json={}, **CALL)
 
     assert answered.status == 200
     assert proxy.requests == []
@@ -70,8 +71,8 @@ def test_the_environments_proxy_is_not_used(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_cookie_is_not_carried_to_the_next_call() -> None:
     with scripted([answer("200 OK", Set_Cookie="secret=1")]) as server:
-        post(server.url, "/x", {}, **CALL)
-        post(server.url, "/x", {}, **CALL)
+        post(server.url + "/x", json={}, **CALL)
+        post(server.url + "/x", json={}, **CALL)
 
     assert len(server.requests) == 2
     assert b"secret" not in server.requests[1]
@@ -90,7 +91,7 @@ def test_a_certificate_nobody_vouches_for_is_refused(tmp_path: Path) -> None:
     tls.load_cert_chain(certificate, key)
 
     with scripted([FINE], tls=tls) as server, pytest.raises(Unavailable, match="CERTIFICATE"):
-        post(server.url, "/x", {}, key="k1", remaining=seconds(0.9))
+        post(server.url + "/x", json={}, key="k1", remaining=seconds(0.9))
 
     assert server.requests == []
 
@@ -104,7 +105,9 @@ def test_calls_share_a_connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
     with Sandbox(tmp_path / "store") as sandbox:
         for n in (1, 2, 3):
-            post(sandbox.url, "/billing/issue", {"order": n}, key=f"k{n}", remaining=seconds(5))
+            post(
+                sandbox.url + "/billing/issue", json={"order": n}, key=f"k{n}", remaining=seconds(5)
+            )
 
     assert len(connected) == 1
 
@@ -112,10 +115,10 @@ def test_calls_share_a_connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_a_service_that_came_back_is_reached_on_a_new_connection(tmp_path: Path) -> None:
     with Sandbox(tmp_path / "store") as sandbox:
         port = int(sandbox.url.rpartition(":")[2])
-        post(sandbox.url, "/billing/issue", {"order": 1}, **CALL)
+        post(sandbox.url + "/billing/issue", json={"order": 1}, **CALL)
 
     with Sandbox(tmp_path / "store", port=port) as sandbox:
-        answered = post(sandbox.url, "/billing/issue", {"order": 1}, **CALL)
+        answered = post(sandbox.url + "/billing/issue", json={"order": 1}, **CALL)
 
     assert (answered.status, answered.tries) == (200, 1)
 
@@ -125,7 +128,7 @@ def test_a_forked_child_uses_no_connection_of_its_parent(tmp_path: Path) -> None
         "import os, sys\n"
         "from workers.http import client as http, connections\n"
         "def call(n):\n"
-        "    http.post(sys.argv[1], '/billing/issue', {'order': n}, key=f'k{n}',"
+        "    http.post(sys.argv[1] + '/billing/issue', json={'order': n}, key=f'k{n}',"
         " remaining=lambda: 5)\n"
         "    return connections.transport()\n"
         "mine = call(1)\n"
@@ -151,7 +154,7 @@ def test_a_forked_child_uses_no_connection_of_its_parent(tmp_path: Path) -> None
 def test_an_unavailable_service_is_tried_again_within_the_call() -> None:
     busy = answer("503 Service Unavailable")
     with scripted([busy], [busy], [FINE]) as server:
-        answered = post(server.url, "/x", {}, **CALL)
+        answered = post(server.url + "/x", json={}, **CALL)
 
     assert answered.tries == 3
     assert len(server.requests) == 3
@@ -162,7 +165,7 @@ def test_three_tries_are_the_most_and_are_reported() -> None:
         scripted([answer("503 Service Unavailable")]) as server,
         pytest.raises(Unavailable) as caught,
     ):
-        post(server.url, "/x", {}, **CALL)
+        post(server.url + "/x", json={}, **CALL)
 
     assert caught.value.tries == 3
     assert len(server.requests) == 3
@@ -181,7 +184,63 @@ def test_nothing_else_is_tried_again_within_the_call(
     status: str, headers: dict[str, str], left: float, fault: type[Exception]
 ) -> None:
     with scripted([answer(status, **headers)]) as server, pytest.raises(fault) as caught:
-        post(server.url, "/x", {}, key="k1", remaining=seconds(left))
+        post(server.url + "/x", json={}, key="k1", remaining=seconds(left))
 
     assert caught.value.tries == 1
     assert len(server.requests) == 1
+
+
+def test_a_call_has_what_its_service_wants() -> None:
+    with scripted([answer("200 OK", b"{}")]) as server:
+        post(
+            server.url + "/cards?mode=live",
+            method="put",
+            headers={"Authorization": "Bearer t", "accept": "text/json", "Content-Type": "a/b"},
+            params={"page": 2},
+            content=b"x=1",
+            **CALL,
+        )
+
+    head, _, body = server.requests[0].partition(b"\r\n\r\n")
+    assert head.startswith(b"PUT /cards?mode=live&page=2 HTTP/1.1\r\n")
+    lines = {line.lower() for line in head.split(b"\r\n")[1:]}
+    wanted = (b"authorization: bearer t", b"accept: text/json", b"content-type: a/b")
+    assert lines.issuperset(wanted)
+    assert body == b"x=1"
+
+
+def test_our_key_and_encoding_are_not_replaced() -> None:
+    given = {"idempotency-key": "theirs", "accept-encoding": "gzip"}
+    with scripted([FINE]) as server:
+        post(server.url + "/x", headers=given, **CALL)
+
+    lines = {line.lower() for line in server.requests[0].split(b"\r\n")}
+    assert lines >= {b"idempotency-key: k1", b"accept-encoding: identity"}
+    assert not any(line.startswith(b"content-type") for line in lines)
+
+
+def test_an_answer_without_a_body_is_an_empty_one() -> None:
+    with scripted([answer("204 No Content", b"")]) as server:
+        assert post(server.url + "/x", method="DELETE", json={}, **CALL) == Answer(204, {}, 1)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"json": {}, "content": b""}, "json or content"),
+        ({"method": "GET /"}, "method must be a word"),
+        ({"headers": {"Authorization": "a\r\nB: c"}}, "header 'Authorization' must be printable"),
+    ],
+)
+def test_a_call_that_cannot_be_sent_is_a_mistake_of_ours(given: dict[str, Any], says: str) -> None:
+    with scripted([FINE]) as server, pytest.raises(ValueError, match=says):
+        post(server.url + "/x", **given, **CALL)
+
+    assert server.requests == []
+
+
+def test_a_fault_names_the_call_and_nothing_of_its_query() -> None:
+    with scripted([answer("404 Not Found")]) as server, pytest.raises(Permanent) as caught:
+        post(server.url + "/cards?token=secret", method="PATCH", json={}, **CALL)
+
+    assert caught.value.message == "PATCH /cards: answered 404"

@@ -1,10 +1,13 @@
-"""What the mail agent says where the mail server does not take its mail."""
+"""What the mail agent says where the mail server does not take its mail: what its answer proves."""
 
 import smtplib
 import socket
+import ssl
+from dataclasses import replace
 from unittest.mock import Mock
 
 import pytest
+from django.core import mail
 from django.test import override_settings
 
 from orders.agents import confirmation
@@ -18,12 +21,19 @@ ORDER = {
     "lines": [],
 }
 CALL = Call("Order 1", "send_confirmation", "key", 1, ORDER, Deadline(30))
+LAST = replace(CALL, attempt=confirmation.MOST_DEFERRALS)
 
 
-def fault_of(monkeypatch: pytest.MonkeyPatch, error: Exception) -> Fault:
-    monkeypatch.setattr(confirmation, "send_mail", Mock(side_effect=error))
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Mock:
+    server = Mock()
+    monkeypatch.setattr(confirmation, "get_connection", lambda: server)
+    return server
+
+
+def fault_of(call: Call = CALL) -> Fault:
     with pytest.raises(Fault) as caught:
-        confirmation.SendConfirmation().run(CALL)
+        confirmation.SendConfirmation().run(call)
     return caught.value
 
 
@@ -34,33 +44,74 @@ def fault_of(monkeypatch: pytest.MonkeyPatch, error: Exception) -> Fault:
         (ConnectionRefusedError(111, "Connection refused"), "[Errno 111] Connection refused"),
         (socket.gaierror(-2, "Name or service not known"), "[Errno -2] Name or service not known"),
         (smtplib.SMTPConnectError(421, "busy"), "(421, 'busy')"),
+        (TimeoutError("timed out"), "timed out"),
+        (smtplib.SMTPServerDisconnected("closed"), "closed"),
+        (smtplib.SMTPHeloError(421, "later"), "(421, 'later')"),
+        (smtplib.SMTPNotSupportedError("no STARTTLS"), "no STARTTLS"),
+        (ssl.SSLError("bad certificate"), "('bad certificate',)"),
+        (smtplib.SMTPAuthenticationError(535, b"5.7.8"), "(535, b'5.7.8')"),
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_a_server_that_is_not_reached_is_named(
-    monkeypatch: pytest.MonkeyPatch, error: Exception, says: str
+def test_what_fails_before_the_mail_is_handed_over_parks(
+    server: Mock, error: Exception, says: str
 ) -> None:
-    fault = fault_of(monkeypatch, error)
+    server.open.side_effect = error
+    fault = fault_of()
     assert isinstance(fault, Unavailable)
     assert (fault.code, fault.message) == (
         "mail_server_unreachable",
         f"mail.example.org:2525: {says}",
     )
+    server.send_messages.assert_not_called()
 
 
-def test_an_address_that_is_refused_is_not_tried_again_and_not_told(
-    monkeypatch: pytest.MonkeyPatch,
+REFUSED = smtplib.SMTPRecipientsRefused
+REFUSALS = [
+    (REFUSED({"ada@example.org": (450, b"4.2.0 Greylisted")}), Unavailable, "recipient_deferred"),
+    (REFUSED({"ada@example.org": (421, b"closing")}), Unavailable, "recipient_deferred"),
+    (REFUSED({"ada@example.org": (550, b"no such user")}), Permanent, "recipient_refused"),
+    (smtplib.SMTPSenderRefused(530, b"login first", "x"), Unavailable, "mail_sender_refused"),
+    (smtplib.SMTPDataError(451, b"later"), Unavailable, "mail_deferred"),
+    (smtplib.SMTPDataError(554, b"spam"), Permanent, "mail_refused"),
+]
+
+
+@pytest.mark.parametrize(("error", "kind", "code"), REFUSALS)
+def test_a_refusal_is_judged_by_its_code(
+    server: Mock, error: Exception, kind: type[Fault], code: str
 ) -> None:
-    refusal = smtplib.SMTPRecipientsRefused({"ada@example.org": (550, b"no such user")})
-    fault = fault_of(monkeypatch, refusal)
-    assert isinstance(fault, Permanent)
-    assert (fault.code, "ada" in fault.message) == ("recipient_refused", False)
+    server.send_messages.side_effect = error
+    fault = fault_of()
+    assert (type(fault), fault.code) == (kind, code)
+    assert "ada" not in fault.message
+    server.close.assert_called_once_with()
 
 
+@pytest.mark.parametrize("place", [0, 4])
+def test_a_server_that_defers_for_ever_has_refused(server: Mock, place: int) -> None:
+    server.send_messages.side_effect = REFUSALS[place][0]
+    assert isinstance(fault_of(replace(CALL, attempt=LAST.attempt - 1)), Unavailable)
+    assert isinstance(fault_of(LAST), Permanent)
+
+
+@pytest.mark.parametrize(
+    "error", [ConnectionResetError(), TimeoutError(), smtplib.SMTPServerDisconnected("closed")]
+)
 def test_a_connection_that_breaks_leaves_the_outcome_unknown(
-    monkeypatch: pytest.MonkeyPatch,
+    server: Mock, error: Exception
 ) -> None:
     """The mail may have left: no fault says that it has not."""
-    monkeypatch.setattr(confirmation, "send_mail", Mock(side_effect=ConnectionResetError))
-    with pytest.raises(ConnectionResetError):
+    server.send_messages.side_effect = error
+    with pytest.raises(type(error)):
         confirmation.SendConfirmation().run(CALL)
+
+
+def test_a_mail_that_was_taken_is_sent_however_the_connection_ends(server: Mock) -> None:
+    server.close.side_effect = smtplib.SMTPServerDisconnected("closed")
+    assert confirmation.SendConfirmation().run(CALL) == {"mailed": True}
+
+
+def test_the_customer_is_mailed() -> None:
+    assert confirmation.SendConfirmation().run(CALL) == {"mailed": True}
+    assert [message.to for message in mail.outbox] == [["ada@example.org"]]

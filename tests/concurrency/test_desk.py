@@ -8,9 +8,8 @@ import pytest
 from tests.concurrency.matrix.pausing import Session, meet, one_after_the_other, two_sessions
 from tests.integration.test_incidents import HOUR, fails, over
 from tests.integration.test_jobs import NOW, failed, items, job_of, resubmitted, seen
+from workers.desk.store import delivery_plans, incidents, jobs
 from workers.models import Alert, BulkItem, BulkJob, Delivery, Incident, Route
-from workers.store import delivery_plans, incidents
-from workers.store.operate import jobs
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -73,7 +72,7 @@ def test_two_sweeps_tell_a_route_once(two: tuple[Session, Session]) -> None:
 
 @pytest.mark.postgresql
 def test_two_workers_of_a_job_act_on_a_process_once(two: tuple[Session, Session]) -> None:
-    def work() -> jobs.Worked:
+    def work() -> jobs.ChunkResult:
         return jobs.work(BulkJob.objects.latest("pk").pk, 1)
 
     job_of(failed(2))

@@ -128,7 +128,7 @@ def test_a_sweep_that_waits_for_a_step_holds_none_after_it(
         free = unlocked(ids[place + 1 :])
 
     assert free == ids[place + 1 :]
-    assert results == [expire_claims.Expired(reset=len(found) - len(tired), errors=len(tired))]
+    assert results == [expire_claims.ExpiryResult(reset=len(found) - len(tired), errors=len(tired))]
 
 
 @pytest.mark.postgresql
@@ -149,4 +149,4 @@ def test_a_sweep_locks_in_order_though_steps_of_orders_lie_among_each_other(
         free = unlocked(ids[2:])
 
     assert free == ids[2:]
-    assert results == [expire_claims.Expired(reset=4)]
+    assert results == [expire_claims.ExpiryResult(reset=4)]

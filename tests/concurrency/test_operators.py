@@ -7,10 +7,10 @@ import pytest
 
 from tests.concurrency.matrix.pausing import Session, meet, one_after_the_other
 from tests.integration.conftest import NOW, only
-from workers.admin import snapshot
-from workers.admin.actions.action import Target
-from workers.admin.actions.retiming import Retime
 from workers.client.submission import submit
+from workers.desk.admin import snapshot
+from workers.desk.admin.actions.action import Target
+from workers.desk.admin.actions.retiming import Retime
 from workers.exceptions import StateError
 from workers.models import Journal, Process
 from workers.store.db import dialect

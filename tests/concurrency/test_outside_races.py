@@ -175,11 +175,11 @@ def test_of_two_holds_one_holds() -> None:
 
 
 def test_a_rate_is_spent_once_by_two_schedulers() -> None:
-    flow_settings.set_flow("toy.alpha", {"rate_per_second": 4}, actor="x", reason="", now=NOW)
+    flow_settings.set_flow("toy.alpha", {"rate_per_second": 20}, actor="x", reason="", now=NOW)
     for n in range(20):
         submit("toy_line", subject=f"Toy {n}", input={}, now=NOW)
     results = race([lambda: claim_steps.claim_due({"toy.alpha"}, "a", NOW)] * 4)
 
     assert errors(results) == []
-    # Half a second's worth, together.
+    # A tenth of a second's worth, together.
     assert sum(len(taken) for taken in results) == 2

@@ -28,9 +28,9 @@ from workers.exceptions import SASError
 from workers.operate import invariants
 from workers.store.claims.claim_steps import Claim
 from workers.store.db import prepared_plans
-from workers.store.expire.expire_claims import Expired
+from workers.store.expire.expire_claims import ExpiryResult
 from workers.store.locked.load import LostRow
-from workers.store.settle.settle_replies import Settled
+from workers.store.settle.settle_replies import SettleResult
 from workers.supervisor import beat_schedule
 from workers.testing import frozen_clock
 
@@ -142,10 +142,10 @@ class Stage:
 
 def _may_have_left(call: Call, turn: Turn) -> bool:
     """Say whether a verb may have done nothing; an operator's is refused where it does not."""
-    if isinstance(turn.result, Settled):
+    if isinstance(turn.result, SettleResult):
         return not turn.result.applied
-    if isinstance(turn.result, Expired):
-        return turn.result == Expired()
+    if isinstance(turn.result, ExpiryResult):
+        return turn.result == ExpiryResult()
     is_told = call.verb.startswith("commands.") and turn.result is None
     return isinstance(turn.result, Exception) or (not turn.result and not is_told)
 

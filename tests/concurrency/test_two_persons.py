@@ -8,6 +8,7 @@ from tests.admin.conftest import order_in_error
 from tests.concurrency.racing import meeting_before_the_write, race
 from workers.exceptions import StateError
 from workers.models import Journal, Process, Step, UndoRequest
+from workers.rules.approved_acts import Act
 from workers.store.operate import commands, undo_requests
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -29,7 +30,7 @@ def count(process: Process, event: str) -> int:
 
 @pytest.mark.fault("F40")
 def test_of_approvals_at_once_one_undoes(failed: Process, monkeypatch: pytest.MonkeyPatch) -> None:
-    number = undo_requests.ask(failed.pk, "cancel", **ANN)
+    number = undo_requests.ask(failed.pk, Act("cancel"), **ANN)
 
     def approve(who: str) -> Any:
         return undo_requests.decide(number, is_approved=True, actor=f"operator:{who}")
@@ -48,7 +49,7 @@ def test_of_approvals_at_once_one_undoes(failed: Process, monkeypatch: pytest.Mo
 def test_an_approval_and_a_move_at_once_come_one_after_the_other(
     failed: Process, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    number = undo_requests.ask(failed.pk, "cancel", **ANN)
+    number = undo_requests.ask(failed.pk, Act("cancel"), **ANN)
 
     with meeting_before_the_write(monkeypatch, 2):
         decided, moved = race(
@@ -70,7 +71,7 @@ def test_an_approval_and_a_move_at_once_come_one_after_the_other(
 @pytest.mark.fault("F40")
 def test_of_requests_at_once_one_waits(failed: Process) -> None:
     def ask(who: str) -> int:
-        return undo_requests.ask(failed.pk, "cancel", actor=f"operator:{who}", reason="r")
+        return undo_requests.ask(failed.pk, Act("cancel"), actor=f"operator:{who}", reason="r")
 
     results = race([lambda who=who: ask(who) for who in ("ann", "bob", "eve")])
 

@@ -57,7 +57,7 @@ def _told_of_once(after: Aftermath) -> None:
 
 
 def _prepare_undo(wire: Wire) -> None:
-    toy.script["toy.delta"] = always(Permanent("no", "it is refused for good"))
+    toy.script["toy.delta"] = always(Permanent("no", "it is refused for good", no_effect=True))
     toy.script["toy.undoer"] = once(Transient("http_500", "not now"))
 
 

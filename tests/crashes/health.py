@@ -5,13 +5,16 @@ from typing import Any
 
 from tests.crashes.scenario import Scenario, nothing
 from workers.client.submission import submit
+from workers.desk.operate import examinations, health, releases
+from workers.desk.rules.minutes import EVERY_PROCESS, KEPT, begin
+from workers.desk.store import gauges, minutes, probe_results
+from workers.desk.store import old_rows as desk_rows
+from workers.desk.store.probe_results import ProbeOutcome
 from workers.models import Alert, Gauge, Journal, Minute, ProbeResult, Release
-from workers.operate import examinations, health, releases, retention
-from workers.rules.minutes import EVERY_PROCESS, KEPT, begin
+from workers.operate import retention
 from workers.states import Span
-from workers.store import gauges, minutes, probe_results, prune_figures
+from workers.store import old_rows
 from workers.store.db import dialect
-from workers.store.probe_results import Looked
 from workers.testing import Aftermath, Clock, Wire, frozen_clock
 
 #: Whoever died holds its lease no longer.
@@ -54,7 +57,9 @@ def _counted_once(after: Aftermath) -> None:
 def _keep_findings() -> None:
     finding: dict[str, Any] = {"level": "error", "what": "bad", "why": "", "remedy": ""}
     for _ in range(2):
-        probe_results.keep([Looked("toys.well", "ok"), Looked("toys.bad", "error", [finding])])
+        probe_results.keep(
+            [ProbeOutcome("toys.well", "ok"), ProbeOutcome("toys.bad", "error", [finding])]
+        )
 
 
 def _told_of_once(after: Aftermath) -> None:
@@ -73,7 +78,8 @@ def _old(wire: Wire) -> None:
 
 
 def _prune() -> None:
-    list(prune_figures.prune_figures(2))
+    for rows in desk_rows.FIGURES:
+        list(old_rows.prune(rows, 2))
 
 
 def _old_are_gone(after: Aftermath) -> None:
@@ -104,6 +110,6 @@ SCENARIOS = [
         _old_are_gone,
         prepare=_old,
         run=nothing,
-        brief=("prune_figures.prune_figures",),
+        brief=("old_rows.prune",),
     ),
 ]

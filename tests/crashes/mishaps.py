@@ -17,7 +17,7 @@ from tests.crashes.scenario import (
 )
 from tests.toyflow import agents as toy
 from workers import supervisor
-from workers.agent import next_step
+from workers.agent import shift
 from workers.client import callbacks
 from workers.definitions.agent import Deferred
 from workers.exceptions import Unavailable
@@ -155,8 +155,8 @@ def _answered_once(after: Aftermath) -> None:
 
 
 def _goes_on(wire: Wire, clock: Clock) -> None:
-    """Settle, by workers in which an order that is alone goes on, as Celery's do."""
-    going_on = {dispatch.RUN_BUNDLE: lambda body: next_step.run(Bundle.from_wire(body))}
+    """Settle, by workers that take what they have room for, as Celery's do."""
+    going_on = {dispatch.RUN_BUNDLE: lambda body: shift.run(Bundle.from_wire(body))}
     with patch.dict(delivery._TASKS, going_on):
         wire.run_until_settled(clock)
 
@@ -168,11 +168,11 @@ def _rated(wire: Wire) -> None:
 
 SCENARIOS = [
     Scenario(
-        "goes on alone",
+        "taken where it is called",
         submit_once("toy_line"),
         _line_done,
         run=_goes_on,
-        brief=("next_step.keep", "claim_steps.start"),
+        brief=("settle_replies.settle", "claim_steps.start"),
     ),
     Scenario(
         "rated",
@@ -207,7 +207,7 @@ SCENARIOS = [
         submit_once("toy_line"),
         _line_done,
         run=_first((dispatch.RUN_BUNDLE, drops)),
-        brief=("unstarted.lost", "claim_steps.start", "dispatch.send_bundle"),
+        brief=("unstarted.lost", "claim_steps.start", "bundle_dispatch.send"),
     ),
     Scenario(
         "broker refuses",
@@ -219,7 +219,7 @@ SCENARIOS = [
             "filed_replies.file",
             "settle_replies.advance",
             "settle_replies.settle",
-            "dispatch.send_bundle",
+            "bundle_dispatch.send",
         ),
     ),
     Scenario(

@@ -11,12 +11,13 @@ from tests.crashes.operating import _failed, _gathered
 from tests.crashes.scenario import Scenario, is_first, nothing, services
 from workers import supervisor
 from workers.conf import sas
+from workers.desk.notify import incident_relay, ping
+from workers.desk.notify import incident_sender as incident
+from workers.desk.notify.incident_sender import IncidentLetter
+from workers.desk.store import deliveries, delivery_plans, routes
 from workers.models import Alert, Delivery, Incident, Journal, Route
-from workers.notify import incident_relay, ping
-from workers.notify.senders import http_post, incident
+from workers.notify.senders import http_post
 from workers.notify.senders.delivery import Answer, Undelivered
-from workers.notify.senders.incident import IncidentLetter
-from workers.store import deliveries, delivery_plans, routes
 from workers.testing import Aftermath, Clock, Wire
 
 WHO = "operator:ann"

@@ -11,13 +11,20 @@ from django.core.management import call_command
 from django.test import Client
 from django.utils import timezone
 
+from tests.admin import toys
 from tests.crashes.scenario import Scenario, always, nothing
 from tests.toyflow import agents as toy
 from workers import supervisor
 from workers.client.submission import submit
 from workers.conf import sas
+from workers.desk.store import (
+    alert_commands,
+    incident_commands,
+    incidents,
+    notes,
+)
 from workers.exceptions import Permanent, StateError, Unavailable
-from workers.management.commands import restored
+from workers.management.nouns import restored
 from workers.models import (
     Alert,
     Flow,
@@ -25,18 +32,17 @@ from workers.models import (
     Incident,
     Journal,
     Note,
-    Preferences,
     Process,
-    SavedView,
     Step,
 )
-from workers.store import acts, incidents, preferences, saved_views
+from workers.store import acts
 from workers.store.db import dialect
 from workers.store.flow import flow_settings, holds
-from workers.store.operate import alert_commands, commands, edit_input, incident_commands, notes
+from workers.store.operate import commands, edit_input
 from workers.testing import Aftermath, Clock, Wire
 
-_AWAY = Unavailable("http_503", "closed for an hour", retry_after=3600)
+# Nothing listens: proof that nothing happened, so that a step may begin again.
+_AWAY = Unavailable("not_listening", "closed for an hour", retry_after=3600, no_effect=True)
 WHO: dict[str, Any] = {"actor": "operator:ann", "reason": "because"}
 
 
@@ -183,6 +189,14 @@ VERBS = [
         rows=2,
     ),
     _verb(
+        "redo",
+        toys.without_mail,
+        lambda p: commands.redo(p.pk, "mail", **_page, **WHO),
+        "resubmitted",
+        lambda: (_step("mail").state, _process().state) == ("pending", "processing"),
+        rows=2,
+    ),
+    _verb(
         "cancel",
         _resting,
         lambda p: commands.undo(p.pk, outcome="cancelled", **_page, **WHO),
@@ -232,7 +246,7 @@ VERBS = [
             window=7,
             rate_per_second="",
             forced="",
-            seen="400:None:None",
+            seen="400:None:None:None",
         ),
         "flow_set",
         lambda: Flow.objects.get(agent="toy.beta").window == 7,
@@ -314,7 +328,7 @@ def _three_resting(wire: Wire) -> None:
 def _restore() -> None:
     """Mark what may have happened, in portions of two; whoever died begins again."""
     with patch.object(restored, "PORTION", 2):
-        call_command("restored", since=_page["since"].isoformat(), stdout=StringIO())
+        call_command("sas", "restored", "--since", _page["since"].isoformat(), stdout=StringIO())
 
 
 def _all_marked(after: Aftermath) -> None:
@@ -344,60 +358,6 @@ def _noted(after: Aftermath) -> None:
     after.assert_same_journal(may_add=("noted",))
     assert Note.objects.count() == Journal.objects.filter(event="noted").count()
     assert Note.objects.count() in (1, 2)
-
-
-def _choose_zone() -> None:
-    preferences.set_time_zone(get_user_model().objects.get().pk, "Asia/Tokyo")
-
-
-def _zone_chosen(after: Aftermath) -> None:
-    assert Preferences.objects.get().time_zone == "Asia/Tokyo"
-    after.assert_same_journal(may_add=())
-
-
-def _switch_keys() -> None:
-    preferences.set_keys(get_user_model().objects.get().pk, is_on=False)
-
-
-def _keys_off(after: Aftermath) -> None:
-    assert Preferences.objects.get().has_no_keys
-    after.assert_same_journal(may_add=())
-
-
-def _save_view() -> None:
-    owner = get_user_model().objects.get().pk
-    saved_views.save(owner, "workers.process", "Errors", "state=error")
-
-
-def _view_saved(after: Aftermath) -> None:
-    """Whoever saw no answer saves again: the view is the same one."""
-    assert SavedView.objects.get().query == "state=error"
-    after.assert_same_journal(may_add=())
-
-
-def _with_view(wire: Wire) -> None:
-    _admin(wire)
-    _save_view()
-
-
-def _change_view() -> None:
-    saved_views.change(SavedView.objects.get().pk, "Faults", is_shared=True)
-
-
-def _view_changed(after: Aftermath) -> None:
-    view = SavedView.objects.get()
-    assert (view.name, view.is_shared) == ("Faults", True)
-    after.assert_same_journal(may_add=())
-
-
-def _delete_view() -> None:
-    for view in SavedView.objects.all():
-        saved_views.delete(view.pk)
-
-
-def _view_deleted(after: Aftermath) -> None:
-    assert not SavedView.objects.exists()
-    after.assert_same_journal(may_add=())
 
 
 SCENARIOS = [
@@ -430,11 +390,6 @@ SCENARIOS = [
     ),
     Scenario("note on process", _note, _noted, prepare=_failed_and_admin, run=nothing),
     Scenario("show personal data", _show, _told_who_saw, prepare=_resting, run=nothing),
-    Scenario("choose a time zone", _choose_zone, _zone_chosen, prepare=_admin, run=nothing),
-    Scenario("switch keys off", _switch_keys, _keys_off, prepare=_admin, run=nothing),
-    Scenario("save a view", _save_view, _view_saved, prepare=_admin, run=nothing),
-    Scenario("change a view", _change_view, _view_changed, prepare=_with_view, run=nothing),
-    Scenario("delete a view", _delete_view, _view_deleted, prepare=_with_view, run=nothing),
     Scenario("acknowledge", _acknowledge, _acknowledged, prepare=_failed_and_admin, run=nothing),
     Scenario("restored", _restore, _all_marked, prepare=_three_resting, run=nothing),
 ]

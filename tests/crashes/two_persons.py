@@ -8,6 +8,7 @@ from tests.toyflow import agents as toy
 from workers.client.submission import submit
 from workers.exceptions import Permanent, StateError
 from workers.models import Journal, Process, UndoRequest
+from workers.rules.approved_acts import Act
 from workers.store.operate import undo_requests
 from workers.testing import Aftermath, Wire
 
@@ -22,7 +23,7 @@ def _ask() -> None:
     # Whoever saw no answer asks again, and is told that it is asked for.
     with suppress(StateError):
         undo_requests.ask(
-            Process.objects.get().pk, "cancel", actor="operator:ann", reason="because"
+            Process.objects.get().pk, Act("cancel"), actor="operator:ann", reason="because"
         )
 
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from sasproject.demo import board, interactive, wording
 from sasproject.demo.figures import Figures
 from sasproject.demo.scene import Row, Scene
-from sasproject.demo.wording import Said
+from sasproject.demo.wording import TonedText
 from workers.states import ProcessState
 
 URLS = {
@@ -28,8 +28,8 @@ def scene(**changes: Any) -> Scene:
     row = Row(
         7,
         "Ada Lovelace",
-        {"stock": Said("done", "good"), "payment": Said("retry", "warning")},
-        Said("FAILED → RETRY payment in 3 s", "warning"),
+        {"stock": TonedText("done", "good"), "payment": TonedText("retry", "warning")},
+        TonedText("FAILED → RETRY payment in 3 s", "warning"),
     )
     return Scene(
         **{
@@ -78,8 +78,8 @@ def test_a_narrow_terminal_keeps_what_happens() -> None:
 
 def test_at_80_by_24_the_whole_story_is_told() -> None:
     """The widest words of everything at once: no column goes, and no key falls off the end."""
-    cells = {name: Said("undone") for name in list(wording.STEPS.values())[:6]}
-    says = Said("FAILED → RECOVERED, COMPENSATED", "good")
+    cells = {name: TonedText("undone") for name in list(wording.STEPS.values())[:6]}
+    says = TonedText("FAILED → RECOVERED, COMPENSATED", "good")
     rows = [Row(1234, "Ada Lovelace", cells, says)] * board.order_rows(24)
     states = dict.fromkeys(ProcessState, 888)
     event = (datetime(2026, 3, 1, tzinfo=UTC), "Order 1234: payment failed")

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from sasproject.demo import headless, script
-from sasproject.demo.ending import Stopped
+from sasproject.demo.ending import DemoStopped
 
 from .fakes import FakeRun
 
@@ -85,7 +85,7 @@ def test_where_to_look_is_said(run: FakeRun, settings: Any, is_known: bool) -> N
 
 def test_ctrl_c_stops_it(run: FakeRun) -> None:
     run.ending.interrupts = 1
-    with pytest.raises(Stopped):
+    with pytest.raises(DemoStopped):
         play(run)
 
 

@@ -1,5 +1,6 @@
 """The picture as it is read from the store, the stack and the demo's voice."""
 
+from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
 
@@ -64,6 +65,32 @@ def test_events_of_orders_and_of_processes_are_mixed(run: Any) -> None:
     says = [what for _, what in read(run).events]
     assert says == ["kill -9 agents", f"{made.process.subject}: payment failed, answered 500"]
     assert len(read(run, events=1).events) == 1
+
+
+def test_what_was_pressed_stays_while_a_kill_has_claims_sent_again(run: Any) -> None:
+    made = order()
+    run.voice.tell("review: order 7 of 1200.00 approved")
+    for event in ["lost"] * 20 + ["failed"] * 10:
+        Journal.objects.create(
+            process=made.process, event=event, actor="t", at=timezone.now(), detail={}
+        )
+
+    says = [what for _, what in read(run).events]
+
+    assert len(says) == 5
+    assert says[-1] == "review: order 7 of 1200.00 approved"
+    assert set(says[:-1]) == {f"{made.process.subject}: failed"}
+
+
+def test_what_was_pressed_long_ago_gives_way(run: Any) -> None:
+    made = order()
+    run.voice.said.append((timezone.now() - timedelta(minutes=1), "kill -9 agents"))
+    for _ in range(5):
+        Journal.objects.create(
+            process=made.process, event="failed", actor="t", at=timezone.now(), detail={}
+        )
+
+    assert "kill -9 agents" not in [what for _, what in read(run).events]
 
 
 def test_a_step_that_undoes_has_no_column(run: Any) -> None:

@@ -3,16 +3,18 @@
 import subprocess
 from collections.abc import Iterable, Iterator
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from celery import current_app
-from kombu import Connection
+from kombu import Connection, Producer
 
 from tests.services import own_rabbitmq_vhost, own_redis_database
-from workers import doctor
-from workers.doctor import Finding, Need, broker, connecting, queues
-from workers.doctor import worker_pools as workers
-from workers.doctor.registry import Probe, probes
+from workers.conf import sas
+from workers.desk import doctor
+from workers.desk.doctor import Finding, Need, broker, connecting, queues
+from workers.desk.doctor import worker_pools as workers
+from workers.desk.doctor.registry import Probe, probes
 from workers.wire.dispatch import REPLY_QUEUE
 
 
@@ -295,7 +297,6 @@ SOLO = {"implementation": "celery.concurrency.solo:TaskPool", "max-concurrency":
             [
                 ("warning", "a@a has the pool celery.concurrency.solo"),
                 ("ok", "1 worker answers; 1 process serves agents"),
-                ("info", "SAS_AGENT_SLOTS is 4, and 1 process serves agents"),
             ],
         ),
     ],
@@ -344,3 +345,80 @@ def test_workers_are_not_asked_where_they_would_not_answer(
     (found,) = workers.answer()
     assert found.level == "info"
     assert found.why.startswith("Remote control is off outside DEBUG, since whoever can write")
+
+
+class _InAlarm:
+    """RabbitMQ that says so once a message comes, and reads nothing more."""
+
+    def __init__(self) -> None:
+        self.connection = Mock()
+        self.transport = Mock(driver_type="amqp")
+        self.collect = Mock()
+        self.release = Mock()
+        self.connect = Mock()
+
+    def block(self, *_: object) -> None:
+        self.connection.on_blocked("low on memory")
+        raise TimeoutError("timed out")
+
+
+def test_an_alarm_is_named_and_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    connection = _InAlarm()
+
+    def blocked(given: Any) -> None:
+        given.connection.on_blocked("low on memory")
+        raise TimeoutError("timed out")
+
+    monkeypatch.setattr(broker, "_round_trip", blocked)
+    (found,) = broker.confirms_messages.__wrapped__(connection)  # type: ignore[attr-defined]
+    assert found.level == "error"
+    assert found.what == "the broker is in alarm and takes no message: low on memory"
+    # Closing it properly would hang until the alarm is over.
+    connection.collect.assert_called_once_with()
+
+
+@pytest.mark.parametrize("is_in_alarm", [True, False])
+def test_one_probe_alone_tells_of_an_alarm(
+    is_in_alarm: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The others would say that they are at fault."""
+    connection = _InAlarm()
+
+    def exchange(given: Any) -> None:
+        if is_in_alarm:
+            connection.block()
+        raise TimeoutError("timed out")
+
+    monkeypatch.setattr(current_app, "connection_for_write", lambda **_: connection)
+    monkeypatch.setattr(broker.cards, "exchange", exchange)
+    if is_in_alarm:
+        assert broker.is_ours_alone() == []
+    else:
+        with pytest.raises(TimeoutError):
+            broker.is_ours_alone()
+    # Closing it properly would hang until the alarm is over.
+    connection.collect.assert_called_once_with()
+
+
+def test_a_card_waits_for_its_confirmation_as_long_as_a_reply(rabbit: Broker) -> None:
+    sent: list[Any] = []
+    real = Producer.publish
+
+    def publish(self: Any, *args: Any, **given: Any) -> Any:
+        sent.append(given.get("confirm_timeout"))
+        return real(self, *args, **given)
+
+    with pytest.MonkeyPatch.context() as patch, rabbit.connection() as connection:
+        patch.setattr(Producer, "publish", publish)
+        patch.setattr(broker.cards, "own_id", lambda: "an-id")
+        broker.cards.exchange(connection)
+    assert sent == [sas.reply_seconds]
+
+
+def test_a_refusal_without_an_alarm_is_told_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(given: Mock) -> None:
+        raise TimeoutError("timed out")
+
+    monkeypatch.setattr(broker, "_round_trip", refuse)
+    (found,) = broker.confirms_messages.__wrapped__(_InAlarm())  # type: ignore[attr-defined]
+    assert found.what == "the broker took no message: TimeoutError: timed out"

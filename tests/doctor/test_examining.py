@@ -10,8 +10,8 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import override_settings
 
-from workers import doctor
-from workers.doctor import (
+from workers.desk import doctor
+from workers.desk.doctor import (
     Finding,
     Level,
     Need,
@@ -20,11 +20,11 @@ from workers.doctor import (
     ok,
     warning,
 )
-from workers.doctor import (
+from workers.desk.doctor import (
     run as examination,
 )
-from workers.doctor.secrets import masked
-from workers.management.commands import doctor as command
+from workers.desk.doctor.secrets import masked
+from workers.desk.management.nouns import doctor as command
 
 
 def good() -> Iterable[Finding]:
@@ -67,7 +67,8 @@ def test_a_probe_that_fails_is_told_of_and_the_others_go_on() -> None:
     assert "hunter2" not in str(told)
 
 
-def test_a_probe_that_hangs_is_left_behind() -> None:
+def test_a_probe_that_hangs_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(examination, "crowding", lambda: 1.0)
     release = threading.Event()
 
     def hanging() -> Iterable[Finding]:
@@ -79,6 +80,47 @@ def test_a_probe_that_hangs_is_left_behind() -> None:
 
     assert [str(one.finding.level) for one in told] == ["error", "ok"]
     assert "has not ended within 0.05 s" in told[0].finding.what
+
+
+def test_a_crowded_machine_turns_no_probe_red(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(examination, "crowding", lambda: 20.0)
+    release = threading.Event()
+
+    def late() -> Iterable[Finding]:
+        # Longer than its usual time, and not than that of a crowded machine.
+        release.wait(0.1)
+        return [ok("in order")]
+
+    def hanging() -> Iterable[Finding]:
+        release.wait(60)
+        return []
+
+    told = list(examine([a_probe(late), a_probe(hanging)], seconds=0.05))
+    release.set()
+
+    assert [str(one.finding.level) for one in told] == ["ok", "warning"]
+    assert "20 processes want each processor" in told[1].finding.what
+
+
+@pytest.mark.parametrize(
+    ("load", "cores", "crowd"), [(0.2, 2, 1.0), (2.0, 2, 1.0), (40.0, 2, 20.0), (3.0, None, 3.0)]
+)
+def test_how_crowded_a_machine_is(
+    monkeypatch: pytest.MonkeyPatch, load: float, cores: int | None, crowd: float
+) -> None:
+    monkeypatch.setattr(examination.os, "getloadavg", lambda: (load, 0.0, 0.0))
+    monkeypatch.setattr(examination.os, "cpu_count", lambda: cores)
+    assert examination.crowding() == crowd
+
+
+def test_a_system_that_does_not_know_its_load_is_not_crowded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def unknown() -> tuple[float, float, float]:
+        raise OSError
+
+    monkeypatch.setattr(examination.os, "getloadavg", unknown)
+    assert examination.crowding() == 1.0
 
 
 def refuse() -> list[Finding]:
@@ -148,7 +190,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Run:
         out = io.StringIO()
         monkeypatch.setattr(out, "isatty", lambda: tty)
         try:
-            call_command("doctor", *words, stdout=out)
+            call_command("sas", "doctor", *words, stdout=out)
         except SystemExit as end:
             return out.getvalue(), int(str(end.code))
         return out.getvalue(), 0

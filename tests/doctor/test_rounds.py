@@ -7,16 +7,17 @@ from typing import Any
 import pytest
 
 from tests.integration.conftest import NOW
-from workers import doctor
 from workers.definitions.alert_kinds import alert_kind
 from workers.definitions.sentences import in_words
 from workers.definitions.sentences import say as _
-from workers.doctor import Finding, Need, error, ok, rounds, warning
-from workers.doctor.registry import Probe
+from workers.desk import doctor
+from workers.desk.doctor import Finding, Need, error, ok, rounds, warning
+from workers.desk.doctor.registry import Probe
+from workers.desk.operate import examinations
+from workers.desk.store import incidents, probe_results
+from workers.desk.store.probe_results import ProbeOutcome
 from workers.models import Alert, Incident, ProbeResult
-from workers.operate import examinations
-from workers.store import alert_resolution, incidents, leases, probe_results
-from workers.store.probe_results import Looked
+from workers.store import alert_resolution, leases
 from workers.testing import frozen_clock
 
 pytestmark = pytest.mark.django_db
@@ -26,11 +27,11 @@ def probe(look: Callable[[], Iterable[Finding]], name: str = "press") -> Probe:
     return Probe("shop", name, look, Need.TABLES)
 
 
-def failing(what: str = "no paper") -> list[Looked]:
-    return [Looked("shop.press", "error", [error(what, "It waits.", "Bring paper.").kept()])]
+def failing(what: str = "no paper") -> list[ProbeOutcome]:
+    return [ProbeOutcome("shop.press", "error", [error(what, "It waits.", "Bring paper.").kept()])]
 
 
-WELL = [Looked("shop.press", "ok", [ok("there is paper").kept()])]
+WELL = [ProbeOutcome("shop.press", "ok", [ok("there is paper").kept()])]
 
 
 def test_what_a_probe_finds_is_kept_with_its_time() -> None:
@@ -108,7 +109,7 @@ def test_a_costly_probe_rests_while_nothing_is_wrong(
     level: str, seconds: float, minutes: int, is_due: bool
 ) -> None:
     with frozen_clock(NOW) as clock:
-        probe_results.keep([Looked("shop.press", level, [], seconds)])
+        probe_results.keep([ProbeOutcome("shop.press", level, [], seconds)])
         clock.advance(minutes=minutes)
         assert [one.name for one in rounds.due([probe(list)])] == ["press"] * is_due
 
@@ -164,7 +165,7 @@ def test_a_probe_with_several_errors_says_so(names: str, title: str, remedy: str
 
 
 def test_one_incident_for_each_probe() -> None:
-    other = Looked("queues.are_read", "error", [error("nobody reads", "a", "b").kept()])
+    other = ProbeOutcome("queues.are_read", "error", [error("nobody reads", "a", "b").kept()])
     for _round in range(2):
         probe_results.keep([*failing(), other], NOW)
     incidents.collect()
@@ -176,7 +177,7 @@ def test_one_incident_for_each_probe() -> None:
 
 def test_a_probe_that_nobody_runs_any_more_is_forgotten() -> None:
     probe_results.keep(failing(), NOW)
-    probe_results.keep([Looked("other.one", "ok")], NOW + timedelta(days=1, seconds=1))
+    probe_results.keep([ProbeOutcome("other.one", "ok")], NOW + timedelta(days=1, seconds=1))
     assert [one.name for one in ProbeResult.objects.all()] == ["other.one"]
 
 
@@ -200,3 +201,19 @@ def test_the_duty_runs_every_probe_once_a_minute(monkeypatch: pytest.MonkeyPatch
 def test_every_group_can_be_looked_at_by_a_worker() -> None:
     groups = {one.group for one in doctor.probes()}
     assert {"database", "broker", "queues", "duties", "settings", "shop"} <= groups
+
+
+def test_the_checks_of_a_deployment_are_for_who_asks(
+    monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    settings.DEBUG = False
+    looked: list[str] = []
+    monkeypatch.setattr(
+        rounds, "due", lambda wanted: looked.extend(map(rounds.name_of, wanted)) or []
+    )
+
+    rounds.look_over()
+
+    assert "settings.system_checks" in looked
+    assert "settings.deployment_checks" not in looked
+    assert "deployment_checks" in {one.name for one in doctor.probes()}

@@ -16,12 +16,12 @@ from workers.definitions.alert_kinds import alert_text
 from workers.definitions.sentences import changed, in_words, kept, say_names
 from workers.definitions.sentences import say as _
 from workers.definitions.sentences import say_counted as ngettext
-from workers.doctor import Finding, Need, error, rounds
-from workers.doctor.registry import Probe
-from workers.doctor.secrets import masked
+from workers.desk.doctor import Finding, Need, error, rounds
+from workers.desk.doctor.registry import Probe
+from workers.desk.doctor.secrets import masked
+from workers.desk.store import probe_results
+from workers.desk.store.probe_results import ProbeOutcome
 from workers.models import Alert
-from workers.store import probe_results
-from workers.store.probe_results import Looked
 
 PAGE = "/admin/workers/proberesult/"
 NOBODY = "nobody reads the queue %(name)s"
@@ -64,7 +64,7 @@ def said_by_the_alert() -> str:
 
 @pytest.mark.django_db
 def test_the_page_and_the_alert_are_in_the_reader_s_words(viewer: Client, elsewhere: None) -> None:
-    look = Looked("queues.are_read", "error", [one.kept() for one in unread()])
+    look = ProbeOutcome("queues.are_read", "error", [one.kept() for one in unread()])
     for _time in range(2):
         probe_results.keep([look], timezone.now())
     said = viewer.get(PAGE).content.decode()
@@ -77,7 +77,7 @@ def test_the_page_and_the_alert_are_in_the_reader_s_words(viewer: Client, elsewh
 def test_a_row_of_a_version_before_is_shown_as_it_is(viewer: Client, elsewhere: None) -> None:
     old = {"level": "error", "what": "100 % of it", "why": "lost", "remedy": ""}
     for _time in range(2):
-        probe_results.keep([Looked("shop.press", "error", [old])], timezone.now())
+        probe_results.keep([ProbeOutcome("shop.press", "error", [old])], timezone.now())
     said = viewer.get(PAGE).content.decode()
     assert "100 % of it" in said
     assert "perdu" not in said
@@ -87,11 +87,11 @@ def test_a_row_of_a_version_before_is_shown_as_it_is(viewer: Client, elsewhere: 
 @pytest.mark.django_db
 def test_the_terminal_has_words_too(elsewhere: None, monkeypatch: pytest.MonkeyPatch) -> None:
     probe = Probe("queues", "are_read", unread, Need.NOTHING)
-    monkeypatch.setattr("workers.doctor.probes", lambda: [probe])
+    monkeypatch.setattr("workers.desk.doctor.probes", lambda: [probe])
     for more in ((), ("--json",)):
         out = StringIO()
         with pytest.raises(SystemExit):
-            call_command("doctor", *more, stdout=out)
+            call_command("sas", "doctor", *more, stdout=out)
         assert "sas.replies: personne" in out.getvalue()
 
 
@@ -126,7 +126,7 @@ def test_what_came_from_elsewhere_is_masked_wherever_it_stands() -> None:
 def test_every_text_of_a_probe_of_ours_is_marked_for_translation() -> None:
     bare = [
         f"{path}:{text.lineno}"
-        for folder in ("workers/doctor", "orders/doctor")
+        for folder in ("workers/desk/doctor", "orders/doctor")
         for path in Path(folder).glob("*.py")
         for call in ast.walk(ast.parse(path.read_text()))
         if isinstance(call, ast.Call) and getattr(call.func, "id", "") in LEVELS

@@ -52,6 +52,7 @@ def test_what_failed_and_what_nothing_shows_is_said() -> None:
     assert "1 of 42 rows have a test; 1 runs, 1 failed, 1 skipped." in text
 
 
+@pytest.mark.volume
 def test_the_plugin_notes_what_marked_tests_came_to(tmp_path: Path) -> None:
     results = tmp_path / "results.jsonl"
     test = "tests/clients/test_faults.py::test_a_status_decides_the_kind_of_fault"

@@ -36,6 +36,35 @@ CLOSED = """
 from people.models import ClosedClaim
 print(sorted(ClosedClaim.objects.values_list("state", flat=True)))
 """
+OWN_CALLS = """
+from acme.tasks import (
+    count_people, exits_on_failure, slow_query, unreadable_error, unreadable_result
+)
+from django.db import connection
+
+def succeeded(count):
+    results = [count_people.delay() for _ in range(count)]
+    for one in results:
+        one.get(timeout=30, propagate=False)
+    return sum(one.successful() for one in results)
+
+print("before", succeeded(2))
+with connection.cursor() as cursor:
+    cursor.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    )
+print("cut", succeeded(8))
+slow_query.delay().get(timeout=30, propagate=False)
+print("soft limit", succeeded(5))
+for poison in (unreadable_result, unreadable_error, exits_on_failure):
+    poison.delay()
+print("poison", succeeded(2))
+"""
+LONG_TASK = """
+from acme.tasks import long_task
+long_task.delay(8)
+"""
 OWN_TASK = """
 from datetime import date
 from acme.tasks import day_after
@@ -100,6 +129,10 @@ class Company:
         file = self.folder / "ledger"
         return file.read_text().splitlines() if file.exists() else []
 
+    def pip(self, *packages: str) -> None:
+        done = self.run("-m", "pip", "install", "-q", *packages)
+        assert done.returncode == 0, done.stderr
+
     def close(self) -> None:
         for process in self._lasting:
             if process.poll() is None:
@@ -161,14 +194,48 @@ def test_a_company_installs_the_engine_beside_what_it_has(company: Company) -> N
     assert looked.returncode == 0, looked.stderr
     assert re.findall(r"^(\d+ \d+) ", looked.stdout, re.MULTILINE) == ["200 0"] * 8, looked.stdout
     assert "callback 404 not-found\nwebhook 404 not-found" in looked.stdout
-    assert "0 rows break one" in company.manage("check_invariants")
-    queues = company.run("manage.py", "doctor", "--json")
+    assert "0 rows break one" in company.manage("sas", "invariants")
+    queues = company.run("manage.py", "sas", "doctor", "--json")
     assert '"queues"' in queues.stdout
 
 
-def _until(is_so: object, company: Company, seconds: float = 90) -> None:
+@pytest.mark.volume
+@pytest.mark.parametrize("forgets", ["engine", ""], ids=["without", "with"])
+def test_its_own_tasks_and_tests_are_as_they_were(company: Company, forgets: str) -> None:
+    company.environment |= {"ACME_FORGETS": forgets, "SAS_SHUTDOWN_SECONDS": "2"}
+    company.manage("makemigrations", "people", "-v", "0")
+    company.manage("migrate", "-v", "0")
+    worker = company.start("worker", "-Q", "acme.default", "-c", "1")
+
+    said = company.manage("shell", "-v", "0", "-c", OWN_CALLS)
+
+    assert said.split("\n")[:4] == ["before 2", "cut 8", "soft limit 5", "poison 2"], said
+
+    company.manage("shell", "-v", "0", "-c", LONG_TASK)
+    _until(lambda: "begun" in company.ledger(), company, states="")
+    worker.send_signal(signal.SIGTERM)
+    assert worker.wait(60) == 0
+    assert company.ledger() == ["begun", "done"]
+
+    company.pip("pytest", "pytest-django")
+    tested = company.run(
+        *("-m", "pytest", "-q", "-p", "celery.contrib.pytest", "own_fixtures.py"),
+        DJANGO_SETTINGS_MODULE="acme.settings",
+    )
+    assert "3 passed" in tested.stdout, tested.stdout
+    for chosen in ("without", "with_a"):
+        tested = company.run(
+            *("-m", "pytest", "-q", "-p", "celery.contrib.pytest", "own_app.py", "-k", chosen),
+            DJANGO_SETTINGS_MODULE="acme.settings",
+        )
+        assert "2 passed" in tested.stdout, tested.stdout
+
+
+def _until(is_so: object, company: Company, seconds: float = 90, states: str | None = None) -> None:
     end = time.monotonic() + seconds
     while not is_so():  # type: ignore[operator]
         log = (company.folder / "worker.log").read_text(errors="replace")[-3000:]
-        assert time.monotonic() < end, f"{company.states()}\n{company.ledger()[-5:]}\n{log}"
+        if time.monotonic() > end:
+            shown = company.states() if states is None else states
+            pytest.fail(f"{shown}\n{company.ledger()[-5:]}\n{log}")
         time.sleep(0.5)

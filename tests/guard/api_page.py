@@ -10,7 +10,7 @@ HEAD = """# Public API
 
 What an application imports from `workers`, with what each says of itself.
 `python -m tests.guard.api_page` writes this page; a test compares it with the code.
-Beside it there are `workers.celery.install` ([install the engine](../how-to/install-into-your-project.md)), `workers.http.post` ([write an agent](../how-to/write-an-agent.md)) and `workers.testing` ([test a workflow](../how-to/test-a-workflow.md)).
+Beside it there are `workers.celery.install` ([install the engine](../how-to/install-into-your-project.md)), `workers.http.post` and `fault_of_status` ([write an agent](../how-to/write-an-agent.md)), `workers.logs` ([read its log](../how-to/install-into-your-project.md#7-read-its-log)) and `workers.testing` ([test a workflow](../how-to/test-a-workflow.md)).
 
 ## Extension points
 
@@ -25,12 +25,14 @@ Everything else may change with any version; a contract in `pyproject.toml` keep
 | `workers.exceptions` | Every error, and `AWAY`, what a database that is away raises. |
 | `workers.models`, `workers.states` | Reading rows, and the names of their states. Nothing but the engine writes them. |
 | `workers.conf` | `sas`, the [settings](settings.md) as they are; `variable`, one of the environment. |
-| `workers.http` | Besides `post`: `ssrf_guard` (addresses that others name) and `strict_json` (bodies that others send). |
+| `workers.http` | Besides `post` and `fault_of_status`: `ssrf_guard` (addresses that others name) and `strict_json` (bodies that others send). |
 | `workers.celery` | Besides `install`: `queues`, `conf` and `broker_login`, for a wiring of one's own. |
-| `workers.admin` | Lists, columns, filters and actions for the admin of what processes are about: `subjects` says how they are called. |
-| `workers.management` | `terminal.TerminalCommand`, `wording`, `process_actions`, `process_report` and `showing`, for commands of one's own. |
-| `workers.doctor` | `registry` and `finding`: probes of one's own in `manage.py doctor`, in sentences made with `say` of `workers.definitions.sentences`. |
+| `workers.desk.admin` | Lists, columns, filters and actions for the admin of what processes are about: `subjects` says how they are called. |
+| `workers.management` | `terminal` (`TerminalCommand`, `actor`) and `wording`, for commands of one's own. |
+| `workers.desk.management` | `process_actions`, `process_report` and `showing`, for commands that show and steer processes. |
+| `workers.desk.doctor` | `registry` and `finding`: probes of one's own in `manage.py sas doctor`, in sentences made with `say` of `workers.definitions.sentences`. |
 | `workers.checks` | `tables`: what `migrate` has yet to do. |
+| `workers.desk.operate` | `attention`: whether somebody knows of what holds a process up. |
 | `workers.operate` | `retention` (what is pruned) and `invariants`, `invariant_check` (what must hold): register one's own. |
 | `workers.supervisor.beat_schedule` | The periodic tasks and flow rows, as `migrate` makes them. |
 | `workers.runtime.db_connections` | For health checks and logs: whether the database can be written to, and whether an error is an outage. |
@@ -45,7 +47,20 @@ def text() -> str:
     return HEAD + "".join(_entry(name, getattr(workers, name)) for name in workers.__all__)
 
 
+#: Names of types have no docstring of their own.
+ALIASES = {
+    "Condition": (
+        "Condition = Callable[[Json, Mapping[str, Json]], bool]",
+        "Says of the process input and the results of settled steps whether a step is to be done.",
+    ),
+    "Json": ("Json = dict[str, Any]", "A JSON object: an input, a request or a result."),
+}
+
+
 def _entry(name: str, thing: Any) -> str:
+    if name in ALIASES:
+        definition, says = ALIASES[name]
+        return f"\n## `{name}`\n\n```text\n{definition}\n```\n\n{says}\n"
     kind = "class" if inspect.isclass(thing) else "def"
     says = inspect.getdoc(thing) or ""
     # Of a dataclass without words of its own Python makes the signature up.

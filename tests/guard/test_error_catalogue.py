@@ -15,8 +15,8 @@ from workers.notify.senders import reply_queue
 from workers.rules import on_failure
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "errors.md"
-#: What `storable` says of an agent's result, it says of an answer from outside, too.
-RESULT = re.compile("An agent's result ")
+#: What `storable` says of a document, whatever it is: a result, a request, an answer from outside.
+RESULT = re.compile(f"{re.escape(FILLED_IN)} must ")
 FAULTS = ("Permanent", "Transient", "Unavailable", "Refused")
 
 
@@ -86,7 +86,14 @@ def undelivered() -> set[str]:
 
 
 def shown_to_buyers() -> set[str]:
-    return translated("orders/forms.py", "orders/views", "orders/basket.py") - NO_TROUBLE
+    places = (
+        "orders/forms.py",
+        "orders/plain_text.py",
+        "orders/views",
+        "orders/basket.py",
+        "orders/agreement.py",
+    )
+    return translated(*places) - NO_TROUBLE
 
 
 def commands() -> set[str]:
@@ -106,7 +113,7 @@ def states() -> set[str]:
 
 
 def admin() -> set[str]:
-    return raised("ValidationError", 0, "orders/admin", "workers/admin") | raised(
+    return raised("ValidationError", 0, "orders/admin", "workers/desk/admin") | raised(
         "NotNow", 0, "orders"
     )
 
@@ -166,7 +173,8 @@ def test_every_exception_has_its_line() -> None:
         return {kind.__name__}.union(*(below(one) for one in kind.__subclasses__()))
 
     known = {name for name in below(SASError) if hasattr(exceptions, name)} - {"SASError"}
-    known |= {"SubmissionRefused", "KeyReused", "ReturnRefused", "ValueError", "TypeError"}
+    of_the_shop = {"SubmissionRefused", "KeyReused", "OfferChanged", "ReturnRefused"}
+    known |= {*of_the_shop, "ValueError", "TypeError"}
     assert set(listed("Exceptions")) == known
 
 

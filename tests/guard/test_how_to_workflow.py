@@ -7,6 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from django.contrib.auth.models import Permission
@@ -64,8 +65,9 @@ def wire() -> Iterator[Wire]:
 def post_to(posts: Posts, answer: Callable[[str], dict[str, Any]] = lambda path: {}) -> Any:
     """Return what stands in for the HTTP client, so that nothing leaves."""
 
-    def post(url: str, path: str, payload: dict[str, Any], **options: Any) -> Any:
-        posts.append((path, payload))
+    def post(url: str, *, json: dict[str, Any], **options: Any) -> Any:
+        path = urlsplit(url).path
+        posts.append((path, json))
         return SimpleNamespace(body=answer(path))
 
     return post

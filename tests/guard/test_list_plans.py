@@ -14,7 +14,7 @@ from django.utils import timezone
 from orders.models import Order
 from tests.admin.conftest import order_in_error
 from tests.factories import OrderFactory, StepFactory
-from workers.admin import search
+from workers.desk.admin import search
 from workers.models import Alert, BulkItem, BulkJob, Incident, Process, Step
 
 M = TypeVar("M", bound=Model)
@@ -224,7 +224,7 @@ def test_an_incident_reads_no_alerts_but_its_own(client: Client, many_orders: No
 def test_of_all_that_match_no_more_are_counted_than_a_list_counts(
     client: Client, base: str
 ) -> None:
-    for verb in ("resubmit", "retry", "pause", "resume", "cancel"):
+    for verb in ("resubmit", "redo", "retry", "pause", "resume", "cancel"):
         form = {"action": f"{verb}_selected", "select_across": "1", "_selected_action": ["1"]}
         with CaptureQueriesContext(connection) as captured:
             client.post(base, form)

@@ -15,7 +15,7 @@ import pytest
 from tests.guard.test_architecture import ROOT
 from workers.store.locked.save import PROCESS_COLUMNS, STEP_COLUMNS
 
-#: A file below ``workers/store``, and a function; "": none.
+#: A file below the store of the engine or of the desk, and a function; "": none.
 Place = tuple[str, str]
 #: A place, and the tokens of a text there.
 Text = tuple[Place, list[str]]
@@ -28,6 +28,11 @@ CHOICES: dict[Place, int] = {
     ("claims/claim_steps.py", "start"): 4,
     # Room: claims that nobody has started count where there is a rate.
     ("flow/flow_control.py", "unstarted"): 1,
+    # The same: answers outstanding count where they are bounded.
+    ("flow/flow_control.py", ""): 1,
+    # Which workers there are: counted only where one has vanished; none makes 0 processes.
+    ("live_workers.py", "held_by_gone"): 1,
+    ("live_workers.py", "processes"): 1,
     # The step index, compared with its steps and made from them.
     ("locked/step_index.py", "is_wrong"): 3,
     ("locked/step_index.py", "mend"): 2,
@@ -115,9 +120,9 @@ def _texts(node: ast.AST, place: Place) -> Iterator[Text]:
 
 
 def of_the_store() -> Iterator[Text]:
-    folder = ROOT / "workers/store"
-    for path in sorted(folder.rglob("*.py")):
-        yield from texts(path.relative_to(folder).as_posix(), path.read_text())
+    for folder in (ROOT / "workers/store", ROOT / "workers/desk/store"):
+        for path in sorted(folder.rglob("*.py")):
+            yield from texts(path.relative_to(folder).as_posix(), path.read_text())
 
 
 def choices(found: Iterable[Text]) -> dict[Place, int]:

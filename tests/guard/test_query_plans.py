@@ -10,10 +10,18 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from workers.client.submission import submit, submit_many
-from workers.models import Alert, Journal, Process, Sink, Step
+from workers.definitions import known
+from workers.models import Alert, Flow, Journal, Process, Sink, Step
 from workers.rules.rows import NewProcess
-from workers.store import prune_rows, sinks, unsent_statuses
-from workers.store.claims import claim_steps, find_work, unstarted
+from workers.store import (
+    live_workers,
+    old_rows,
+    prune_journals,
+    sinks,
+    unknown_definitions,
+    unsent_statuses,
+)
+from workers.store.claims import claim_steps, find_work, left_to_others, unstarted
 from workers.store.expire import expire_claims
 from workers.store.flow import flow_control
 from workers.store.locked import contexts, load, step_index
@@ -109,6 +117,18 @@ def room() -> None:
         flow_control.LockedFlow({"toy.alpha"}, timezone.now()).room()
 
 
+def bounded_room() -> None:
+    Flow.objects.filter(pk="toy.alpha").update(deferred_window=5)
+    room()
+
+
+def left() -> None:
+    more = known.KnownDefinitions(versions=frozenset({"toy_line:2"}))
+    code, document = known.code_of(more), more.to_document()
+    live_workers.report("new", "new@host", ["sas.agents"], 2, code=code, known=document)
+    left_to_others.find()
+
+
 def backlog() -> None:
     with transaction.atomic():
         flow_control.ask({"toy.alpha"}, None, if_backlogged=True)
@@ -140,7 +160,7 @@ def _prune_one() -> None:
     aged = Process.objects.latest("pk")
     Process.objects.filter(pk=aged.pk).update(finished_at=datetime(2000, 1, 1, tzinfo=UTC))
     with override_settings(SAS_KEEP_JOURNAL_DAYS=3650):
-        assert next(prune_rows.prune_journals(200)) == 1
+        assert next(prune_journals.prune_journals(200)) == 1
 
 
 def _find_by_key() -> None:
@@ -198,6 +218,10 @@ def test_a_claim_reads_no_more_of_a_long_backlog_than_it_takes(is_analyzed: bool
         (lambda: find_work.standing_still(10), "process_open_idx"),
         (room, "live_in_flight_idx"),
         (room, "live_claimable_idx"),
+        (bounded_room, "live_deferred_idx"),
+        (unknown_definitions.tell, "live_claimable_idx"),
+        (left, "live_claimable_idx"),
+        (left, "process_decision_idx"),
         (backlog, "live_claimable_idx"),
         (find_work.look, "step_filed_reply_idx"),
         (find_work.look, "process_decision_idx"),
@@ -213,15 +237,16 @@ def test_a_claim_reads_no_more_of_a_long_backlog_than_it_takes(is_analyzed: bool
         (_read_many_contexts, "step_name_unique"),
         (_prune_one, "process_prunable_idx"),
         (_prune_one, "journal_process_idx"),
-        (lambda: next(prune_rows.prune_flow_journal(200)), "journal_process_idx"),
-        (lambda: next(prune_rows.prune_alerts(200)), "alert_acknowledged_idx"),
+        (lambda: next(old_rows.prune(old_rows.FLOW_JOURNAL, 200)), "journal_process_idx"),
+        (lambda: next(old_rows.prune(old_rows.ALERTS, 200)), "alert_acknowledged_idx"),
         (_find_by_key, "workers_process_uid_key"),
         (_find_by_key, "step_name_unique"),
         (_read_escalated, "journal_note_once_per_attempt"),
     ],
     ids=[
         *("claim", "expire", "extend", "put off", "lost", "filed", "flagged", "standing still"),
-        *("room", "backlog of locked rows", "backlog"),
+        *("room", "backlog of locked rows", "bounded room", "unknown", "left", "flagged and left"),
+        "backlog",
         *("filed, at a look", "flagged, at a look", "lost, at a look"),
         *("escalate", "overdue", "lane", "told", "tell", "foresee"),
         *("lock", "lock many", "contexts"),

@@ -12,7 +12,10 @@ FIXTURES = {"db", "transactional_db", "django_db_setup", "django_db_blocker", "l
 
 def rules() -> list[str]:
     return sorted(
-        path.stem for path in (ROOT / "workers/rules").glob("*.py") if path.stem != "__init__"
+        path.stem
+        for folder in ("workers/rules", "workers/desk/rules")
+        for path in (ROOT / folder).glob("*.py")
+        if path.stem != "__init__"
     )
 
 

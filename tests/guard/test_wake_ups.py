@@ -8,19 +8,25 @@ from types import ModuleType
 from tests.guard.syntax import tree_of
 from tests.guard.test_architecture import ROOT, name_of, sources
 from workers.client import operations
-from workers.operate import deliver_again
+from workers.desk.operate import deliveries
 
+#: Where the verbs of the engine and of the desk stand.
+STORES = ("workers.store", "workers.desk.store")
 #: The roles themselves, and what carries a hint: all others have their verbs send them.
 SENDERS = (
     *("workers/wire/", "workers/scheduler/", "workers/agent/", "workers/supervisor/"),
     *("workers/notify/", "workers/testing/", "workers/celery/", "workers/tasks.py"),
-    # Asks for its own next slice.
-    "workers/operate/jobs.py",
+    # Asks for its own next slice; and what sweep and poll have it ask for.
+    *("workers/desk/operate/jobs.py", "workers/desk/duties.py", "workers/desk/tasks.py"),
+    "workers/desk/wake_ups.py",
     # Waits until what its verbs asked for has left.
     "workers/management/terminal.py",
 )
 #: Where a verb of the store is given its wake-up, or called inside one that has it.
-VERBS = ("workers/store/", "workers/client/", "workers/operate/")
+VERBS = (
+    *("workers/store/", "workers/client/", "workers/operate/"),
+    *("workers/desk/store/", "workers/desk/operate/"),
+)
 #: Whether anybody is woken depends on what came of them.
 BY_OUTCOME = {("record_answers", "answer"), ("jobs", "steer")}
 
@@ -39,7 +45,7 @@ def woken(module: ModuleType) -> set[tuple[str, str]]:
     return {
         (verb.__module__.rpartition(".")[2], verb.__name__)
         for verb in verbs
-        if verb is not None and verb.__module__.startswith("workers.store.")
+        if verb is not None and verb.__module__.startswith(STORES)
     }
 
 
@@ -63,18 +69,20 @@ def is_hint(name: str) -> bool:
 
 
 def is_of_a_verb(path: Path) -> bool:
-    return name_of(path).startswith(("workers/client/", "workers/operate/"))
+    return name_of(path).startswith(
+        ("workers/client/", "workers/operate/", "workers/desk/operate/")
+    )
 
 
 def test_verbs_are_called_where_they_wake() -> None:
-    verbs = woken(operations) | woken(deliver_again) | BY_OUTCOME
-    assert len(verbs) == 15
+    verbs = woken(operations) | woken(deliveries) | BY_OUTCOME
+    assert len(verbs) == 16
     found = [
         f"{name_of(path)}:{node.lineno} calls {node.value.id}.{node.attr}"
         for path in sources()
         if not name_of(path).startswith(VERBS)
         for tree in [tree_of(path)]
-        for modules in [{name for name, _ in imported(tree) if name.startswith("workers.store")}]
+        for modules in [{name for name, _ in imported(tree) if name.startswith(STORES)}]
         for node in ast.walk(tree)
         if isinstance(node, ast.Attribute)
         and isinstance(node.value, ast.Name)

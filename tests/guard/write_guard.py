@@ -21,7 +21,8 @@ _CARRIERS = tuple(
     for name in (
         "workers/store/db/dialect.py",
         "workers/runtime/failpoints.py",
-        "workers/admin/middleware.py",
+        "workers/desk/admin/middleware.py",
+        "workers/views/probes.py",
         "sasproject/middleware.py",
     )
 )

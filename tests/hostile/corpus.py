@@ -229,3 +229,5 @@ LEGAL: dict[str, str] = {
     "a word for nothing": "null",
     "a number's look": "1e999",
 }
+#: Those that may be in a name or an address: what turns the direction of text is refused there.
+NAMES = [name for name in LEGAL if name != "right to left"]

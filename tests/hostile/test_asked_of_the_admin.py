@@ -29,6 +29,7 @@ def filters_of(client: Client, url: str) -> set[str]:
     return {one for spec in changelist.filter_specs for one in spec.expected_parameters()}
 
 
+@pytest.mark.volume
 @pytest.mark.parametrize("label", LISTS)
 def test_whatever_is_asked_of_a_list(
     root: Client, acme: Caller, quiet: Callable[..., None], label: str

@@ -42,6 +42,7 @@ def assert_inert(page: str, text: str) -> None:
     assert not re.search(r"<(script>|svg/|img src=x)", page)
 
 
+@pytest.mark.volume
 @pytest.mark.fault("F31")
 @pytest.mark.parametrize("name", corpus.LEGAL)
 def test_a_text_in_every_place_it_can_be_stored_in(

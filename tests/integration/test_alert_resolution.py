@@ -13,10 +13,10 @@ from tests.factories import ProcessFactory, StepFactory
 from workers import supervisor
 from workers.definitions import alert_kinds
 from workers.definitions.alert_kinds import alert_kind
+from workers.desk.store import alert_commands
 from workers.models import Alert, Flow, Lease, Process, Sink, Step
 from workers.store import alert_resolution, alerts, sinks
 from workers.store.alert_resolution import resolve_ended
-from workers.store.operate import alert_commands
 
 pytestmark = pytest.mark.django_db
 NOW = timezone.now()

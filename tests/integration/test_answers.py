@@ -93,7 +93,7 @@ def test_a_repeated_callback_has_no_effect(waiting: Process, wire: Wire) -> None
 
 def test_a_callback_that_beats_the_deferral_ends_the_step(wire: Wire) -> None:
     def answered_before_it_returns(call: Call) -> Deferred:
-        assert callbacks.complete(call.callback_token, {"quick": True}) == Outcome.ACCEPTED
+        assert callbacks.complete(call.callback_token, {"quick": True}) == Outcome.KEPT
         return Deferred(within_seconds=60)
 
     # In the main thread, for the test's transaction is not another thread's.
@@ -106,7 +106,7 @@ def test_a_callback_that_beats_the_deferral_ends_the_step(wire: Wire) -> None:
         del toy.Alpha.is_serial
 
     assert only(process, "ask").result == {"quick": True}
-    assert events(process, "ask")[-2:] == ["processed", "stale_reply"]
+    assert events(process, "ask")[-2:] == ["answer_kept", "processed"]
     assert wire.states(process)["then"] == "processed"
 
 
@@ -177,17 +177,43 @@ def test_cancelling_does_not_wait_for_a_callback(waiting: Process, wire: Wire) -
     waiting.refresh_from_db()
     assert waiting.state == "cancelled"
     assert [name for name, _ in toy.undone] == ["unask", "undo_first"]
-    assert callbacks.complete(tokens[0], {}) == Outcome.REPEATED
+    assert callbacks.fail(tokens[0], Refused("no", "no")) == Outcome.REPEATED
     assert invariants.violations() == []
 
 
-def test_a_callback_after_the_cancellation_changes_nothing(waiting: Process, wire: Wire) -> None:
+def test_a_success_after_its_undo_is_undone_once_more(waiting: Process, wire: Wire) -> None:
     commands.undo(waiting.pk, outcome="cancelled", actor="ann", reason="changed my mind")
-    before = list(Step.objects.values())
+    wire.run_until_idle()
+    late = {"charge": "ch_late"}
+
+    assert callbacks.complete(tokens[0], late) == Outcome.IGNORED
+    waiting.refresh_from_db()
+    assert (waiting.state, waiting.finished_at) == ("compensating", None)
+    assert callbacks.complete(tokens[0], late) == Outcome.REPEATED
+    for _ in range(2):
+        wire.run_until_idle()
+
+    waiting.refresh_from_db()
+    assert waiting.state == "cancelled"
+    asked = [key for name, key in toy.undone if name == "unask"]
+    assert (len(asked), len(set(asked))) == (2, 1)
+    kept = Journal.objects.get(process=waiting, event="late_success")
+    assert kept.detail == {"step": "ask", "answer": {"result": late}}
+    assert Alert.objects.get().code == "late_success"
+    assert callbacks.complete(tokens[0], late) == Outcome.REPEATED
+    assert invariants.violations() == []
+
+
+def test_a_callback_after_the_cancellation_ends_nothing(waiting: Process) -> None:
+    commands.undo(waiting.pk, outcome="cancelled", actor="ann", reason="changed my mind")
+    before = {step.name: step.state for step in waiting.steps.all()}
 
     assert callbacks.complete(tokens[0], {}) == Outcome.IGNORED
 
-    assert list(Step.objects.values()) == before
+    assert {step.name: step.state for step in waiting.steps.all()} == before
+    # Its undo is yet to begin, and does away with it.
+    assert events(waiting, "ask")[-1] == "late_success"
+    assert not Alert.objects.exists()
 
 
 def test_an_overdue_answer_is_escalated_once(waiting: Process) -> None:
@@ -224,7 +250,7 @@ def test_a_fault_that_comes_twice_is_not_the_next_agents(wire: Wire) -> None:
     toy.script["toy.alpha"] = toy.script["toy.beta"] = defer
     process = submit("toy_fallback_undo", subject="Toy 1", input={})
     wire.run_until_idle()
-    gone = Permanent("gone", "not here")
+    gone = Permanent("gone", "not here", no_effect=True)
     assert callbacks.fail(tokens[0], gone) == Outcome.ACCEPTED
     with pytest.raises(BadToken, match="over"):
         callbacks.fail(tokens[0], gone)

@@ -34,7 +34,7 @@ def every_agent() -> set[str]:
     return {agent.name for agent in registry.agents()}
 
 
-def look(agents: set[str] | None = None) -> claim_steps.Taken:
+def look(agents: set[str] | None = None) -> claim_steps.ClaimBatch:
     return claim_steps.claim_due(agents or every_agent(), "scheduler", NOW)
 
 
@@ -159,7 +159,7 @@ def test_a_step_that_failed_before_comes_with_its_failures(toy: Toy) -> None:
 
     (again,) = look()
 
-    assert (again.attempt, again.failure_count, again.in_doubt) == (2, 1, False)
+    assert (again.attempt, again.is_alone, again.in_doubt) == (2, False, False)
     assert again.claim_id != one.claim_id
 
 

@@ -11,9 +11,9 @@ from django_celery_beat.models import PeriodicTask
 from tests.alerts import text_of
 from tests.integration.conftest import NOW
 from workers import scheduler, supervisor
-from workers.admin import duties as shown_duties
 from workers.client.submission import submit
-from workers.doctor import duties
+from workers.desk.admin import duties as shown_duties
+from workers.desk.doctor import duties
 from workers.models import Alert, Lease, Step
 from workers.rules import lateness
 from workers.store import leases

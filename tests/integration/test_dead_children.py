@@ -1,6 +1,7 @@
 """A worker that died over a claim is told of as that, and nothing is told that nobody knows."""
 
 import logging
+import os
 from datetime import datetime, timedelta
 from types import SimpleNamespace
 from uuid import uuid4
@@ -15,7 +16,7 @@ from tests.integration.test_store_claims import start
 from workers.agent import dead_children
 from workers.client.submission import submit
 from workers.models import Journal, Step
-from workers.protocol.messages import Bundle, Reply, Request
+from workers.protocol.messages import Reply
 from workers.rules import dead_workers
 from workers.rules.rows import StepRow
 from workers.store.claims.claim_steps import Claim
@@ -38,14 +39,15 @@ def begin(count: int = 1, now: datetime = NOW) -> list[Claim]:
     return claims
 
 
-def die(claims: list[Claim], now: datetime = NOW) -> list[int]:
-    return note({one.step_id: one.claim_id for one in claims}, HOW, now)
+def die(now: datetime = NOW, *, is_gone: bool = True) -> list[str]:
+    """Note that all processes of the worker have died; return the claims that were noted."""
+    return [noted["claim_id"] for noted in note("@test", lambda name: is_gone, HOW, now)]
 
 
 def test_a_death_is_noted_at_once_and_counts_when_the_claim_expires(wire: Wire) -> None:
     claims = begin()
 
-    assert die(claims) == [claims[0].step_id]
+    assert die() == [str(claims[0].claim_id)]
 
     row = Step.objects.get(pk=claims[0].step_id)
     assert (row.state, row.failure_count, row.claim_id) == ("processing", 0, claims[0].claim_id)
@@ -69,7 +71,7 @@ def test_the_reason_of_an_order_that_kills_its_worker_is_that(wire: Wire) -> Non
         if attempt > 1:
             claims = claim(now=now)
             start(claims, now)
-        assert die(claims, now) == [step_id]
+        assert die(now) == [str(claims[0].claim_id)]
         now += LATE
         expire_claims.expire("supervisor@test", now)
 
@@ -106,40 +108,45 @@ def test_only_what_is_known_is_said(history: list[str], message: str | None) -> 
 def test_of_a_claim_that_is_answered_unstarted_late_or_another_s_nothing_is_noted(
     wire: Wire,
 ) -> None:
-    answered, late, other = begin(3)
+    (answered,) = begin(1)
     submit("toy_line", subject="Toy 9", input={}, now=NOW)
-    (unstarted,) = claim(now=NOW)
+    claim(now=NOW)
     filed_replies.file(Reply(answered.step_id, answered.claim_id, 1, result={}), "agent@test", NOW)
     before = list(Step.objects.order_by("pk").values_list("fault", "state", "claim_id"))
 
-    assert die([answered, unstarted]) == []
-    assert die([late], NOW + LATE) == []
-    assert note({other.step_id: uuid4()}, HOW, NOW) == []
+    # The one has a reply, and nobody has started the other.
+    assert die() == []
 
+    assert list(Step.objects.order_by("pk").values_list("fault", "state", "claim_id")) == before
+    begin(1)
+    before = list(Step.objects.order_by("pk").values_list("fault", "state", "claim_id"))
+    assert die(NOW + LATE) == []
+    assert die(is_gone=False) == []
+    assert note("/another", lambda name: True, HOW, NOW) == []
     assert list(Step.objects.order_by("pk").values_list("fault", "state", "claim_id")) == before
     assert not Journal.objects.filter(event="expired").exists()
 
 
-def bundle(claims: list[Claim]) -> Bundle:
-    return Bundle(
-        "toy.alpha",
-        30,
-        tuple(
-            Request(one.step_id, one.claim_id, 1, "one", "Toy 0", "key", {"name": "Ann"})
-            for one in claims
-        ),
-    )
+@pytest.mark.parametrize(
+    ("name", "is_gone"),
+    [
+        (f"agent@host:{os.getpid()}/run", False),
+        ("agent@host:999999999/run", True),
+        ("agent@test", False),
+    ],
+    ids=["alive", "gone", "nobody's"],
+)
+def test_a_process_is_gone_where_its_number_is_nobody_s(name: str, is_gone: bool) -> None:
+    assert dead_children.is_gone(name) == is_gone
 
 
 def lost(how: str = HOW) -> WorkerLostError:
     return WorkerLostError(f"Worker exited prematurely: {how} Job: 5.")
 
 
-def tell(claims: list[Claim], exception: Exception, name: str = dispatch.RUN_BUNDLE) -> bool:
+def tell(exception: Exception, name: str = dispatch.RUN_BUNDLE) -> bool:
     """Tell the parent of a failure; say whether it took it for a death."""
-    thread = dead_children.on_failure(
-        sender=SimpleNamespace(name=name), exception=exception, args=[bundle(claims).to_wire()]
-    )
+    thread = dead_children.on_failure(sender=SimpleNamespace(name=name), exception=exception)
     if thread is not None:
         thread.join(10)
     return thread is not None
@@ -147,12 +154,15 @@ def tell(claims: list[Claim], exception: Exception, name: str = dispatch.RUN_BUN
 
 @pytest.mark.django_db(transaction=True)
 def test_a_parent_notes_the_death_of_a_child_and_logs_which_order_it_was(
-    wire: Wire, caplog: pytest.LogCaptureFixture
+    wire: Wire, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # What it took since its message counts, too: the rows say what it held.
+    monkeypatch.setattr(dead_children, "mark_of", lambda name: "@test")
+    monkeypatch.setattr(dead_children, "is_gone", lambda name: name == "agent@test")
     claims = begin(now=timezone.now())
 
     with caplog.at_level(logging.ERROR):
-        assert tell(claims, lost())
+        assert tell(lost(), name=dispatch.TAKE)
 
     row = Step.objects.get(pk=claims[0].step_id)
     assert row.fault["message"] == f"its worker died: {HOW}"
@@ -168,11 +178,11 @@ def test_what_is_no_death_of_an_agent_s_child_is_left_alone(
 ) -> None:
     claims = begin()
 
-    assert not tell(claims, ValueError("no death"))
-    assert not tell(claims, lost(), name=dispatch.SETTLE)
+    assert not tell(ValueError("no death"))
+    assert not tell(lost(), name=dispatch.SETTLE)
     # A worker that is ended kills its children itself, and hands their claims back.
     monkeypatch.setattr(state, "should_terminate", True)
-    assert not tell(claims, lost())
+    assert not tell(lost())
 
     assert Step.objects.get(pk=claims[0].step_id).fault is None
 

@@ -8,8 +8,8 @@ import pytest
 from django.db import connection
 from django.test import override_settings
 
-from workers.doctor import Finding, database
-from workers.doctor.registry import probes
+from workers.desk.doctor import Finding, database
+from workers.desk.doctor.registry import probes
 from workers.store.db import dialect
 
 pytestmark = pytest.mark.django_db
@@ -88,8 +88,8 @@ class TestPostgres:
                 [
                     (
                         "warning",
-                        "23 connections are allowed, and 4 agent processes with everything else"
-                        " may need 24",
+                        "23 connections are allowed, and 10 worker processes with everything else"
+                        " may need 30",
                     )
                 ],
             ),

@@ -13,10 +13,10 @@ from django_celery_beat.models import PeriodicTask
 
 from tests.factories import ProcessFactory, StepFactory
 from workers.client.submission import submit
-from workers.doctor import Finding, agents, alerts, backlog, duties, files, tables
-from workers.doctor import settings as of_settings
+from workers.desk.doctor import Finding, agents, alerts, backlog, duties, files, tables
+from workers.desk.doctor import settings as of_settings
 from workers.models import Alert, Flow, Lease, Process, Sink, Step
-from workers.store import leases, prune_rows
+from workers.store import leases, prune_journals
 from workers.store.flow import holds
 from workers.supervisor import beat_schedule
 
@@ -85,7 +85,7 @@ class TestDuties:
     )
     def test_pruning(self, hours: float | None, level: list[str]) -> None:
         if hours is not None:
-            Lease.objects.create(name=prune_rows.JOURNALS, performed_at=ago(hours=hours))
+            Lease.objects.create(name=prune_journals.JOURNALS, performed_at=ago(hours=hours))
         assert levels(duties.pruning_is_performed()) == level
 
 
@@ -110,10 +110,13 @@ class TestAgents:
         assert said(agents.may_be_claimed()) == [("warning", what)]
 
     def test_a_hold(self) -> None:
-        holds.hold("agent", "toy.alpha", actor="operator:olga", reason="they asked")
+        holds.hold(
+            "agent", "toy.alpha", actor="operator:olga", reason="they asked, ann@example.org"
+        )
         (found,) = agents.may_be_claimed()
         assert "agent toy.alpha is held, by operator:olga" in found.what
         assert "they asked" in found.why
+        assert "ann@example.org" not in found.why
         holds.lift("agent", "toy.alpha", actor="operator:olga", reason="over")
         assert levels(agents.may_be_claimed()) == ["ok"]
 
@@ -219,8 +222,10 @@ class TestSettings:
 
     def test_outside_debug_those_for_a_deployment_are_asked(self) -> None:
         with override_settings(DEBUG=False, SECURE_HSTS_SECONDS=0):
-            found = [one.what for one in of_settings.system_checks()]
+            found = [one.what for one in of_settings.deployment_checks()]
+            always = [one.what for one in of_settings.system_checks()]
         assert any(what.startswith("security.W004") for what in found)
+        assert not any(what.startswith("security.") for what in always)
 
     def test_code_that_orders_need(self) -> None:
         process = submit("toy_line", subject="Toy 1", input={})

@@ -8,7 +8,7 @@ from django.db import OperationalError
 
 from workers.checks import tables
 from workers.checks.tables import check_encoding
-from workers.doctor import database as doctor
+from workers.desk.doctor import database as doctor
 
 pytestmark = pytest.mark.django_db
 

@@ -134,6 +134,25 @@ def test_check_names_the_fault_of_a_module_that_does_not_run(tmp_path: Path) -> 
     assert "registered twice" not in said
 
 
+def test_a_module_that_cannot_be_imported_is_named_in_a_line_of_check(tmp_path: Path) -> None:
+    folder = project(tmp_path, agents='\nimport os\n\nos.environ["LLM_API_KEY"]\n')
+
+    said = run(folder, "-m", "django", "check")
+
+    line = "App trips: trips.agents cannot be imported: KeyError: 'LLM_API_KEY' (trips/agents.py, "
+    assert f"(workers.E003) {line}" in said
+    assert "Traceback" not in said
+
+
+def test_a_module_that_cannot_be_imported_is_named_by_a_worker(tmp_path: Path) -> None:
+    folder = project(tmp_path, agents='\nimport os\n\nos.environ["LLM_API_KEY"]\n')
+
+    said = run(folder, "-m", "celery", "-A", "trips", "worker", "--pool=solo")
+
+    assert "App trips: trips.agents cannot be imported: KeyError: 'LLM_API_KEY'" in said
+    assert "Traceback" not in said
+
+
 def test_check_names_the_fault_of_an_agent_behind_a_good_one(tmp_path: Path) -> None:
     said = run(project(tmp_path, agents=FAULTY_AGENT), "-c", CHECKS)
 

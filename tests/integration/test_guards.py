@@ -16,13 +16,14 @@ from tests.integration.conftest import NOW, claim, only
 from tests.toyflow import agents as toy
 from tests.unit.build import a_process, a_step
 from workers.agent import runner
+from workers.agent.call_pool import Work
 from workers.client.submission import submit
 from workers.definitions import registry
 from workers.definitions.agent import Call, Deadline
 from workers.models import Flow, Process, Sink, Step
 from workers.notify import relay, threads
 from workers.protocol.faults import FaultRecord
-from workers.protocol.messages import Reply, Request
+from workers.protocol.messages import Bundle, Reply, Request
 from workers.rules.rows import NewSink
 from workers.runtime.failpoints import durable
 from workers.scheduler import bundles
@@ -110,14 +111,14 @@ class TestRoom:
 
     def test_a_rate_that_is_set_anew_begins_with_a_full_bucket(self) -> None:
         told = {"actor": "ann", "reason": ""}
-        flow_settings.set_flow("toy.alpha", {"rate_per_second": 4}, now=NOW, **told)
+        flow_settings.set_flow("toy.alpha", {"rate_per_second": 20}, now=NOW, **told)
         for number in range(7):
             line(number)
         taken = claim()
         spend_rate.spend("toy.alpha", len(taken), NOW)
         begin(taken)
         assert (len(taken), claim()) == (2, [])
-        flow_settings.set_flow("toy.alpha", {"rate_per_second": 8}, now=NOW, **told)
+        flow_settings.set_flow("toy.alpha", {"rate_per_second": 40}, now=NOW, **told)
 
         assert len(claim()) == 4
 
@@ -151,15 +152,28 @@ class TestBundles:
 
         assert {len(bundle.requests) for bundle, _ in made} == {2}
 
-    def test_whoever_has_failed_before_travels_alone(self) -> None:
+    @pytest.mark.parametrize(
+        ("code", "failures", "sizes"),
+        [
+            ("expired", 2, [1, 1, 1, 1]),
+            ("worker_died", 2, [1, 1, 1, 1]),
+            # One more silence would not be its last; and whoever answered has killed nobody.
+            ("worker_died", 1, [4]),
+            ("http_500", 2, [4]),
+        ],
+    )
+    def test_what_may_kill_its_worker_travels_alone(
+        self, code: str, failures: int, sizes: list[int]
+    ) -> None:
         for number in range(4):
             line(number)
-        Step.objects.filter(name="one").update(failure_count=1)
+        fault = {"kind": "expired", "code": code, "message": "m"}
+        Step.objects.filter(name="one").update(failure_count=failures, fault=fault)
 
         taken = claim()
         made = bundles.load(taken, request_data.material(taken)).bundles
 
-        assert [len(bundle.requests) for bundle, _ in made] == [1] * 4
+        assert [len(bundle.requests) for bundle, _ in made] == sizes
 
 
 class TestAgents:
@@ -173,7 +187,10 @@ class TestAgents:
         toy.script["toy.alpha"] = outlast
         request = Request(1, uuid4(), 1, "one", "Toy 1", "key", {})
 
-        assert runner._call(registry.agent("toy.alpha"), request, deadline=deadline) is None
+        bundle = Bundle("toy.alpha", 30, (request,))
+        work = Work(registry.agent("toy.alpha"), request, deadline, bundle)
+
+        assert runner.call(work) is None
 
 
 class Countdown(Deadline):

@@ -8,11 +8,13 @@ from django.db.models import Count
 
 from tests.factories import ProcessFactory, StepFactory
 from tests.integration.conftest import NOW
+from workers.desk.operate import health, releases
+from workers.desk.rules.minutes import KEPT
+from workers.desk.store import gauges, minutes
 from workers.models import Flow, Gauge, Lease, Minute, Release
-from workers.operate import health, releases, retention
-from workers.rules.minutes import KEPT
+from workers.operate import retention
 from workers.states import Span
-from workers.store import gauges, leases, minutes
+from workers.store import leases
 from workers.store.db import dialect
 from workers.store.operate import commands
 from workers.testing import Wire, frozen_clock

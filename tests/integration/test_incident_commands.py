@@ -11,11 +11,10 @@ from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from django.utils import timezone
 
+from workers.desk.store import incident_commands as commands
+from workers.desk.store import incidents, notes
 from workers.exceptions import StateError
 from workers.models import Alert, Flow, Incident, Journal, Note
-from workers.store import incidents
-from workers.store.operate import incident_commands as commands
-from workers.store.operate import notes
 
 pytestmark = pytest.mark.django_db
 NOW = timezone.now()
@@ -171,7 +170,7 @@ def test_of_two_clicks_one_does_something(
 
 def listed(*options: str) -> str:
     out = StringIO()
-    call_command("incidents", *options, stdout=out)
+    call_command("sas", "incidents", *options, stdout=out)
     return out.getvalue()
 
 

@@ -14,13 +14,14 @@ from workers import supervisor
 from workers.client.submission import submit
 from workers.definitions import amounts
 from workers.definitions.agent import Call
+from workers.desk.rules.incidents import REOPEN_WITHIN
+from workers.desk.store import incidents
+from workers.desk.store.incidents import collect, refresh
 from workers.exceptions import Permanent
 from workers.models import Alert, Incident, Process, Step
-from workers.rules.incidents import REOPEN_WITHIN
 from workers.rules.rows import AlertCall
 from workers.runtime.failpoints import durable
-from workers.store import alerts, incidents
-from workers.store.incidents import collect, refresh
+from workers.store import alerts
 from workers.store.operate import commands
 from workers.supervisor import beat_schedule
 from workers.testing import Wire

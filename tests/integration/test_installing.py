@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
+from weakref import WeakSet
 
 import pytest
 from celery import Celery
@@ -15,9 +16,11 @@ from kombu.transport import TRANSPORT_ALIASES
 from kombu.utils.imports import symbol_by_name
 
 from workers.apps import _refuse_uninstalled
-from workers.celery import conf, install
+from workers.celery import conf, install, marker
 from workers.checks import check_celery, check_databases
+from workers.definitions import discovery
 from workers.definitions.agent import DEFAULT_QUEUE
+from workers.desk import wake_ups
 from workers.wire import dispatch
 
 ENGINE = {"sas.scheduler", "sas.replies", "sas.supervisor", "sas.reports"}
@@ -42,7 +45,6 @@ def test_what_the_project_has_not_given_gets_the_engines_value() -> None:
 
     assert {name: app.conf[name] for name in conf.VALUES} == conf.VALUES
     assert app.conf.broker_transport_options == conf.transport_options("amqp")
-    assert app.conf.get("CELERY_DB_REUSE_MAX") == conf.DB_REUSE_MAX
 
 
 def test_what_the_project_has_given_stays() -> None:
@@ -111,6 +113,7 @@ def test_an_app_without_the_engine_is_refused_by_check_worker_and_beat(
     app = celery_app(broker_url="memory://")
     monkeypatch.setattr("workers.checks.celery.current_app", app)
     monkeypatch.setattr("celery.current_app", app)
+    monkeypatch.setattr(marker, "_apps", WeakSet())
 
     assert "workers.E022" in ids(check_celery(None))
     with pytest.raises(SystemExit) as refusal:
@@ -124,6 +127,20 @@ def test_an_app_without_the_engine_is_refused_by_check_worker_and_beat(
     install(app)
 
     assert "workers.E022" not in ids(check_celery(None))
+    _refuse_uninstalled()
+
+
+def test_another_app_of_a_project_that_has_the_engine_in_one_starts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    app, other = celery_app(), celery_app()
+    monkeypatch.setattr(marker, "_apps", WeakSet())
+    monkeypatch.setattr("celery.current_app", other)
+    with pytest.raises(SystemExit):
+        _refuse_uninstalled()
+
+    install(app)
+
     _refuse_uninstalled()
 
 
@@ -181,8 +198,9 @@ def test_a_router_that_moves_the_engines_tables_is_refused(router: Callable[[], 
 @pytest.mark.parametrize(
     "name",
     [
-        *("SETTLE", "RUN_BUNDLE", "ADVANCE", "SWEEP", "PRUNE", "REPORT", "RUN_JOBS"),
-        *("KEEP_HEALTH", "EXAMINE"),
+        *(dispatch.SETTLE, dispatch.RUN_BUNDLE, dispatch.TAKE, dispatch.ADVANCE, dispatch.SWEEP),
+        *(dispatch.PRUNE, dispatch.REPORT),
+        *(one.task for one in (wake_ups.RUN_JOBS, wake_ups.KEEP_HEALTH, wake_ups.EXAMINE)),
     ],
 )
 def test_the_engines_own_tasks_keep_their_promises_whatever_the_projects_others_do(
@@ -190,7 +208,8 @@ def test_the_engines_own_tasks_keep_their_promises_whatever_the_projects_others_
 ) -> None:
     from celery import current_app
 
-    task = current_app.tasks[getattr(dispatch, name)]
+    discovery.import_modules("tasks")
+    task = current_app.tasks[name]
 
     assert (task.acks_late, task.reject_on_worker_lost) == (True, False)
     assert (task.serializer, task.ignore_result) == ("json", True)

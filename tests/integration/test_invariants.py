@@ -129,7 +129,7 @@ BREAKS: dict[str, Callable[[Process], object]] = {
         process=p, step__name="left", event="processed"
     ).update(before="skipped"),
     "process_moves_are_legal": lambda p: Journal.objects.filter(process=p, event="started").update(
-        before="processed"
+        before="cancelled"
     ),
     "attempts_count_up": lambda p: Journal.objects.filter(
         process=p, step__name="left", event="claimed"

@@ -1,4 +1,4 @@
-"""``manage.py jobs``: as the admin, from a terminal."""
+"""``manage.py sas jobs``: as the admin, from a terminal."""
 
 import json
 from io import StringIO
@@ -10,9 +10,10 @@ from django.utils import timezone
 
 from tests.admin.conftest import order_in_error
 from tests.factories import ProcessFactory, StepFactory
-from workers.admin import causes
+from workers.desk import wake_ups
+from workers.desk.admin import causes
+from workers.desk.store import jobs
 from workers.models import Alert, BulkItem, BulkJob, Incident, Process, Step
-from workers.store.operate import jobs
 from workers.testing import Wire
 from workers.wire import dispatch
 
@@ -22,7 +23,7 @@ NOW = timezone.now()
 
 def run(*words: Any) -> list[str]:
     out = StringIO()
-    call_command("jobs", *map(str, words), stdout=out)
+    call_command("sas", "jobs", *map(str, words), stdout=out)
     return out.getvalue().splitlines()
 
 
@@ -118,12 +119,12 @@ def test_a_large_one_is_left_to_the_workers_and_steered(wire: Wire) -> None:
     job = BulkJob.objects.get()
     assert json.loads(lines[-1]) == {"job": job.pk}
     assert (job.state, job.total, job.rate_per_second) == ("running", 2, 1.5)
-    assert dispatch.RUN_JOBS in {message.task for message in wire.messages}
+    assert wake_ups.RUN_JOBS.task in {message.task for message in wire.messages}
 
     assert run("pause", job.pk, "--reason", "lunch") == [f"Job {job.pk} is paused."]
     wire.messages.clear()
     assert run("resume", job.pk) == [f"Job {job.pk} is running."]
-    assert [message.task for message in wire.messages] == [dispatch.RUN_JOBS]
+    assert [message.task for message in wire.messages] == [wake_ups.RUN_JOBS.task]
     assert run("stop", job.pk) == [f"Job {job.pk} is stopped."]
     with pytest.raises(CommandError, match="is stopped: it cannot pause"):
         run("pause", job.pk)
@@ -192,7 +193,7 @@ def test_a_sample_is_looked_at_before_the_rest_goes_on(wire: Wire) -> None:
     job = BulkJob.objects.get(pk=number)
     assert (job.state, job.done) == ("paused", 2)
     assert run("show", number)[-1] == (
-        f"It paused after a sample of 2; `jobs resume {number}` goes on with the other 2."
+        f"It paused after a sample of 2; `sas jobs resume {number}` goes on with the other 2."
     )
     assert json.loads(run("show", number, "--json")[0])["sample"] == 2
     run("resume", number)

@@ -3,10 +3,10 @@
 import pytest
 
 from tests.integration.test_jobs import WHO, failed, job_of, seen
+from workers.desk.operate import jobs
+from workers.desk.store import jobs as store
+from workers.desk.store.jobs import ChunkResult
 from workers.models import BulkJob, Journal, Process
-from workers.operate import jobs
-from workers.store.operate import jobs as store
-from workers.store.operate.jobs import Worked
 from workers.testing import Wire
 
 pytestmark = pytest.mark.django_db
@@ -16,17 +16,17 @@ def test_a_sample_is_changed_and_then_the_job_pauses_by_itself() -> None:
     processes = failed(7)
     job_id = job_of(processes, sample=3)
 
-    assert store.work(job_id, 2) == Worked(landed=2)
-    assert store.work(job_id, 200) == Worked(landed=1, is_over=True)
+    assert store.work(job_id, 2) == ChunkResult(landed=2)
+    assert store.work(job_id, 200) == ChunkResult(landed=1, is_over=True)
 
     job = BulkJob.objects.get()
     assert (job.state, job.done, job.is_sampled) == ("paused", 3, True)
-    assert store.work(job_id, 200) == Worked(is_over=True)
+    assert store.work(job_id, 200) == ChunkResult(is_over=True)
     row = Journal.objects.get(event="job_paused")
     assert (row.actor, row.detail) == (WHO["actor"], {"job": job_id, "sample": 3})
 
     store.steer(job_id, "resume", actor="operator:bob")
-    assert store.work(job_id, 200) == Worked(landed=4, is_over=True)
+    assert store.work(job_id, 200) == ChunkResult(landed=4, is_over=True)
     job.refresh_from_db()
     assert (job.state, job.done, job.is_sampled) == ("done", 7, False)
     assert Journal.objects.filter(event="job_paused").count() == 1

@@ -84,7 +84,6 @@ def test_it_is_looked_at_after_an_error_that_was_swallowed(looks: list[float]) -
 
 
 @pytest.mark.postgresql
-@pytest.mark.postgresql
 def test_after_a_task_that_raised_there_is_a_new_one(looks: list[float]) -> None:
     _run()
     before = connection.connection
@@ -96,7 +95,6 @@ def test_after_a_task_that_raised_there_is_a_new_one(looks: list[float]) -> None
     assert (before.closed, connection.connection is before) == (True, False)
 
 
-@pytest.mark.postgresql
 @pytest.mark.postgresql
 def test_one_that_was_left_without_autocommit_is_replaced(looks: list[float]) -> None:
     _run()
@@ -158,8 +156,13 @@ def test_every_task_runs_on_it(
 
 
 @pytest.mark.postgresql
-@pytest.mark.postgresql
-def test_one_that_was_left_in_the_middle_of_something_is_replaced(looks: list[float]) -> None:
+@pytest.mark.parametrize("age", [0, None])
+def test_one_that_was_left_in_the_middle_of_something_is_replaced(
+    age: int | None, looks: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(connection.settings_dict, "CONN_MAX_AGE", age)
+    monkeypatch.setitem(connection.settings_dict, "CONN_HEALTH_CHECKS", False)
+    connection.close()
     _run()
     left = connection.connection
     # What a soft time limit leaves behind: a statement was sent, and nobody read its answer.
@@ -170,7 +173,6 @@ def test_one_that_was_left_in_the_middle_of_something_is_replaced(looks: list[fl
     assert (len(looks), left.closed, connection.connection is left) == (2, True, False)
 
 
-@pytest.mark.postgresql
 @pytest.mark.postgresql
 def test_one_that_died_is_replaced_at_the_next_look_or_fails_one_task(
     clock: Clock, looks: list[float]

@@ -90,7 +90,7 @@ def _nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 #: Read whole: a row for each agent, and for each hold that an operator has put on.
-_SMALL = {"workers_flow", "workers_hold"}
+_SMALL = {"workers_flow", "workers_hold", "workers_worker"}
 
 
 @pytest.mark.parametrize("is_analyzed", [True, False], ids=["analyzed", "not yet analyzed"])
@@ -286,6 +286,34 @@ def test_a_plan_that_is_good_no_more_fails_no_step(toy: Toy) -> None:
     assert (untouched.state, untouched.failure_count) == ("processing", 0)
     assert settled.applied == 1
     assert Step.objects.get(pk=first.step_id).state == "processed"
+
+
+def test_whoever_submits_past_a_pooler_is_told_what_to_set() -> None:
+    with prepared_plans.prepared():
+        dialect.fetch("SELECT %s::int + 1", [1])
+    with connection.cursor() as cursor:
+        # As a pooler does: the library hears nothing of it.
+        cursor.execute("DO $$ BEGIN EXECUTE 'DEALLOCATE ALL'; END $$")
+
+    with (
+        pytest.raises(OperationalError, match="set SAS_KEPT_PLANS=0"),
+        prepared_plans.prepared(),
+    ):
+        dialect.fetch("SELECT %s::int + 1", [1])
+
+    assert connection.connection is None
+
+
+def test_a_transaction_of_somebody_else_keeps_its_connection() -> None:
+    def refused() -> None:
+        with prepared_plans.prepared():
+            cause = psycopg.errors.ProtocolViolation('prepared statement "a" requires 0')
+            raise OperationalError(str(cause)) from cause
+
+    with transaction.atomic():
+        with pytest.raises(OperationalError, match="set SAS_KEPT_PLANS=0"):
+            refused()
+        assert connection.connection is not None
 
 
 def test_a_connection_that_died_is_replaced_before_anything_is_asked(toy: Toy) -> None:

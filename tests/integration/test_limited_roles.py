@@ -36,6 +36,9 @@ from tests.queue_door.sending import BODY
 from tests.toyflow import agents
 from workers import Call, Unavailable, cancel, durable, raise_alert, scheduler, supervisor
 from workers.checks import tables
+from workers.desk.operate import health
+from workers.desk.operate import jobs as operate_jobs
+from workers.desk.store import jobs, notes
 from workers.models import (
     Alert,
     BulkJob,
@@ -49,12 +52,10 @@ from workers.models import (
     Step,
     UndoRequest,
 )
-from workers.operate import health, retention
-from workers.operate import jobs as operate_jobs
+from workers.operate import retention
 from workers.store import received_webhooks
 from workers.store.flow import holds
 from workers.store.flow.flow_settings import set_flow
-from workers.store.operate import jobs, notes
 from workers.supervisor import beat_schedule
 from workers.testing import Wire
 

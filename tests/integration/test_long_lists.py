@@ -79,7 +79,7 @@ def test_no_line_names_every_step(make: Callable[[], Process], words: str) -> No
     reason = [] if action == "show" else ["--reason", "because"]
     out = StringIO()
     try:
-        call_command("process", action, str(make().pk), *options, *reason, stdout=out)
+        call_command("sas", "process", action, str(make().pk), *options, *reason, stdout=out)
     except CommandError as refusal:
         out.write(str(refusal))
     said = out.getvalue()

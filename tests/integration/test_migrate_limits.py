@@ -7,6 +7,8 @@ from django.core.management import call_command
 from django.core.management.commands import migrate as django_migrate
 from django.db import connection
 
+from workers.migrations import _concurrently
+
 pytestmark = pytest.mark.django_db(transaction=True)
 LIMITS = ("statement_timeout", "idle_in_transaction_session_timeout", "lock_timeout")
 
@@ -62,3 +64,27 @@ def test_migrate_is_the_one_that_lifts_it() -> None:
     from django.core.management import get_commands
 
     assert get_commands()["migrate"] == "sasproject"
+
+
+@pytest.mark.postgresql
+def test_an_index_made_without_blocking_waits_for_others_and_gives_the_limits_back() -> None:
+    before = limits()
+    assert before["lock_timeout"] == "5s"
+    seen: list[dict[str, str]] = []
+
+    class Editor:
+        connection = connection
+
+        @staticmethod
+        def execute(statement: str) -> None:
+            with connection.cursor() as cursor:
+                cursor.execute(statement)
+            if "INDEX" in statement:
+                seen.append(limits())
+
+    _concurrently.make_index(Editor, "of_a_test_idx", "workers_process", "(subject)")
+    try:
+        assert [(one["lock_timeout"], one["statement_timeout"]) for one in seen] == [("0", "0")] * 2
+        assert limits() == before
+    finally:
+        Editor.execute("DROP INDEX of_a_test_idx")

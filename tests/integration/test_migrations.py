@@ -100,6 +100,7 @@ def expect_processed(wire: Wire, sandbox: Sandbox) -> None:
     assert Product.objects.get().stock == 8
 
 
+@pytest.mark.volume
 @pytest.mark.django_db
 @pytest.mark.parametrize("deliveries", UNDER_WAY)
 @pytest.mark.parametrize(("app", "name"), BEFORE)
@@ -132,6 +133,7 @@ def test_nothing_goes_and_what_comes_may_be_left_out(app: str, name: str) -> Non
     assert needed <= OF_CLIENTS
 
 
+@pytest.mark.volume
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("deliveries", UNDER_WAY)
 def test_orders_under_way_go_through_every_migration(
@@ -150,6 +152,7 @@ def test_orders_under_way_go_through_every_migration(
     expect_processed(wire, sandbox)
 
 
+@pytest.mark.volume
 def test_a_project_with_other_keys_for_its_own_tables_makes_no_migration_of_the_engine(
     tmp_path: Path,
 ) -> None:

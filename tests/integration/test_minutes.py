@@ -9,13 +9,14 @@ from tests.integration.conftest import NOW
 from tests.toyflow import agents as toy
 from workers import supervisor
 from workers.client.submission import submit
+from workers.desk import wake_ups
+from workers.desk.rules import latency
+from workers.desk.rules.minutes import Figures
+from workers.desk.store import minutes
 from workers.exceptions import Permanent, Refused, Transient, Unavailable
 from workers.models import Minute
-from workers.rules import latency
-from workers.rules.minutes import Figures
 from workers.runtime.json_text import encode_document
 from workers.states import Span
-from workers.store import minutes
 from workers.store.db import dialect
 from workers.testing import Clock, Wire, frozen_clock
 
@@ -231,7 +232,7 @@ def test_a_sweep_asks_for_it_once_in_half_a_minute(
         return len(asked)
 
     with frozen_clock(NOW) as clock:
-        monkeypatch.setattr(supervisor.dispatch, "keep_health", lambda: asked.append(clock.now))
+        monkeypatch.setattr(wake_ups.KEEP_HEALTH, "send", lambda: asked.append(clock.now))
         supervisor.sweep()
         assert len(asked) == 1
         assert run_for(clock, 28) == 0

@@ -207,7 +207,7 @@ def test_a_service_that_answers_with_a_fault(wire: Wire, sandbox: Sandbox, noon:
     resubmit_and_expect_all_processed(wire, sandbox)
 
 
-@override_settings(SAS_STEP_TIMEOUT_SECONDS=1, SAS_AGENT_SLOTS=1)
+@override_settings(SAS_STEP_TIMEOUT_SECONDS=1)
 def test_a_service_that_is_silent(wire: Wire, sandbox: Sandbox) -> None:
     switch(sandbox, hang_every=DOOMED)
     nine_orders()

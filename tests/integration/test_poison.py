@@ -11,7 +11,7 @@ from tests.integration.conftest import NOW, claim, only
 from tests.integration.test_store_claims import start
 from tests.toyflow import agents as toy
 from workers import scheduler, supervisor, tasks
-from workers.agent import replies, runner
+from workers.agent import replies, shift
 from workers.client.submission import submit
 from workers.definitions.agent import Call
 from workers.definitions.registry import register_workflow
@@ -271,7 +271,7 @@ def test_a_reply_is_filed_again_while_the_database_is_away(
     monkeypatch.setattr(replies, "FILE_AGAIN_SECONDS", 0)
     monkeypatch.setattr(replies.connection, "close", lambda: None)
 
-    assert runner.perform(Bundle.from_wire(mail.body[0])) == 1
+    assert shift.perform(Bundle.from_wire(mail.body[0])) == 1
 
     assert only(process, "mail").reply is not None
 
@@ -303,7 +303,8 @@ def test_the_window_of_the_agent_that_held_the_claim_is_freed(wire: Wire) -> Non
     Flow.objects.filter(agent="toy.alpha").update(window=3)
     for number in range(8):
         submit("toy_fallback", subject=f"Toy {number}", input={})
-    toy.script["toy.alpha"] = lambda call: (_ for _ in ()).throw(Permanent("no", "no"))
+    refusal = Permanent("no", "no", no_effect=True)
+    toy.script["toy.alpha"] = lambda call: (_ for _ in ()).throw(refusal)
     scheduler.advance()
 
     while wire.messages:

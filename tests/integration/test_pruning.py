@@ -14,9 +14,20 @@ from django.test import override_settings
 from orders.models import DeadLetter
 from tests.integration.conftest import NOW as NOON
 from workers.client.submission import submit
-from workers.models import Alert, Incident, Journal, Note, Process, Sink, Step
+from workers.desk.store import old_rows as desk_rows
+from workers.models import (
+    Alert,
+    BulkItem,
+    BulkJob,
+    Incident,
+    Journal,
+    Note,
+    Process,
+    Sink,
+    Step,
+)
 from workers.operate import invariants, retention
-from workers.store import leases, prune_rows
+from workers.store import leases, old_rows, prune_journals
 from workers.store.flow import holds
 from workers.testing import Wire
 from workers.wire import dispatch
@@ -52,7 +63,7 @@ def rows() -> dict[str, list[dict[str, Any]]]:
 
 
 def prune(limit: int = 200, now: Any = LATER) -> list[int]:
-    return list(prune_rows.prune_journals(limit, now))
+    return list(prune_journals.prune_journals(limit, now))
 
 
 def sink(process: Process, **columns: Any) -> Sink:
@@ -143,7 +154,7 @@ def test_what_somebody_may_need_stays_whole(ended: Any, reason: str) -> None:
 
     assert rows() == before
     is_held = reason in ("an open alert", "an untold sink", "given up")
-    assert (prune_rows.prunable(LATER), prune_rows.held_back(LATER)) == (0, int(is_held))
+    assert (prune_journals.prunable(LATER), prune_journals.held_back(LATER)) == (0, int(is_held))
 
 
 def test_once_it_is_dealt_with_it_goes(ended: Any) -> None:
@@ -151,7 +162,7 @@ def test_once_it_is_dealt_with_it_goes(ended: Any) -> None:
     alert(process, acknowledged_at=NOW)
     sink(process)
 
-    assert (prune_rows.prunable(LATER), prune_rows.held_back(LATER)) == (1, 0)
+    assert (prune_journals.prunable(LATER), prune_journals.held_back(LATER)) == (1, 0)
     assert prune() == [1]
 
 
@@ -163,12 +174,12 @@ def test_unless_somebody_says_otherwise_the_journal_stays_for_good(ended: Any) -
 
 
 def test_a_portion_is_a_transaction_and_the_next_round_goes_on_behind_it(ended: Any) -> None:
-    leases.is_due(prune_rows.JOURNALS, 0)
+    leases.is_due(prune_journals.JOURNALS, 0)
     processes = [ended(finished_at=NOW + timedelta(seconds=n)) for n in range(5)]
     for process in processes[:2]:
         alert(process, cause=str(process.pk))
 
-    portions = prune_rows.prune_journals(2, LATER)
+    portions = prune_journals.prune_journals(2, LATER)
     assert next(portions) == 0
     portions.close()
 
@@ -176,7 +187,7 @@ def test_a_portion_is_a_transaction_and_the_next_round_goes_on_behind_it(ended: 
     assert prune(2) == [1, 2, 0]
     kept = Process.objects.filter(pruned_at=None).values_list("pk", flat=True)
     assert sorted(kept) == [process.pk for process in processes[:2]]
-    assert leases.cursor(prune_rows.JOURNALS) == 0
+    assert leases.cursor(prune_journals.JOURNALS) == 0
 
 
 def test_processes_that_ended_at_one_instant_are_told_apart(ended: Any) -> None:
@@ -190,7 +201,7 @@ def test_those_that_stay_and_ended_at_one_instant_are_passed_by(ended: Any) -> N
     for number in range(3):
         alert(ended(), cause=str(number))
 
-    assert list(islice(prune_rows.prune_journals(2, LATER), 5)) == [0, 0]
+    assert list(islice(prune_journals.prune_journals(2, LATER), 5)) == [0, 0]
 
 
 def test_alerts_go_once_they_are_acknowledged_old_and_no_error_needs_them(ended: Any) -> None:
@@ -202,11 +213,33 @@ def test_alerts_go_once_they_are_acknowledged_old_and_no_error_needs_them(ended:
         alert(None, cause="open"),
         alert(stuck, acknowledged_at=old),
     ]
-    assert prune_rows.old_alerts(LATER) == len(gone)
+    assert old_rows.count(old_rows.ALERTS, LATER) == len(gone)
 
-    assert list(prune_rows.prune_alerts(1, LATER)) == [1, 1, 0]
+    assert list(old_rows.prune(old_rows.ALERTS, 1, LATER)) == [1, 1, 0]
 
     assert list(Alert.objects.order_by("pk")) == kept
+
+
+def test_what_is_reopened_while_it_is_pruned_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    reopened = alert(None)
+    monkeypatch.setattr(old_rows, "_next", lambda *_args: [reopened.pk])
+
+    assert list(old_rows.prune(old_rows.ALERTS, 10, LATER)) == [0]
+
+    assert list(Alert.objects.all()) == [reopened]
+
+
+def test_a_job_goes_after_all_of_its_items(ended: Any) -> None:
+    job = BulkJob.objects.create(verb="cancel", state="done", created_at=NOW, ended_at=NOW)
+    for _ in range(3):
+        BulkItem.objects.create(job=job, process=ended(), sequence=1)
+
+    portions = old_rows.prune(desk_rows.JOBS, 2, LATER)
+    assert next(portions) == 0
+    assert (BulkItem.objects.count(), BulkJob.objects.count()) == (1, 1)
+    assert list(portions) == [1]
+
+    assert (BulkItem.objects.count(), BulkJob.objects.count()) == (0, 0)
 
 
 def test_old_journal_rows_of_no_process_go(ended: Any) -> None:
@@ -215,7 +248,7 @@ def test_old_journal_rows_of_no_process_go(ended: Any) -> None:
     holds.lift("agent", "toy.alpha", actor="operator:o", reason="r", now=LATER)
     of_process = Journal.objects.filter(process=process).count()
 
-    assert list(prune_rows.prune_flow_journal(10, LATER)) == [1]
+    assert list(old_rows.prune(old_rows.FLOW_JOURNAL, 10, LATER)) == [1]
 
     assert list(Journal.objects.filter(process=None).values_list("event", flat=True)) == ["lifted"]
     assert Journal.objects.filter(process=process).count() == of_process
@@ -229,7 +262,7 @@ def test_rows_whose_process_is_gone_go(ended: Any) -> None:
     lost = Journal.objects.filter(process_id=gone.pk).count()
     assert lost > 1
 
-    assert list(prune_rows.prune_orphans(10, LATER)) == [lost]
+    assert list(prune_journals.prune_orphans(10, LATER)) == [lost]
 
     assert set(Journal.objects.values_list("pk", flat=True)) == kept
 
@@ -237,12 +270,12 @@ def test_rows_whose_process_is_gone_go(ended: Any) -> None:
 def test_rows_without_a_process_are_looked_for_in_portions(
     ended: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(prune_rows, "ORPHANS_LOOKED_AT", 1)
+    monkeypatch.setattr(prune_journals, "ORPHANS_LOOKED_AT", 1)
     first, second = ended(), ended()
     Step.objects.filter(process=second).delete()
     Process.objects.filter(pk=second.pk)._raw_delete("default")
 
-    found = [sum(prune_rows.prune_orphans(10, LATER)) for _ in range(3)]
+    found = [sum(prune_journals.prune_orphans(10, LATER)) for _ in range(3)]
 
     assert [bool(count) for count in found] == [False, True, False]
     assert set(Journal.objects.values_list("process_id", flat=True)) == {first.pk}
@@ -281,12 +314,12 @@ def test_a_round_ends_when_its_time_is_up_and_the_next_goes_on(ended: Any) -> No
 def test_two_do_not_prune_at_once(ended: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("time.sleep", lambda seconds: None)
     ended()
-    assert leases.acquire(prune_rows.JOURNALS, "somebody", retention.LEASE_SECONDS)
+    assert leases.acquire(prune_journals.JOURNALS, "somebody", retention.LEASE_SECONDS)
     before = rows()
 
     assert retention.prune(now=LATER) is None
     with pytest.raises(CommandError, match="Another process"):
-        call_command("prune")
+        call_command("sas", "prune")
 
     assert rows() == before
 
@@ -295,13 +328,13 @@ def test_the_command_goes_on_once_one_that_was_killed_has_lost_its_lease(
     ended: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ended(finished_at=NOW - timedelta(days=3650))
-    assert leases.acquire(prune_rows.JOURNALS, "killed", retention.LEASE_SECONDS)
+    assert leases.acquire(prune_journals.JOURNALS, "killed", retention.LEASE_SECONDS)
     waited: list[float] = []
 
     def sleep(seconds: float) -> None:
         waited.append(seconds)
         if len(waited) == 3:
-            leases.release(prune_rows.JOURNALS, "killed")
+            leases.release(prune_journals.JOURNALS, "killed")
 
     monkeypatch.setattr("time.sleep", sleep)
 
@@ -334,7 +367,7 @@ def test_a_round_that_is_cut_off_asks_for_the_next_at_once(
 
 def run(*words: str) -> str:
     out = io.StringIO()
-    call_command("prune", *words, stdout=out, stderr=io.StringIO())
+    call_command("sas", "prune", *words, stdout=out, stderr=io.StringIO())
     return out.getvalue()
 
 
@@ -392,8 +425,8 @@ def test_incidents_go_once_they_were_resolved_long_ago_and_their_alerts_are_gone
     Alert.objects.create(
         cause="x", code="restored", raised_at=NOW, last_raised_at=NOW, incident=kept[2]
     )
-    assert prune_rows.old_incidents(NOW) == 0
-    assert prune_rows.old_incidents(LATER) == 2
-    assert list(prune_rows.prune_incidents(1, LATER)) == [1, 1, 0]
+    assert old_rows.count(desk_rows.INCIDENTS, NOW) == 0
+    assert old_rows.count(desk_rows.INCIDENTS, LATER) == 2
+    assert sum(old_rows.prune(desk_rows.INCIDENTS, 1, LATER)) == 2
     assert list(Incident.objects.order_by("pk")) == kept
     assert not Note.objects.exists()

@@ -24,6 +24,7 @@ from workers.store.claims import claim_steps
 from workers.testing import Wire
 from workers.wire import confirmed, dispatch, publisher
 from workers.wire.confirmed import ConfirmedConnection
+from workers.wire.installation import HEADER
 
 
 @pytest.fixture(scope="module")
@@ -136,6 +137,23 @@ def test_a_message_is_a_task_as_celery_has_it(broker: Connection, is_batch: bool
     assert (args, kwargs) == ([{"n": 1}], {})
     assert wanted.items() <= message.headers.items()
     assert message.properties["delivery_mode"] == 2
+
+
+def test_a_message_says_whose_it_is_unless_its_headers_do(
+    broker: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(publisher, "own_id", lambda: "ours")
+    publisher.publish("toy", [], "sas.whose")
+    publisher.publish("toy", [], "sas.whose", headers={HEADER: "theirs"})
+    monkeypatch.setattr(publisher, "own_id", lambda: None)
+    publisher.publish("toy", [], "sas.whose")
+    queue = broker.SimpleQueue("sas.whose")
+    whose = []
+    for _ in range(3):
+        message = queue.get_nowait()
+        message.ack()
+        whose.append(message.headers.get(HEADER))
+    assert whose == ["ours", "theirs", None]
 
 
 class Colour(StrEnum):

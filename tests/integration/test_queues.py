@@ -16,7 +16,7 @@ from workers.checks import check_queues
 from workers.definitions import registry
 from workers.definitions.agent import DEFAULT_QUEUE, Agent
 from workers.protocol.messages import Bundle
-from workers.wire import dispatch
+from workers.wire import bundle_dispatch, dispatch
 
 ENGINE = {
     dispatch.SCHEDULER_QUEUE,
@@ -73,7 +73,7 @@ def test_the_stack_s_agents_serve_the_queue_of_every_agent(
 
 
 def test_a_bundle_leaves_for_its_agent_s_own_queue(bulk: type[Agent], wire: Any) -> None:
-    dispatch.send_bundle(Bundle(bulk.name, 30, ()))
+    bundle_dispatch.send(Bundle(bulk.name, 30, ()))
 
     assert [message.queue for message in wire.messages] == ["test.bulk"]
 

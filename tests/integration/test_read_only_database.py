@@ -14,8 +14,9 @@ from django.utils.connection import ConnectionProxy
 from orders.views import catalogue
 from sasproject import databases
 from tests.services import own_postgres_database
-from workers.doctor import database as doctor
-from workers.doctor.finding import Level
+from workers.desk.doctor import database as doctor
+from workers.desk.doctor.finding import Level
+from workers.operate import readiness as operate_readiness
 from workers.runtime import db_connections
 from workers.runtime.db_connections import is_read_only
 
@@ -144,6 +145,7 @@ def _use(connection: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def readiness() -> tuple[int, Any]:
+    operate_readiness.forget()
     answer = Client().get("/readyz")
     assert answer.get("Retry-After") == (None if answer.status_code == 200 else "5")
     return answer.status_code, answer.json()

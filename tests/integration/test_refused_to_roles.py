@@ -54,7 +54,6 @@ REFUSED: dict[str, tuple[str, ...]] = {
         "UPDATE orders_order SET total = 1",
         "UPDATE orders_reservation SET quantity = 0",
         "UPDATE orders_apiclient SET webhook_secret = 'mine'",
-        "INSERT INTO workers_hold (kind) VALUES ('everything')",
         "UPDATE workers_hold SET ended_at = now()",
         "INSERT INTO workers_receivedwebhook (provider) VALUES ('mine')",
         "UPDATE workers_receivedwebhook SET message_id = 'mine'",

@@ -10,7 +10,7 @@ from workers import supervisor
 from workers.conf import sas
 from workers.models import Lease
 from workers.operate import retention
-from workers.store import leases, prune_rows
+from workers.store import leases, prune_journals
 from workers.store.db import dialect
 from workers.store.expire import expire_claims
 from workers.store.locked import step_index
@@ -39,10 +39,10 @@ def lose(name: str) -> None:
 def full_batches(between: Callable[[str], None], seen: list[timedelta]) -> Callable[..., Any]:
     """Return an ``expire`` with three full batches to do and something that comes between."""
 
-    def expire(worker: str) -> expire_claims.Expired:
+    def expire(worker: str) -> expire_claims.ExpiryResult:
         seen.append(left(leases.SWEEP))
         between(leases.SWEEP)
-        return expire_claims.Expired(reset=int(sas.sweep_batch) if len(seen) < 3 else 0)
+        return expire_claims.ExpiryResult(reset=int(sas.sweep_batch) if len(seen) < 3 else 0)
 
     return expire
 
@@ -80,7 +80,7 @@ def test_pruning_renews_its_lease_and_ends_without_it(
 ) -> None:
     def prune(batch: int, now: object) -> Iterator[int]:
         for _ in range(3):
-            between(prune_rows.JOURNALS)
+            between(prune_journals.JOURNALS)
             yield 1
 
     pruner = retention.Pruner("toys", "toys go", None, prune)

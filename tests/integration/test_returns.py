@@ -1,5 +1,7 @@
 """A second workflow on the same engine: an order comes back and is paid back, once."""
 
+from typing import Any
+
 import pytest
 
 from orders.invariants import Ledgers
@@ -10,11 +12,12 @@ from orders.sandbox.server import Sandbox
 from orders.submission import Customer, Line, place_order
 from tests.integration.conftest import only
 from workers import supervisor
-from workers.client import callbacks
+from workers.client import answers, callbacks
 from workers.exceptions import Refused
 from workers.models import Process
 from workers.operate import invariants
 from workers.rules.external_answers import Outcome
+from workers.store.operate import commands
 from workers.testing import Wire, pass_time
 
 pytestmark = pytest.mark.django_db
@@ -39,6 +42,11 @@ def answer(process: Process, wire: Wire) -> None:
         wire.run_until_idle()
 
 
+def effects(sandbox: Sandbox) -> list[dict[str, Any]]:
+    """Return what the payment service remembers."""
+    return Ledgers.read(sandbox.url).effects["payment"]
+
+
 def test_what_came_back_is_in_stock_and_paid_back_once(
     order: Order, wire: Wire, sandbox: Sandbox
 ) -> None:
@@ -54,6 +62,31 @@ def test_what_came_back_is_in_stock_and_paid_back_once(
     assert [e["operation"] for e in ledgers.effects["payment"]] == ["charge", "refund"]
     assert shop_violations(ledgers) == []
     assert invariants.violations() == []
+
+
+def test_what_a_return_gave_back_an_undo_does_not_give_back_again(
+    order: Order, wire: Wire, sandbox: Sandbox
+) -> None:
+    charge = only(order.process, "charge_payment")
+    process = accept_return(order, actor="ann")
+    wire.run_until_idle()
+    answer(process, wire)
+    # As in a database that was restored to a time before the parcel was booked.
+    order.process.steps.filter(
+        name__in=["book_shipment", "issue_invoice", "send_confirmation"]
+    ).update(state="waiting", may_have_effect=False, result=None)
+    Process.objects.filter(pk=order.process_id).update(state="processing", finished_at=None)
+
+    commands.undo(order.process_id, outcome="cancelled", actor="ann", reason="")
+    wire.run_until_idle()
+
+    order.process.refresh_from_db()
+    assert order.process.state == "cancelled"
+    assert only(order.process, "refund_payment").result == only(process, "refund").result
+    assert [(effect["operation"], effect["key"]) for effect in effects(sandbox)] == [
+        ("charge", charge.idempotency_key),
+        ("refund", f"{charge.idempotency_key}:undo"),
+    ]
 
 
 def test_a_parcel_that_comes_before_we_ask_is_kept(order: Order, wire: Wire) -> None:
@@ -139,3 +172,19 @@ def test_a_refund_that_did_not_happen_is_found(order: Order, wire: Wire, sandbox
 
     found = {violation.invariant for violation in shop_violations(ledgers)}
     assert "returned_means_refunded" in found
+
+
+@pytest.mark.parametrize(
+    ("agent", "said"),
+    [
+        ("returns.await_parcel", ("It is here", "It will not come")),
+        ("returns.inspect", ("Take it back and refund", "Do not take it back")),
+        ("review.ask", ("Approve", "Decline")),
+    ],
+)
+def test_each_question_has_answers_of_its_own(agent: str, said: tuple[str, str]) -> None:
+    assert answers.labels(agent) == said
+
+
+def test_a_question_of_code_that_is_gone_can_be_answered() -> None:
+    assert answers.labels("returns.gone") == ("Approve", "Decline")

@@ -9,7 +9,7 @@ from tests.integration.conftest import only
 from tests.toyflow import agents as toy
 from workers import scheduler
 from workers.client.submission import submit
-from workers.models import Alert, Process
+from workers.models import Alert, Process, Step
 from workers.operate import invariants
 from workers.store.db import dialect
 from workers.store.flow import holds
@@ -100,12 +100,42 @@ class TestConditions:
         wire.run_until_idle()
         assert wire.states(process) == {"one": "processed", "two": "processed"}
 
+    @pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
+    def test_a_condition_that_returns_a_coroutine_says_nothing(self, wire: Wire) -> None:
+        process = submit("toy_unawaited_condition", subject="Toy 1", input={})
+        wire.run_until_idle()
+        step = only(process, "one")
+        assert (step.state, step.attempt) == ("error", 0)
+        assert step.fault["code"] == "condition_failed"
+        assert "coroutine" in step.fault["message"]
+
     def test_a_condition_that_breaks_the_database_takes_nothing_along(self, wire: Wire) -> None:
         process = submit("toy_broken_condition", subject="Toy 1", input={})
         wire.run_until_idle()
         assert only(process, "one").failure_count == 0
         assert wire.states(process) == {"one": "processed", "two": "error"}
         assert only(process, "two").fault["code"] == "condition_failed"
+
+    @pytest.mark.parametrize("workflow", ["toy_line", "toy_conditional"])
+    def test_a_step_that_was_renamed_is_left_to_others(self, workflow: str, wire: Wire) -> None:
+        """Its name stands on the row, and this code's workflow has no such step any more."""
+        process = submit(workflow, subject="Toy 1", input={"maybe": False})
+        if workflow == "toy_conditional":
+            toy.script["toy.beta"] = lambda call: {"size": 50}
+            scheduler.advance()
+            wire.deliver_all("workers.run_bundle")
+            Step.objects.filter(process=process, name="if_big").update(name="if_large")
+        else:
+            Step.objects.filter(process=process, name="one").update(name="first")
+        wire.run_until_idle()
+
+        rows = Step.objects.filter(process=process)
+        assert not rows.filter(state="error").exists()
+        (waiting,) = rows.filter(name__in=("first", "if_large"))
+        assert waiting.failure_count == 0
+        assert waiting.state in ("pending", "waiting")
+        (alert,) = Alert.objects.all()
+        assert (alert.code, alert.params["says"]) == ("unknown_definition", ["step"])
 
     @pytest.mark.fault("F35")
     def test_a_version_nobody_knows_here_is_left_to_others(self, wire: Wire) -> None:

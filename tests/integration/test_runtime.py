@@ -6,9 +6,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from types import SimpleNamespace
+from decimal import Decimal
 from typing import Any
-from unittest.mock import Mock
 
 import pytest
 from celery.exceptions import SoftTimeLimitExceeded
@@ -18,19 +17,23 @@ from django.db import OperationalError
 from tests.integration.conftest import only
 from tests.toyflow import agents as toy
 from workers import scheduler, tasks
-from workers.agent import runner
+from workers.agent import call_pool, shift
 from workers.agent.call_pool import Calls
 from workers.client.submission import submit
 from workers.definitions.agent import Call
 from workers.exceptions import Permanent, Transient, Unavailable
+from workers.logs import call_fields
 from workers.models import Journal, Process, Step
 from workers.protocol.messages import Bundle
 from workers.store.expire import expire_claims
 from workers.testing import Wire, pass_time
 from workers.wire import dispatch
-from workers.wire.dispatch import nudge_later
 
 pytestmark = pytest.mark.django_db
+
+
+#: As it is without the wire of tests.
+LATER = dispatch.WakeUp.later
 
 
 def bundle_of(wire: Wire) -> Bundle:
@@ -55,13 +58,13 @@ def test_an_agent_gets_its_payload_and_the_same_key_at_every_attempt(wire: Wire)
     seen: list[Call] = []
     toy.script["toy.alpha"] = lambda call: seen.append(call) or {}  # type: ignore[func-returns-value]
     process = submitted()
-    runner.perform(bundle_of(wire))
+    shift.perform(bundle_of(wire))
     wire.drop_all()
     pass_time(40)
     expire_claims.expire("supervisor")
     pass_time(40)
     scheduler.advance()
-    runner.perform(bundle_of(wire))
+    shift.perform(bundle_of(wire))
 
     assert [(c.payload, c.step, c.attempt) for c in seen] == [
         ({"n": 1}, "one", 1),
@@ -71,12 +74,22 @@ def test_an_agent_gets_its_payload_and_the_same_key_at_every_attempt(wire: Wire)
     assert seen[0].key == only(process, "one").idempotency_key
 
 
-def test_the_soft_limit_is_the_timeout_and_the_hard_one_follows(wire: Wire) -> None:
+@pytest.mark.parametrize(
+    ("is_serial", "limits"),
+    [
+        pytest.param(True, (30, 40), id="alone: the timeout"),
+        pytest.param(False, (660, 670), id="taking more: the latest of what it may take"),
+    ],
+)
+def test_the_soft_limit_is_the_latest_complete_by_and_the_hard_one_follows(
+    is_serial: bool, limits: tuple[int, int], wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(toy.Alpha, "is_serial", is_serial)
     submitted()
 
     (message,) = wire.of(dispatch.RUN_BUNDLE)
 
-    assert (message.options["soft_time_limit"], message.options["time_limit"]) == (30, 40)
+    assert (message.options["soft_time_limit"], message.options["time_limit"]) == limits
     assert message.queue == "sas.agents"
 
 
@@ -98,7 +111,7 @@ def test_what_an_agent_raises_becomes_a_fault(wire: Wire, fault: Exception, kind
     toy.script["toy.alpha"] = fail
     submitted()
 
-    runner.perform(bundle_of(wire))
+    shift.perform(bundle_of(wire))
 
     (reply,) = replies_on(wire)
     assert reply["fault"]["kind"] == kind
@@ -110,7 +123,7 @@ def test_an_agent_that_exits_is_a_fault_of_its_own_call_alone(wire: Wire) -> Non
         submit("toy_line", subject=f"Toy {number}", input={})
     scheduler.advance()
 
-    assert runner.perform(bundle_of(wire)) == 3
+    assert shift.perform(bundle_of(wire)) == 3
 
     found = {reply["step_id"]: reply.get("fault") for reply in replies_on(wire)}
     faults = [fault for fault in found.values() if fault]
@@ -120,24 +133,43 @@ def test_an_agent_that_exits_is_a_fault_of_its_own_call_alone(wire: Wire) -> Non
     assert len(found) == 3
 
 
+@pytest.mark.parametrize(
+    ("workflow", "agent"), [("toy_line", "toy.alpha"), ("toy_local", "toy.writer")]
+)
+def test_whatever_a_call_logs_says_which_call(wire: Wire, workflow: str, agent: str) -> None:
+    seen: list[dict[str, Any]] = []
+    toy.script[agent] = lambda call: seen.append(call_fields()) or {}  # type: ignore[func-returns-value]
+    process = submitted(workflow)
+    step = Step.objects.filter(process=process).exclude(claim_id=None).get()
+
+    shift.perform(bundle_of(wire))
+
+    asked = {"subject": "Toy 1", "step": step.name, "attempt": 1, "claim": str(step.claim_id)}
+    assert seen == [{"agent": agent, **asked}]
+    assert call_fields() == {}
+
+
 @pytest.mark.fault("F26")
-def test_a_result_that_cannot_be_stored_is_a_fault(wire: Wire) -> None:
-    toy.script["toy.alpha"] = lambda call: {"text": "a\x00b"}
+@pytest.mark.parametrize("result", [{"text": "a\x00b"}, {"sum": Decimal("9.50")}, [1], "done"])
+def test_a_result_that_cannot_be_stored_is_a_fault(wire: Wire, result: Any) -> None:
+    """Another call of the service would bring it again."""
+    toy.script["toy.alpha"] = lambda call: result
     submitted()
 
-    runner.perform(bundle_of(wire))
+    shift.perform(bundle_of(wire))
 
     (reply,) = replies_on(wire)
-    assert (reply["fault"]["kind"], reply["fault"]["code"]) == ("transient", "agent_crashed")
+    assert (reply["fault"]["kind"], reply["fault"]["code"]) == ("permanent", "result_unusable")
+    assert not reply["fault"].get("no_effect")
 
 
 @pytest.mark.fault("F7")
 def test_a_claim_started_by_another_delivery_is_not_run(wire: Wire) -> None:
     submitted()
     bundle = bundle_of(wire)
-    runner.perform(bundle)
+    shift.perform(bundle)
 
-    assert [runner.perform(bundle) for _ in range(9)] == [0] * 9
+    assert [shift.perform(bundle) for _ in range(9)] == [0] * 9
 
     assert len(toy.calls["toy.alpha"]) == 1
     assert len(replies_on(wire)) == 1
@@ -149,7 +181,7 @@ def test_an_agent_past_its_deadline_says_nothing(wire: Wire) -> None:
     process = submitted(timeout=1)
     before = threading.active_count()
 
-    assert runner.perform(bundle_of(wire)) == 0
+    assert shift.perform(bundle_of(wire)) == 0
 
     assert wire.messages == []
     step = only(process, "one")
@@ -171,7 +203,7 @@ def test_the_others_of_a_bundle_reply_although_one_is_late(wire: Wire) -> None:
     bundles = [Bundle.from_wire(sent.body[0]) for sent in wire.of(dispatch.RUN_BUNDLE)]
     wire.drop_all()
 
-    replied = [runner.perform(bundle) for bundle in bundles]
+    replied = [shift.perform(bundle) for bundle in bundles]
 
     assert len(bundles) == 1
     assert sum(replied) == 7
@@ -194,7 +226,7 @@ def test_the_soft_limit_ends_the_waiting_and_sends_nothing_more(
 
     monkeypatch.setattr(Calls, "take", strike)
 
-    assert runner.perform(bundle_of(wire)) == 0
+    assert shift.perform(bundle_of(wire)) == 0
     assert wire.messages == []
 
 
@@ -228,7 +260,7 @@ def test_a_reply_the_broker_refuses_is_filed_on_its_row(wire: Wire) -> None:
     bundle = bundle_of(wire)
     wire.is_down = True
 
-    assert runner.perform(bundle) == 1
+    assert shift.perform(bundle) == 1
 
     assert only(process, "one").reply["result"] == {"by": "toy.alpha"}
     wire.is_down = False
@@ -257,7 +289,7 @@ def test_a_local_agent_that_wakes_after_its_deadline_has_its_writes_rolled_back(
 
     toy.script["toy.writer"] = oversleep
 
-    assert runner.perform(bundle_of(wire)) == 0
+    assert shift.perform(bundle_of(wire)) == 0
 
     assert not Group.objects.exists()
     assert wire.messages == []
@@ -275,7 +307,7 @@ def test_a_local_agent_whose_claim_was_superseded_has_its_writes_rolled_back(wir
 
     toy.script["toy.writer"] = lose_the_claim
 
-    assert runner.perform(bundle_of(wire)) == 0
+    assert shift.perform(bundle_of(wire)) == 0
     assert not Group.objects.exists()
 
 
@@ -297,7 +329,7 @@ def test_a_local_agent_that_fails_keeps_its_fault_and_not_its_writes(
     toy.script["toy.writer"] = fail
     process = submitted("toy_local")
 
-    assert runner.perform(bundle_of(wire)) == 1
+    assert shift.perform(bundle_of(wire)) == 1
 
     assert not Group.objects.exists()
     fault = only(process, "write").reply["fault"]
@@ -338,32 +370,12 @@ def test_a_nudger_s_thread_lets_no_soft_limit_through() -> None:
     assert signal.SIGUSR1 in seen.get(timeout=5)
 
 
-@pytest.mark.parametrize(("wanted", "rests"), [(1, [0.02]), (2, [0.02, dispatch.BURST_SECONDS])])
-def test_a_burst_of_wake_ups_is_gathered_for_longer(
-    wanted: int, rests: list[float], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(dispatch, "_nudgers", [])
-    # No thread of its own: nothing is sent, and nobody else counts.
-    monkeypatch.setattr(dispatch, "threading", Mock())
-    nudger = dispatch._Nudger(lambda: True, 0.02)
-    slept: list[float] = []
-
-    def sleep(seconds: float) -> None:
-        slept.append(seconds)
-        for _ in range(wanted):
-            nudger.want()
-
-    monkeypatch.setattr(dispatch, "time", SimpleNamespace(sleep=sleep))
-    nudger._rest()
-
-    assert slept == rests
-
-
 def test_a_nudge_later_leaves_from_a_thread_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     nudged: queue.Queue[str] = queue.Queue()
-    monkeypatch.setattr(dispatch, "nudge", lambda: nudged.put(threading.current_thread().name))
+    wake_up = dispatch.WakeUp("workers.look", "a queue")
+    monkeypatch.setattr(wake_up, "send", lambda: nudged.put(threading.current_thread().name))
 
-    nudge_later()
+    LATER(wake_up)
 
     assert nudged.get(timeout=5) == "nudger"
 
@@ -372,7 +384,7 @@ Toy = Callable[..., Process]
 
 
 def test_an_agent_s_thread_leaves_the_soft_limit_s_signal_to_the_main_thread() -> None:
-    pool = runner._Threads().get(1)
+    pool = call_pool._Threads()()
 
     masked = pool.submit(lambda: signal.pthread_sigmask(signal.SIG_BLOCK, set())).result()
 

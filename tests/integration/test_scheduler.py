@@ -18,7 +18,8 @@ from workers.definitions.agent import Call
 from workers.definitions.registry import register_workflow
 from workers.definitions.workflow import Workflow, step
 from workers.exceptions import Permanent, Transient
-from workers.models import Alert, Flow, Journal, Lease, Process, Step
+from workers.models import Alert, Flow, Journal, Lease, Process, Step, Worker
+from workers.runtime.repeated_lines import RepeatedLines
 from workers.scheduler import claiming
 from workers.store import leases
 from workers.store.claims import claim_steps
@@ -120,7 +121,7 @@ def test_a_transient_fault_heals_by_itself(wire: Wire) -> None:
 
 def test_a_refusal_goes_to_the_fallback_agent(wire: Wire) -> None:
     def refuse(call: Call) -> dict[str, Any]:
-        raise Permanent("no_route", "cannot deliver there")
+        raise Permanent("no_route", "cannot deliver there", no_effect=True)
 
     toy.script["toy.alpha"] = refuse
     process = submit("toy_fallback", subject="Toy 1", input={})
@@ -137,13 +138,11 @@ def test_a_refusal_goes_to_the_fallback_agent(wire: Wire) -> None:
 
 @pytest.mark.parametrize(
     ("workflow", "sizes"),
-    [("toy_line", [5, 5, 2]), ("toy_local", [3, 3, 3, 3])],
+    [("toy_line", [5, 5, 2]), ("toy_local", [5, 5, 2])],
     ids=["side by side", "one after another"],
 )
-@override_settings(SAS_AGENT_SLOTS=4, SAS_BUNDLE_LIMIT=5)
-def test_a_backlog_leaves_in_full_bundles_or_spread_over_the_slots(
-    workflow: str, sizes: list[int], wire: Wire
-) -> None:
+@override_settings(SAS_BUNDLE_LIMIT=5)
+def test_a_backlog_leaves_in_full_bundles(workflow: str, sizes: list[int], wire: Wire) -> None:
     for number in range(12):
         submit(workflow, subject=f"Toy {number}", input={})
 
@@ -152,18 +151,18 @@ def test_a_backlog_leaves_in_full_bundles_or_spread_over_the_slots(
     assert [len(sent.requests) for sent in wire.of(dispatch.RUN_BUNDLE)] == sizes
 
 
-@override_settings(SAS_AGENT_SLOTS=1)
-def test_what_has_failed_before_travels_alone(wire: Wire) -> None:
+def test_what_may_kill_its_worker_travels_alone(wire: Wire) -> None:
     """A call that kills its worker must not take the same others with it again and again."""
     for number in range(6):
         submit("toy_line", subject=f"Toy {number}", input={})
     failed = Step.objects.filter(name="one", process__subject__in=["Toy 1", "Toy 4"])
-    failed.update(failure_count=1)
+    failed.update(failure_count=2, fault={"kind": "expired", "code": "expired", "message": "m"})
     wire.messages.clear()
     scheduler.advance()
 
-    sizes = sorted(len(sent.requests) for sent in wire.of(dispatch.RUN_BUNDLE))
-    assert sizes == [1, 1, 4]
+    sent = wire.of(dispatch.RUN_BUNDLE)
+    assert sorted(len(one.requests) for one in sent) == [1, 1, 4]
+    assert [one.body[0]["is_alone"] for one in sent] == [False, True, True]
     # Sent again because they were lost, they still do.
     wire.drop_all()
     pass_time(20)
@@ -263,7 +262,7 @@ def test_a_supervisor_without_the_lease_does_nothing(wire: Wire) -> None:
     pass_time(40)
     assert leases.acquire(leases.SWEEP, "another supervisor", sas.lease_seconds)
 
-    assert supervisor.sweep() == supervisor.Swept(had_lease=False)
+    assert supervisor.sweep() == supervisor.SweepResult(had_lease=False)
 
     assert only(process, "one").failure_count == 0
     assert leases.release(leases.SWEEP, "another supervisor")
@@ -317,6 +316,38 @@ def test_overdue_duties_are_triggered_with_one_alert(wire: Wire) -> None:
     ]
 
 
+def test_an_overdue_duty_is_logged_once_and_once_more_for_another_cause(
+    wire: Wire, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    from workers.store import alerts
+    from workers.supervisor import beat_watchdog
+
+    clock = [1000.0]
+    monkeypatch.setattr("workers.runtime.repeated_lines.monotonic", lambda: clock[0])
+    monkeypatch.setattr(alerts, "_lines", RepeatedLines())
+
+    def logged() -> list[str]:
+        for late in range(3):
+            moment = f"2026-01-01T00:00:0{late}Z"
+            Lease.objects.filter(name__in=["sweep", "poll"]).update(performed_at=moment)
+            beat_watchdog.look()
+        said = [vars(one)["reason"] for one in caplog.records if one.message == "alert_raised"]
+        caplog.clear()
+        return [one.partition(" was ")[0] for one in said]
+
+    supervisor.sweep()
+    scheduler.advance()
+
+    once = logged()
+    assert len(once) == 2
+    assert logged() == []
+    monkeypatch.setattr(beat_watchdog.queue_drain, "count", lambda queue: 3)
+    assert len(logged()) == 2
+    clock[0] += 301
+    assert len(logged()) == 2
+    assert [one.times for one in Alert.objects.all()] == [12, 12]
+
+
 def test_a_timer_that_meets_no_database_says_so_in_a_line(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -343,7 +374,7 @@ def test_a_timer_that_meets_no_database_says_so_in_a_line(
     ("waiting", "held_for", "said", "unsaid"),
     [
         (0, None, "is Celery Beat running", "busy"),
-        (3, None, "no worker takes the messages in sas.supervisor (3)", "Beat"),
+        (3, None, "no live worker reads sas.supervisor, where 3 messages wait", "Beat"),
         (0, 3, "A worker is at it", "Beat"),
         (0, 1, "is Celery Beat running", "at it"),
         (None, None, "The broker does not answer", "Beat"),
@@ -374,3 +405,30 @@ def test_an_overdue_duty_blames_only_what_is_known_to_be_at_fault(
     message = text_of(Alert.objects.get())
     assert said in message
     assert unsaid not in message
+
+
+@pytest.mark.parametrize(
+    ("queues", "seen_before", "said"),
+    [
+        (["sas.supervisor"], 1, "the workers that read sas.supervisor are busy: 3 messages"),
+        (["sas.agents"], 1, "no live worker reads sas.supervisor"),
+        (["sas.supervisor"], 9, "no live worker reads sas.supervisor"),
+    ],
+    ids=["busy", "of another queue", "vanished"],
+)
+def test_a_busy_worker_is_told_from_none(
+    wire: Wire, monkeypatch: pytest.MonkeyPatch, queues: list[str], seen_before: int, said: str
+) -> None:
+    from workers.supervisor import beat_watchdog
+    from workers.wire import queue_drain
+
+    monkeypatch.setattr(queue_drain, "count", lambda queue: 3)
+    supervisor.sweep()
+    scheduler.advance()
+    Lease.objects.filter(name="sweep").update(performed_at="2026-01-01T00:00Z")
+    seen_at = dialect.read_clock() - timedelta(seconds=seen_before)
+    Worker.objects.create(run="one", name="w", queues=queues, processes=1, seen_at=seen_at)
+
+    beat_watchdog.look()
+
+    assert said in text_of(Alert.objects.get())

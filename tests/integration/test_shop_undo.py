@@ -19,7 +19,7 @@ from workers.testing import Wire, pass_time
 
 pytestmark = pytest.mark.django_db
 SERVICES = ("payment", "shipping", "courier", "billing")
-REFUSE = {"fail_every": 1, "error_status": 404}
+REFUSE = {"fail_every": 1, "error_status": 422}
 
 
 def switch(sandbox: Sandbox, service: str, faults: dict[str, Any]) -> None:

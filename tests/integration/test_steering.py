@@ -211,9 +211,16 @@ class TestByHand:
         commands.complete(failed.pk, "left", {}, actor="ann", reason="phoned")
         wire.run_until_idle()
 
+        # A person did it, so a person undoes it; the rest follows then.
+        failed.refresh_from_db()
+        assert (failed.state, only(failed, "undo_left").fault["code"]) == ("error", "done_by_hand")
+        assert {name for name, _ in toy.undone} == {"undo_right"}
+        commands.complete(failed.pk, "undo_left", {}, actor="ann", reason="phoned again")
+        wire.run_until_idle()
+
         failed.refresh_from_db()
         assert failed.state == "compensated"
-        assert {name for name, _ in toy.undone} == {"undo_top", "undo_left", "undo_right"}
+        assert {name for name, _ in toy.undone} == {"undo_top", "undo_right"}
         assert invariants.violations() == []
 
     @pytest.mark.parametrize("result", [{"a": "\x00"}, {"a": float("nan")}], ids=str)

@@ -1,4 +1,4 @@
-"""Every verb from a terminal: `manage.py process`, `order`, `flow` and `restored`."""
+"""Every verb from a terminal: `manage.py sas process`, `order`, `flow` and `restored`."""
 
 import json
 from datetime import timedelta
@@ -32,7 +32,7 @@ def run(*words: object) -> str:
 
 
 def process(*words: object) -> str:
-    return run("process", *words)
+    return run("sas", "process", *words)
 
 
 @pytest.fixture
@@ -115,7 +115,9 @@ def test_a_step_that_waits_is_answered(wire: Wire, decline: bool) -> None:
     wire.run_until_idle()
     words = ["--decline"] if decline else []
     said = process("answer", found.pk, "--step", "arrives", "--reason", "seen", *words)
-    assert said == "The answer to arrives of Toy 1 was accepted.\n"
+    yes = "Answered “Approve”: Toy 1 goes on from arrives.\n"
+    no = "Answered “Decline”: Toy 1 is being undone.\n"
+    assert said == (no if decline else yes)
     wire.run_until_idle()
     found.refresh_from_db()
     assert found.state == ("compensated" if decline else "processed")
@@ -139,7 +141,7 @@ def test_another_answer_than_the_one_given_is_refused_and_the_same_is_not(
     process(*words, *given)
     wire.run_until_idle()
     before = list(Step.objects.values()), Journal.objects.count()
-    assert "was repeated" in process(*words, *given)
+    assert "answered so before; nothing was changed" in process(*words, *given)
     other = () if given else ("--decline",)
     with pytest.raises(CommandError, match=says):
         process(*words, *other)
@@ -149,8 +151,8 @@ def test_another_answer_than_the_one_given_is_refused_and_the_same_is_not(
 def test_another_answer_than_the_one_kept_is_refused_and_the_same_is_not(wire: Wire) -> None:
     found = submit("toy_event", subject="Toy 1", input={})
     words = ("answer", found.pk, "--step", "arrives", "--reason", "seen")
-    assert "was kept" in process(*words)
-    assert "was repeated" in process(*words)
+    assert process(*words) == "Answered “Approve”: kept until arrives of Toy 1 asks.\n"
+    assert "arrives of Toy 1 was answered so before" in process(*words)
     with pytest.raises(CommandError, match=r"has another answer already, which .+ gave at 20"):
         process(*words, "--decline")
     toy.script["toy.quiet"] = lambda call: Deferred(within_seconds=60)
@@ -263,34 +265,34 @@ def test_a_return_begins_for_what_is_processed_only(order: Order) -> None:
 class TestFlow:
     def test_it_is_set_shown_held_and_lifted(self) -> None:
         why = ("--reason", "sale")
-        said = run("flow", "set", "toy.alpha", "--window", 7, "--rate", 2.5, *why)
+        said = run("sas", "flow", "set", "toy.alpha", "--window", 7, "--rate", 2.5, *why)
         assert "window: 400 -> 7" in said
-        run("flow", "set", "toy.alpha", "--breaker", "open", *why)
-        run("flow", "hold", "step", "charge_payment", *why)
-        shown = run("flow", "show")
+        run("sas", "flow", "set", "toy.alpha", "--breaker", "open", *why)
+        run("sas", "flow", "hold", "step", "charge_payment", *why)
+        shown = run("sas", "flow", "show")
         assert "2.5/s" in shown
         assert "breaker open by force" in shown
         assert "Held: step charge_payment" in shown
-        run("flow", "lift", "step", "charge_payment", *why)
-        run("flow", "set", "toy.alpha", "--rate", "none", "--breaker", "auto", *why)
+        run("sas", "flow", "lift", "step", "charge_payment", *why)
+        run("sas", "flow", "set", "toy.alpha", "--rate", "none", "--breaker", "auto", *why)
         row = Flow.objects.get(agent="toy.alpha")
         assert (row.window, row.rate_per_second, row.forced) == (7, None, None)
         assert not Hold.objects.filter(ended_at=None).exists()
-        assert json.loads(run("flow", "show", "--json"))["held"] == []
+        assert json.loads(run("sas", "flow", "show", "--json"))["held"] == []
 
     def test_it_tells_of_an_open_breaker_since_when_what_next_and_how_many_wait(self) -> None:
         since = timezone.now() - timedelta(minutes=5)
         until = timezone.now() + timedelta(seconds=30)
-        assert "not reached since" not in run("flow", "show")
+        assert "not reached since" not in run("sas", "flow", "show")
         Flow.objects.filter(agent="toy.alpha").update(opened_at=since, open_until=until)
         fault = {"kind": "unavailable", "code": "unreachable", "message": "no route", "at": "2026"}
         StepFactory(process=ProcessFactory(), agent="toy.alpha", pending=True, fault=fault)
         StepFactory(process=ProcessFactory(), agent="toy.beta", pending=True)
-        shown = run("flow", "show")
+        shown = run("sas", "flow", "show")
         assert f"not reached since {since:%Y-%m-%d %H:%M:%S} UTC; probe in " in shown
         assert "steps waiting: 1" in shown
         assert "  last answer: no route\n" in shown
-        rows = json.loads(run("flow", "show", "--json"))["agents"]
+        rows = json.loads(run("sas", "flow", "show", "--json"))["agents"]
         waiting = {row["agent"]: row["waiting"] for row in rows}
         assert (waiting["toy.alpha"], waiting["toy.gamma"]) == (1, 0)
 
@@ -310,14 +312,14 @@ class TestFlow:
     )
     def test_what_cannot_be_done_says_why(self, words: tuple[str, ...], says: str) -> None:
         with pytest.raises(CommandError, match=says):
-            run("flow", *words)
+            run("sas", "flow", *words)
         assert not Journal.objects.exists()
 
 
 class TestRestored:
     def test_open_processes_are_marked_and_operators_told(self, wire: Wire) -> None:
         found = submit("toy_line", subject="Toy 1", input={})
-        said = run("restored", "--since", dialect.read_clock().isoformat())
+        said = run("sas", "restored", "--since", dialect.read_clock().isoformat())
         assert said.endswith("Done: 1 processes, 2 steps in doubt.\n")
         assert set(found.steps.values_list("is_in_doubt", flat=True)) == {True}
         assert Alert.objects.get().code == "restored"
@@ -337,7 +339,7 @@ class TestRestored:
     ) -> None:
         found = submit("toy_line", subject="Toy 1", input={})
         with pytest.raises(CommandError, match=says):
-            run("restored", "--since", since)
+            run("sas", "restored", "--since", since)
         assert set(found.steps.values_list("is_in_doubt", flat=True)) == {False}
         assert not Alert.objects.exists()
 

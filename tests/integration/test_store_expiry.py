@@ -44,7 +44,7 @@ def test_an_expired_step_is_pending_again_with_one_failure_more(toy: Toy) -> Non
 
     _, expired = expire_once()
 
-    assert expired == expire_claims.Expired(reset=1, errors=0)
+    assert expired == expire_claims.ExpiryResult(reset=1, errors=0)
     step = only(process, "one")
     assert (step.state, step.failure_count, step.is_in_doubt) == ("pending", 1, True)
     assert (step.claim_id, step.locked_by, step.started_at, step.complete_by) == (None,) * 4
@@ -62,7 +62,7 @@ def test_a_step_is_not_expired_within_its_time_and_the_grace(toy: Toy, seconds: 
 
     expired = expire_claims.expire("supervisor", NOW + timedelta(seconds=seconds))
 
-    assert expired == expire_claims.Expired(0, 0)
+    assert expired == expire_claims.ExpiryResult(0, 0)
     assert only(process, "one").failure_count == 0
 
 
@@ -70,9 +70,9 @@ def test_a_claim_nobody_started_never_expires(toy: Toy) -> None:
     process = toy()
     claim()
 
-    assert expire_claims.expire("supervisor", NOW + timedelta(days=9)) == expire_claims.Expired(
-        0, 0
-    )
+    assert expire_claims.expire(
+        "supervisor", NOW + timedelta(days=9)
+    ) == expire_claims.ExpiryResult(0, 0)
     assert only(process, "one").state == "processing"
 
 
@@ -82,9 +82,9 @@ def test_a_filed_reply_never_expires(toy: Toy) -> None:
     start(found)
     filed_replies.file(a_result(found[0]), "agent@test", NOW)
 
-    assert expire_claims.expire("supervisor", NOW + timedelta(days=9)) == expire_claims.Expired(
-        0, 0
-    )
+    assert expire_claims.expire(
+        "supervisor", NOW + timedelta(days=9)
+    ) == expire_claims.ExpiryResult(0, 0)
     assert only(process, "one").state == "processing"
 
 
@@ -105,7 +105,7 @@ def test_the_third_failure_is_an_error_and_one_alert(toy: Toy) -> None:
     for hour in range(3):
         _, expired = expire_once(NOW + timedelta(hours=hour))
 
-    assert expired == expire_claims.Expired(reset=0, errors=1)
+    assert expired == expire_claims.ExpiryResult(reset=0, errors=1)
     step = only(process, "one")
     process.refresh_from_db()
     assert (step.state, step.failure_count, step.attempt) == ("error", 3, 3)
@@ -169,7 +169,7 @@ def test_an_expired_optional_unsafe_step_is_skipped_after_its_first_call(toy: To
     expired = expire_claims.expire("supervisor", AFTER)
     decide()
 
-    assert expired == expire_claims.Expired(reset=0, errors=1)
+    assert expired == expire_claims.ExpiryResult(reset=0, errors=1)
     assert only(process, "mail").state == "skipped"
     process.refresh_from_db()
     assert process.state == "processed"

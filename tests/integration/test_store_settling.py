@@ -31,8 +31,8 @@ def a_result(found: Claim, **result: object) -> Reply:
     return Reply(found.step_id, found.claim_id, found.attempt, result=dict(result))
 
 
-def a_fault(found: Claim, kind: str) -> Reply:
-    fault = FaultRecord(kind, "x", "no")
+def a_fault(found: Claim, kind: str, **more: Any) -> Reply:
+    fault = FaultRecord(kind, "x", "no", **more)
     return Reply(found.step_id, found.claim_id, found.attempt, fault=fault)
 
 
@@ -73,7 +73,8 @@ def test_a_lone_reply_may_lead_where_nobody_foresaw(toy: Toy) -> None:
 def test_a_step_that_falls_back_waits_for_its_new_agent(toy: Toy) -> None:
     process = toy("toy_fallback")
 
-    settled = settle_replies.settle([a_fault(started(), "permanent")], "scheduler", NOW)
+    refusal = a_fault(started(), "permanent", no_effect=True)
+    settled = settle_replies.settle([refusal], "scheduler", NOW)
 
     assert (settled.claims, settled.waited_for) == ([], {"toy.beta"})
     (claimed,) = claim_steps.claim_due(settled.waited_for, "scheduler", NOW)

@@ -1,5 +1,6 @@
 """Many processes at once: the same rows as one by one, in a handful of statements."""
 
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -35,6 +36,21 @@ def rows(subject: str) -> list[list[dict[str, Any]]]:
         [{k: v for k, v in row.items() if k not in OWN} for row in query.values()]
         for query in found
     ]
+
+
+@pytest.mark.parametrize("late", [timedelta(days=1), timedelta(0)])
+def test_a_deadline_that_has_passed_is_refused_at_both_doors(late: timedelta) -> None:
+    passed = NOW - late
+    says = re.escape(f"deadline_at of 'Toy 1' must lie ahead, got {passed.isoformat()}")
+    good = NewProcess("Toy 0", {}, deadline_at=NOW + timedelta(seconds=1))
+    with transaction.atomic():
+        with pytest.raises(ValueError, match=says):
+            submit("toy_line", subject="Toy 1", input={}, deadline_at=passed, now=NOW)
+        with pytest.raises(ValueError, match=says):
+            submit_many("toy_line", [good, NewProcess("Toy 1", {}, deadline_at=passed)], now=NOW)
+        # What the caller does beside goes on: nothing was written that has to be taken back.
+        submit_many("toy_line", [good], now=NOW)
+    assert list(Process.objects.values_list("subject", flat=True)) == ["Toy 0"]
 
 
 def test_each_has_the_rows_that_it_has_alone() -> None:

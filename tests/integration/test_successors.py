@@ -38,7 +38,7 @@ pytestmark = pytest.mark.django_db
 AFTER_READ, AFTER_LOCKED = 3, 4
 
 
-def settling_of(*claims: Claim) -> Callable[[], settle_replies.Settled]:
+def settling_of(*claims: Claim) -> Callable[[], settle_replies.SettleResult]:
     # Twice, for a lone reply foresees its agents: the second is stale.
     replies = [a_result(claim) for claim in claims]
     return lambda: settle_replies.settle([*replies, replies[0]], "s", NOW)
@@ -180,7 +180,7 @@ def test_what_a_reply_that_cannot_be_stored_leads_to_is_sent_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     ready, sent = Mock(), []
-    outcomes = [ValueError("what is that?"), settle_replies.Settled(claims=[ready], applied=1)]
+    outcomes = [ValueError("what is that?"), settle_replies.SettleResult(claims=[ready], applied=1)]
     monkeypatch.setattr(settle_replies, "settle", Mock(side_effect=outcomes))
     monkeypatch.setattr(settlement, "send", sent.extend)
 

@@ -9,6 +9,7 @@ import pytest
 from django.core.management import CommandError, call_command, get_commands
 
 from tests.admin.conftest import order_in_error
+from workers.management.commands import sas
 from workers.management.terminal import TerminalCommand
 from workers.models import Process, Sink
 
@@ -17,11 +18,13 @@ STEERING = "\x1b\x9b\u202e"
 
 
 def test_every_command_prints_through_it() -> None:
-    ours = {name: app for name, app in get_commands().items() if app in ("orders", "workers")}
-    assert len(ours) >= 15
-    for name, app in ours.items():
-        command = import_module(f"{app}.management.commands.{name}").Command
-        assert issubclass(command, TerminalCommand), name
+    apps = ("orders", "workers", "workers.desk")
+    ours = {name: app for name, app in get_commands().items() if app in apps}
+    modules = [f"{app}.management.commands.{name}" for name, app in ours.items()]
+    modules += sas.nouns().values()
+    assert len(modules) >= 20
+    for name in modules:
+        assert issubclass(import_module(name).Command, TerminalCommand), name
 
 
 class Anything(TerminalCommand):
@@ -79,10 +82,10 @@ def test_a_process_and_its_sinks_forge_nothing() -> None:
         next_try_at=process.created_at,
     )
     for words, lines in (
-        (("process", "show", process.pk), None),
-        (("process", "show", process.pk, "--json"), 1),
-        (("sinks", "list"), 2),
-        (("sinks", "list", "--json"), 1),
+        (("sas", "process", "show", process.pk), None),
+        (("sas", "process", "show", process.pk, "--json"), 1),
+        (("sas", "sinks", "list"), 2),
+        (("sas", "sinks", "list", "--json"), 1),
     ):
         out = StringIO()
         call_command(*words, stdout=out)

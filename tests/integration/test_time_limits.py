@@ -146,7 +146,7 @@ class TestDeadline:
 
     def test_one_that_begins_again_still_has_its_deadline(self, wire: Wire) -> None:
         def refuse(call: Call) -> dict[str, Any]:
-            raise Permanent("no", "no")
+            raise Permanent("no", "no", no_effect=True)
 
         toy.script["toy.beta"] = refuse
         toy.script["toy.undoer"] = refuse

@@ -18,13 +18,14 @@ from workers.client import operations
 from workers.conf import BadSetting, Settings, sas
 from workers.definitions import amounts
 from workers.definitions.alert_kinds import alert_kind
+from workers.desk.operate import jobs
+from workers.desk.store.incidents import collect
 from workers.exceptions import StateError
 from workers.models import Alert, BulkItem, Incident, Journal, Process, UndoRequest
-from workers.operate import jobs
+from workers.rules.approved_acts import Act
 from workers.rules.two_persons import GOOD_FOR
 from workers.store.alert_resolution import resolve_ended
 from workers.store.db import dialect
-from workers.store.incidents import collect
 from workers.store.operate import commands, undo_requests
 from workers.testing import Wire
 
@@ -52,8 +53,8 @@ def rich(wire: Wire, worths: dict[int, Decimal]) -> Process:
     return process
 
 
-def ask(process: Process, verb: str = "cancel", **more: Any) -> int:
-    return undo_requests.ask(process.pk, verb, **{**ANN, **more})
+def ask(process: Process, verb: str = "cancel", step: str = "", **more: Any) -> int:
+    return undo_requests.ask(process.pk, Act(verb, step), **{**ANN, **more})
 
 
 def state_of(process: Process) -> str:
@@ -147,10 +148,10 @@ def test_one_asks_and_another_approves(rich: Process, wire: Wire) -> None:
     )  # fmt: skip
     assert row.undo == ["unask", "undo_first"]
 
-    found = operations.decide_undo(number, is_approved=True, actor=BOB, reason="I see")
+    found = operations.decide_approval(number, is_approved=True, actor=BOB, reason="I see")
 
     assert found.refusal is None
-    assert found.plan is not None
+    assert found.moves == ["unask", "undo_first"]
     assert acts(rich) == [
         ("undo_asked", "operator:ann"),
         ("undo_approved", BOB),
@@ -172,12 +173,12 @@ def test_whoever_may_decide_is_told(rich: Process, worths: dict[int, Decimal]) -
     alert = Alert.objects.get(code="undo_requested")
     assert alert.process_id == rich.pk
     assert text_of(alert) == (
-        f"operator:ann asks to undo {rich.subject}. It takes somebody else's leave."
+        f"operator:ann asks for approval of an act on {rich.subject}. Somebody else decides."
     )
     collect()
     incident = Incident.objects.get(code="undo_requested")
     assert alert_kind(incident.code).title_with(incident.params) == (
-        "Somebody else's leave is needed to undo processes of toy_answered"
+        "Somebody else's approval is needed for processes of toy_answered"
     )
     assert (incident.members, incident.money, incident.severity) == (1, worths[rich.pk], 2)
     assert "sent twice" not in str(incident.params)

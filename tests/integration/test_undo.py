@@ -211,7 +211,7 @@ def test_cancelling_undoes_and_ends_cancelled(wire: Wire) -> None:
 
 
 def test_past_the_point_of_no_return_nothing_is_undone(wire: Wire) -> None:
-    toy.script["toy.mailer"] = failing(Unavailable("busy", "later"))
+    toy.script["toy.mailer"] = failing(Unavailable("busy", "later", no_effect=True))
     process = submit("toy_undoable", subject="Toy 1", input={})
     run(wire)
     assert wire.states(process)["bottom"] == "processed"
@@ -300,7 +300,7 @@ def test_a_compensation_survives_every_message_lost(wire: Wire) -> None:
 
 
 def test_the_agent_that_did_it_is_undone_by_its_own_undo(wire: Wire) -> None:
-    toy.script["toy.alpha"] = failing(Permanent("no_route", "cannot deliver there"))
+    toy.script["toy.alpha"] = failing(Permanent("no_route", "cannot deliver there", no_effect=True))
     toy.script["toy.gamma"] = failing(Refused("declined", "no"))
     process = submit("toy_fallback_undo", subject="Toy 1", input={})
 
@@ -366,7 +366,9 @@ def test_a_branch_that_fails_while_its_process_is_in_error_is_tried_again_later(
 
 
 def test_a_fallback_after_one_without_an_undo_is_undone(wire: Wire) -> None:
-    toy.script["toy.alpha"] = toy.script["toy.beta"] = failing(Permanent("no", "not there"))
+    toy.script["toy.alpha"] = toy.script["toy.beta"] = failing(
+        Permanent("no", "not there", no_effect=True)
+    )
     toy.script["toy.gamma"] = failing(Refused("declined", "no"))
     process = submit("toy_chain_of_fallbacks", subject="Toy 1", input={})
 
@@ -378,7 +380,7 @@ def test_a_fallback_after_one_without_an_undo_is_undone(wire: Wire) -> None:
 
 
 def test_an_unsafe_fallback_agent_is_called_once(wire: Wire) -> None:
-    toy.script["toy.alpha"] = failing(Permanent("no", "not there"))
+    toy.script["toy.alpha"] = failing(Permanent("no", "not there", no_effect=True))
     toy.script["toy.mailer"] = failing(Transient("http_500", "sent it, or not"))
     process = submit("toy_unsafe_fallback", subject="Toy 1", input={})
 

@@ -1,34 +1,29 @@
-"""A worker starts without waiting for answers that nobody would give."""
-
-from types import SimpleNamespace
-from unittest.mock import MagicMock
+"""A worker speaks to other workers only where they would hear it."""
 
 import pytest
-from celery.worker import components
-from celery.worker.consumer.mingle import Mingle
 
 from sasproject.celery import app
-from workers.celery import hooks
+
+#: Celery's steps that publish to other workers, and wait for the broker.
+SPEAKING = {"mingle", "gossip", "heart"}
 
 
-@pytest.mark.parametrize(("has_remote_control", "asks"), [(True, True), (False, False)])
-def test_a_worker_asks_its_neighbours_only_where_they_would_answer(
-    has_remote_control: bool, asks: bool, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture(autouse=True)
+def no_fixup(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a worker that is only made connect nothing that closes connections of later tests."""
+    monkeypatch.setattr("celery.fixups.django.DjangoWorkerFixup.install", lambda self: None)
+
+
+@pytest.mark.parametrize(("has_remote_control", "speaks"), [(True, True), (False, False)])
+def test_a_worker_speaks_to_others_only_where_they_would_hear_it(
+    has_remote_control: bool, speaks: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """In a broker's alarm it would wait for a confirmation, and neither work nor end."""
     monkeypatch.setitem(app.conf.changes, "worker_enable_remote_control", has_remote_control)
-    monkeypatch.setattr(Mingle, "compatible_transport", lambda self, app: True)
-    worker = SimpleNamespace(app=app, options={"task_events": False})
+    for step in ("mingle.Mingle", "gossip.Gossip"):
+        name = f"celery.worker.consumer.{step}.compatible_transport"
+        monkeypatch.setattr(name, lambda self, app: True)
+    worker = app.WorkController(concurrency=1, hostname="one@test", pool_cls="solo")
 
-    hooks.ask_no_neighbours(instance=worker)
-
-    assert Mingle(SimpleNamespace(app=app), **worker.options).enabled is asks
-
-
-def test_celery_hands_a_workers_options_to_the_step_that_asks() -> None:
-    """A canary: where Celery does it otherwise, a worker starts a second later again."""
-    step = MagicMock()
-    worker = MagicMock(max_concurrency=None, concurrency=1, prefetch_multiplier=1)
-
-    components.Consumer.create(step, worker)
-
-    assert step.instantiate.call_args.kwargs["worker_options"] is worker.options
+    steps = {step.name.rpartition(".")[2].lower() for step in worker.consumer.steps}
+    assert SPEAKING & steps == (SPEAKING if speaks else set())

@@ -21,8 +21,8 @@ MUTANTS = (
     ),
     Mutant(
         "flow rows that nobody foresaw",
-        "workers/store/settle/settle_replies.py",
-        "        raise _Unforeseen\n",
+        "workers/store/settle/carry_on.py",
+        "        raise Unforeseen\n",
         "        pass\n",
         "A step that falls back to another agent, or an undo, waits for a poll.",
         (_SETTLING,),
@@ -127,8 +127,8 @@ MUTANTS = (
     Mutant(
         "an order that somebody holds is passed over",
         "workers/store/claims/claim_steps.py",
-        'dialect.lock_rows("p", skip_locked=True),\n        [agent, at, limit]',
-        'dialect.lock_rows("p"),\n        [agent, at, limit]',
+        'dialect.lock_rows("p", skip_locked=True),\n        [agent, at, versions, limit]',
+        'dialect.lock_rows("p"),\n        [agent, at, versions, limit]',
         "A look waits for an operator, and who settles waits for the look.",
         ("tests/integration/test_claiming.py",),
         on=POSTGRESQL,
@@ -143,7 +143,7 @@ MUTANTS = (
     ),
     Mutant(
         "a step that falls back is claimed at once",
-        "workers/store/settle/settle_replies.py",
+        "workers/store/settle/carry_on.py",
         "return taken, queued | (",
         "return taken, (",
         "A step that has a new agent waits for the next poll.",

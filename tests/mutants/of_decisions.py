@@ -1,16 +1,16 @@
 """Guards of what may be claimed, called again, undone or steered."""
 
-from tests.mutants.mutant import POSTGRESQL, Mutant
+from tests.mutants.mutant import Mutant
 
 _CLAIMS = "tests/integration/test_store_claims.py"
 _REGULATING = "tests/integration/test_regulating.py"
-_DECISIONS = "tests/unit/test_apply_reply.py"
 _STEERING = "tests/integration/test_steering.py"
 _UNDO = "tests/integration/test_undo.py"
 _EFFECTS = "tests/integration/test_effects.py"
 _POISON = "tests/integration/test_poison.py"
 _GUARDS = "tests/integration/test_guards.py"
 _TWO = "tests/integration/test_two_persons.py"
+_EVERYWHERE = "tests/integration/test_two_persons_everywhere.py"
 _RATE = "tests/unit/test_rate_limit.py"
 _ENDS = "tests/integration/test_on_end.py"
 
@@ -66,7 +66,7 @@ MUTANTS = (
     Mutant(
         "hold of an agent",
         "workers/store/flow/flow_control.py",
-        "if name not in self._held_agents",
+        "if row[0] not in self._held_agents",
         "if True",
         "Claims of an agent leave while an operator holds it.",
         (_REGULATING,),
@@ -89,35 +89,11 @@ MUTANTS = (
     ),
     Mutant(
         "room of a step that begins to wait",
-        "workers/store/settle/settle_replies.py",
+        "workers/store/settle/carry_on.py",
         "and (step.state != StepState.PROCESSING or step.is_deferred)",
         "and step.state != StepState.PROCESSING",
         "A step that waits for a person keeps its agent's room until the next poll.",
         (_GUARDS,),
-    ),
-    Mutant(
-        "doubt stays",
-        "workers/rules/apply_reply.py",
-        "step.may_have_effect = step.is_in_doubt\n",
-        "step.may_have_effect = step.is_in_doubt = False\n",
-        "A later refusal hides that an earlier call may have had its effect.",
-        (_DECISIONS,),
-    ),
-    Mutant(
-        "a failure leaves doubt",
-        "workers/rules/transitions.py",
-        "step.is_in_doubt = step.may_have_effect",
-        "step.is_in_doubt = False",
-        "A call of unknown outcome counts as one that never was.",
-        (_DECISIONS,),
-    ),
-    Mutant(
-        "no fall-back from doubt",
-        "workers/rules/on_failure.py",
-        "elif step.fallbacks and not step.may_have_effect and _may_fall_back",
-        "elif step.fallbacks and _may_fall_back",
-        "The courier is booked beside a parcel that the carrier may have taken.",
-        (_DECISIONS,),
     ),
     Mutant(
         "unsafe calls are not repeated",
@@ -202,10 +178,78 @@ MUTANTS = (
     Mutant(
         "a duty that failed was not performed",
         "workers/store/leases.py",
-        "            abandon(name, holder)",
-        "            release(name, holder)",
+        "            abandon(name, holder, _said(",
+        "            release(name, holder) or str((",
         "After an outage nobody knows how long the gap was.",
         (_POISON,),
+    ),
+    Mutant(
+        "a duty that raises holds up no other",
+        "workers/store/duties.py",
+        """        except Exception:
+            failed.append(name)
+""",
+        """        except ZeroDivisionError:
+            failed.append(name)
+""",
+        "A fault in incidents stops alerts, routes and figures, and the sweep with them.",
+        ("tests/integration/test_duties_apart.py",),
+    ),
+    Mutant(
+        "the desk's duties are registered at start",
+        "workers/desk/apps.py",
+        "from workers.desk import alerts, duties ",
+        "from workers.desk import alerts ",
+        "Orders heal, and no operator is ever told of one that does not.",
+        ("tests/integration/test_duties_apart.py",),
+    ),
+    Mutant(
+        "alerts are collected before they are closed",
+        "workers/store/duties.py",
+        "if before else []",
+        "if False else []",
+        "An alert that is soon over belongs to no incident, and nobody hears of it.",
+        ("tests/integration/test_duty_registry.py",),
+    ),
+    Mutant(
+        "the engine alone closes its alerts",
+        "workers/apps.py",
+        "from workers.operate import duties ",
+        "from workers.operate import readiness ",
+        "Without the desk every alert there ever was stays open.",
+        ("tests/integration/test_engine_alone.py",),
+    ),
+    Mutant(
+        "one name for one duty",
+        "workers/store/duties.py",
+        "if name in _registered:",
+        "if False:",
+        "A duty takes the place of another, which is never performed again.",
+        ("tests/integration/test_duty_registry.py",),
+    ),
+    Mutant(
+        "a duty that raises is not taken for one that nobody asks for",
+        "workers/supervisor/beat_watchdog.py",
+        "        if failure.name == duty.name:",
+        "        if False:",
+        "Beat is blamed for a right that the workers' login lacks.",
+        ("tests/integration/test_duties_apart.py",),
+    ),
+    Mutant(
+        "a finding that cannot be kept is told as one",
+        "workers/desk/doctor/run.py",
+        "    except Exception as failure:  # noqa: BLE001 (a probe may be an application's)",
+        "    except ZeroDivisionError as failure:",
+        "A finding of an application's probe loses what all others found.",
+        ("tests/integration/test_duties_apart.py",),
+    ),
+    Mutant(
+        "one bad finding loses no round of the doctor",
+        "workers/definitions/sentences.py",
+        "        return value\n    return storable(value)",
+        "        return value\n    return value",
+        "The unattended doctor ends at every round, and no probe raises an incident.",
+        ("tests/integration/test_duties_apart.py",),
     ),
     Mutant(
         "journal in the same transaction",
@@ -233,11 +277,43 @@ MUTANTS = (
     ),
     Mutant(
         "two persons, in a job",
-        "workers/store/operate/jobs.py",
-        "if job.verb in UNDOING_VERBS:",
-        "if False:",
+        "workers/desk/store/jobs.py",
+        "            two_persons.refuse_alone(locked, moves, job.actor, known)\n",
+        "",
         "One operator refunds any sum through a job.",
         (_TWO,),
+    ),
+    Mutant(
+        "two persons, for an answer",
+        "workers/store/operate/record_answers.py",
+        "if outcome in TAKEN:",
+        "if False:",
+        "One person gives both answers of a return, and the money is paid back.",
+        (_EVERYWHERE,),
+    ),
+    Mutant(
+        "two persons, for an edit",
+        "workers/store/operate/edit_input.py",
+        "        two_persons.refuse_alone(locked, list(edit.changed), actor, known)\n",
+        "",
+        "One person sends the parcel to another address.",
+        (_EVERYWHERE,),
+    ),
+    Mutant(
+        "two persons, for ending a step by hand",
+        "workers/store/operate/commands.py",
+        "        two_persons.refuse_alone(locked, moves, actor, known)\n",
+        "",
+        "One person completes the charge by hand, and goods leave unpaid.",
+        (_EVERYWHERE,),
+    ),
+    Mutant(
+        "what is refused half-way leaves nothing",
+        "workers/store/operate/undo_requests.py",
+        "            with transaction.atomic():\n                moves",
+        "            if True:\n                moves",
+        "An edit that was declined has changed the input.",
+        (f"{_EVERYWHERE}::test_what_no_longer_may_be_edited_leaves_nothing_behind",),
     ),
     Mutant(
         "nobody approves their own request",
@@ -266,7 +342,7 @@ MUTANTS = (
     Mutant(
         "a request is for what it named",
         "workers/store/operate/undo_requests.py",
-        "if _names(plan) != request.undo:",
+        "if list(moves) != request.undo:",
         "if False:",
         "Something else is undone than what was approved.",
         (_TWO,),
@@ -281,7 +357,7 @@ MUTANTS = (
     ),
     Mutant(
         "a terminal is masked",
-        "workers/management/showing.py",
+        "workers/desk/management/showing.py",
         "        return mask\n",
         "        return UNMASKED\n",
         "Names and addresses stay on screens and in logs.",
@@ -296,10 +372,10 @@ MUTANTS = (
         (_RATE,),
     ),
     Mutant(
-        "a rate saves up no more than half a second",
+        "a rate saves up no more than a tenth of a second",
         "workers/rules/rate_limit.py",
-        "tokens=min(self.size, self.tokens + seconds * self.per_second)",
-        "tokens=self.tokens + seconds * self.per_second",
+        "tokens=min(self.at_once, self.tokens + seconds * self.refill)",
+        "tokens=self.tokens + seconds * self.refill",
         "After a quiet hour a service gets an hour's calls in a second.",
         (_RATE,),
     ),
@@ -330,65 +406,23 @@ MUTANTS = (
     Mutant(
         "no call is made that was not counted",
         "workers/agent/runner.py",
-        "with one_try() if is_rated else nullcontext():",
-        "with nullcontext():",
+        "with one_try() if work.bundle.is_rated else nullcontext(), ",
+        "with ",
         "A client's own retries call a service faster than it bears.",
         (_REGULATING,),
     ),
     Mutant(
-        "an end that cannot be told is none",
-        "workers/store/settle/end_processes.py",
-        "        with transaction.atomic():\n",
-        "        if True:\n",
-        "An order has ended, and half of what its end writes is there.",
-        (_ENDS,),
-    ),
-    Mutant(
-        "numbers stay gap-free where an end is taken back",
-        "workers/rules/hold_endings.py",
-        "if entry.sequence is not None and entry.sequence > ending.sequence:",
-        "if False:",
-        "A submitter waits for a status that never comes.",
-        ("tests/unit/test_hold_endings.py", _ENDS),
-    ),
-    Mutant(
-        "an end is told in its transaction",
-        "workers/store/settle/end_processes.py",
-        "on_end(End(process.id, process.subject, process.state, context.results))",
-        "transaction.on_commit(lambda: on_end("
-        "End(process.id, process.subject, process.state, context.results)))",
-        "An order has ended, and a crash loses what the application writes of it.",
-        (f"{_ENDS}::test_it_sees_the_end_and_the_reply_in_the_same_transaction",),
-    ),
-    Mutant(
-        "whoever is told of an end has answers to what it asks",
-        "workers/store/settle/settle_replies.py",
-        "load.write(lockeds, decide, is_last=not may_call)",
-        "load.write(lockeds, decide, is_last=True)",
-        "An application is told that it has changed no row, and does its work once more.",
-        (f"{_ENDS}::test_on_the_way_of_production_it_is_called_once_and_its_rows_are_committed",),
-        POSTGRESQL,
-    ),
-    Mutant(
-        "one whose end cannot be told holds up no other",
-        "workers/store/settle/end_processes.py",
-        "    except Exception as error:\n",
-        "    except KeyError as error:\n",
-        "One order's broken end has a whole batch of replies come again.",
-        (_ENDS,),
-    ),
-    Mutant(
         "where nobody waits nobody is looked for",
-        "workers/store/settle/settle_replies.py",
-        "(set(freed) & waited_for)",
-        "set(freed)",
+        "workers/store/settle/carry_on.py",
+        "((set(freed) | answered) & waited_for)",
+        "(set(freed) | answered)",
         "Each reply costs a claim that finds nothing.",
         ("tests/integration/test_successors.py",),
     ),
     Mutant(
         "room that came free is told",
-        "workers/store/settle/settle_replies.py",
-        "(set(freed) & waited_for)",
+        "workers/store/settle/carry_on.py",
+        "((set(freed) | answered) & waited_for)",
         "set()",
         "A step that waits for room waits for the poll.",
         ("tests/integration/test_successors.py",),

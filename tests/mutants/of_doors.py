@@ -324,9 +324,19 @@ MUTANTS = (
     Mutant(
         "the breaker is said before the window",
         _REASONS,
-        "_because(_breaker(row, flow, now)) or _window(row, flow, now)",
-        "_window(row, flow, now) or _because(_breaker(row, flow, now))",
+        "        _because(_breaker(row, flow, now))\n        or _behind(",
+        "        _behind(",
         "An outage is said to be a full window.",
         _OF_REASONS,
+    ),
+    Mutant(
+        "an order is what its buyer saw",
+        "orders/submission.py",
+        "agreed is not None and agreed != agreement(offered)",
+        "False",
+        "A buyer agrees to one sum and is charged another.",
+        (
+            "tests/shop/test_checkout.py::test_a_price_that_changes_after_the_page_was_checked_is_not_agreed_to",
+        ),
     ),
 )

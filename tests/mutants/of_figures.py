@@ -2,10 +2,10 @@
 
 from tests.mutants.mutant import Mutant
 
-_MINUTES = "workers/store/minutes.py"
-_GAUGES = "workers/store/gauges.py"
-_DUTY = "workers/operate/health.py"
-_ROUNDS = "workers/doctor/rounds.py"
+_MINUTES = "workers/desk/store/minutes.py"
+_GAUGES = "workers/desk/store/gauges.py"
+_DUTY = "workers/desk/operate/health.py"
+_ROUNDS = "workers/desk/doctor/rounds.py"
 _OF_MINUTES = ("tests/integration/test_minutes.py",)
 _OF_DUTY = ("tests/integration/test_health_duty.py",)
 _OF_ROUNDS = ("tests/doctor/test_rounds.py",)
@@ -117,7 +117,7 @@ MUTANTS = (
     ),
     Mutant(
         "the doctor looks once a minute",
-        "workers/operate/examinations.py",
+        "workers/desk/operate/examinations.py",
         "return seconds is None or seconds >= INTERVAL_SECONDS or lateness.is_ahead(seconds)",
         "return True",
         "Each ask has all probes run.",
@@ -125,7 +125,7 @@ MUTANTS = (
     ),
     Mutant(
         "one at a time looks the installation over",
-        "workers/operate/examinations.py",
+        "workers/desk/operate/examinations.py",
         "        if not lease:\n            return False\n",
         "",
         "Several workers run all probes at once.",
@@ -157,7 +157,7 @@ MUTANTS = (
     ),
     Mutant(
         "an error is told of when it is found again",
-        "workers/store/probe_results.py",
+        "workers/desk/store/probe_results.py",
         "ERRORS_BEFORE_ALERT = 2",
         "ERRORS_BEFORE_ALERT = 1",
         "Each deployment wakes somebody up.",

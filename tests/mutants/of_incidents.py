@@ -2,13 +2,13 @@
 
 from tests.mutants.mutant import POSTGRESQL, Mutant
 
-_CAUSES = "workers/rules/incidents.py"
-_INCIDENTS = "workers/store/incidents.py"
-_ROUTING = "workers/rules/incident_routing.py"
-_PLANS = "workers/store/delivery_plans.py"
-_DELIVERIES = "workers/store/deliveries.py"
-_RELAY = "workers/notify/incident_relay.py"
-_COMMANDS = "workers/store/operate/incident_commands.py"
+_CAUSES = "workers/desk/rules/incidents.py"
+_INCIDENTS = "workers/desk/store/incidents.py"
+_ROUTING = "workers/desk/rules/incident_routing.py"
+_PLANS = "workers/desk/store/delivery_plans.py"
+_DELIVERIES = "workers/desk/store/deliveries.py"
+_RELAY = "workers/desk/notify/incident_relay.py"
+_COMMANDS = "workers/desk/store/incident_commands.py"
 _MEETING = "tests/concurrency/test_desk.py"
 _OF_CAUSES = ("tests/unit/test_incidents.py",)
 _OF_INCIDENTS = ("tests/integration/test_incidents.py",)
@@ -19,6 +19,14 @@ _OF_PLANS = ("tests/on_call/test_delivery_plans.py",)
 _OF_RELAY = ("tests/on_call/test_incident_relay.py",)
 
 MUTANTS = (
+    Mutant(
+        "an alert that is raised again and again is logged once in a while",
+        "workers/runtime/repeated_lines.py",
+        "            if key in self._logged:\n",
+        "            if False:\n",
+        "An outage fills the disk with one line.",
+        ("tests/integration/test_scheduler.py",),
+    ),
     Mutant(
         "what is one order's own is no cause",
         _CAUSES,
@@ -142,9 +150,9 @@ MUTANTS = (
     ),
     Mutant(
         "a duty is well once it is quiet for long",
-        "workers/store/alert_resolution.py",
-        '"duty_overdue": "a.last_raised_at < c.quiet"',
-        '"duty_overdue": "true"',
+        "workers/definitions/engine_alerts.py",
+        '`manage.py sas watch`."),\n        },\n        ended_sql="a.last_raised_at < c.quiet"',
+        '`manage.py sas watch`."),\n        },\n        ended_sql="true"',
         "An alert of a dead Beat closes and opens every few seconds.",
         _OF_ALERTS,
     ),
@@ -351,7 +359,7 @@ MUTANTS = (
     ),
     Mutant(
         "a ping says that sweeps are in time",
-        "workers/notify/ping.py",
+        "workers/desk/notify/ping.py",
         "if lateness.is_overdue(leases.seconds_since(leases.SWEEP), sas.sweep_seconds):",
         "if False:",
         "Silence is not noticed outside, for somebody still pings.",
@@ -359,7 +367,7 @@ MUTANTS = (
     ),
     Mutant(
         "a watch has patience",
-        "workers/supervisor/watch.py",
+        "workers/desk/management/watch.py",
         "seconds >= self._patience and lateness.is_overdue(seconds, duty.interval)",
         "lateness.is_overdue(seconds, duty.interval)",
         "Each restart of the workers wakes somebody up.",

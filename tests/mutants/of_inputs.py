@@ -14,6 +14,14 @@ _OF_URLS = (
 
 MUTANTS = (
     Mutant(
+        "a deadline that has passed is refused",
+        _NEW,
+        "one.deadline_at <= now:",
+        "False:",
+        "An order is taken that the next sweep undoes.",
+        ("tests/integration/test_submitting_many.py",),
+    ),
+    Mutant(
         "a subject that no database holds is refused",
         _NEW,
         '    storable_text.check("subject", subject, LONGEST_SUBJECT)\n',
@@ -47,7 +55,7 @@ MUTANTS = (
     ),
     Mutant(
         "who makes a job and why can be stored",
-        "workers/store/operate/jobs.py",
+        "workers/desk/store/jobs.py",
         """got {verb!r}.")
     storable_text.check_all(actor=actor, reason=reason)
 """,

@@ -2,9 +2,9 @@
 
 from tests.mutants.mutant import POSTGRESQL, Mutant
 
-_JOBS = "workers/store/operate/jobs.py"
-_VERBS = "workers/rules/job_verbs.py"
-_RUNNER = "workers/operate/jobs.py"
+_JOBS = "workers/desk/store/jobs.py"
+_VERBS = "workers/desk/rules/job_verbs.py"
+_RUNNER = "workers/desk/operate/jobs.py"
 _MEETING = "tests/concurrency/test_desk.py"
 _TESTS = ("tests/integration/test_jobs.py",)
 _SAMPLES = ("tests/integration/test_job_samples.py",)

@@ -130,4 +130,20 @@ MUTANTS = (
         "Two prune at once, though the lease is short.",
         _LEASES,
     ),
+    Mutant(
+        "what is reopened while it is pruned stays",
+        "workers/store/old_rows.py",
+        "{dialect.among('id')} AND {rows.condition}",
+        "{dialect.among('id')} AND %s IS NOT NULL",
+        "An alert that somebody has reopened is gone.",
+        ("tests/integration/test_pruning.py",),
+    ),
+    Mutant(
+        "a job stays until all of its items are deleted",
+        "workers/store/old_rows.py",
+        "done = 0 if has_more else",
+        "done =",
+        "Items are left whose job is gone, or no job with many items is ever pruned.",
+        ("tests/integration/test_pruning.py",),
+    ),
 )

@@ -3,18 +3,36 @@
 from tests.mutants.mutant import Mutant
 
 _MASKS = "workers/rules/masks.py"
-_SHOWING = "workers/admin/showing.py"
-_FILES = "workers/admin/csv_files.py"
-_LISTS = "workers/admin/csv_lists.py"
-_FILTERS = "workers/admin/act_filters.py"
-_VIEWS = "workers/rules/saved_views.py"
+_SHOWING = "workers/desk/admin/showing.py"
+_FILES = "workers/desk/admin/csv_files.py"
+_LISTS = "workers/desk/admin/csv_lists.py"
+_FILTERS = "workers/desk/admin/act_filters.py"
+_VIEWS = "workers/desk/rules/saved_views.py"
 _OF_MASKS = ("tests/unit/test_masks.py",)
 _OF_VIEWS = ("tests/unit/test_saved_views.py",)
 _SHOWN = "tests/admin/test_masking.py"
+_ASKED = "tests/admin/test_masked_asking.py"
+_TERMINAL = "tests/admin/test_masked_terminal.py"
 _AUDITED = "tests/admin/test_audit.py"
 _SAVED = "tests/admin/test_saved_views.py"
 
 MUTANTS = (
+    Mutant(
+        "the doctor masks what people wrote",
+        "workers/desk/doctor/agents.py",
+        "reason=UNKNOWN.text(hold.reason),",
+        "reason=hold.reason,",
+        "A viewer reads a customer's mail address in the reason of a hold.",
+        ("tests/integration/test_doctor_of_the_engine.py",),
+    ),
+    Mutant(
+        "ending a step by hand needs the permission of its question",
+        "workers/desk/admin/actions/completing.py",
+        "*((asked,) if asked else ())",
+        "*()",
+        "Whoever may not approve a return completes the step that asks for it.",
+        ("tests/admin/test_answering.py",),
+    ),
     Mutant(
         "a process of a workflow that is unknown is masked whole",
         "workers/store/personal_data.py",
@@ -97,7 +115,7 @@ MUTANTS = (
     ),
     Mutant(
         "the audit is masked",
-        "workers/admin/act_lines.py",
+        "workers/desk/admin/act_lines.py",
         "mask = UNMASKED if is_personal else masks[row.process_id]",
         "mask = UNMASKED",
         "Whoever sees the audit sees what was changed of an address.",
@@ -137,7 +155,7 @@ MUTANTS = (
     ),
     Mutant(
         "an act leads where one may go",
-        "workers/admin/act_lines.py",
+        "workers/desk/admin/act_lines.py",
         "if not user or not isinstance(key, int) or not user.has_perm(right):",
         "if not user or not isinstance(key, int):",
         "The audit leads to pages that answer with a refusal.",
@@ -154,8 +172,8 @@ MUTANTS = (
     Mutant(
         "a file is masked",
         _LISTS,
-        "UNMASKED if is_personal else masks[process.pk]",
-        "UNMASKED",
+        "    if is_personal:\n        masks = dict",
+        "    if True:\n        masks = dict",
         "A list of all customers leaves with whoever may see orders.",
         (f"{_AUDITED}::test_a_file_has_personal_data_for_who_may_and_posts",),
     ),
@@ -201,7 +219,7 @@ MUTANTS = (
     ),
     Mutant(
         "a view is its owner's until it is shared",
-        "workers/admin/view_lists.py",
+        "workers/desk/admin/view_lists.py",
         "own | Q(is_shared=True, of_list__in=labels)",
         "own | Q(of_list__in=labels)",
         "Everybody sees what others save for themselves.",
@@ -209,7 +227,7 @@ MUTANTS = (
     ),
     Mutant(
         "a shared view is of who may see its list",
-        "workers/admin/view_lists.py",
+        "workers/desk/admin/view_lists.py",
         "own | Q(is_shared=True, of_list__in=labels)",
         "own | Q(is_shared=True)",
         "Filters of a list are shown to who may not see it.",
@@ -217,7 +235,7 @@ MUTANTS = (
     ),
     Mutant(
         "a view of others is changed by right",
-        "workers/admin/saved_view.py",
+        "workers/desk/admin/saved_view.py",
         "return view.owner_id == request.user.pk or bool(request.user.has_perm(permission))",
         "return True",
         "Anybody renames and deletes what others share.",
@@ -225,7 +243,7 @@ MUTANTS = (
     ),
     Mutant(
         "a view of a list is saved by who may see it",
-        "workers/admin/saved_view.py",
+        "workers/desk/admin/saved_view.py",
         "    if not model_admin.has_view_permission(request):\n        raise PermissionDenied\n",
         "",
         "Counts of a list are shown to who may not see it.",
@@ -233,7 +251,7 @@ MUTANTS = (
     ),
     Mutant(
         "a view whose list one may not see is not counted",
-        "workers/admin/view_counts.py",
+        "workers/desk/admin/view_counts.py",
         "elif not model_admin.has_view_permission(request):",
         "elif False:",
         "Whose right was taken away goes on to see how many there are.",
@@ -257,14 +275,14 @@ MUTANTS = (
     ),
     Mutant(
         "a question's page masks its input",
-        "workers/admin/actions/answering.py",
+        "workers/desk/admin/actions/answering.py",
         "pretty(target.mask.value(target.process.input))",
         "pretty(target.process.input)",
         "Whoever may answer sees customers' addresses, and nobody knows.",
         (_SHOWN,),
     ),
     Mutant(
-        "a request to undo is told of",
+        "a request for approval is told of",
         "workers/store/operate/undo_requests.py",
         'alerts.write([AlertCall(cause, "undo_requested", told, process_id)], at)',
         "pass",
@@ -273,7 +291,7 @@ MUTANTS = (
     ),
     Mutant(
         "a request that its process has outrun is told of no more",
-        "workers/store/alert_resolution.py",
+        "workers/definitions/engine_alerts.py",
         " AND r.sequence = p.sequence",
         "",
         "Somebody is called to decide what is refused by then.",
@@ -281,15 +299,15 @@ MUTANTS = (
     ),
     Mutant(
         "what is masked is not filtered by",
-        "workers/admin/lists.py",
+        "workers/desk/admin/lists.py",
         "return not is_private and super()",
         "return super()",
         "Whoever sees a customer's name masked guesses it letter by letter.",
-        (f"{_SHOWN}::test_an_address_tells_no_letter_of_what_is_masked",),
+        (f"{_ASKED}::test_an_address_tells_no_letter_of_what_is_masked",),
     ),
     Mutant(
         "a key that is sent along is asked for again with another address",
-        "workers/admin/route_form.py",
+        "workers/desk/admin/route_form.py",
         "if is_same_kind and may_keep and not",
         "if is_same_kind and not",
         "Whoever may change a route has its key sent to a server of theirs.",
@@ -297,7 +315,7 @@ MUTANTS = (
     ),
     Mutant(
         "a step in error of what is over is not counted",
-        "workers/admin/flow.py",
+        "workers/desk/admin/flow.py",
         'not_over(Step.objects.filter(state=StepState.ERROR), "process__")',
         "Step.objects.filter(state=StepState.ERROR)",
         "Flow counts for ever what an order was undone for.",
@@ -305,10 +323,68 @@ MUTANTS = (
     ),
     Mutant(
         "a chat makes no link of what others wrote",
-        "workers/notify/incident_formats.py",
+        "workers/desk/notify/incident_formats.py",
         '[:LONGEST_BLOCK], "verbatim": True}',
         "[:LONGEST_BLOCK]}",
         "A stranger's text leads an operator to a stranger's page.",
         ("tests/unit/test_incident_formats.py",),
+    ),
+    Mutant(
+        "why a process is paused is masked",
+        "workers/store/flow/wait_facts.py",
+        "masks = personal_data.of_processes(ids) if masks is None else masks",
+        "masks = dict.fromkeys(ids, Mask()) if masks is None else masks",
+        "Every viewer reads in a headline who called, by name.",
+        (f"{_SHOWN}::test_no_page_of_the_admin_shows_what_nobody_asked_for", _TERMINAL),
+    ),
+    Mutant(
+        "Django's log is masked",
+        "workers/desk/admin/history.py",
+        "mask.text(entry.get_change_message())",
+        "entry.get_change_message()",
+        "The history of a process says whose it is.",
+        (f"{_SHOWN}::test_no_page_of_the_admin_shows_what_nobody_asked_for",),
+    ),
+    Mutant(
+        "a customer is found whole",
+        "orders/admin/order.py",
+        "by_beginning=showing.may(request)",
+        "by_beginning=True",
+        "A mail address is read letter by letter, by what its beginning finds.",
+        (f"{_ASKED}::test_no_search_reads_who_a_customer_is_letter_by_letter",),
+    ),
+    Mutant(
+        "what a dead letter hides is not searched",
+        "orders/admin/dead_letter.py",
+        "        if not showing.may(request):\n            # What is masked",
+        "        if False:\n            # What is masked",
+        "A name in a header is read letter by letter.",
+        (f"{_ASKED}::test_what_a_dead_letter_hides_is_found_by_who_may_see_it",),
+    ),
+    Mutant(
+        "what an alert hides is not searched",
+        "workers/desk/admin/alert.py",
+        'return ("facts", "message", "code") if showing.may(request) else self.search_fields',
+        'return ("facts", "message", "code")',
+        "A name in an alert is read letter by letter.",
+        (f"{_ASKED}::test_no_search_reads_who_a_customer_is_letter_by_letter",),
+    ),
+    Mutant(
+        "a job keeps no search",
+        "workers/desk/admin/bulk/lists.py",
+        '"query": without_search(request.GET)',
+        '"query": request.GET.urlencode()',
+        "Every viewer of a job reads whom its operator looked for.",
+        (f"{_ASKED}::test_no_job_keeps_what_its_list_was_searched_for",),
+    ),
+    Mutant(
+        "links in mails are the shop's",
+        "orders/views/my_orders.py",
+        "settings.SHOP_URL.rstrip('/')",
+        "''",
+        "Whoever asks says where the links in a customer's mail lead.",
+        (
+            "tests/shop/test_my_orders.py::test_links_in_mails_lead_to_the_shop_wherever_it_was_asked",
+        ),
     ),
 )

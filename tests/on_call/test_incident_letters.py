@@ -6,14 +6,15 @@ import pytest
 
 from tests.on_call.conftest import incident, route
 from workers.client.submission import submit
-from workers.doctor import error
+from workers.desk.doctor import error
+from workers.desk.notify.incident_letters import write
+from workers.desk.store import incidents, probe_results
+from workers.desk.store.deliveries import claim
+from workers.desk.store.delivery_plans import plan
+from workers.desk.store.probe_results import ProbeOutcome
 from workers.models import Delivery, Incident, LiveStep
-from workers.notify.incident_letters import write
 from workers.runtime.failpoints import durable
-from workers.store import alerts, incidents, probe_results
-from workers.store.deliveries import claim
-from workers.store.delivery_plans import plan
-from workers.store.probe_results import Looked
+from workers.store import alerts
 from workers.supervisor import beat_schedule
 from workers.testing import Wire
 
@@ -55,7 +56,7 @@ def test_of_an_agent_it_says_how_many_steps_wait(wire: Wire, code: str) -> None:
 def test_of_a_probe_it_says_what_was_found_why_it_matters_and_what_to_do() -> None:
     found = error("nobody reads the queue sas.agents", "No service is called.", "Start a worker.")
     for _time in range(2):
-        probe_results.keep([Looked("queues.are_read", "error", [found.kept()])])
+        probe_results.keep([ProbeOutcome("queues.are_read", "error", [found.kept()])])
     incidents.collect()
     text, data = told()
     assert text.startswith(

@@ -10,14 +10,14 @@ from django.test import override_settings
 
 from tests.on_call.conftest import NOW, events, incident, resolve, route, rows
 from workers import supervisor
+from workers.desk.notify import incident_relay
+from workers.desk.notify import incident_sender as senders
+from workers.desk.notify.incident_relay import IncidentRelay
+from workers.desk.notify.incident_sender import IncidentLetter
+from workers.desk.store import deliveries
+from workers.desk.store.delivery_plans import plan
 from workers.models import Alert, Delivery
-from workers.notify import incident_relay
-from workers.notify.incident_relay import IncidentRelay
-from workers.notify.senders import incident as senders
 from workers.notify.senders.delivery import Answer, Undelivered
-from workers.notify.senders.incident import IncidentLetter
-from workers.store import deliveries
-from workers.store.delivery_plans import plan
 from workers.testing import Clock, Wire, frozen_clock
 
 pytestmark = pytest.mark.django_db

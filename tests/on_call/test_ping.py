@@ -9,8 +9,8 @@ from django.test import override_settings
 from tests.on_call.conftest import NOW
 from tests.reporting.receiver import Receiver, receiving
 from workers import supervisor
-from workers.notify import ping
-from workers.notify.ping import Ping
+from workers.desk.notify import ping
+from workers.desk.notify.ping import Ping
 from workers.testing import Clock, Wire, frozen_clock
 
 pytestmark = pytest.mark.django_db
@@ -54,17 +54,31 @@ def test_it_is_not_called_when_no_sweep_was_in_time(
     assert receiver.received == []
 
 
+def fail(*_args: object, **_kwargs: object) -> None:
+    raise RuntimeError
+
+
 def test_a_sweep_that_fails_calls_nobody(
     receiver: Receiver, wire: Wire, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail() -> None:
-        raise RuntimeError
-
-    monkeypatch.setattr("workers.store.incidents.refresh", fail)
+    monkeypatch.setattr("workers.store.expire.expire_claims.expire", fail)
     with pytest.raises(RuntimeError):
         supervisor.sweep()
     wire.run_until_idle()
     assert receiver.received == []
+
+
+def test_it_is_not_called_while_operators_cannot_be_told(
+    receiver: Receiver, wire: Wire, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as broken:
+        broken.setattr("workers.desk.store.incidents.refresh", fail)
+        supervisor.sweep()
+    wire.run_until_idle()
+    assert Ping().run() == 0
+    assert receiver.received == []
+    supervisor.sweep()
+    assert Ping().run() == 1
 
 
 def test_one_that_is_not_answered_is_made_again_a_minute_later(

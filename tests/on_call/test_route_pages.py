@@ -1,6 +1,7 @@
 """Routes and deliveries in the admin: set, tested and looked at, with nothing secret shown."""
 
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,10 +13,10 @@ from django.utils import timezone
 
 from tests.admin.conftest import staff
 from tests.on_call.conftest import NOW, SECRET, incident, member, route, rows
+from workers.desk.notify import incident_sender as senders
+from workers.desk.store.delivery_plans import plan
 from workers.models import Delivery, Journal, Route
-from workers.notify.senders import incident as senders
 from workers.notify.senders.delivery import Answer, Undelivered
-from workers.store.delivery_plans import plan
 from workers.testing import Wire
 
 pytestmark = pytest.mark.django_db
@@ -289,3 +290,27 @@ def test_pages_cost_few_statements(keeper: Client) -> None:
         with CaptureQueriesContext(connection) as captured:
             assert keeper.get(url).status_code == 200
         assert len(captured) < 15, [one["sql"] for one in captured]
+
+
+def languages(client: Client, url: str) -> list[str]:
+    field = client.get(url).context["adminform"].form.fields["language"]
+    return [code for code, _name in field.choices]
+
+
+def test_the_languages_are_those_that_messages_have_words_in(
+    keeper: Client, tmp_path: Path, settings: Any
+) -> None:
+    assert languages(keeper, f"{LIST}add/") == ["", "en"]
+
+    words = tmp_path / "zh_Hant" / "LC_MESSAGES"
+    words.mkdir(parents=True)
+    (words / "django.mo").touch()
+    settings.LOCALE_PATHS = [tmp_path]
+
+    assert languages(keeper, f"{LIST}add/") == ["", "en", "zh-hant"]
+
+
+def test_the_language_that_a_route_has_stays(keeper: Client) -> None:
+    row = route(language="fr")
+
+    assert languages(keeper, f"{LIST}{row.pk}/change/") == ["", "en", "fr"]

@@ -20,10 +20,10 @@ from tests.alerts import text_of
 from tests.on_call.conftest import NOW, SECRET, events, incident, member, route
 from tests.reporting.receiver import Receiver, is_signed, receiving
 from workers import supervisor
+from workers.desk.management.watch import PATIENCE_SECONDS, Watch
+from workers.desk.store.delivery_plans import plan
 from workers.models import Alert, Incident, Lease
-from workers.store.delivery_plans import plan
 from workers.supervisor import beat_watchdog
-from workers.supervisor.watch import PATIENCE_SECONDS, Watch
 from workers.testing import Clock, Wire, frozen_clock
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -85,7 +85,7 @@ def test_it_raises_the_incident_and_tells_routes_once(wire: Wire, clock: Clock) 
     assert "process" not in letter.text
     assert events(mail) == ["opened"]
     alert = Alert.objects.filter(cause="duty_overdue:sweep").get()
-    assert "Noticed by `manage.py watch`." in text_of(alert)
+    assert "Noticed by `manage.py sas watch`." in text_of(alert)
     assert "last done 100 s before" in text_of(alert)
     # It asks nobody for anything: a message that nobody reads helps nobody.
     assert wire.messages == []
@@ -112,7 +112,7 @@ def test_a_duty_that_never_was_is_late_from_the_watch_s_beginning(
     watch = Watch()
     assert watch.look().late == []
     began = watch._began
-    monkeypatch.setattr("workers.supervisor.watch.monotonic", lambda: began + PATIENCE_SECONDS)
+    monkeypatch.setattr("workers.desk.management.watch.monotonic", lambda: began + PATIENCE_SECONDS)
     assert watch.look().late == ["sweep", "poll"]
     assert text_of(Alert.objects.get(cause="duty_overdue:sweep")).startswith(
         "The sweep was never done."
@@ -136,20 +136,20 @@ def test_deliveries_that_no_relay_sends_are_sent(wire: Wire, clock: Clock) -> No
 def test_once_says_what_is_late_and_fails(wire: Wire, clock: Clock) -> None:
     out = StringIO()
     with pytest.raises(SystemExit) as ended:
-        call_command("watch", "--once", stdout=out)
+        call_command("sas", "watch", "--once", stdout=out)
     assert ended.value.code == 1
     assert out.getvalue() == "late: sweep, poll; told: 0\n"
     Lease.objects.all().delete()
     done_now()
     out = StringIO()
-    call_command("watch", "--once", stdout=out)
+    call_command("sas", "watch", "--once", stdout=out)
     assert out.getvalue() == ""
 
 
 @pytest.mark.parametrize("options", [("--every", "0"), ("--patience", "-1")])
 def test_a_senseless_interval_is_refused(db: None, options: tuple[str, str]) -> None:
     with pytest.raises(CommandError, match="must be above 0"):
-        call_command("watch", *options)
+        call_command("sas", "watch", *options)
 
 
 @pytest.fixture
@@ -172,7 +172,7 @@ def test_a_process_of_its_own_tells_a_real_receiver_where_no_worker_runs(
         else f"sqlite:///{database['NAME']}"
     )
     process = subprocess.Popen(
-        [sys.executable, "manage.py", "watch", "--every", "0.2"],
+        [sys.executable, "manage.py", "sas", "watch", "--every", "0.2"],
         cwd=ROOT,
         env={**os.environ, "DATABASE_URL": url, "BROKER_URL": "", "DJANGO_DEBUG": "on"},
         stdout=subprocess.PIPE,

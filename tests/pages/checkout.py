@@ -10,7 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 #: What a reader has not set.
 OURS = ("DATABASE_URL", "BROKER_URL", "DJANGO_", "SAS_", "SANDBOX_URL", "EMAIL_URL", "CELERY_")
-#: `make setup` finds the environment that these tests run in, and has nothing to do.
+#: `make venv` and `make demo` find the environment that these tests run in, and have nothing to do.
 READY = f"ln -s {sys.prefix} .venv && touch -d 2000-01-01 requirements*.txt"
 
 

@@ -35,7 +35,7 @@ def open_page(tmp_path: Path) -> Iterator[Open]:
                 "gunicorn sasproject.wsgi": f"gunicorn sasproject.wsgi --bind 127.0.0.1:{web}",
                 "/srv/shop/static": str(tmp_path / "static"),
                 "/var/lib/shop": str(tmp_path / "run"),
-                "LONG_AND_RANDOM": SECRET,
+                "THE_SECRET_KEY": SECRET,
             }
             if page.is_on_servers:
                 here["postgres://shop:PASSWORD@db:5432/shop"] = stack.enter_context(

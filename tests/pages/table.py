@@ -1,4 +1,4 @@
-"""What a reader of each how-to must know, have or do beyond its text."""
+"""What a reader of each page must know, have or do beyond its text."""
 
 import json
 from collections.abc import Callable
@@ -8,6 +8,7 @@ from tests.pages import acts
 from tests.pages.reader import Page, Reader
 
 HOW_TO_WORKFLOW = "tests/guard/test_how_to_workflow.py"
+README_CODE = "tests/guard/test_readme_code.py"
 LEAST_PRIVILEGE = "tests/acceptance/test_least_privilege.py"
 HOST = "shop.example.org"
 SANDBOX = "http://127.0.0.1:8900"
@@ -42,6 +43,11 @@ KINDS = {
         1,
         "{'shipping.book': [always(Unavailable('http_503', 'busy', retry_after=900))]}",
         "processing",
+    ),
+    "processed without its mail": (
+        1,
+        "{'confirmation.send': [always(Permanent('smtp', 'no', no_effect=True))]}",
+        "processed",
     ),
     "waiting to send its mail": (
         1,
@@ -150,21 +156,23 @@ PAGES = [
     Page(
         "docs/how-to/act-on-many.md",
         before={
-            "python manage.py jobs start resubmit --step charge_payment --dry-run": an_order(
+            "python manage.py sas jobs start resubmit --step charge_payment --dry-run": an_order(
                 "in error"
             )
         },
-        after={"python manage.py jobs start resubmit --step charge_payment --rate": the_job_taken},
+        after={
+            "python manage.py sas jobs start resubmit --step charge_payment --rate": the_job_taken
+        },
     ),
     Page("docs/how-to/add-a-workflow.md", elsewhere={"python": HOW_TO_WORKFLOW}),
     Page(
         "docs/how-to/audit-what-people-did.md",
-        after={"python manage.py incidents --hand-over": said("Hand-over, ")},
+        after={"python manage.py sas incidents --hand-over": said("Hand-over, ")},
     ),
     Page(
         "docs/how-to/be-told.md",
         not_run=2,
-        after={"python manage.py routes test": said("Sent to on-call")},
+        after={"python manage.py sas routes test": said("Sent to on-call")},
     ),
     Page(
         "docs/how-to/have-a-person-approve.md",
@@ -177,12 +185,12 @@ PAGES = [
     ),
     Page(
         "docs/how-to/look-after-an-installation.md",
-        before={"python manage.py doctor": everything_running},
+        before={"python manage.py sas doctor": everything_running},
     ),
     Page(
         "docs/how-to/receive-statuses.md",
         elsewhere={"python": "tests/queue_door/test_how_to.py"},
-        before={"python manage.py sinks list": an_undeliverable_sink},
+        before={"python manage.py sas sinks list": an_undeliverable_sink},
     ),
     Page(
         "docs/how-to/receive-webhooks.md",
@@ -191,17 +199,23 @@ PAGES = [
     ),
     Page(
         "docs/how-to/restore-a-database.md",
+        not_run=1,
         replace={
             "2026-11-21T09:30:00+00:00": (datetime.now(UTC) - timedelta(minutes=1)).isoformat()
         },
     ),
     Page("docs/how-to/run-chaos.md", not_run=1),
-    Page("docs/how-to/run-in-production.md", is_on_servers=True),
+    Page(
+        "docs/how-to/run-in-production.md",
+        is_on_servers=True,
+        after={"gunicorn": acts.see_the_site(HOST)},
+    ),
     Page("docs/how-to/run-the-benchmark.md", not_run=3),
     Page(
         "docs/how-to/steer-an-order.md",
         before={
             "python manage.py order resubmit": an_order("in error"),
+            "python manage.py order redo": an_order("processed without its mail"),
             "python manage.py order cancel": an_order("waiting for a review"),
             "python manage.py order begin-again": an_order("in error"),
             "python manage.py order pause": an_order("waiting for a review"),
@@ -241,7 +255,7 @@ PAGES = [
         not_run=1,
         elsewhere={"python": "tests/testing_kit/test_how_to_crashes.py"},
     ),
-    Page("docs/how-to/install-into-your-project.md", not_run=5),
+    Page("docs/how-to/install-into-your-project.md", not_run=7),
     Page("docs/how-to/tune-the-flow.md", elsewhere={"python": HOW_TO_WORKFLOW}),
     Page(
         "docs/how-to/undo-an-order.md",
@@ -250,6 +264,16 @@ PAGES = [
     Page("docs/how-to/use-a-celery-task.md", elsewhere={"python": HOW_TO_WORKFLOW}),
     Page("docs/how-to/wait-for-an-answer.md", elsewhere={"python": HOW_TO_WORKFLOW}),
 ]
+
+
+ASK_A_PERSON = Page(
+    "docs/tutorial/ask-a-person.md",
+    before={"python manage.py sas process show": acts.wait_for_the_question},
+    after={
+        "from django.db import transaction": acts.take_the_printed_number,
+        "python manage.py sas process answer": acts.see_the_trip_processed,
+    },
+)
 
 
 def of(path: str) -> Page:
@@ -261,18 +285,9 @@ def readme(clone: str) -> Page:
     """Return what is known of README, whose first line makes the clone: without pip."""
     return Page(
         "README.md",
-        not_run=1,
         is_in_sections=True,
-        is_on_servers=True,
+        elsewhere={"python": README_CODE},
         replace={"git clone <this repository> && cd <its folder>": clone},
-        before={
-            "python manage.py order show": acts.order_something_small_and_something_large,
-            "python manage.py process show": acts.wait_for_the_question,
-        },
-        after={
-            "make demo": acts.wait_for_the_log("make demo", "Shop: http"),
-            "gunicorn": acts.see_the_site(HOST),
-            "from django.db import transaction": acts.take_the_printed_number,
-            "python manage.py process answer": acts.see_the_trip_processed,
-        },
+        before={"python manage.py order show": acts.order_something_small_and_something_large},
+        after={"make demo": acts.wait_for_the_log("make demo", "Shop: http")},
     )

@@ -8,7 +8,7 @@ from tests.pages import blocks, checkout, table
 from tests.pages.reader import Page, blocks_of
 from tests.pages.test_how_to import HOW_TOS
 
-PAGES = [table.readme(""), *HOW_TOS]
+PAGES = [table.readme(""), table.ASK_A_PERSON, *HOW_TOS]
 pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.path)
 #: What a reader knows how to run.
 RUN = {*blocks.SHELL, "python", "json"}

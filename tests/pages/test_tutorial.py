@@ -1,4 +1,4 @@
-"""The tutorial, followed to the letter in an empty folder, with a wheel built from here."""
+"""The tutorials, followed to the letter: in an empty folder with a wheel, and in a clone."""
 
 import subprocess
 import sys
@@ -9,7 +9,7 @@ import pytest
 from tests.pages import checkout
 from tests.pages.conftest import Open
 from tests.pages.reader import Page, Reader, blocks_of
-from tests.pages.table import said
+from tests.pages.table import ASK_A_PERSON, said
 
 pytestmark = [pytest.mark.slow, pytest.mark.smoke]
 PATH = "docs/tutorial/first-workflow.md"
@@ -30,6 +30,7 @@ def the_worker_is_gone(reader: Reader) -> None:
     assert process.wait(10) != 0
 
 
+@pytest.mark.volume
 def test_every_block_of_the_tutorial_works_as_printed(
     open_page: Open, origin: Path, tmp_path: Path
 ) -> None:
@@ -41,8 +42,8 @@ def test_every_block_of_the_tutorial_works_as_printed(
             "pip install scheduler-agent-supervisor": f"pip install -q {wheel}",
         },
         after={
-            "python manage.py process show 1": said("parcel version 1  processed"),
-            "python manage.py process show 2": said("parcel version 1  processed"),
+            "python manage.py sas process show 1": said("parcel version 1  processed"),
+            "python manage.py sas process show 2": said("parcel version 1  processed"),
             "kill -KILL": the_worker_is_gone,
         },
     )
@@ -51,6 +52,11 @@ def test_every_block_of_the_tutorial_works_as_printed(
     open_page(page, tmp_path / "empty").follow(blocks_of(checkout.ROOT, page))
 
 
+def test_a_trip_waits_for_a_person_as_printed(open_page: Open, project: Path) -> None:
+    open_page(ASK_A_PERSON, project).follow(blocks_of(checkout.ROOT, ASK_A_PERSON))
+
+
+@pytest.mark.volume
 def test_a_first_process_takes_few_commands_and_few_lines() -> None:
     """Up to the submission, with nothing imported from the shop."""
     blocks = blocks_of(checkout.ROOT, Page(PATH))

@@ -28,7 +28,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dead_letters, "ALERT_EACH", 2)
 
 
-def rubbish(make: Make, times: int, size: int = 1, **changes: Any) -> list[handling.Handled]:
+def rubbish(make: Make, times: int, size: int = 1, **changes: Any) -> list[handling.HandlingResult]:
     return [handling.handle(make(f"bad-{n}", body=b"{" * size, **changes)) for n in range(times)]
 
 

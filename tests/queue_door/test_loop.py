@@ -11,7 +11,7 @@ from django.db import InterfaceError, InternalError, OperationalError, Programmi
 
 from orders.consumer import handling, loop
 from orders.consumer.backoff import Backoff
-from orders.consumer.handling import Handled
+from orders.consumer.handling import HandlingResult
 from orders.consumer.identity import Sender
 from orders.consumer.loop import Consumer, LoginRefused
 from orders.consumer.message import Message
@@ -66,7 +66,7 @@ class Answers:
         self.told: list[bytes] = []
         self.is_closed = False
 
-    def tell(self, message: Message, handled: Handled) -> None:
+    def tell(self, message: Message, handled: HandlingResult) -> None:
         self.told.append(message.body)
 
     def close(self) -> None:
@@ -78,15 +78,15 @@ def handled(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     """The bodies that were handled; no database is asked, and no pause is long."""
     seen: list[bytes] = []
 
-    def handle(message: Message) -> Handled:
+    def handle(message: Message) -> HandlingResult:
         seen.append(message.body)
-        return Handled(Sender(None))
+        return HandlingResult(Sender(None))
 
     monkeypatch.setattr(handling, "handle", handle)
 
-    def give_up(message: Message, _: object) -> Handled:
+    def give_up(message: Message, _: object) -> HandlingResult:
         seen.append(b"!" + message.body)
-        return Handled(Sender(None))
+        return HandlingResult(Sender(None))
 
     monkeypatch.setattr(handling, "give_up", give_up)
     monkeypatch.setattr(loop, "close_old_connections", lambda: None)
@@ -183,7 +183,7 @@ def test_a_database_that_is_away_is_waited_for_and_nothing_acknowledged(
     before: list[int] = []
     real = handling.handle
 
-    def handle(message: Message) -> Handled:
+    def handle(message: Message) -> HandlingResult:
         before.append(len(inbox.acked))
         if len(before) <= 20:
             raise kind("away")
@@ -203,7 +203,7 @@ def test_a_message_that_the_database_always_fails_at_is_given_up(
     inbox = Inbox([b"1", b"2"])
     real, tries = handling.handle, []
 
-    def handle(message: Message) -> Handled:
+    def handle(message: Message) -> HandlingResult:
         if message.body == b"1":
             tries.append(1)
             raise OperationalError("canceling statement due to statement timeout")
@@ -224,7 +224,7 @@ def test_it_ends_after_the_message_in_hand(
     consumer = Consumer(inbox, Answers())  # type: ignore[arg-type]
     real = handling.handle
 
-    def handle(message: Message) -> Handled:
+    def handle(message: Message) -> HandlingResult:
         inbox.waiting.append(Message(b"2", tag=b"2"))
         consumer.stop()
         return real(message)

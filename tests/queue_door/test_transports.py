@@ -12,7 +12,7 @@ from kombu import Connection, Producer
 
 from orders.consumer import inbox as inboxes
 from orders.consumer.answers import Answers
-from orders.consumer.handling import Handled, handle
+from orders.consumer.handling import HandlingResult, handle
 from orders.consumer.inbox import Inbox
 from orders.consumer.loop import Consumer
 from orders.consumer.message import Message
@@ -195,7 +195,7 @@ def test_a_broker_that_takes_no_answer_is_tried_twice_and_noted(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     message = make(body=b"{", reply_to="replies.acme.x")
-    handled: Handled = handle(message)
+    handled: HandlingResult = handle(message)
     tries: list[int] = []
 
     def publish(*_: Any, **options: Any) -> None:

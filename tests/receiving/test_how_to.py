@@ -44,8 +44,8 @@ def asked(page: dict[str, Any], wire: Wire) -> dict[str, Any]:
     """What the bank was asked for, by a step that waits for its word."""
     sent: list[dict[str, Any]] = []
 
-    def send(url: str, path: str, payload: dict[str, Any], **options: Any) -> Any:
-        sent.append(payload)
+    def send(url: str, *, json: dict[str, Any], **options: Any) -> Any:
+        sent.append(json)
         return SimpleNamespace(body={})
 
     page["post"] = send

@@ -30,7 +30,7 @@ from workers.operate import invariants, retention
 from workers.protocol.webhook_verification import Signed
 from workers.rules.external_answers import Outcome
 from workers.states import ProcessState
-from workers.store import received_webhooks as kept
+from workers.store import old_rows
 from workers.store.operate import commands
 from workers.supervisor import beat_schedule
 from workers.testing import Wire
@@ -274,18 +274,18 @@ def left() -> list[str]:
 
 def test_ids_are_forgotten_after_45_days_the_oldest_first() -> None:
     taken(44.99, 45.01, 47, 46, 0)
-    assert kept.forgettable(NOW) == 3
-    forgetting = kept.forget(2, NOW)
+    assert old_rows.count(old_rows.WEBHOOKS, NOW) == 3
+    forgetting = old_rows.prune(old_rows.WEBHOOKS, 2, NOW)
     assert next(forgetting) == 2
     assert left() == ["msg_0", "msg_1", "msg_4"]
     assert list(forgetting) == [1]
     assert left() == ["msg_0", "msg_4"]
-    assert kept.forgettable(NOW) == 0
+    assert old_rows.count(old_rows.WEBHOOKS, NOW) == 0
 
 
 def test_one_that_is_not_forgotten_is_not_taken_again(waiting: Process) -> None:
     webhooks.take(PAY, event(), NOW - timedelta(days=44.99))
-    assert list(kept.forget(100, NOW)) == [0]
+    assert list(old_rows.prune(old_rows.WEBHOOKS, 100, NOW)) == [0]
     assert webhooks.take(PAY, event(), NOW) == Outcome.REPEATED
 
 
@@ -305,7 +305,7 @@ def test_forgetting_uses_its_index() -> None:
     )
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE workers_receivedwebhook")
-    plans = each_plan_of(lambda: list(kept.forget(10, NOW)))
+    plans = each_plan_of(lambda: list(old_rows.prune(old_rows.WEBHOOKS, 10, NOW)))
     assert any("webhook_received_idx" in plan for plan in plans)
 
 

@@ -42,22 +42,22 @@ def stuck() -> Process:
 
 
 def test_the_list_shows_those_in_trouble(stuck: Process) -> None:
-    text = run("sinks", "list")
+    text = run("sas", "sinks", "list")
     assert "answered 500" in text
     assert "Toy 1" in text
     assert "Toy 2" not in text
     assert "private" not in text
-    (row,) = json.loads(run("sinks", "list", "--json"))
+    (row,) = json.loads(run("sas", "sinks", "list", "--json"))
     assert (row["state"], row["tries"], row["cursor"], row["last"]) == ("undeliverable", 20, 0, 1)
-    assert "Toy 2" in run("sinks", "list", "--state", "open")
-    assert "0 sinks." in run("sinks", "list", "--owner", "client:other")
+    assert "Toy 2" in run("sas", "sinks", "list", "--state", "open")
+    assert "0 sinks." in run("sas", "sinks", "list", "--owner", "client:other")
 
 
 @pytest.mark.parametrize("by", ["id", "owner"])
 def test_retry_tells_again(stuck: Process, wire: Wire, by: str) -> None:
     words = [str(sink_of(stuck).pk)] if by == "id" else ["--owner", "client:acme"]
 
-    assert "1 sink told again" in run("sinks", "retry", *words)
+    assert "1 sink told again" in run("sas", "sinks", "retry", *words)
 
     assert (sink_of(stuck).state, sink_of(stuck).tries) == ("open", 0)
     assert wire.of(dispatch.REPORT)
@@ -79,9 +79,9 @@ def test_retry_from_the_beginning_tells_what_was_told(wire: Wire) -> None:
     wire.run_until_idle()
     wire.told.clear()
     pk = str(sink_of(process).pk)
-    assert "0 sinks" in run("sinks", "retry", pk)
+    assert "0 sinks" in run("sas", "sinks", "retry", pk)
 
-    run("sinks", "retry", pk, "--from", "2")
+    run("sas", "sinks", "retry", pk, "--from", "2")
     wire.run_until_idle()
 
     assert [letter.sequence for letter in wire.told] == [2, 3, 4, 5]
@@ -92,7 +92,7 @@ def test_retry_from_the_beginning_tells_what_was_told(wire: Wire) -> None:
 )
 def test_retry_refuses_what_it_cannot_do(words: list[str]) -> None:
     with pytest.raises(CommandError):
-        run("sinks", "retry", *words)
+        run("sas", "sinks", "retry", *words)
 
 
 def test_a_client_s_webhook_secret_is_shown_and_changed() -> None:
@@ -174,7 +174,7 @@ def test_why_somebody_could_not_be_told_is_put_into_words_when_it_is_read(
     sink, viewer = Sink.objects.get(), staff("view_sink")
     for url in (LIST, f"{LIST}{sink.pk}/change/"):
         assert "answered 500" in viewer.get(url).content.decode(), url
-    (row,) = json.loads(run("sinks", "list", "--json"))
+    (row,) = json.loads(run("sas", "sinks", "list", "--json"))
     assert row["last_error"] == "answered 500"
     monkeypatch.setattr(delivery_problems, "TEXTS", {"answered": "elsewhere %(status)s"})
     page = viewer.get(LIST).content.decode()

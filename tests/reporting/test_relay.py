@@ -90,7 +90,7 @@ def test_whoever_was_overtaken_stops_and_moves_no_cursor(wire: Wire) -> None:
     slow = sinks.claim("queue", 1, 60)[0]
     Sink.objects.update(cursor=1)
 
-    assert sinks.told([sinks.Told(slow, 1)]) == set()
+    assert sinks.told([sinks.SinkProgress(slow, 1)]) == set()
     assert sinks.give_up(slow, Undelivered("late").record) is False
     sinks.failed(slow, 5, Undelivered("late").record)
 

@@ -150,6 +150,8 @@ def test_a_second_undo_with_another_key_is_refused(caller: Caller) -> None:
     second = caller.post("/payment/refund", "un2", order=7, undoes="do")
 
     assert (second.status, second.body["error"]) == (422, "already_undone")
+    charge, refund = caller.ledger("payment")["effects"]
+    assert ("undoes" in charge, refund["undoes"]) == (False, "do")
     assert caller.effects("payment") == [("charge", "do", 7), ("refund", "un", 7)]
 
 

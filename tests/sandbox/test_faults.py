@@ -103,8 +103,36 @@ def test_garbage_comes_after_the_effect(caller: Caller) -> None:
     assert caller.struck("payment") == {"garbage_rate": 1}
 
 
-def test_a_refusal_is_neither_dropped_nor_garbled(caller: Caller) -> None:
-    caller.set_faults("payment", drop_after_effect_rate=1, garbage_rate=1)
+def test_a_lie_comes_after_the_effect(caller: Caller) -> None:
+    caller.set_faults("payment", lie_rate=1, lie_statuses=[303])
+
+    reply = caller.post(CHARGE, "k1", order=1)
+
+    assert (reply.status, reply.body["error"]) == (303, "fault")
+    assert caller.effects("payment") == [("charge", "k1", 1)]
+    assert caller.struck("payment") == {"lie_rate": 1}
+
+
+def test_a_lie_is_drawn_anew_for_each_call(caller: Caller) -> None:
+    caller.set_faults("payment", lie_rate=0.8, seed=3)
+
+    statuses = [caller.post(CHARGE, "k1", order=1).status for _ in range(60)]
+
+    assert set(statuses) == {200, 503, 429, 303, 400}
+    assert caller.effects("payment") == [("charge", "k1", 1)]
+    assert caller.struck("payment") == {"lie_rate": 60 - statuses.count(200)}
+
+
+def test_an_undo_lies_like_any_other_call(caller: Caller) -> None:
+    caller.post(CHARGE, "k1", order=1)
+    caller.set_faults("payment", lie_rate=1, lie_statuses=[429])
+
+    assert caller.post("/payment/refund", "k2", order=1, undoes="k1").status == 429
+    assert caller.effects("payment") == [("charge", "k1", 1), ("refund", "k2", 1)]
+
+
+def test_a_refusal_is_neither_dropped_nor_garbled_nor_a_lie(caller: Caller) -> None:
+    caller.set_faults("payment", drop_after_effect_rate=1, garbage_rate=1, lie_rate=1)
 
     assert caller.post(CHARGE, "k1", order=1, card="declined").status == 402
     assert caller.struck("payment") == {}
@@ -183,6 +211,12 @@ def test_the_same_seed_strikes_the_same_calls(tmp_path: Path) -> None:
         ("drop_after_effect_rate", {}),
         ("garbage_rate", 2),
         ("duplicate_rate", "1"),
+        ("lie_rate", 1.5),
+        ("lie_statuses", 503),
+        ("lie_statuses", []),
+        ("lie_statuses", [503, 200]),
+        ("lie_statuses", [True]),
+        ("lie_statuses", ["503"]),
         ("error_status", 200),
         ("error_status", 600),
         ("error_status", 500.0),

@@ -1,5 +1,6 @@
 """A buyer's browser, and what the pages need to be asked for."""
 
+from decimal import Decimal
 from pathlib import Path
 from uuid import uuid4
 
@@ -8,6 +9,7 @@ from django.conf import settings
 from django.core.cache import cache
 from django.test import Client
 
+from orders.agreement import agreement
 from orders.models import Order, Product
 from tests.factories import OrderFactory, ProcessFactory, ProductFactory, StepFactory
 from workers.models import Process
@@ -40,12 +42,13 @@ def buyer(client: Client, product: Product) -> Client:
 
 
 def address(**changes: str) -> dict[str, str]:
-    """Return a checkout form, filled in."""
+    """Return a checkout form, filled in, whose buyer has seen the basket of ``buyer``."""
     return {
         "name": "Ada Lovelace",
         "email": "ada@example.org",
         "address": "12 St James's Square\nLondon",
         "submission_key": str(uuid4()),
+        "agreement": agreement([("MUG", 2, Decimal("18.50"))]),
     } | changes
 
 

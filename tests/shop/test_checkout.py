@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from orders.agreement import agreement
 from orders.models import Order, Product
 from orders.submission import SubmissionRefused
 from orders.views import checkout
@@ -34,7 +35,9 @@ def form_of(buyer: Client, **changes: str) -> dict[str, str]:
     page = buyer.get("/checkout/").content.decode()
     key = re.search(r'name="submission_key" value="([0-9a-f-]{36})"', page)
     assert key is not None
-    return address(submission_key=key.group(1), **changes)
+    seen = re.search(r'name="agreement" value="([0-9a-f]{64})"', page)
+    assert seen is not None
+    return address(submission_key=key.group(1), agreement=seen.group(1), **changes)
 
 
 def test_every_form_of_a_basket_carries_its_key(buyer: Client) -> None:
@@ -113,7 +116,7 @@ def test_a_key_of_somebody_else_leads_to_no_order_of_theirs(buyer: Client) -> No
     stranger = Client()
 
     with_empty_basket = stranger.post("/checkout/", form)
-    stranger.post("/basket/add/", {"sku": "MUG"})
+    stranger.post("/basket/add/", {"sku": "MUG", "quantity": "2"})
     with_basket = stranger.post("/checkout/", form)
 
     assert with_empty_basket.headers["Location"] == "/basket/"
@@ -200,13 +203,77 @@ def test_refusals_of_the_submission_stand_beside_what_they_are_about(
 def test_a_price_that_changed_since_the_page_was_made_is_not_agreed_to(buyer: Client) -> None:
     Product.objects.update(price="20.00")
 
-    answer = buyer.post("/checkout/", address(total_seen="37.00"))
+    answer = buyer.post("/checkout/", address())
 
     text = answer.content.decode()
     assert answer.status_code == 422
     assert "Please check the new total." in text
-    assert 'name="total_seen" value="40.00"' in text
+    assert f'name="agreement" value="{agreement([("MUG", 2, Decimal("20.00"))])}"' in text
+    assert "40.00" in text
     assert count_rows() == (0, 0)
+
+
+def test_a_price_that_changes_after_the_page_was_checked_is_not_agreed_to(
+    buyer: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = checkout.place_order
+
+    def place(*args: Any, **more: Any) -> Any:
+        Product.objects.update(price="20.00")
+        return real(*args, **more)
+
+    monkeypatch.setattr(checkout, "place_order", place)
+
+    answer = buyer.post("/checkout/", address())
+
+    text = answer.content.decode()
+    assert answer.status_code == 422
+    assert "Please check the new total." in text
+    # The page shows the new total, and asks for agreement to that.
+    assert "40.00" in text
+    again = re.search(r'name="agreement" value="(\w+)"', text)
+    assert again is not None
+    assert count_rows() == (0, 0)
+    assert buyer.post("/checkout/", address(agreement=again[1])).status_code == 302
+    assert Order.objects.get().total == Decimal("40.00")
+
+
+def test_another_product_of_the_same_price_is_not_agreed_to(buyer: Client) -> None:
+    ProductFactory(sku="CUP", name="Cup", price="18.50", stock=100)
+    form = form_of(buyer)
+    buyer.post("/basket/remove/", {"sku": "MUG"})
+    buyer.post("/basket/add/", {"sku": "CUP", "quantity": "2"})
+
+    answer = buyer.post("/checkout/", form)
+
+    assert answer.status_code == 422
+    assert "Please check the new total." in answer.content.decode()
+    assert count_rows() == (0, 0)
+
+
+@pytest.mark.parametrize("sent", [None, "", "37.00", "\0", "0" * 63])
+def test_who_agrees_to_nothing_orders_nothing(buyer: Client, sent: str | None) -> None:
+    Product.objects.update(price="185.00")
+    form = address(agreement=sent or "")
+    if sent is None:
+        del form["agreement"]
+
+    answer = buyer.post("/checkout/", form)
+
+    text = answer.content.decode()
+    assert answer.status_code == 422
+    assert "This form was damaged on its way." in text
+    assert f'name="agreement" value="{agreement([("MUG", 2, Decimal("185.00"))])}"' in text
+    assert count_rows() == (0, 0)
+
+
+def test_what_the_buyer_agreed_to_is_kept_while_other_fields_are_corrected(buyer: Client) -> None:
+    seen = address()["agreement"]
+    Product.objects.update(price="20.00")
+
+    answer = buyer.post("/checkout/", address(name=""))
+
+    assert f'name="agreement" value="{seen}"' in answer.content.decode()
 
 
 def test_checkout_needs_the_csrf_token(product: Product) -> None:

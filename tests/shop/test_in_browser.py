@@ -186,3 +186,45 @@ def test_nothing_that_got_into_a_page_would_run(browser: Browser, live_server) -
     for directive in ("script-src", "img-src", "base-uri"):
         assert any(directive in text for text in blocked), directive
     page.close()
+
+
+@pytest.mark.parametrize("path", ["/", "/products/MUG/"])
+def test_focus_stays_on_the_button_that_was_pressed(page: Page, path: str) -> None:
+    ProductFactory(sku="MUG", name="Mug", picture="stoneware-mug.svg")
+    page.goto(path)
+    button = page.get_by_role("button", name="Add to basket")
+    button.focus()
+
+    page.keyboard.press("Enter")
+    expect(page.locator("#basket-count")).to_contain_text("1")
+    expect(button).to_be_focused()
+    page.keyboard.press("Enter")
+
+    expect(page.locator("#basket-count")).to_contain_text("2")
+    expect(button).to_be_focused()
+
+
+def test_a_double_click_puts_one_into_the_basket(page: Page) -> None:
+    ProductFactory(sku="MUG", name="Mug", picture="stoneware-mug.svg")
+    page.goto("/")
+    page.route("**/basket/add/", lambda route: (page.wait_for_timeout(300), route.continue_()))
+
+    page.get_by_role("button", name="Add to basket").dblclick()
+
+    expect(page.locator("#basket-count")).to_contain_text("1")
+    page.wait_for_timeout(500)
+    expect(page.locator("#basket-count")).to_contain_text("1")
+
+
+def test_a_form_with_mistakes_begins_at_what_is_wrong(browser: Browser, live_server) -> None:
+    # Unwatched: that the form is refused is told in the console.
+    page = browser.new_page(base_url=live_server.url)
+    ProductFactory(sku="MUG", name="Mug", picture="stoneware-mug.svg")
+    page.goto("/")
+    page.get_by_role("button", name="Add to basket").click()
+    expect(page.locator("#basket-count")).to_contain_text("1")
+    page.goto("/checkout/")
+    page.get_by_role("button", name="Place the order").click()
+
+    expect(page.get_by_role("alert")).to_be_focused()
+    page.close()

@@ -127,7 +127,7 @@ def test_attempts_are_numbered_once_one_has_failed(
     assert words in page_of(client, order)
 
 
-def test_an_order_in_error_says_that_people_were_told(client: Client) -> None:
+def test_an_order_in_error_says_what_it_waits_for(client: Client) -> None:
     order = order_with(
         "error",
         charge_payment={"error": True},
@@ -139,7 +139,7 @@ def test_an_order_in_error_says_that_people_were_told(client: Client) -> None:
     assert "Held up A step needs one of our people." in text
     assert (
         "Taking your payment Held up, 3 of 3 attempts failed The payment service had a problem. "
-        "Our people have been told. You will not be charged twice." in text
+        "It waits for one of our people. You will not be charged twice." in text
     )
     assert "Writing your invoice Next Goes on as soon as the problem is solved." in text
 
@@ -160,7 +160,7 @@ def test_a_refusal_is_told_in_friendly_words(
 
     text = page_of(client, order)
 
-    assert f"Held up {words} Our people have been told." in text
+    assert f"Held up {words} It waits for one of our people." in text
     assert "charged twice" not in text
 
 

@@ -4,7 +4,9 @@ import re
 from pathlib import Path
 
 import pytest
+from django.core.exceptions import ImproperlyConfigured
 
+from sasproject import loopback
 from sasproject.demo import environment
 from sasproject.variables import Variables
 from workers.checks import DEPLOYMENT_NAMES, check_settings
@@ -25,6 +27,7 @@ print({one.name: getattr(sas, one.name.removeprefix("SAS_").lower()) for one in 
 """
 
 
+@pytest.mark.volume
 def test_a_process_whose_variables_are_all_empty_has_the_defaults(tmp_path: Path) -> None:
     module = {"DJANGO_SETTINGS_MODULE": "sasproject.settings"}
     empty = dict.fromkeys(EVERY, "")
@@ -49,6 +52,21 @@ def test_an_empty_variable_of_the_project_has_its_default(monkeypatch: pytest.Mo
     monkeypatch.setenv("X_EMPTY", "")
     assert Variables().bool("X_EMPTY", default=True) is True
     assert Variables().str("X_EMPTY", default="usual") == "usual"
+
+
+def test_a_text_that_begins_with_a_dollar_is_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("X_SECRET", "$X_OTHER")
+    monkeypatch.setenv("X_OTHER", "another variable")
+    assert Variables().str("X_SECRET", default="") == "$X_OTHER"
+    monkeypatch.delenv("X_OTHER")
+    assert Variables().str("X_SECRET") == "$X_OTHER"
+
+
+def test_old_secret_keys_are_read_and_the_well_known_one_is_refused() -> None:
+    assert loopback.check_old_keys("") == []
+    assert loopback.check_old_keys("one, $two ,") == ["one", "$two"]
+    with pytest.raises(ImproperlyConfigured, match="DJANGO_SECRET_KEY_FALLBACKS"):
+        loopback.check_old_keys(f"one,{loopback.WELL_KNOWN_KEY}")
 
 
 def test_an_empty_variable_leaves_the_demo_s_own_value(tmp_path: Path) -> None:

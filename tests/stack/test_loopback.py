@@ -124,6 +124,9 @@ def test_production_for_this_machine_alone(folder: Path) -> None:
         ({"DJANGO_LOOPBACK_ONLY": "on", "DJANGO_DEBUG": "on"}, "both on"),
         ({"DJANGO_DEBUG": "off"}, "DJANGO_SECRET_KEY"),
         ({"DJANGO_DEBUG": "off", "DJANGO_SECRET_KEY": loopback.WELL_KNOWN_KEY}, "SECRET_KEY"),
+        # What README would have had pasted, and whatever else is too short.
+        ({"DJANGO_DEBUG": "off", "DJANGO_SECRET_KEY": "LONG_AND_RANDOM"}, "50 characters"),
+        ({"DJANGO_DEBUG": "off", "DJANGO_SECRET_KEY": "k" * 49}, "50 characters"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

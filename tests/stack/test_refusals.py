@@ -30,7 +30,7 @@ PROCESSES: dict[str, tuple[str, ...]] = {
         "--log-level=error",
     ),
     "consumer": ("manage.py", "consume_submissions"),
-    "watch": ("manage.py", "watch"),
+    "watch": ("manage.py", "sas", "watch"),
 }
 MIGRATE = "Run `manage.py migrate`"
 
@@ -41,6 +41,7 @@ def own_lines(done: subprocess.CompletedProcess[str]) -> list[str]:
     return [line for line in lines if "[ERROR]" not in line and "SecurityWarning" not in line]
 
 
+@pytest.mark.volume
 @pytest.mark.parametrize("process", PROCESSES)
 @pytest.mark.parametrize(
     ("changes", "says"),
@@ -125,6 +126,7 @@ def test_a_login_that_is_refused_is_told_from_a_server_that_is_away(
     assert said in str(refusals.explain(error))
 
 
+@pytest.mark.volume
 @pytest.mark.parametrize(
     "url", ["sqlite:///{folder}/notes.txt", "postgres://u:secret@127.0.0.1:1/n?nonsense=1"]
 )
@@ -134,12 +136,14 @@ def test_a_database_that_is_none_is_told_in_a_line(tmp_path: Path, process: str,
     assert "cannot be used: " in told(tmp_path, process, url.format(folder=tmp_path))
 
 
+@pytest.mark.volume
 @pytest.mark.parametrize("process", PROCESSES)
 def test_a_file_that_cannot_be_made_ends_every_process(tmp_path: Path, process: str) -> None:
     said = told(tmp_path, process, f"sqlite:///{tmp_path}/no-folder/db.sqlite3")
     assert "let this user write to the file and its folder" in said
 
 
+@pytest.mark.volume
 def test_a_file_that_cannot_be_written_ends_a_worker(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/db.sqlite3"
     assert python(tmp_path, "manage.py", "migrate", "-v", "0", DATABASE_URL=url).returncode == 0
@@ -149,6 +153,7 @@ def test_a_file_that_cannot_be_written_ends_a_worker(tmp_path: Path) -> None:
     assert "let this user write to the file and its folder" in said
 
 
+@pytest.mark.volume
 @pytest.mark.parametrize("process", PROCESSES)
 def test_a_database_that_the_server_lacks_ends_every_process(tmp_path: Path, process: str) -> None:
     if not answers(POSTGRES):

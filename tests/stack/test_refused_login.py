@@ -84,6 +84,7 @@ def told(folder: Path, process: str, url: str) -> str:
     return line
 
 
+@pytest.mark.volume
 @pytest.mark.parametrize("process", PROCESSES)
 def test_a_password_that_is_wrong_ends_a_process(folder: Path, rabbit: str, process: str) -> None:
     line = told(folder, process, rabbit.replace("guest:guest", "guest:wrong"))
@@ -91,6 +92,7 @@ def test_a_password_that_is_wrong_ends_a_process(folder: Path, rabbit: str, proc
     assert "wrong" not in line
 
 
+@pytest.mark.volume
 @pytest.mark.parametrize("process", PROCESSES)
 def test_a_virtual_host_that_is_not_there_ends_a_process(
     folder: Path, rabbit: str, process: str
@@ -98,6 +100,7 @@ def test_a_virtual_host_that_is_not_there_ends_a_process(
     assert "NOT_ALLOWED" in told(folder, process, f"{rabbit}-of-nobody")
 
 
+@pytest.mark.volume
 def test_a_virtual_host_without_permissions_ends_a_worker(folder: Path) -> None:
     with own_rabbitmq_vhost() as url:
         name = url.rpartition("/")[2]
@@ -105,6 +108,7 @@ def test_a_virtual_host_without_permissions_ends_a_worker(folder: Path) -> None:
         assert "NOT_ALLOWED" in told(folder, "worker", url)
 
 
+@pytest.mark.volume
 @pytest.mark.parametrize("process", PROCESSES)
 def test_a_database_number_that_redis_lacks_ends_a_process(folder: Path, process: str) -> None:
     with own_redis_database() as url:

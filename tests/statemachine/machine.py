@@ -253,6 +253,12 @@ class Engine(RuleBasedStateMachine):
         if not self.order(commands.pause, process, age):
             self.order(commands.resume, process, age)
 
+    @move(place=places, step=places, age=ages, twice=st.booleans())
+    def redo(self, place: int, step: int, age: int, twice: bool) -> None:
+        process = self.world.process(place)
+        name = self.world.step(process, step).name
+        self.order(commands.redo, process, age, name, may_happen_twice=twice)
+
     @move(place=places, step=places)
     def retry_now(self, place: int, step: int) -> None:
         process = self.world.process(place)

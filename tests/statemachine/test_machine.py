@@ -33,7 +33,6 @@ SETTINGS = {
     "SAS_UNDO_THRESHOLD": 2,
     "SAS_BREAKER_THRESHOLD": 3,
     "SAS_LOST_ALERT_COUNT": 2,
-    "SAS_AGENT_SLOTS": 1,
 }
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("same_material")]
@@ -84,7 +83,11 @@ def steps_at_work_are_written_first(monkeypatch: pytest.MonkeyPatch) -> Iterator
     assert late == []
 
 
-@pytest.mark.parametrize("part", range(1, PARTS + 1), ids=lambda part: f"part {part}")
+@pytest.mark.parametrize(
+    "part",
+    [1, *(pytest.param(part, marks=pytest.mark.volume) for part in range(2, PARTS + 1))],
+    ids=lambda part: f"part {part}",
+)
 def test_whatever_happens_the_engine_is_sound(part: int) -> None:
     beat_schedule.ensure_flow()
     examples = int(os.environ.get("STATEMACHINE_EXAMPLES", EXAMPLES[connection.vendor]))

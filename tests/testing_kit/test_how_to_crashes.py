@@ -8,6 +8,7 @@ import pytest
 
 from workers.definitions import registry
 
+pytestmark = pytest.mark.volume
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "test-crashes.md"
 
 

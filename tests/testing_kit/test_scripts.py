@@ -8,7 +8,7 @@ from django.contrib.auth.models import Group
 
 from tests.toyflow import agents as toy
 from workers import scheduler
-from workers.agent import runner
+from workers.agent import call_pool
 from workers.client import callbacks
 from workers.client.submission import submit
 from workers.definitions import registry
@@ -146,7 +146,6 @@ def test_a_worker_dies_with_its_whole_bundle(wire: Wire, clock: Clock, settings:
 def test_the_calls_of_a_bundle_and_their_replies_are_in_its_order(
     wire: Wire, clock: Clock, settings: Any
 ) -> None:
-    settings.SAS_AGENT_SLOTS = 1
     for _ in range(20):
         submitted("toy_fallback")
     scheduler.advance()
@@ -249,7 +248,7 @@ def test_a_deferral_leaves_the_step_to_an_answer(wire: Wire, clock: Clock) -> No
 
 
 def test_scripts_within_scripts_and_after_the_block_the_real_agents(wire: Wire) -> None:
-    real, threads = registry.agent("toy.alpha"), runner._threads
+    real, threads = registry.agent("toy.alpha"), call_pool.threads
     with scripted({"toy.alpha": [{"from": "outer"}]}) as outer:
         with scripted({"toy.alpha": [runs]}) as inner:
             first = submitted("toy_fallback")
@@ -263,7 +262,7 @@ def test_scripts_within_scripts_and_after_the_block_the_real_agents(wire: Wire) 
     assert step(second, "ship").result == {"by": "toy.alpha"}
     assert (len(outer), len(inner)) == (2, 1)
     assert registry.agent("toy.alpha") is real
-    assert runner._threads is threads
+    assert call_pool.threads is threads
 
 
 def test_an_agent_nobody_has_is_refused() -> None:

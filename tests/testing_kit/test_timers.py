@@ -11,6 +11,7 @@ from workers.exceptions import Unavailable
 from workers.models import Flow, Journal, Process
 from workers.store.operate import commands
 from workers.testing import Clock, Wire, always, assert_processed, assert_undone, scripted
+from workers.wire import dispatch
 
 pytestmark = pytest.mark.django_db
 
@@ -48,14 +49,15 @@ def test_an_answer_that_nobody_gives_is_escalated_and_then_overdue(
 def test_a_rate_is_waited_for_and_no_thread_looks_in_real_time(
     wire: Wire, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("workers.wire.dispatch._appointment", None)
+    monkeypatch.setattr(dispatch._look, "_appointment", None)
     Flow.objects.filter(agent="toy.alpha").update(rate_per_second=1)
     for n in range(3):
         submit("toy_fallback", subject=f"Toy {n}", input={})
 
     wire.run_until_settled(clock)
 
-    assert seconds("claimed") == pytest.approx([0, 1, 2], abs=0.01)
+    # One call at once, and nine tenths of the rate.
+    assert seconds("claimed") == pytest.approx([0, 1 / 0.9, 2 / 0.9], abs=0.01)
 
 
 def test_a_paused_process_is_no_reason_to_let_time_pass(wire: Wire, clock: Clock) -> None:

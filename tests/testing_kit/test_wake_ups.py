@@ -27,3 +27,15 @@ def test_a_verb_wakes_once_the_application_has_committed(wire: Wire) -> None:
         assert wire.messages == []
 
     assert len(wire.of(dispatch.ADVANCE)) == 1
+
+
+@pytest.mark.django_db
+def test_a_wake_up_of_before_the_block_is_taken_by_the_scheduler(wire: Wire) -> None:
+    """It is sent by a thread, which may send once the wire is there."""
+    process = workers.submit("toy_line", subject="Toy 1", input={})
+    wire.drop_all()
+    wire.take(dispatch.TAKE, ["sas.agents"], "sas.agents")
+
+    wire.run_until_idle()
+
+    assert set(wire.states(process).values()) == {"processed"}

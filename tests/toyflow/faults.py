@@ -7,7 +7,7 @@ from workers.exceptions import Permanent, Transient, Unavailable
 
 
 def refuse(call: Call) -> dict[str, Any]:
-    raise Permanent("no", "not like this")
+    raise Permanent("no", "not like this", no_effect=True)
 
 
 def fail(call: Call) -> dict[str, Any]:
@@ -15,4 +15,4 @@ def fail(call: Call) -> dict[str, Any]:
 
 
 def be_away(call: Call) -> dict[str, Any]:
-    raise Unavailable("http_503", "away")
+    raise Unavailable("http_503", "away", no_effect=True)

@@ -189,11 +189,22 @@ def _break_the_database(given: Json, results: Mapping[str, Json]) -> bool:
     return True
 
 
+async def _later() -> bool:
+    return False
+
+
 BROKEN_CONDITION = register_workflow(
     Workflow(
         "toy_broken_condition",
         1,
         (step("one", "toy.alpha"), step("two", "toy.beta", after="one", when=_break_the_database)),
+    )
+)
+UNAWAITED_CONDITION = register_workflow(
+    Workflow(
+        "toy_unawaited_condition",
+        1,
+        (step("one", "toy.alpha", when=lambda input, results: _later()),),
     )
 )
 WAITS_IN_VAIN = register_workflow(

@@ -97,11 +97,11 @@ def test_a_transient_fault_at_the_threshold_is_an_error_with_one_alert() -> None
     assert [alert.code for alert in locked.alerts] == ["process_error"]
 
 
-def test_unavailable_counts_no_failure_and_proves_no_effect() -> None:
+def test_unavailable_counts_no_failure() -> None:
     step = a_step(failure_count=2, failure_threshold=3, unavailable_count=40)
     locked = a_process(step)
 
-    fault = a_fault("unavailable", retry_after=120)
+    fault = a_fault("unavailable", retry_after=120, no_effect=True)
     apply_reply.apply_reply(locked, a_reply(step, fault), "scheduler")
 
     assert (step.state, step.failure_count, step.unavailable_count) == ("pending", 2, 41)
@@ -123,7 +123,8 @@ def test_a_permanent_fault_is_an_error_at_once() -> None:
     step = a_step(failure_count=0, failure_threshold=3)
     locked = a_process(step)
 
-    apply_reply.apply_reply(locked, a_reply(step, a_fault("permanent")), "scheduler")
+    fault = a_fault("permanent", no_effect=True)
+    apply_reply.apply_reply(locked, a_reply(step, fault), "scheduler")
 
     assert (step.state, step.failure_count) == ("error", 0)
     assert not step.may_have_effect
@@ -149,7 +150,8 @@ def test_a_refused_step_goes_to_its_fallback_agent() -> None:
     step = a_step(fallbacks=[{"agent": "toy.beta"}, {"agent": "toy.gamma"}], failure_count=2)
     locked = a_process(step)
 
-    apply_reply.apply_reply(locked, a_reply(step, a_fault("permanent")), "scheduler")
+    fault = a_fault("permanent", no_effect=True)
+    apply_reply.apply_reply(locked, a_reply(step, fault), "scheduler")
 
     assert (step.state, step.agent, step.fallbacks) == (
         "pending",

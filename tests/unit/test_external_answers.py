@@ -4,9 +4,11 @@ from typing import Any
 
 import pytest
 
-from tests.unit.build import NOW, a_process, a_step
-from tests.unit.test_apply_reply import a_fault
-from workers.rules import external_answers
+from tests.unit.build import a_process, a_step
+from tests.unit.test_apply_reply import a_fault, a_reply
+from workers.exceptions import StateError
+from workers.protocol.faults import FaultRecord
+from workers.rules import apply_reply, evidence, external_answers, overdue_answers
 from workers.rules.external_answers import Outcome, answer
 
 RESULT = {"result": {"paid": True}}
@@ -31,11 +33,10 @@ def test_a_cancelled_step_wants_none() -> None:
     "columns",
     [
         {"deferral": {"seconds": 60}},
-        {},
         {"state": "pending", "may_have_effect": True},
         {"state": "error", "may_have_effect": True, "is_in_doubt": True},
     ],
-    ids=["deferred", "at work", "to be tried again", "in error"],
+    ids=["deferred", "to be tried again", "in error"],
 )
 def test_a_result_ends_the_step_whatever_its_claim_is(columns: dict[str, Any]) -> None:
     step = a_step("a", columns.pop("state", "processing"), **columns)
@@ -53,6 +54,107 @@ def test_an_early_answer_is_kept_once() -> None:
     assert answer(locked, step, {"result": {}}, "callback") == Outcome.REPEATED
     assert (step.state, step.early) == ("pending", RESULT)
     assert [entry.event for entry in locked.entries] == ["answer_kept"]
+
+
+DECLINED = {"fault": FaultRecord("refused", "declined", "no", no_effect=True).to_json()}
+
+
+@pytest.mark.parametrize("body", [RESULT, DECLINED])
+def test_an_answer_during_a_call_is_kept_and_leaves_its_effect_possible(
+    body: dict[str, Any],
+) -> None:
+    step = a_step("a")
+    locked = a_process(step)
+
+    assert answer(locked, step, body, "callback") == Outcome.KEPT
+    assert (step.state, step.early, evidence.of(step)) == ("processing", body, "possible")
+    assert step.claim_id is not None
+
+
+@pytest.mark.parametrize("body", [RESULT, DECLINED])
+def test_a_call_that_defers_takes_the_answer_that_came_meanwhile(body: dict[str, Any]) -> None:
+    step = a_step("a", early=body)
+    locked = a_process(step)
+
+    reply = a_reply(step, result=None, deferral={"seconds": 60})
+    assert apply_reply.apply_reply(locked, reply, "scheduler")
+
+    assert step.state == ("processed" if "result" in body else "error")
+    assert step.early is None
+    assert "nobody_asked" not in [entry.event for entry in locked.entries]
+
+
+@pytest.mark.parametrize(
+    ("fault", "state", "known"),
+    [
+        (None, "processed", "certain"),
+        (FaultRecord("permanent", "http_400", "no", no_effect=True), "error", "none"),
+        (FaultRecord("permanent", "http_400", "no"), "error", "possible"),
+    ],
+)
+def test_a_call_that_ends_otherwise_was_nobodys_question(
+    fault: FaultRecord | None, state: str, known: str
+) -> None:
+    step = a_step("a", early=DECLINED)
+    locked = a_process(step)
+
+    assert apply_reply.apply_reply(locked, a_reply(step, fault), "scheduler")
+
+    assert (step.state, step.early, evidence.of(step)) == (state, None, known)
+    (noted,) = [entry for entry in locked.entries if entry.event == "nobody_asked"]
+    assert noted.detail == {"step": "a", "answer": DECLINED}
+
+
+def test_an_answer_outlives_an_attempt_that_is_made_again() -> None:
+    step = a_step("a", early=RESULT)
+
+    fault = FaultRecord("transient", "timeout", "no answer in time")
+    apply_reply.apply_reply(a_process(step), a_reply(step, fault), "scheduler")
+
+    assert (step.state, step.early) == ("pending", RESULT)
+
+
+@pytest.mark.parametrize(
+    ("state", "columns"),
+    [
+        ("processing", {}),
+        ("pending", {"attempt": 1, "may_have_effect": True, "is_in_doubt": True}),
+        ("error", {"attempt": 3, "may_have_effect": True, "is_in_doubt": True}),
+    ],
+    ids=["at work", "to be tried again", "in error"],
+)
+@pytest.mark.parametrize("body", [RESULT, DECLINED])
+def test_a_person_is_told_at_once_that_nobody_was_asked(
+    body: dict[str, Any], state: str, columns: dict[str, Any]
+) -> None:
+    step = a_step("a", state, **columns)
+    locked, before = a_process(step), repr(step)
+
+    if state == "error" and body is DECLINED:
+        assert answer(locked, step, body, "operator:ann") == Outcome.IGNORED
+    else:
+        with pytest.raises(StateError, match="has asked nobody"):
+            answer(locked, step, body, "operator:ann")
+
+    assert (repr(step), locked.entries, locked.step_origins) == (before, [], {})
+
+
+@pytest.mark.parametrize(
+    ("state", "columns", "outcome"),
+    [
+        ("waiting", {}, Outcome.KEPT),
+        ("pending", {}, Outcome.KEPT),
+        ("processing", {"deferral": {"seconds": 60}}, Outcome.ACCEPTED),
+        ("processing", {"early": RESULT}, Outcome.REPEATED),
+        ("error", {"attempt": 3, "fault": overdue_answers.UNANSWERED}, Outcome.ACCEPTED),
+    ],
+)
+def test_a_person_answers_what_asks_or_may_ask(
+    state: str, columns: dict[str, Any], outcome: Outcome
+) -> None:
+    step = a_step("a", state, **columns)
+
+    assert answer(a_process(step), step, RESULT, "operator:ann") == outcome
 
 
 def test_a_fault_of_an_attempt_that_is_over_is_not_kept() -> None:
@@ -100,13 +202,3 @@ def test_progress_is_noted_only_where_it_is_waited_for() -> None:
     assert step.deferral is not None
     assert step.deferral["progress"] == {"done": 3}
     assert not external_answers.report_progress(locked, busy, {"done": 3})
-
-
-def test_an_overdue_answer_is_told_once() -> None:
-    step = a_step("a", deferral={"seconds": 60, "question": "approval"}, escalate_at=NOW)
-    locked = a_process(step)
-    external_answers.escalate(locked, step, "scheduler")
-
-    (alert,) = locked.alerts
-    assert (alert.code, step.escalate_at) == ("answer_overdue", None)
-    assert alert.params == {"subject": "Toy 1", "step": "a", "question": "approval"}

@@ -2,12 +2,14 @@
 
 import gc
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
-from celery.signals import worker_process_init
+from celery.signals import task_failure, worker_process_init
 
-import workers.tasks  # noqa: F401  (Celery imports it before it forks)
-from workers.runtime.gc_control import collected_later
+from workers.agent.dead_children import on_failure
+from workers.celery import hooks
+from workers.runtime.gc_control import collected_later, leave_what_is_there
 
 
 @pytest.fixture(autouse=True)
@@ -55,7 +57,16 @@ def test_who_collects_nothing_is_left_alone() -> None:
     assert not gc.isenabled()
 
 
-def test_a_worker_process_does_not_search_what_it_began_with() -> None:
+@pytest.fixture
+def worker() -> Iterator[None]:
+    """A worker of an app with the engine has started in this process."""
+    hooks.add_steps(SimpleNamespace(app=SimpleNamespace(steps={"worker": set()})))
+    yield
+    task_failure.disconnect(on_failure)
+    worker_process_init.disconnect(leave_what_is_there)
+
+
+def test_a_worker_process_does_not_search_what_it_began_with(worker: None) -> None:
     before = object.__new__(_Knot)
     worker_process_init.send(sender=None)
     after = object.__new__(_Knot)

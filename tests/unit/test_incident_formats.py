@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from django.utils import translation
 
-from workers.notify import incident_formats as formats
-from workers.notify import incident_message
-from workers.notify.incident_message import IncidentFacts, IncidentMessage
+from workers.desk.notify import incident_formats as formats
+from workers.desk.notify import incident_message
+from workers.desk.notify.incident_message import IncidentFacts, IncidentMessage
 
 AT = datetime(2026, 7, 1, 12, 0, 30, tzinfo=UTC)
 FACTS = IncidentFacts(

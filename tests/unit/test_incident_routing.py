@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from workers.rules.incident_routing import (
+from workers.desk.rules.incident_routing import (
     OVERFLOW_SECONDS,
     History,
     Incident,
     Notice,
+    PastDelivery,
     Plan,
     Route,
-    Told,
     is_meant,
     is_silent,
     notice,
@@ -31,11 +31,11 @@ SNOOZED = replace(OPEN, is_open=False)
 RESOLVED = replace(OPEN, is_open=False, is_resolved=True)
 
 
-def ago(seconds: float, event: Event = Event.OPENED) -> Told:
-    return Told(event, NOW - timedelta(seconds=seconds))
+def ago(seconds: float, event: Event = Event.OPENED) -> PastDelivery:
+    return PastDelivery(event, NOW - timedelta(seconds=seconds))
 
 
-def event_of(route: Route, incident: Incident, *told: Told) -> Event | None:
+def event_of(route: Route, incident: Incident, *told: PastDelivery) -> Event | None:
     found = notice(route, incident, told, NOW)
     return None if found is None else found.event
 

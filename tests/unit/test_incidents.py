@@ -8,8 +8,7 @@ import pytest
 from msgspec import structs
 
 from workers.definitions.alert_kinds import alert_kind, alert_kinds
-from workers.protocol.faults import FaultRecord
-from workers.rules.incidents import (
+from workers.desk.rules.incidents import (
     AlertFacts,
     IncidentRow,
     cause_of,
@@ -17,6 +16,7 @@ from workers.rules.incidents import (
     named_after,
     refreshed,
 )
+from workers.protocol.faults import FaultRecord
 from workers.rules.masks import Mask
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

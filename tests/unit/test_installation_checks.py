@@ -144,6 +144,13 @@ def test_a_database_is_used_as_the_store_needs_it(
     assert ids(check_databases(None)) == found
 
 
+def test_a_database_is_named_as_its_users_name_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(databases, "connection", _Connection("mysql", {}))
+
+    (found,) = check_databases(None)
+    assert found.msg == "The database is MySQL or MariaDB."
+
+
 class _Connection:
     def __init__(self, vendor: str, options: dict[str, Any]) -> None:
         self.vendor = vendor

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workers.rules import latency
+from workers.desk.rules import latency
 
 SHARES = (0.5, 0.95, 0.99)
 

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from workers.rules.list_query import QueryError, parse, period
+from workers.desk.rules.list_query import QueryError, parse, period
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ CUSTOMER = {"name": NAME, "email": MAIL, "address": ADDRESS}
         ("ada@example.org", "a***@example.org"),
         (" ada@example.org ", "a***@example.org"),
         ("Ada Lovelace", "A***"),
-        ("朝子", "朝***"),
+        ("朝子", "***"),
         ("12 St James Square\nLondon", "1***"),
         ("not@a mail", "n***"),
         ("", ""),
@@ -84,3 +84,62 @@ def test_of_what_is_personal_as_a_whole_a_record_tells_all_but_what_was_changed(
         "message": "no such place: E***",
         "changes": {"address": ["O***", "O***"]},
     }
+
+
+@pytest.mark.parametrize("name", ["김철수", "王小明", "山田 太郎", "ヤマダ タロウ", "\U00020000明"])
+def test_of_an_east_asian_name_not_even_the_first_character_is_left(name: str) -> None:
+    assert masks.masked(name) == "***"
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("王小明的订单被拒绝", "***的订单被拒绝"),
+        ("고객 김철수님께 연락", "고객 ***님께 연락"),
+        ("李白 has called", "*** has called"),
+        ("Order of 王小明.", "Order of ***."),
+    ],
+)
+def test_an_east_asian_name_is_found_between_other_characters(text: str, left: str) -> None:
+    names = ["王小明", "김철수", "李白"]
+    assert Mask(["name"], [{"name": name} for name in names]).text(text) == left
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "left"),
+    [
+        ("山田太郎", "太郎様からお電話", "***様からお電話"),
+        ("山田太郎", "山田様、返金", "***様、返金"),
+        ("山田 太郎", "山田太郎様", "***様"),
+        ("山田\u3000太郎", "太郎様", "***様"),
+        ("佐々木慎太郎", "慎太郎様と佐々木様", "***様と***様"),
+        ("김철수", "철수님께 연락", "***님께 연락"),
+        ("王小明", "小明说", "***说"),
+        ("ジョン・スミス", "スミス様", "***様"),
+        ("Zelda Quuxmore", "Zelda called, Ms Quuxmore did", "Z*** called, Ms Q*** did"),
+        ("Will O'Brien", "he will call Will, not O'Brien", "he will call W***, not O***"),
+    ],
+)
+def test_somebody_is_masked_where_a_part_of_the_name_is_used(
+    name: str, text: str, left: str
+) -> None:
+    assert Mask(["name"], [{"name": name}]).text(text) == left
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        # An address and a sentence are no names, and of one word there is no part.
+        ("12 Hidden Lane", "the Lane is closed"),
+        ("Leave it with the neighbour please", "the neighbour rang, please wait"),
+        ("ジョンソン", "ジョブ 5"),
+        ("東京都渋谷区道玄坂", "東京 is late"),
+        ("Al Li", "Al came"),
+    ],
+)
+def test_what_is_no_name_has_no_parts(value: str, text: str) -> None:
+    assert Mask(["x"], [{"x": value}]).text(text) == text
+
+
+def test_one_east_asian_character_is_no_word_to_look_for() -> None:
+    assert Mask(["name"], [{"name": "王"}]).text("国王的订单") == "国王的订单"

@@ -2,8 +2,8 @@
 
 from datetime import UTC, datetime
 
+from workers.desk.rules.minutes import KEPT, Figures, Level, begin, summed, worst
 from workers.rules.breaker import Breaker
-from workers.rules.minutes import KEPT, Figures, Level, begin, summed, worst
 from workers.states import BreakerState, Span
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

@@ -1,5 +1,6 @@
 """A process that no database holds is refused with what is wrong, the limit and the remedy."""
 
+import functools
 import re
 from datetime import datetime
 from typing import Any
@@ -129,3 +130,25 @@ def test_the_limits_are_those_of_the_columns() -> None:
     }
     correlation_id = Sink._meta.get_field("correlation_id")
     assert correlation_id.max_length == new_processes.LONGEST_CORRELATION
+
+
+@pytest.mark.parametrize(
+    ("document", "says"),
+    [
+        ({"a": "x" * 262_144}, "input must have 262144 bytes at most, got 262153. Keep it"),
+        ({"a": {"__type__": "datetime"}}, "input must have no key __type__"),
+        (
+            {"a": functools.reduce(lambda inner, _: [inner], range(33), 1)},
+            "input must be nested 32",
+        ),
+    ],
+    ids=["large", "type", "deep"],
+)
+def test_an_input_that_no_message_would_carry_is_refused(document: Any, says: str) -> None:
+    """Accepted, it would fail its first step for good."""
+    with pytest.raises(ValueError, match=says):
+        check(wanted(input=document))
+
+
+def test_an_input_of_the_same_size_as_a_result_is_accepted() -> None:
+    check(wanted(input={"a": "x" * (262_144 - 9)}))

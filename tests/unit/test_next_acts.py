@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from workers.desk.rules.next_acts import next_act
 from workers.rules.breaker import Breaker
-from workers.rules.next_acts import next_act
 from workers.rules.wait_reasons import AgentFlow
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

@@ -1,13 +1,15 @@
 """An agent that cannot work is refused where it is declared, and not registered."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from tests.toyflow.workflows import LOCAL
-from workers.checks.definitions import check_definitions
+from workers.checks.definitions import check_definitions, check_key_retention
 from workers.definitions import registry
-from workers.definitions.agent import Agent, Call
+from workers.definitions.agent import Agent, Call, Deferred
+from workers.definitions.effects import Effect
 from workers.definitions.workflow import OnDeadline, StepSpec, Undo, Workflow, step
 from workers.exceptions import WorkflowError
 
@@ -44,7 +46,19 @@ class Good(Agent):
             {"key_retention_seconds": -1},
             "Agent toy.bad: key_retention_seconds must be a whole number from 1 to",
         ),
+        (
+            {"answer_labels": ("Yes",)},
+            "Agent toy.bad: answer_labels must be a pair of texts, such as",
+        ),
+        (
+            {"answer_labels": ("Yes", "")},
+            "Agent toy.bad: answer_labels must be a pair of texts, such as",
+        ),
         ({"run": Agent.run}, "Agent toy.bad has no run(call). Define what it does."),
+        (
+            {"windows": 5},
+            "Agent toy.bad sets windows, which nothing reads: an agent has window. Rename it.",
+        ),
     ],
 )
 def test_a_wrong_attribute_is_refused(attributes: dict[str, Any], said: str) -> None:
@@ -117,3 +131,131 @@ def test_nothing_is_warned_of_where_nothing_can_be_undone(
     assert registry.workflow(LOCAL.name)
 
     assert warned(monkeypatch, **options) == []
+
+
+@pytest.mark.parametrize(
+    ("attributes", "is_named"),
+    [
+        ({}, True),
+        ({"key_retention_seconds": 3600}, False),
+        # For ever, and said so.
+        ({"key_retention_seconds": None}, False),
+        ({"effect": Effect.UNSAFE}, False),
+        ({"effect": Effect.NONE}, False),
+        ({"is_local": True}, False),
+    ],
+)
+def test_an_idempotent_agent_says_how_long_its_service_remembers_a_key(
+    monkeypatch: pytest.MonkeyPatch, attributes: dict[str, Any], is_named: bool
+) -> None:
+    agent = type("Agent", (Good,), {"name": "toy.keyed", **attributes})()
+    monkeypatch.setattr(registry, "_agents", {"toy.keyed": agent})
+
+    found = check_key_retention(None)
+
+    assert [message.id for message in found] == ["workers.W015"] * is_named
+    assert all("'toy.keyed'" in message.msg for message in found)
+
+
+def test_a_task_is_not_asked_for_a_key_s_retention(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_agents", {})
+    registry.register_task(type("Task", (), {"name": "toy.task"})(), effect=Effect.IDEMPOTENT)
+
+    assert check_key_retention(None) == []
+
+
+def test_the_shop_s_agents_all_say_it() -> None:
+    shop = {"payment", "billing", "shipping", "courier", "stock", "returns", "review"}
+    named = [message.msg for message in check_key_retention(None)]
+
+    assert not [text for text in named if text.split("'")[1].partition(".")[0] in shop]
+
+
+async def _later(*arguments: Any) -> dict[str, Any]:
+    return {}
+
+
+def _yields(*arguments: Any) -> Any:
+    yield {}
+
+
+async def _both(*arguments: Any) -> Any:
+    yield {}
+
+
+class _Callable:
+    async def __call__(self, *arguments: Any) -> dict[str, Any]:
+        return {}
+
+
+NOT_PLAIN = {"async": _later, "generator": _yields, "both": _both, "object": _Callable()}
+DECLARED: dict[str, Any] = {
+    "request": lambda f: step("a", "toy.good", request=f),
+    "when": lambda f: step("a", "toy.good", when=f),
+    "until": lambda f: step("a", "toy.good", until=f),
+    "on_end": lambda f: Workflow("w", 1, (step("a", "toy.good"),), on_end=f),
+    "on_edit": lambda f: Workflow("w", 1, (step("a", "toy.good"),), on_edit=f),
+    "describe": lambda f: Workflow("w", 1, (step("a", "toy.good"),), describe=f),
+    "run": lambda f: registry.register_agent(_agent(run=f)),
+    "probe": lambda f: registry.register_agent(_agent(probe=f)),
+}
+TAKES = {
+    "request": "2 arguments (input, results)",
+    "when": "2 arguments (input, results)",
+    "until": "2 arguments (input, results)",
+    "on_end": "1 argument (end)",
+    "on_edit": "2 arguments (input, changes)",
+    "describe": "1 argument (input)",
+    "run": "1 argument (call)",
+    "probe": "1 argument (call)",
+}
+
+
+def _agent(**methods: Any) -> type[Agent]:
+    return type("Odd", (Good,), {"name": "toy.odd", **methods})
+
+
+@pytest.mark.parametrize("function", NOT_PLAIN.values(), ids=NOT_PLAIN)
+@pytest.mark.parametrize("what", DECLARED)
+def test_what_would_not_be_run_is_refused_where_it_is_declared(what: str, function: Any) -> None:
+    with pytest.raises(WorkflowError, match=f"{what} must be a plain function, got <"):
+        DECLARED[what](function)
+
+    assert "toy.odd" not in registry._agents
+
+
+@pytest.mark.parametrize("what", DECLARED)
+def test_a_function_of_other_arguments_is_refused(what: str) -> None:
+    with pytest.raises(WorkflowError) as refusal:
+        DECLARED[what](lambda a, b, c, d: {})
+
+    assert f": {what} must take {TAKES[what]}, got {what}(" in str(refusal.value)
+    assert "toy.odd" not in registry._agents
+
+
+def test_a_static_run_and_defaults_are_fine() -> None:
+    odd = _agent(run=staticmethod(lambda call, _more=None: {}))
+    try:
+        assert registry.register_agent(odd) is odd
+    finally:
+        registry._agents.pop("toy.odd")
+
+
+@pytest.mark.parametrize("thing", [Good(), dict, "toy.good"])
+def test_what_is_no_agent_s_class_is_refused(thing: Any) -> None:
+    with pytest.raises(WorkflowError, match="must be a class that inherits from Agent"):
+        registry.register_agent(thing)
+
+
+def test_a_task_that_would_not_be_run_is_refused() -> None:
+    _later.name = "toy.later"  # type: ignore[attr-defined]
+
+    with pytest.raises(WorkflowError, match=r"Agent toy\.later: task must be a plain function"):
+        registry.register_task(_later)
+
+    assert "toy.later" not in registry._agents
+
+
+def test_a_deferral_of_no_number_is_refused() -> None:
+    with pytest.raises(ValueError, match="must be a number above 0, got datetime"):
+        Deferred(timedelta(days=1))  # type: ignore[arg-type]

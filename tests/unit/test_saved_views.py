@@ -2,8 +2,8 @@
 
 import pytest
 
-from workers.rules import saved_views
-from workers.rules.saved_views import LONGEST_QUERY, ViewError
+from workers.desk.rules import saved_views
+from workers.desk.rules.saved_views import LONGEST_QUERY, ViewError
 
 
 def test_filters_and_the_order_are_kept_and_what_passes_is_not() -> None:

@@ -8,11 +8,11 @@ import pytest
 from tests.unit.build import NOW, a_process, a_step
 from workers.exceptions import StateError
 from workers.rules import compensation
+from workers.rules.approved_acts import of_plan
 from workers.rules.rows import StepRow
 from workers.rules.two_persons import (
     GOOD_FOR,
     NEEDS_ANOTHER,
-    UNDO_VERBS,
     refuse_alone,
     refuse_if_expired,
 )
@@ -35,7 +35,7 @@ def test_one_person_alone_is_refused(amount: Decimal | None, code: str) -> None:
     locked = a_process(paid())
 
     with pytest.raises(StateError) as refusal:
-        refuse_alone(locked, compensation.plan(locked), ANN, amount, LIMIT)
+        refuse_alone(locked, of_plan(compensation.plan(locked)), ANN, amount, LIMIT)
 
     assert refusal.value.code == code
     assert code in NEEDS_ANOTHER
@@ -54,13 +54,13 @@ def test_one_person_alone_is_refused(amount: Decimal | None, code: str) -> None:
 def test_nobody_else_is_needed(actor: str, amount: Decimal | None, limit: Decimal | None) -> None:
     locked = a_process(paid())
 
-    refuse_alone(locked, compensation.plan(locked), actor, amount, limit)
+    refuse_alone(locked, of_plan(compensation.plan(locked)), actor, amount, limit)
 
 
 def test_where_nothing_is_undone_nobody_else_is_needed() -> None:
     locked = a_process(a_step("pay", "pending"))
 
-    refuse_alone(locked, compensation.plan(locked), ANN, Decimal(10_000), LIMIT)
+    refuse_alone(locked, of_plan(compensation.plan(locked)), ANN, Decimal(10_000), LIMIT)
 
 
 def test_a_request_is_good_for_a_day() -> None:
@@ -68,15 +68,3 @@ def test_a_request_is_good_for_a_day() -> None:
 
     with pytest.raises(StateError, match="24"):
         refuse_if_expired(1, NOW - GOOD_FOR - timedelta(seconds=1), NOW)
-
-
-@pytest.mark.parametrize(
-    ("verb", "outcome"), [("cancel", "cancelled"), ("compensate", "compensated")]
-)
-def test_a_verb_undoes_what_was_done(verb: str, outcome: str) -> None:
-    locked = a_process(paid(), state="error")
-
-    plan = UNDO_VERBS[verb](locked, "", ANN, "because")
-
-    assert [planned.name for planned in plan.undo] == ["refund"]
-    assert (locked.process.state, locked.process.outcome) == ("compensating", outcome)

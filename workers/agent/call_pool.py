@@ -1,122 +1,264 @@
-"""The calls of one bundle, side by side in threads."""
+"""The calls that one agent process makes at a time, each in a thread and under its own deadline."""
 
+import os
+import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass
 from queue import Empty, SimpleQueue
-from threading import Lock
 from time import monotonic
 
-from workers.protocol.messages import Reply, Request
+from workers.conf import sas
+from workers.definitions.agent import Agent, Deadline
+from workers.definitions.effects import Effect
+from workers.protocol.messages import Bundle, Reply, Request
+from workers.runtime.per_process import per_process
+from workers.runtime.soft_limit import block_soft_limit
 
-#: Calls that end within this time of each other are answered together: at least so long, else a
-#: share of the time since they began, at most so long.  What is answered alone becomes a bundle of
-#: its own, and a bundle of two keeps a process for as long as one of twenty.
-GATHER_SECONDS, GATHER_SHARE, MOST_GATHER_SECONDS = 0.005, 0.5, 0.025
+#: A process holds as many claims of an agent as end in this time, where that is more than the
+#: agent's calls side by side: quick calls follow one another in a thread.
+QUICK_SECONDS = 0.025
+#: Calls of an agent that end within this share of the time that they take are answered together.
+GATHER_SHARE, LEAST_GATHER_SECONDS, MOST_GATHER_SECONDS = 0.05, 0.005, 0.05
+#: Weight of the newest call in the mean time of an agent's calls.
+NEWEST = 0.3
+#: Threads of one process at most: a bound for mistakes, which the agents' own limits keep far from.
+MOST_THREADS = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One call to be made."""
+
+    agent: Agent
+    request: Request
+    deadline: Deadline
+    #: The message that it came with.
+    bundle: Bundle
+
+
+@dataclass(frozen=True, slots=True)
+class EndedCall:
+    """A call that was made, and what it came to: a reply, or None for silence."""
+
+    work: Work
+    reply: Reply | None
+
+
+class _Lane:
+    """The calls of one agent in this process."""
+
+    def __init__(self, agent: Agent) -> None:
+        self.agent = agent
+        #: Threads that it may have.
+        self.width = 1 if agent.is_local else agent.side_by_side
+        self.todo: deque[Work] = deque()
+        self.threads = 0
+        self.is_one_coming = False
+        #: Calls that have not ended.
+        self.left = 0
+        self.todo_since = 0.0
+
+
+@per_process
+def _paces() -> dict[str, float]:
+    """Return the mean time of this process's calls in seconds, by agent."""
+    return {}
 
 
 class Calls:
-    """Calls that threads work off, ``width`` at a time, and what they came to.
+    """Calls under way in threads, and what those came to that have ended.
 
     A thread is brought in only when one that was brought in has begun and there is more to do:
     calls that take no time are made by one or two, without a change of threads for each.
     """
 
-    def __init__(
-        self,
-        pool: Executor,
-        width: int,
-        call: Callable[[Request], Reply | None],
-        requests: Sequence[Request],
-    ) -> None:
-        self._pool, self._width, self._call = pool, width, call
-        self._todo = deque(requests)
-        #: Calls that were made, are made and will be.
-        self.count = len(requests)
-        #: What each came to: a reply, silence or an exception.
-        self._ended: list[Reply | BaseException | None] = []
-        self._taken = 0
-        self._threads = 0
-        self._is_one_coming = False
-        self._lock = Lock()
-        self._began = monotonic()
+    def __init__(self, call: Callable[[Work], Reply | None], pool: Executor | None = None) -> None:
+        self._call = call
+        self._pool, self._local_pool = pool or threads(), pool or threads(local=True)
+        self._lanes: dict[str, _Lane] = {}
+        self._open: dict[int, Work] = {}
+        self._ended: deque[tuple[Work, Reply | BaseException | None]] = deque()
+        self._lock = threading.Lock()
         #: Rung at the end of each call; what has ended is counted above, and never by its rings.
         self._bell: SimpleQueue[None] = SimpleQueue()
 
-    def begin(self) -> None:
-        """Bring in the first thread; it brings in the others."""
-        self._bring_one()
+    def begin(self, works: Sequence[Work]) -> None:
+        """Have calls made, all of one agent."""
+        if not works:
+            return
+        lane = self._lane(works[0].agent)
+        with self._lock:
+            if not lane.todo:
+                lane.todo_since = monotonic()
+            lane.todo.extend(works)
+            lane.left += len(works)
+            self._open.update({id(work): work for work in works})
+        self._bring_one(lane)
 
     @property
     def left(self) -> int:
-        """Return how many calls have not ended."""
-        return self.count - len(self._ended)
+        """Return how many calls have not been taken as ended."""
+        return len(self._open) + len(self._ended)
 
-    @property
-    def is_over(self) -> bool:
-        """Say whether all have ended and all replies were taken."""
-        return self._taken == self.count
+    def has_overdue(self) -> bool:
+        """Say whether a call goes on past its deadline."""
+        return any(work.deadline.remaining() <= 0 for work in list(self._open.values()))
 
-    def take(self, seconds: float) -> list[Reply]:
-        """Return the replies since the last time; waits for one until ``seconds`` are over.
+    def are_all_overdue(self) -> bool:
+        """Say whether only calls are left that go on past their deadline."""
+        works = list(self._open.values())
+        return not self._ended and all(work.deadline.remaining() <= 0 for work in works)
 
-        Those of calls that end right after it come along.  Raises what a call has raised.
+    def overdue_seconds(self) -> float:
+        """Return for how long the last of the calls has been void; below 0 while one is not."""
+        return min((-work.deadline.remaining() for work in list(self._open.values())), default=0.0)
+
+    def overdue_agents(self) -> list[str]:
+        """Return the names of the agents of calls that go on past their deadline."""
+        works = list(self._open.values())
+        return sorted({work.agent.name for work in works if work.deadline.remaining() <= 0})
+
+    def room(self, agent: Agent) -> int:
+        """Return how many more claims of an agent this process can begin now."""
+        return max(0, _depth(agent) - self._lane(agent).left)
+
+    def take(self, seconds: float) -> list[EndedCall]:
+        """Return what has ended; wait for that for at most ``seconds``.
+
+        Calls of the same agents that end right after it come along.  Raises what a call raised.
         """
-        if len(self._ended) == self._taken:
-            self._wait_for_end(seconds)
-        share = GATHER_SHARE * (monotonic() - self._began)
-        gather = max(GATHER_SECONDS, min(share, MOST_GATHER_SECONDS))
-        self.wait_until_over(min(gather, seconds))
-        ended = self._ended[self._taken :]
-        self._taken += len(ended)
-        for outcome in ended:
+        self._widen()
+        if not self._ended:
+            self._wait(min(seconds, QUICK_SECONDS) if self._has_todo() else seconds)
+        if self._ended:
+            self._gather()
+        ended = [self._ended.popleft() for _ in range(len(self._ended))]
+        for _, outcome in ended:
             if isinstance(outcome, BaseException):
                 raise outcome
-        return [outcome for outcome in ended if isinstance(outcome, Reply)]
-
-    def wait_until_over(self, seconds: float) -> bool:
-        """Wait until all calls have ended, for at most ``seconds``; say whether they have."""
-        until = monotonic() + seconds
-        while self.left and (seconds_left := until - monotonic()) > 0:
-            self._wait_for_end(seconds_left)
-        return not self.left
-
-    def widen(self) -> None:
-        """Give every call that waits for a thread its own."""
-        self._width = self.count
-        self._bring_one()
+        return [
+            EndedCall(work, outcome)
+            for work, outcome in ended
+            if outcome is None or isinstance(outcome, Reply)
+        ]
 
     def give_up(self) -> None:
         """Begin no more calls."""
         with self._lock:
-            self.count -= len(self._todo)
-            self._todo.clear()
+            for lane in self._lanes.values():
+                for work in lane.todo:
+                    del self._open[id(work)]
+                lane.left -= len(lane.todo)
+                lane.todo.clear()
 
-    def _wait_for_end(self, seconds: float) -> None:
+    def _lane(self, agent: Agent) -> _Lane:
+        if agent.name not in self._lanes:
+            self._lanes[agent.name] = _Lane(agent)
+        return self._lanes[agent.name]
+
+    def _gather(self) -> None:
+        """Wait a moment for other calls of the agents whose calls have ended."""
+        names = {work.agent.name for work, _ in list(self._ended)}
+        mean = min(_paces().get(name, 0.0) for name in names)
+        gather = max(LEAST_GATHER_SECONDS, min(mean * GATHER_SHARE, MOST_GATHER_SECONDS))
+        until = monotonic() + gather
+        while any(self._lanes[name].left for name in names):
+            if (seconds := until - monotonic()) <= 0:
+                return
+            self._wait(seconds)
+
+    def _wait(self, seconds: float) -> None:
         with suppress(Empty):
             self._bell.get(timeout=max(0.0, seconds))
 
-    def _bring_one(self) -> None:
-        with self._lock:
-            if self._is_one_coming or not self._todo or self._threads >= self._width:
-                return
-            self._is_one_coming = True
-            self._threads += 1
-        self._pool.submit(self._work)
+    def _has_todo(self) -> bool:
+        return any(lane.todo for lane in self._lanes.values())
 
-    def _work(self) -> None:
-        self._is_one_coming = False
+    def _widen(self) -> None:
+        """Give calls that have waited too long for a thread one each: the others are not quick."""
+        for lane in self._lanes.values():
+            is_late = lane.todo and monotonic() - lane.todo_since >= QUICK_SECONDS
+            if is_late and not lane.agent.is_local:
+                lane.width = max(lane.width, lane.threads + len(lane.todo))
+                self._bring_one(lane)
+
+    def _bring_one(self, lane: _Lane) -> None:
+        with self._lock:
+            if lane.is_one_coming or not lane.todo or lane.threads >= lane.width:
+                return
+            lane.is_one_coming = True
+            lane.threads += 1
+        pool = self._local_pool if lane.agent.is_local else self._pool
+        pool.submit(self._work, lane)
+
+    def _work(self, lane: _Lane) -> None:
+        lane.is_one_coming = False
         while True:
-            if len(self._todo) > 1:
-                self._bring_one()
+            if len(lane.todo) > 1:
+                self._bring_one(lane)
             with self._lock:
-                if not self._todo:
+                if not lane.todo:
+                    lane.threads -= 1
                     return
-                request = self._todo.popleft()
+                work = lane.todo.popleft()
+            began = monotonic()
             try:
-                self._ended.append(self._call(request))
+                outcome: Reply | BaseException | None = self._call(work)
             except BaseException as error:  # noqa: BLE001 (raised where the replies are taken)
                 self.give_up()
-                self._ended.append(error)
+                outcome = error
+            _note_pace(work.agent.name, monotonic() - began)
+            with self._lock:
+                lane.left -= 1
+                del self._open[id(work)]
+                self._ended.append((work, outcome))
             self._bell.put(None)
+
+
+def _note_pace(agent: str, seconds: float) -> None:
+    paces = _paces()
+    paces[agent] = paces.get(agent, seconds) * (1 - NEWEST) + seconds * NEWEST
+
+
+def _depth(agent: Agent) -> int:
+    """Return how many claims of an agent this process holds at most."""
+    width = agent.side_by_side
+    if agent.is_local or agent.is_serial or agent.bundle_limit or agent.effect == Effect.UNSAFE:
+        return width
+    pace = _paces().get(agent.name)
+    if pace is None:
+        return width
+    return min(max(width, int(width * QUICK_SECONDS / max(pace, 1e-6))), int(sas.bundle_depth))
+
+
+class _Threads:
+    """The process's threads for agents' calls, dropped as soon as one overstays its deadline.
+
+    Kept between tasks because making threads costs more than a short call; made anew after a
+    fork, which copies none.  Local agents have threads of their own, one each at most: such a
+    thread keeps its database connection.  Spread over all threads, their work would leave a
+    connection in each of them, and a server has few.
+    """
+
+    def __init__(self) -> None:
+        self._pools: dict[str, ThreadPoolExecutor] = {}
+        self._pid = 0
+
+    def __call__(self, *, local: bool = False) -> Executor:
+        if self._pid != os.getpid():
+            self._pools, self._pid = {}, os.getpid()
+        name = "local" if local else "agent"
+        if name not in self._pools:
+            self._pools[name] = ThreadPoolExecutor(
+                MOST_THREADS, thread_name_prefix=name, initializer=block_soft_limit
+            )
+        return self._pools[name]
+
+    def drop(self) -> None:
+        self._pools = {}
+
+
+threads = _Threads()

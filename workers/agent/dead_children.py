@@ -1,9 +1,10 @@
-"""A child that dies over a bundle: its parent notes on the steps that it did, and how.
+"""A child that dies over its calls: its parent notes on the steps that it did, and how.
 
 Celery tells of it in the parent, whose event loop must not wait for a database.
 """
 
 import logging
+import os
 import re
 import threading
 from typing import Any
@@ -12,8 +13,8 @@ from billiard.exceptions import WorkerLostError
 from celery.worker import state
 from django.db import connections
 
-from workers.exceptions import MessageError
-from workers.protocol.messages import Bundle
+from workers.runtime.db_connections import apart_from_forks
+from workers.runtime.worker_identity import mark_of, run
 from workers.store.claims import dead_workers
 from workers.wire import dispatch
 
@@ -22,23 +23,23 @@ log = logging.getLogger(__name__)
 #: How billiard tells it: "Worker exited prematurely: signal 9 (SIGKILL) Job: 5.", and Celery of an
 #: agent that ends its process itself: "Worker exited prematurely: exitcode 3.".
 _HOW = re.compile(r"prematurely: (.+?)\.?(?: Job: .*)?$")
+#: The process in ``worker_identity.me``: ``role@host:pid/run``.
+_PID = re.compile(r":(\d+)/")
 
 
 def on_failure(
-    sender: Any = None, exception: Any = None, args: Any = (), **kwargs: object
+    sender: Any = None, exception: Any = None, **kwargs: object
 ) -> threading.Thread | None:
     """Receive Celery's ``task_failure``; return the thread that notes a death, if it was one.
 
     Nothing is noted while this worker shuts down: it ends its children itself then, and releases
     their claims.
     """
-    is_ours = getattr(sender, "name", None) == dispatch.RUN_BUNDLE
+    is_ours = getattr(sender, "name", None) in (dispatch.RUN_BUNDLE, dispatch.TAKE)
     is_ending: Any = state.should_terminate
     if not is_ours or not isinstance(exception, WorkerLostError) or is_ending:
         return None
-    thread = threading.Thread(
-        target=_note, args=(args, how(exception)), name="dead-child", daemon=True
-    )
+    thread = threading.Thread(target=_note, args=(how(exception),), name="dead-child", daemon=True)
     thread.start()
     return thread
 
@@ -53,37 +54,37 @@ def how(exception: BaseException) -> str:
     return match[1]
 
 
-def _note(args: Any, how_it_died: str) -> None:
+def _note(how_it_died: str) -> None:
+    with apart_from_forks():
+        try:
+            note(run(), how_it_died)
+        except Exception:
+            # The claims expire all the same, without this reason.
+            log.warning("death_not_noted", exc_info=True)
+        finally:
+            # Not kept: the pool may fork at any time, and a child must not inherit a connection.
+            connections.close_all()
+
+
+def note(run_name: str, how_it_died: str) -> None:
+    """Note the death of a worker's children that are gone, and log which claims they had.
+
+    A child takes more than the message over which it died, so the rows say what it held.
+    """
+    for claim in dead_workers.note(mark_of(run_name), is_gone, how_it_died):
+        log.error("worker_died", extra={"how": how_it_died, **claim})
+
+
+def is_gone(locked_by: str) -> bool:
+    """Say whether the process that a claim's ``locked_by`` names does not exist any more here."""
+    match = _PID.search(locked_by)
+    if match is None:
+        return False
     try:
-        note(Bundle.from_wire(args[0]), how_it_died)
-    except MessageError:
-        # Nobody could have run it; run_bundle says so.
-        return
-    except Exception:
-        # The claims expire all the same, without this reason.
-        log.warning("death_not_noted", exc_info=True)
-    finally:
-        # Not kept: the pool may fork at any time, and a child must not inherit a connection.
-        connections.close_all()
-
-
-def note(bundle: Bundle, how_it_died: str) -> None:
-    """Note the death of the child that ran a bundle, and log which claims it had."""
-    noted = set(
-        dead_workers.note(
-            {request.step_id: request.claim_id for request in bundle.requests}, how_it_died
-        )
-    )
-    for request in bundle.requests:
-        if request.step_id in noted:
-            log.error(
-                "worker_died",
-                extra={
-                    "how": how_it_died,
-                    "agent": bundle.agent,
-                    "subject": request.subject,
-                    "step": request.step,
-                    "attempt": request.attempt,
-                    "claim_id": str(request.claim_id),
-                },
-            )
+        os.kill(int(match[1]), 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        # It has another owner: the number was given again.
+        return True
+    return False

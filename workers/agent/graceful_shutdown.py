@@ -1,7 +1,9 @@
 """A worker that is stopped hands the claims it cannot finish back: a restart uses up no attempts.
 
 SIGTERM lets calls end for ``SAS_SHUTDOWN_SECONDS``; then, or at a second SIGTERM, the pool is
-ended as SIGQUIT would.  What it had started and not answered is pending again at once.
+ended as SIGQUIT would.  What it had started and not answered is pending again at once.  While a
+task of the project's own runs, the pool is not ended: acknowledged early, as Celery does unless
+told otherwise, that task would be lost.
 """
 
 import atexit
@@ -10,6 +12,7 @@ import os
 import signal
 import threading
 import time
+from contextlib import suppress
 from typing import Any
 
 from billiard import active_children
@@ -48,7 +51,6 @@ class OrderlyEnd(bootsteps.StartStopStep):
         super().__init__(parent, **kwargs)
 
     def start(self, parent: Any) -> None:
-        parent.app.conf.worker_soft_shutdown_timeout = sas.shutdown_seconds
         atexit.register(self._hand_back)
         if issubclass(parent.pool_cls, TaskPool):
             signals.worker_shutting_down.connect(self._note, weak=False)
@@ -68,6 +70,10 @@ class OrderlyEnd(bootsteps.StartStopStep):
         end = time.monotonic() + sas.shutdown_seconds
         while self._requests_to_end == 1 and time.monotonic() < end:
             time.sleep(LOOK_SECONDS)
+        if others := others_under_way():
+            log.warning("shutdown_waits_for_own_tasks", extra={"tasks": sorted(others)})
+        while others_under_way():
+            time.sleep(LOOK_SECONDS)
         log.warning("shutdown_bound_reached")
         # The calls have had this time already.
         app.conf.worker_soft_shutdown_timeout = 0
@@ -86,6 +92,15 @@ class OrderlyEnd(bootsteps.StartStopStep):
             log.exception("release_failed")
         finally:
             connections.close_all()
+
+
+def others_under_way() -> set[str]:
+    """Return the names of the tasks that run in this worker and are not the engine's."""
+    # Copied until no other thread has changed the set meanwhile.
+    while True:
+        with suppress(RuntimeError):
+            names = {request.name for request in tuple(state.active_requests)}
+            return {name for name in names if not name.startswith(dispatch.TASKS)}
 
 
 def hand_back(mark: str) -> int:

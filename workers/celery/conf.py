@@ -21,7 +21,6 @@ VALUES: dict[str, Any] = {
     "worker_lost_wait": 2.0,
     # A blip of the broker is no failure: a second delivery finds its claims started.
     "worker_cancel_long_running_tasks_on_connection_loss": False,
-    "task_publish_retry_policy": {"max_retries": 1, "interval_start": 0.2, "interval_max": 0.5},
     "broker_connection_timeout": 3,
     "broker_pool_acquire_timeout": 5,
     "broker_heartbeat": 30,
@@ -32,9 +31,6 @@ VALUES: dict[str, Any] = {
 }
 REDIS = ("redis", "rediss", "redis+socket", "sentinel")
 AMQP = ("amqp", "amqps", "pyamqp")
-#: Celery's Django fix-up would close the database connection around every task, whatever
-#: CONN_MAX_AGE says; that costs about 80 % of the throughput.  Ours look at theirs themselves.
-DB_REUSE_MAX = 1_000_000
 
 
 def fill_in(sender: Any, source: Any, **kwargs: object) -> None:
@@ -50,7 +46,6 @@ def fill_in(sender: Any, source: Any, **kwargs: object) -> None:
     if scheme == "filesystem" and "data_folder_in" not in given:
         given = {**filesystem_transport.folders(_run_folder()), **given}
     source["broker_transport_options"] = {**transport_options(scheme), **given}
-    source.setdefault("CELERY_DB_REUSE_MAX", DB_REUSE_MAX)
 
 
 def _is_given(conf: Any, namespace: str | None, name: str) -> bool:

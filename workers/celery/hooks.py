@@ -3,25 +3,45 @@
 What needs the models is imported where it happens: Django is set up by then.
 """
 
+import logging
 from typing import Any
 
 import click
 from celery import platforms
-from celery.signals import task_failure
+from celery.signals import before_task_publish, task_failure, worker_process_init
+from celery.utils.log import ColorFormatter
 from celery.utils.nodenames import default_nodename, nodesplit
+from django.db import DEFAULT_DB_ALIAS
+from django.db.backends.signals import connection_created
 
 from workers.celery import pools
+from workers.logs import FieldsFormatter
+
+log = logging.getLogger(__name__)
 
 
-def refuse_to_start(**kwargs: object) -> None:
-    """End a worker or Beat that cannot work, with the reasons.
+def refuse_worker(**kwargs: object) -> None:
+    """End a worker that cannot work, with the reasons.
 
-    This signal is the last before Beat reads its schedule from the database.
-    Celery runs Django's checks then, too, and ignores what they find.
+    Celery runs Django's checks when it starts, too, and ignores what they find.  Workers of a
+    test, in a thread, do not send this signal: what they have is the test's.
     """
+    _refuse(waits=True, is_worker=True)
+
+
+def refuse_beat(**kwargs: object) -> None:
+    """End a Beat that cannot work, with the reasons.
+
+    This signal is the last before Beat reads its schedule from the database, and others send it.
+    """
+    if _is_beat():
+        _refuse(waits=False, is_worker=False)
+
+
+def _refuse(*, waits: bool, is_worker: bool) -> None:
     from workers.celery import starting
 
-    if problems := list(starting.problems(waits=not _is_beat())):
+    if problems := list(starting.problems(waits=waits, is_worker=is_worker)):
         raise SystemExit("\n".join(problems))
 
 
@@ -35,6 +55,17 @@ def look_at_broker(sender: Any, **kwargs: object) -> None:
     from workers.celery.starting import refuse_broker
 
     refuse_broker(sender.app)
+
+
+def say_whose(sender: Any, **kwargs: object) -> None:
+    """Have what Beat sends say whose it is, as what the engine sends itself does."""
+    from workers.wire.installation import HEADER, own_id
+
+    def add(headers: dict[str, Any], sender: str = "", **kwargs: object) -> None:
+        if sender.startswith("workers.") and HEADER not in headers and (own := own_id()):
+            headers[HEADER] = own
+
+    before_task_publish.connect(add, weak=False)
 
 
 def drop_future_runs(sender: Any, **kwargs: object) -> None:
@@ -74,10 +105,22 @@ def add_steps(instance: Any, **kwargs: object) -> None:
     """Have a worker notice a dead Beat and dead children, and end without using up attempts."""
     from workers.agent.dead_children import on_failure
     from workers.agent.graceful_shutdown import OrderlyEnd
+    from workers.agent.presence import Presence
+    from workers.runtime.gc_control import leave_what_is_there
     from workers.supervisor.beat_watchdog import OverdueTimer
 
-    instance.app.steps["worker"].update({OverdueTimer, OrderlyEnd})
+    instance.app.steps["worker"].update({OverdueTimer, OrderlyEnd, Presence})
     task_failure.connect(on_failure, weak=False)
+    # Its children inherit it.
+    worker_process_init.connect(leave_what_is_there)
+    worker_process_init.connect(watch_commits)
+
+
+def keep_connections(instance: Any, **kwargs: object) -> None:
+    """Have the engine's tasks keep their database connection, and no others."""
+    from workers.celery import django_fixup
+
+    django_fixup.replace_in(instance.app)
 
 
 def look_at_pool(instance: Any, **kwargs: object) -> None:
@@ -85,13 +128,54 @@ def look_at_pool(instance: Any, **kwargs: object) -> None:
     pools.warn_of_pool(instance.pool_cls)
 
 
-def ask_no_neighbours(instance: Any, **kwargs: object) -> None:
-    """Start a second sooner where no worker answers: without remote control nobody would.
+def outlive_want_of_memory(instance: Any, **kwargs: object) -> None:
+    """Have a worker outlive a task that raises MemoryError, the project's own, too."""
+    from workers.celery import requests
 
-    Celery asks the other workers which tasks were revoked, and waits for their answers.
+    requests.mend(instance.app.tasks)
+
+
+def show_fields(logger: logging.Logger, **kwargs: object) -> None:
+    """Have the log that Celery sets up show the fields of the engine's lines.
+
+    A handler of the project's own keeps its formatter.
     """
-    if not instance.app.conf.worker_enable_remote_control:
-        instance.options["without_mingle"] = True
+    for handler in logger.handlers:
+        if isinstance(handler.formatter, ColorFormatter):
+            handler.setFormatter(FieldsFormatter(handler.formatter))
+
+
+def watch_commits(**kwargs: object) -> None:
+    """Have a child of the pool look for lost commits whenever it connects to the database.
+
+    After a failover everybody connects anew, and claims before the next sweep.
+    """
+    connection_created.connect(_look_for_lost_commits, weak=False)
+
+
+def _look_for_lost_commits(connection: Any, **kwargs: object) -> None:
+    from workers.store.operate import lost_commits
+
+    if connection.alias != DEFAULT_DB_ALIAS:
+        return
+    try:
+        lost_commits.look()
+    except Exception:
+        # The sweep looks, too, and says what it met.
+        log.warning("commits_unwatched", exc_info=True)
+
+
+def tell_no_neighbours(sender: Any, **kwargs: object) -> None:
+    """Leave out what workers say to each other where none listens: without remote control.
+
+    Celery asks the other workers at the start which tasks were revoked, which takes a second.  Then
+    it tells them every 2 s that it lives, and waits until the broker has confirmed it: in a
+    broker's alarm a worker would take no message, and not hear SIGTERM.
+    """
+    if not sender.app.conf.worker_enable_remote_control:
+        # Its steps have not been made yet.
+        for name in ("without_mingle", "without_gossip", "without_heartbeat"):
+            sender.options[name] = True
 
 
 def look_at_broker_and_queues(instance: Any, **kwargs: object) -> None:
@@ -99,3 +183,42 @@ def look_at_broker_and_queues(instance: Any, **kwargs: object) -> None:
     from workers.celery.starting import refuse_broker
 
     refuse_broker(instance.app, list(instance.app.amqp.queues.consume_from))
+
+
+def name_neighbours(instance: Any, **kwargs: object) -> None:
+    """Log at a worker's start which other installations use this broker."""
+    from workers.exceptions import in_a_line
+    from workers.wire import cards
+
+    try:
+        others = cards.exchange_now()
+    except Exception as error:  # noqa: BLE001 (every transport has its own)
+        log.info("neighbours_unknown", extra={"reason": in_a_line(error, 200)})
+        return
+    for card in others:
+        log.error(
+            "neighbour",
+            extra={
+                "installation": card.installation,
+                "database": card.database,
+                "host": card.host,
+                "means": "Another installation uses this broker. Its messages come here, and ours"
+                " go there; each is put back for its owner.",
+                "remedy": "Give one of the two a virtual host, or with Redis a database number, of"
+                " its own in BROKER_URL.",
+            },
+        )
+
+
+def give_calls_time(instance: Any, **kwargs: object) -> None:
+    """Have SIGQUIT, too, let calls end for a while in a worker that serves a queue of the engine's.
+
+    A time that the project has given stays.
+    """
+    from workers.celery.queues import ENGINE_QUEUES, agent_queues
+    from workers.conf import sas
+
+    app = instance.app
+    is_ours = not {*ENGINE_QUEUES, *agent_queues()}.isdisjoint(app.amqp.queues.consume_from)
+    if is_ours and not app.conf.worker_soft_shutdown_timeout:
+        app.conf.worker_soft_shutdown_timeout = sas.shutdown_seconds

@@ -1,12 +1,24 @@
 """Installing the engine in a project's Celery app."""
 
+from collections.abc import Callable
+from functools import cache, wraps
+from typing import Any
+
 from celery import Celery
-from celery.signals import beat_init, celeryd_after_setup, celeryd_init, import_modules
+from celery.signals import (
+    after_setup_logger,
+    after_setup_task_logger,
+    beat_init,
+    celeryd_after_setup,
+    celeryd_init,
+    import_modules,
+    worker_init,
+)
 from kombu.transport import TRANSPORT_ALIASES
 
 from workers.celery import hooks
 from workers.celery.conf import fill_in
-from workers.celery.marker import AMQP, is_installed
+from workers.celery.marker import AMQP, is_installed, note_installed
 
 #: By their names: kombu imports them, and what they need, when one is first connected to.
 TRANSPORTS = {
@@ -14,6 +26,24 @@ TRANSPORTS = {
     "redis": "workers.celery.redis_transport:Transport",
     "rediss": "workers.celery.redis_transport:Transport",
 }
+#: What happens when a worker or Beat starts, in this order.
+HOOKS: tuple[tuple[Any, Callable[..., None]], ...] = (
+    (celeryd_init, hooks.refuse_worker),
+    (import_modules, hooks.refuse_beat),
+    (beat_init, hooks.look_at_broker),
+    (beat_init, hooks.drop_future_runs),
+    (beat_init, hooks.say_whose),
+    (beat_init, hooks.end_at_once),
+    (celeryd_init, hooks.name_run),
+    (celeryd_init, hooks.add_steps),
+    (celeryd_init, hooks.keep_connections),
+    (worker_init, hooks.tell_no_neighbours),
+    (celeryd_after_setup, hooks.look_at_pool),
+    (celeryd_after_setup, hooks.outlive_want_of_memory),
+    (celeryd_after_setup, hooks.look_at_broker_and_queues),
+    (celeryd_after_setup, hooks.name_neighbours),
+    (celeryd_after_setup, hooks.give_calls_time),
+)
 
 
 def install(app: Celery) -> None:
@@ -35,17 +65,32 @@ def install(app: Celery) -> None:
             "install(app) must come before the Celery app is used. Call it where the app is made."
         )
     app.amqp_cls = AMQP
+    note_installed(app)
     # At once: kombu keeps what it has resolved.
     TRANSPORT_ALIASES.update(TRANSPORTS)
     app.on_after_configure.connect(fill_in, sender=app, weak=False)
     if getattr(app, "configured", False):
         fill_in(sender=app, source=app.conf)
-    # Celery's signals are the process's, which serves one app.
-    import_modules.connect(hooks.refuse_to_start, weak=False)
-    beat_init.connect(hooks.look_at_broker, weak=False)
-    beat_init.connect(hooks.drop_future_runs, weak=False)
-    beat_init.connect(hooks.end_at_once, weak=False)
-    celeryd_init.connect(hooks.name_run, weak=False)
-    celeryd_init.connect(hooks.add_steps, weak=False)
-    for hook in (hooks.look_at_pool, hooks.ask_no_neighbours, hooks.look_at_broker_and_queues):
-        celeryd_after_setup.connect(hook, weak=False)
+    for signal, hook in HOOKS:
+        signal.connect(_for_installed(hook), weak=False)
+    # For every app: a process has one log.
+    after_setup_logger.connect(hooks.show_fields, weak=False)
+    after_setup_task_logger.connect(hooks.show_fields, weak=False)
+
+
+@cache
+def _for_installed(hook: Callable[..., None]) -> Callable[..., None]:
+    """Return a receiver that calls a hook for apps with the engine, and ignores all others.
+
+    Celery's signals are the process's: a test's app, or a second one of the project's, sends the
+    same ones.  Made once for each hook, so that installing in two apps connects it once.
+    """
+
+    @wraps(hook)
+    def receive(sender: Any = None, instance: Any = None, **kwargs: Any) -> None:
+        # An app itself, Beat's service, or with a worker's name the worker.
+        of = instance or sender
+        if is_installed(getattr(of, "app", of)):
+            hook(sender=sender, instance=instance, **kwargs)
+
+    return receive

@@ -15,7 +15,7 @@ from workers.celery.queues import declared_otherwise, remedy_of
 from workers.checks import tables
 
 
-def problems(*, waits: bool = True) -> Iterable[str]:
+def problems(*, waits: bool = True, is_worker: bool = False) -> Iterable[str]:
     """Yield what the system checks refuse, and why the database cannot be used.
 
     One that is away is a problem of who does not wait for it.
@@ -23,7 +23,7 @@ def problems(*, waits: bool = True) -> Iterable[str]:
     for message in run_checks():
         if message.is_serious() and not message.is_silenced():
             yield str(message)
-    if problem := tables.problem(waits=waits):
+    if problem := tables.problem(waits=waits, is_worker=is_worker):
         yield problem
 
 

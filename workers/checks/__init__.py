@@ -7,11 +7,12 @@ from django.core.checks import register
 
 from workers.checks.celery import check_celery
 from workers.checks.databases import check_databases
-from workers.checks.definitions import check_definitions
+from workers.checks.definitions import check_definitions, check_key_retention
 from workers.checks.fitting import check_fitting
 from workers.checks.in_flight import check_in_flight
 from workers.checks.outside import check_ping_url
 from workers.checks.queues import check_queues
+from workers.checks.session import check_session
 from workers.checks.settings import DEPLOYMENT_NAMES, check_settings
 from workers.checks.tables import check_encoding, check_migrations
 
@@ -23,15 +24,18 @@ __all__ = [
     "check_encoding",
     "check_fitting",
     "check_in_flight",
+    "check_key_retention",
     "check_migrations",
     "check_ping_url",
     "check_queues",
+    "check_session",
     "check_settings",
 ]
 
 for _check in (
     *(check_settings, check_fitting, check_definitions, check_queues, check_in_flight),
-    *(check_celery, check_databases, check_encoding, check_ping_url),
+    *(check_celery, check_databases, check_encoding, check_session, check_ping_url),
 ):
     register(_check)
-register(check_migrations, deploy=True)
+for _check in (check_migrations, check_key_retention):
+    register(_check, deploy=True)

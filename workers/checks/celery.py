@@ -15,7 +15,7 @@ from workers.celery.marker import missing_in
 from workers.conf import BadSetting, sas
 from workers.definitions import registry
 from workers.exceptions import WorkflowError
-from workers.wire.dispatch import HARD_LIMIT_MARGIN_SECONDS
+from workers.wire.dispatch import HARD_LIMIT_MARGIN_SECONDS, TASKS
 
 #: By the beginning of the broker's URL.
 EMBEDDED = ("filesystem", "memory")
@@ -85,7 +85,7 @@ def _warned_of(conf: Any) -> Iterable[CheckMessage]:
         yield Warning(
             f"Celery limits the rate of the engine's tasks: {', '.join(limited)}.",
             hint="Leave workers.* out of task_annotations, and task_default_rate_limit out: orders "
-            "would wait for it. An agent's own rate is set with `manage.py flow`.",
+            "would wait for it. An agent's own rate is set with `manage.py sas flow`.",
             id="workers.W014",
         )
     if _scheme(conf) in EMBEDDED and not settings.DEBUG:
@@ -111,7 +111,7 @@ def _limited(conf: Any) -> list[str]:
     # Outside a worker nobody has imported them, and annotations are the tasks' own by then.
     current_app.loader.import_task_module("workers.tasks")
     tasks = current_app.tasks
-    return sorted(name for name in tasks if name.startswith("workers.") and tasks[name].rate_limit)
+    return sorted(name for name in tasks if name.startswith(TASKS) and tasks[name].rate_limit)
 
 
 def _transport(scheme: str, options: dict[str, Any]) -> Iterable[CheckMessage]:

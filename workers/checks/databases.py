@@ -45,6 +45,10 @@ def _of_routers() -> Iterable[CheckMessage]:
     )
 
 
+#: What Django calls otherwise than whoever uses it.
+_OTHERS = {"mysql": "MySQL or MariaDB", "oracle": "Oracle"}
+
+
 def _of_vendor(vendor: str, options: dict[str, Any]) -> Iterable[CheckMessage]:
     if vendor == "sqlite":
         return _of_sqlite(options)
@@ -52,7 +56,7 @@ def _of_vendor(vendor: str, options: dict[str, Any]) -> Iterable[CheckMessage]:
         return _of_postgres(options)
     return [
         Error(
-            f"The database is {vendor}.",
+            f"The database is {_OTHERS.get(vendor, vendor)}.",
             hint="Use PostgreSQL, or SQLite for development: the store skips locked rows, which "
             "no other one does in its way.",
             id="workers.E012",

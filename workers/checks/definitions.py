@@ -6,7 +6,7 @@ from typing import Any
 from django.core.checks import CheckMessage, Error, Warning
 
 from workers.definitions import registry
-from workers.definitions.agent import Agent
+from workers.definitions.agent import Agent, TaskAgent
 from workers.definitions.effects import Effect
 from workers.definitions.workflow import OnDeadline, OnFailure, Workflow
 from workers.exceptions import WorkflowError
@@ -25,6 +25,35 @@ def check_definitions(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[
         *_unaskable_agents(),
         *_undone_for_little(),
     ]
+
+
+def check_key_retention(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
+    """Warn of agents that leave open how long their service remembers a key."""
+    try:
+        registry.discover()
+    except WorkflowError:
+        # Named by check_definitions.
+        return []
+    return [
+        Warning(
+            f"Agent {agent.name!r} is idempotent and does not say how long its service remembers "
+            "an idempotency key: a call of unknown outcome is repeated after any time, and is a "
+            "second effect once the key is forgotten.",
+            hint="Declare key_retention_seconds, or key_retention_seconds = None where the service "
+            "remembers keys for ever.",
+            id="workers.W015",
+        )
+        for agent in registry.agents()
+        if agent.effect == Effect.IDEMPOTENT
+        # A local agent's effect is in the transaction of its reply, a task's in code of its own.
+        and not (agent.is_local or isinstance(agent, TaskAgent))
+        and not _says_key_retention(type(agent))
+    ]
+
+
+def _says_key_retention(kind: type[Agent]) -> bool:
+    below = kind.__mro__[: kind.__mro__.index(Agent)]
+    return any("key_retention_seconds" in vars(one) for one in below)
 
 
 def _undone_for_little() -> list[CheckMessage]:

@@ -10,6 +10,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.executor import MigrationExecutor
 
 from workers.celery import database_login
+from workers.checks import grants, session
 from workers.checks.in_flight import is_asked_for
 from workers.exceptions import AWAY, first_line
 from workers.models import Process
@@ -21,8 +22,10 @@ MIGRATE = "Run `manage.py migrate`, then start again."
 MISSING = f"The database has none of our tables. {MIGRATE}"
 
 
-def problem(*, waits: bool = True) -> str | None:
+def problem(*, waits: bool = True, is_worker: bool = False) -> str | None:
     """Return why a process that starts cannot work with the database, and what to do.
+
+    Of a worker also which right its login lacks.
 
     A server that is away may have all it needs: that is no problem of who ``waits`` for it.  One
     that refuses the login, and a file that cannot be written, stay as they are.  The connection is
@@ -33,11 +36,15 @@ def problem(*, waits: bool = True) -> str | None:
         if Process._meta.db_table not in connection.introspection.table_names():
             return MISSING
         db_connections.require_writable()
+        for what, remedy in session.unfit(connection):
+            return f"{what} {remedy}"
         if names := _unapplied_of_ours():
             return (
                 "The database is older than this code: it lacks our migrations from "
                 f"{names[0]} on. {MIGRATE}"
             )
+        if is_worker and (said := grants.problem()):
+            return said
     except DatabaseError as error:
         if waits and isinstance(error, AWAY):
             return database_login.refusal(error)

@@ -5,16 +5,43 @@ that believes to have been heard.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
+
+from django.utils.translation import gettext as _
 
 from workers.client import callbacks
-from workers.exceptions import Fault, StateError
+from workers.definitions import registry
+from workers.exceptions import Fault, StateError, UnknownAgent
 from workers.models import Journal, Step
 from workers.protocol.faults import FaultRecord
 from workers.rules.external_answers import Outcome, is_same
 from workers.rules.refusals import refused
 from workers.runtime.timestamps import full
 from workers.states import PEOPLE, StepState
+
+
+class Labels(NamedTuple):
+    """What an answer is called: on the buttons, and when it was given."""
+
+    yes: str
+    no: str
+
+
+def labels(agent: str) -> Labels:
+    """Return what the answers to an agent's question are called, in the reader's language."""
+    try:
+        declared = registry.agent(agent).answer_labels
+    except UnknownAgent:
+        declared = None
+    yes, no = declared or (_("Approve"), _("Decline"))
+    return Labels(str(yes), str(no))
+
+
+def body_of(answer: dict[str, Any] | Fault) -> dict[str, Any]:
+    """Return an answer as the store takes it."""
+    if isinstance(answer, Fault):
+        return {"fault": FaultRecord.of(answer).to_json()}
+    return {"result": answer}
 
 
 def by_person(
@@ -30,15 +57,13 @@ def by_person(
     Raises ``StateError`` for one that changes nothing.
     """
     if isinstance(answer, Fault):
-        body = {"fault": FaultRecord.of(answer).to_json()}
         outcome = callbacks.fail_step(process_id, step, answer, actor=actor, sequence=sequence)
     else:
-        body = {"result": answer}
         outcome = callbacks.complete_step(process_id, step, answer, actor=actor, sequence=sequence)
     if outcome in (Outcome.ACCEPTED, Outcome.KEPT):
         return outcome
     row = Step.objects.get(process_id=process_id, name=step)
-    if is_same(row, body):
+    if is_same(row, body_of(answer)):
         return Outcome.REPEATED
     raise _why_not(row)
 
@@ -48,13 +73,15 @@ def _why_not(row: Step) -> StateError:
     entries = list(Journal.objects.filter(process_id=row.process_id, step=row).order_by("id"))
     if row.early is not None:
         return _by("answer_kept", row, _last(entries, "answer_kept"))
-    was_asked = any(entry.event in ("deferred", "answer_kept") for entry in entries)
+    # An early answer that was taken says nothing of its own.
+    last = _last(entries, "deferred", "answer_kept", "nobody_asked")
+    was_asked = last is not None and last.event != "nobody_asked"
     if row.state == StepState.PROCESSED and not was_asked:
         return _by("never_asked", row, _last(entries, "processed"))
     answered = _last(entries, "processed", "refused") if was_asked else None
     if answered is None:
         return refused("answer_unwanted", step=row.name, state=row.state)
-    # Of an early answer the step's end was written by whoever asked.
+    # An early answer ended the step in the asking call's name.
     said = _last(entries, "answer_kept") or answered
     return _by("answer_accepted" if answered.event == "processed" else "answer_declined", row, said)
 

@@ -54,7 +54,7 @@ def fail(token: str, fault: Fault, now: datetime | None = None) -> Outcome:
 def progress(token: str, progress: dict[str, Any], now: datetime | None = None) -> bool:
     """Report how far deferred work has come, for people.  False: it is not waited for."""
     key, process_id, step = step_of(token)
-    storable(progress)
+    storable(progress, "progress")
     return record_answers.report_progress(process_id, step, progress, key=key, now=now)
 
 

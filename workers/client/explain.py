@@ -30,6 +30,9 @@ def step(row: Step, process: Process, now: datetime, facts: Facts, settled: Set[
             return _deferred(row, row.deferral, now, facts)
         case StepState.PROCESSING:
             return _processing(row, now, facts)
+        case StepState.ERROR if (row.fault or {}).get("kind") == "refused":
+            # A no is an answer, and nobody's to mend.
+            return _("the answer was no: %(reason)s") % {"reason": reason}
         case StepState.ERROR:
             return _("failed for good: %(reason)s") % {"reason": reason}
         case StepState.SKIPPED if not reason:

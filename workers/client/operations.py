@@ -1,4 +1,6 @@
-"""What is done to a process, an agent and a hold: each verb wakes whom it leaves something to do.
+"""What is done to a process, its sinks, an agent and a hold.
+
+Each verb wakes whom it leaves something to do.
 
 All raise ``StateError``, and change nothing, when the state forbids the verb, when a process
 has moved since ``sequence``, or when there is none.  ``actor`` and ``reason`` stand in the
@@ -10,10 +12,11 @@ from functools import partial
 
 from workers.rules import compensation
 from workers.states import ProcessState
+from workers.store import sinks
 from workers.store.flow import flow_settings, holds
 from workers.store.operate import commands, undo_requests
 from workers.store.operate import edit_input as editing
-from workers.wire.wake_ups import wake_scheduler, waking
+from workers.wire.wake_ups import wake_relay, wake_scheduler, waking
 
 _waking = partial(waking, wake_scheduler)
 
@@ -21,19 +24,21 @@ _waking = partial(waking, wake_scheduler)
 pause = commands.pause
 hold = holds.hold
 edit_input = editing.edit_input
-ask_to_undo = undo_requests.ask
+ask_for_approval = undo_requests.ask
 
 resume = _waking(commands.resume)
 retry = _waking(commands.retry_now)
 resubmit = _waking(commands.resubmit)
+redo = _waking(commands.redo)
 undo = _waking(commands.undo)
 begin_again = _waking(commands.begin_again)
-decide_undo = _waking(undo_requests.decide)
+decide_approval = _waking(undo_requests.decide)
 retime = _waking(commands.retime)
 complete = _waking(commands.complete)
 skip = _waking(commands.skip)
 lift = _waking(holds.lift)
 set_flow = _waking(flow_settings.set_flow)
+redeliver = waking(wake_relay, sinks.redeliver)
 
 
 def cancel(

@@ -15,10 +15,10 @@ from workers.models import Process
 from workers.rules import new_processes
 from workers.rules.rows import NewProcess, NewSink
 from workers.runtime import storable_text
-from workers.store.db import prepared_plans
+from workers.store.db import dialect, prepared_plans
 from workers.store.db.transactions import durable
 from workers.store.submit import create_processes
-from workers.wire.wake_ups import wake_scheduler
+from workers.wire.wake_ups import wake_agents, wake_scheduler
 
 
 def submit(
@@ -44,9 +44,9 @@ def submit(
     Raises, before anything is written: ``UnknownWorkflow`` and ``UnknownAgent``; ``BadText``, a
     ``ValueError``, for a subject that is blank or of more than 200 characters, an address of more
     than 500, and any text with NUL or a lone surrogate; ``ValueError`` for a priority outside 0 to
-    100, a ``deadline_at`` without a time zone, and two sinks of one address; ``TypeError`` for an
-    input that is not a dict and a priority that is no whole number; ``ValueError`` or ``TypeError``
-    for an input that is no JSON.
+    100, a ``deadline_at`` that has passed or has no time zone, and two sinks of one address;
+    ``TypeError`` for an input that is not a dict and a priority that is no whole number;
+    ``ValueError`` or ``TypeError`` for an input that is no JSON.
 
     ``lane`` names whose process it is: many of one lane do not hold up a few of another.  Its
     first 200 characters count.
@@ -75,11 +75,24 @@ def submit_many(
     storable_text.check("actor", actor)
     for process in wanted:
         new_processes.check(process)
+    if any(one.deadline_at is not None for one in wanted):
+        new_processes.check_deadlines(wanted, dialect.read_clock(now))
     definition = _completed(registry.workflow(workflow, version))
     with prepared_plans.kept(), durable("submission.submit", savepoint=False):
         made = create_processes.submit(definition, wanted, actor=actor, now=now)
-        wake_scheduler()
+        _wake(definition)
     return made
+
+
+def _wake(workflow: Workflow) -> None:
+    """Wake who begins the first steps: their agents where these can take them, or a scheduler."""
+    first = [spec for spec in workflow.steps if not spec.after]
+    agents = [registry.agent(spec.agent) for spec in first]
+    if any(spec.is_judged for spec in first) or not all(one.takes_itself for one in agents):
+        wake_scheduler()
+        return
+    for queue in sorted({agent.queue for agent in agents}):
+        wake_agents(queue)
 
 
 def _completed(workflow: Workflow) -> Workflow:

@@ -82,7 +82,7 @@ def _apply(provider: Provider, event: Event, now: datetime | None) -> Outcome:
             now=now,
         )
     except BadToken:
-        # Of a call that has been undone meanwhile, or not ours.  To send it again would not help.
+        # The call has been undone meanwhile, or is not ours.  Sending again would not help.
         return Outcome.IGNORED
     except (StateError, MessageError) as error:
         raise WebhookRefused(str(error)) from error

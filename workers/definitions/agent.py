@@ -11,11 +11,15 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Any, ClassVar
 
+from django.utils.functional import Promise
+
+from workers.conf import sas
 from workers.definitions.effects import Effect
-from workers.exceptions import DeadlinePassed
+from workers.exceptions import DeadlinePassed, Fault
 from workers.protocol import callback_tokens
 
 DEFAULT_QUEUE = "sas.agents"
+Text = str | Promise
 
 
 def margin_seconds(timeout_seconds: float) -> float:
@@ -76,7 +80,8 @@ class Call:
 class Deferred:
     """What ``run`` returns when somebody else answers later, by callback.
 
-    No worker and no window is held meanwhile.  Without an answer within that time the
+    No worker and no window is held meanwhile, but a place in the agent's ``deferred_window``,
+    where it has one.  Without an answer within that time the
     attempt counts as failed.
     """
 
@@ -85,14 +90,17 @@ class Deferred:
     question: str = ""
     #: The permission ("app.codename") a person needs to answer in the admin.
     permission: str = ""
-    #: When an operator is told that the answer is overdue.
+    #: When an alert says that the answer is overdue.
     escalate_after_seconds: float | None = None
     #: Without an answer in time the step has failed for good: nobody is asked again.
     is_asked_once: bool = False
 
     def __post_init__(self) -> None:
-        if not self.within_seconds > 0:
-            raise ValueError("A deferral needs time: give within_seconds above 0.")
+        if not isinstance(self.within_seconds, int | float) or not self.within_seconds > 0:
+            raise ValueError(
+                "A deferral needs time: within_seconds must be a number above 0, got "
+                f"{self.within_seconds!r}."
+            )
 
     def to_wire(self) -> dict[str, Any]:
         return {
@@ -117,11 +125,36 @@ class Agent:
     window: ClassVar[int | None] = None
     #: Calls a second, over all workers; None means no limit.  A flow row overrides it.
     rate: ClassVar[float | None] = None
-    #: Calls side by side in one process, and then also the most claims in one message; None
-    #: means ``SAS_BUNDLE_LIMIT`` side by side, and up to ``SAS_BUNDLE_DEPTH`` in a message.
+    #: Answers outstanding, of calls that were deferred, over all workers; None means no limit.  A
+    #: flow row overrides it.
+    deferred_window: ClassVar[int | None] = None
+    #: Calls side by side in one process, and the most claims in one message; None means
+    #: ``SAS_BUNDLE_LIMIT``, and more in turn where calls are quick (``SAS_BUNDLE_DEPTH``).
     bundle_limit: ClassVar[int | None] = None
     #: How long the service remembers a key; None means for good.
     key_retention_seconds: ClassVar[int | None] = None
+    #: What a person who answers for it presses, such as ("It is here", "It will not come"); None
+    #: means Approve and Decline.
+    answer_labels: ClassVar[tuple[Text, Text] | None] = None
+    #: Statuses that only the service itself answers, and only where it did nothing.
+    proof: ClassVar[frozenset[int]] = frozenset()
+
+    @property
+    def side_by_side(self) -> int:
+        """Return how many calls of it one process may hold at the same time."""
+        return 1 if self.is_serial else self.bundle_limit or int(sas.bundle_limit)
+
+    @property
+    def takes_itself(self) -> bool:
+        """Say whether a process that calls it may claim for it: not where calls run alone."""
+        return not (self.is_serial or self.is_local)
+
+    def vouches(self, fault: Fault) -> bool:
+        """Say whether a fault of this agent is proof that nothing happened.
+
+        What a local agent wrote was rolled back, whatever it raised.
+        """
+        return fault.no_effect or self.is_local or fault.status in self.proof
 
     def run(self, call: Call) -> dict[str, Any] | Deferred | None:
         """Do the work of one call and return its result, or that it is deferred.

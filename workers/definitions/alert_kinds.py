@@ -1,6 +1,6 @@
 """What an alert's code means: what its incident is called, how grave it is, and what to do.
 
-The texts stand here alone: the admin, the terminal and messages to operators read them, and
+The kinds are declared in ``engine_alerts``, in the desk's ``alerts``, and by applications.
 "Alerts" in the documentation is compared with them.
 """
 
@@ -15,9 +15,11 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from workers.definitions import sentences
-from workers.definitions.alert_messages import MESSAGES, Text, in_words, worded
+from workers.definitions.alert_messages import Text, in_words, worded
 from workers.exceptions import WorkflowError
 
+#: SQL: nobody but a person can tell that the cause of alert ``a`` has ended.
+BY_HAND = "a.acknowledged_at IS NOT NULL"
 #: Stands in an incident's parameters for what differs from one process to the next.
 ANY = "#"
 _ANY = re.compile(rf"(?<!\w){ANY}(?!\w)")
@@ -32,7 +34,7 @@ class IncidentKind(StrEnum):
     AGENT = "agent"
     #: A periodic duty.
     DUTY = "duty"
-    #: Code that no worker has.
+    #: Code that no live worker has.
     DEFINITION = "definition"
     #: Whoever submits, or is to be told.
     SUBMITTER = "submitter"
@@ -77,10 +79,12 @@ class AlertKind:
     #: What an alert says, with the parameters it was raised with; or the sentences of which each
     #: alert says some, those that its parameter ``says`` names.  Empty = the title.
     message: Text | Mapping[str, Text] = ""
-    #: Of an application's own: takes the subjects of alerts that are not resolved and returns those
-    #: whose cause has ended; asked by the sweep every few seconds while there are any.
+    #: An application's: takes the subjects of alerts that are not resolved and returns those whose
+    #: cause has ended; the sweep asks every few seconds while there are any.
     #: None = such an alert closes when somebody acknowledges it.
     ended: Callable[[Collection[str]], Collection[str]] | None = None
+    #: The engine's and the desk's: the same as SQL.
+    ended_sql: str = ""
 
     def title_with(self, params: Mapping[str, Any]) -> str:
         """Return the title in words; a parameter that is missing is left empty."""
@@ -111,7 +115,7 @@ class AlertKind:
         """
         if "text" in params:
             return str(params["text"])
-        message = self.message or MESSAGES.get(self.code) or _chosen(self.title, params)
+        message = self.message or _chosen(self.title, params)
         return in_words(message, {"code": self.code, **params}).rstrip()
 
 
@@ -161,173 +165,3 @@ def alert_text(code: str, params: Mapping[str, Any] | None, message: str) -> str
 def alert_kinds() -> list[AlertKind]:
     """Return every kind that is known, in the order of their registration."""
     return list(_kinds.values())
-
-
-for _kind in (
-    AlertKind(
-        "process_error",
-        IncidentKind.FAILURE,
-        Severity.ERROR,
-        _("%(step)s of %(workflow)s fails for good: %(reason)s"),
-        _("Fix the cause, then resubmit, or complete, skip or undo."),
-    ),
-    AlertKind(
-        "process_compensating",
-        IncidentKind.FAILURE,
-        Severity.NOTICE,
-        _("%(workflow)s is undone because %(step)s fails: %(reason)s"),
-        _("Tell the customer. Nothing is left to be done in the system."),
-        goes_on=_("what was done is being undone"),
-    ),
-    AlertKind(
-        "undo_stuck",
-        IncidentKind.FAILURE,
-        Severity.URGENT,
-        _("%(step)s of %(workflow)s cannot undo: %(reason)s"),
-        _("Fix the cause, then resubmit; or undo by hand and complete the undo step."),
-    ),
-    AlertKind(
-        "decision_needed",
-        IncidentKind.FAILURE,
-        Severity.ERROR,
-        _("%(step)s of %(workflow)s failed and somebody must decide: %(reason)s"),
-        _("Decide: resubmit, complete, skip or undo."),
-    ),
-    AlertKind(
-        "undo_requested",
-        IncidentKind.OTHER,
-        Severity.ERROR,
-        _("Somebody else's leave is needed to undo processes of %(workflow)s"),
-        _("Approve or decline each request, on its page under Requests to undo."),
-        goes_on=_("a request that nobody decides on is over after 24 hours"),
-    ),
-    AlertKind(
-        "answer_overdue",
-        IncidentKind.FAILURE,
-        Severity.ERROR,
-        _("Answers to %(step)s of %(workflow)s are overdue"),
-        _("Answer, or ask whoever should."),
-        goes_on=_("the steps go on waiting for their answers"),
-    ),
-    AlertKind(
-        "deadline_passed",
-        IncidentKind.FAILURE,
-        Severity.ERROR,
-        _("%(workflow)s has not ended by its deadline"),
-        _("Tell the customer; where it goes on, see why it takes so long."),
-        goes_on=_("each process goes on, or is being undone, as its workflow says"),
-    ),
-    AlertKind(
-        "step_skipped",
-        IncidentKind.FAILURE,
-        Severity.NOTICE,
-        _("Optional %(step)s of %(workflow)s was skipped: %(reason)s"),
-        _("Nothing, or do by hand what the step would have done."),
-        goes_on=_("the processes go on without the step"),
-    ),
-    AlertKind(
-        "claims_unstarted",
-        IncidentKind.AGENT,
-        Severity.URGENT,
-        _("Nobody starts the claims of agent %(about)s"),
-        _("Start a worker for the agent's queue. Nothing has failed: the claims are still good."),
-        goes_on=_("the same claims are sent again"),
-    ),
-    AlertKind(
-        "duty_overdue",
-        IncidentKind.DUTY,
-        Severity.URGENT,
-        {
-            "watched": _("No worker performs the periodic duties: %(about)s"),
-            "": _("Periodic duties are late: %(about)s"),
-        },
-        {
-            "never": _("Start the workers and Celery Beat."),
-            "unasked": _(
-                "Start Celery Beat, or enable the periodic task; and start workers if none runs."
-            ),
-            "unread": _(
-                "Beat lives: see what the workers that read that queue are busy with, or start one"
-                " with -Q and its name."
-            ),
-            "stuck": _("Look at the database."),
-            "no_broker": _("Look at the broker."),
-            "ahead": _(
-                "Look at the time service of the database's machine, and restart Beat if doctor"
-                " --only duties says that it waits, too."
-            ),
-        },
-        # Who watches asks nobody for it: no worker might hear.
-        goes_on={"triggered": _("a worker triggers it each time it is late")},
-    ),
-    AlertKind(
-        "breaker_open",
-        IncidentKind.AGENT,
-        Severity.URGENT,
-        _("The service of agent %(about)s is not reached"),
-        _("Look after the service. Steps wait and none fails."),
-        goes_on=_("a probe asks the service again each time the breaker's time is over"),
-    ),
-    AlertKind(
-        "unknown_definition",
-        IncidentKind.DEFINITION,
-        Severity.URGENT,
-        {
-            "agent": _("Steps wait for code that no worker has: agent %(name)s"),
-            "workflow": _(
-                "Steps wait for code that no worker has: workflow %(name)s, version %(version)s"
-            ),
-            # One of the two is there: the name, or that of the process that waits.
-            "": _("Steps wait for code that no worker has: %(about)s%(workflow)s"),
-        },
-        _("Bring the code to every worker. During a deployment the gap closes by itself."),
-        goes_on=_("the steps are offered to other workers"),
-    ),
-    AlertKind(
-        "on_end_failed",
-        IncidentKind.DEFINITION,
-        Severity.ERROR,
-        _("on_end of %(workflow)s fails: %(message)s"),
-        _("Fix on_end and bring the code to every worker. The end follows by itself."),
-        goes_on=_("it is called again at each pass of the poll"),
-    ),
-    AlertKind(
-        "sink_undeliverable",
-        IncidentKind.SUBMITTER,
-        Severity.NOTICE,
-        _("%(about)s cannot be told of what was submitted"),
-        _("Have its owner fix it, then have it told again."),
-    ),
-    AlertKind(
-        "route_undeliverable",
-        IncidentKind.OTHER,
-        Severity.URGENT,
-        _("Route %(about)s cannot be told of incidents"),
-        _(
-            "See its deliveries in the admin for what was answered, fix its address or its"
-            " receiver, and have what was given up sent again."
-        ),
-    ),
-    AlertKind(
-        "probe_failed",
-        IncidentKind.INSTALLATION,
-        Severity.ERROR,
-        {
-            "found": _("The doctor finds an error: %(finding)s"),
-            "": _("The doctor's probe %(about)s finds an error"),
-        },
-        _("See on the doctor's page why it matters and what to do, and do that."),
-        goes_on=_("the doctor looks again each minute"),
-    ),
-    AlertKind(
-        "restored",
-        IncidentKind.OTHER,
-        Severity.URGENT,
-        _("The database was restored to %(about)s"),
-        _(
-            "Have what was accepted after that time submitted again: see"
-            ' "Restore a database" in the documentation.'
-        ),
-    ),
-):
-    register_alert_kind(_kind)

@@ -15,9 +15,9 @@ _appraisers: list[Appraiser] = []
 def register_amounts(appraiser: Appraiser) -> Appraiser:
     """Register a function that says what processes are worth, in one currency; a decorator.
 
-    Incidents show it, and undoing above ``SAS_TWO_PERSONS_ABOVE`` takes two persons.  It is asked
-    for a few hundred processes at a time, by workers and by the admin.  What it raises is logged,
-    and the amounts then count as unknown.
+    Incidents show it, and moving more than ``SAS_TWO_PERSONS_ABOVE`` takes two persons.  It is
+    asked for a few hundred processes at a time, by workers and by the admin.  What it raises is
+    logged, and the amounts then count as unknown.
     """
     if appraiser not in _appraisers:
         _appraisers.append(appraiser)

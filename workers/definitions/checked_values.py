@@ -4,10 +4,13 @@ Every error says which part of which definition it is about, what the value must
 it is: "Step book: timeout_seconds must be a whole number from 1 to 600, got '30'."
 """
 
+import inspect
 from collections.abc import Iterable
 from enum import StrEnum
 from math import inf
 from typing import Any, TypeVar
+
+from django.utils.functional import Promise
 
 from workers.exceptions import WorkflowError
 from workers.runtime.storable_text import is_storable
@@ -87,10 +90,54 @@ def flag(where: str, what: str, value: object) -> None:
         raise _refused(where, what, "True or False", value)
 
 
-def function(where: str, what: str, value: object) -> None:
-    """Refuse what cannot be called; None is the default."""
-    if value is not None and not callable(value):
+def labels(where: str, what: str, value: object) -> None:
+    """Refuse what is no pair of texts, which may be translated when they are read.
+
+    None is the default.
+    """
+    if value is None:
+        return
+    if (
+        not isinstance(value, tuple)
+        or len(value) != 2
+        or not all(isinstance(text, str | Promise) and str(text) for text in value)
+    ):
+        raise _refused(where, what, 'a pair of texts, such as ("It is here", "It is lost")', value)
+
+
+def function(where: str, what: str, value: object, *arguments: str) -> None:
+    """Refuse what is no plain function of these arguments; None is the default."""
+    if value is None:
+        return
+    if not callable(value):
         raise _refused(where, what, "a function", value)
+    plain(where, what, value)
+    try:
+        signature = inspect.signature(value)
+    except (TypeError, ValueError):
+        # One of C's, of which nobody knows.
+        return
+    try:
+        signature.bind(*arguments)
+    except TypeError:
+        count = f"{len(arguments)} argument{'s' * (len(arguments) != 1)}"
+        raise WorkflowError(
+            f"{where}: {what} must take {count} ({', '.join(arguments)}), got {what}{signature}."
+        ) from None
+
+
+def plain(where: str, what: str, value: object) -> None:
+    """Refuse ``async def`` and generators: called, they run nothing and return what is true."""
+    for one in (value, getattr(type(value), "__call__", None)):  # noqa: B004
+        if (
+            inspect.iscoroutinefunction(one)
+            or inspect.isasyncgenfunction(one)
+            or inspect.isgeneratorfunction(one)
+        ):
+            raise WorkflowError(
+                f"{where}: {what} must be a plain function, got {value!r}. "
+                "Write it with def, and return what it is to answer."
+            )
 
 
 def instance(where: str, what: str, value: object, kind: type[Any]) -> None:

@@ -1,15 +1,22 @@
 """What installed apps declare in modules of known names."""
 
+import traceback
 from functools import cache
+from importlib import import_module
+from pathlib import Path
 from types import TracebackType
 
-from django.utils.module_loading import autodiscover_modules
+from django.apps import AppConfig, apps
+from django.utils.module_loading import module_has_submodule
+
+from workers.exceptions import WorkflowError, in_a_line
 
 
 def import_modules(*names: str) -> None:
     """Import the modules of these names of every installed app, once per process.
 
-    A module that fails has registered what stands above its fault: run again, that would be
+    Raises ``WorkflowError`` for one that cannot be imported: the app, the module and why, in a
+    line.  A module that fails has registered what stands above its fault: run again, that would be
     refused as registered twice.  So the fault is kept, and every later call raises it again.
     """
     if failure := _failure(*names):
@@ -19,9 +26,38 @@ def import_modules(*names: str) -> None:
 
 
 @cache
-def _failure(*names: str) -> tuple[Exception, TracebackType | None] | None:
-    try:
-        autodiscover_modules(*names)
-    except Exception as error:  # noqa: BLE001 (a module may fail in any way)
-        return error, error.__traceback__
+def _failure(*names: str) -> tuple[WorkflowError, TracebackType | None] | None:
+    for config in apps.get_app_configs():
+        for name in names:
+            if error := _import(config, name):
+                return error, error.__traceback__
     return None
+
+
+def _import(config: AppConfig, name: str) -> WorkflowError | None:
+    """Import a module of an app, if there is one; return what is wrong with it."""
+    if not module_has_submodule(config.module, name):
+        return None
+    module = f"{config.name}.{name}"
+    try:
+        import_module(module)
+    except WorkflowError as error:
+        # It names the workflow or agent itself.
+        return error
+    except Exception as error:  # noqa: BLE001 (a module may fail in any way)
+        refusal = WorkflowError(
+            f"App {config.label}: {module} cannot be imported: {in_a_line(error)}"
+            f"{_where(config, error)}. Mend it: the engine imports it to find workflows and agents."
+        )
+        refusal.__cause__ = error
+        return refusal
+    return None
+
+
+def _where(config: AppConfig, error: Exception) -> str:
+    """Return the line of the app's own code that failed, where there is one."""
+    folder = Path(config.path)
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if Path(frame.filename).is_relative_to(folder):
+            return f" ({Path(frame.filename).relative_to(folder.parent)}, line {frame.lineno})"
+    return ""

@@ -1,6 +1,7 @@
 """Names to workflows and agents: the engine's only way into the apps that use it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from difflib import get_close_matches
 from typing import Any, TypeVar
 
 from workers.definitions import checked_values, discovery
@@ -46,6 +47,8 @@ def register_agent(cls: type[A]) -> type[A]:
     """
     _check_agent(cls)
     agent = cls()
+    for what in ("run", "probe"):
+        checked_values.function(f"Agent {agent.name}", what, getattr(agent, what), "call")
     known = _agents.setdefault(agent.name, agent)
     if type(known) is not cls:
         raise WorkflowError(f"Two agents are called {agent.name!r}. Rename one of them.")
@@ -53,6 +56,11 @@ def register_agent(cls: type[A]) -> type[A]:
 
 
 def _check_agent(cls: type[Agent]) -> None:
+    if not (isinstance(cls, type) and issubclass(cls, Agent)):
+        raise WorkflowError(
+            f"An agent must be a class that inherits from Agent or LocalAgent, got {cls!r}. "
+            "Decorate the class itself."
+        )
     checked_values.name(f"Agent {cls.__name__}", "name", getattr(cls, "name", None))
     where = f"Agent {cls.name}"
     checked_values.choice(where, "effect", cls.effect, Effect)
@@ -60,11 +68,24 @@ def _check_agent(cls: type[Agent]) -> None:
     checked_values.flag(where, "is_local", cls.is_local)
     checked_values.flag(where, "is_serial", cls.is_serial)
     checked_values.whole(where, "window", cls.window, least=1)
+    checked_values.whole(where, "deferred_window", cls.deferred_window, least=1)
     checked_values.above_zero(where, "rate", cls.rate)
     checked_values.whole(where, "bundle_limit", cls.bundle_limit, least=1)
     checked_values.whole(where, "key_retention_seconds", cls.key_retention_seconds, least=1)
+    checked_values.labels(where, "answer_labels", cls.answer_labels)
+    _check_names(where, cls)
     if cls.run is Agent.run:
         raise WorkflowError(f"{where} has no run(call). Define what it does.")
+
+
+def _check_names(where: str, cls: type[Agent]) -> None:
+    """Refuse an attribute that is written almost as one that an agent has: nothing reads it."""
+    own = {name for one in cls.__mro__ if one not in Agent.__mro__ for name in vars(one)}
+    for name in sorted(own - {*dir(Agent), *Agent.__annotations__}):
+        if meant := get_close_matches(name, Agent.__annotations__, n=1, cutoff=0.85):
+            raise WorkflowError(
+                f"{where} sets {name}, which nothing reads: an agent has {meant[0]}. Rename it."
+            )
 
 
 def register_secrets(secrets: Secrets) -> Secrets:
@@ -117,6 +138,8 @@ def register_task(
     the idempotency key, given under ``key_argument``.
     """
     known_as = name or str(task.name)
+    # A Celery task itself takes anything; what it runs says what it is.
+    checked_values.plain(f"Agent {known_as}", "task", getattr(task, "run", task))
     attributes = {
         "name": known_as,
         "effect": effect,
@@ -140,6 +163,12 @@ def workflow(name: str, version: int | None = None) -> Workflow:
     return found
 
 
+def has_workflow(name: str, version: int) -> bool:
+    """Say whether that version of a workflow is in this code."""
+    discover()
+    return (name, version) in _workflows
+
+
 def agent(name: str) -> Agent:
     """Return the agent of that name; raise ``UnknownAgent``."""
     discover()
@@ -147,6 +176,12 @@ def agent(name: str) -> Agent:
         return _agents[name]
     except KeyError:
         raise UnknownAgent(name) from None
+
+
+def has_agent(name: str) -> bool:
+    """Say whether an agent of that name is in this code."""
+    discover()
+    return name in _agents
 
 
 def workflows() -> list[Workflow]:
@@ -157,6 +192,16 @@ def workflows() -> list[Workflow]:
 def agents() -> list[Agent]:
     discover()
     return list(_agents.values())
+
+
+def queues() -> set[str]:
+    """Return the names of every queue that some agent is called through."""
+    return {agent.queue for agent in agents()}
+
+
+def of_queues(names: Collection[str]) -> set[str]:
+    """Return the names of the agents that are called through some queues."""
+    return {agent.name for agent in agents() if agent.queue in names}
 
 
 def step_names() -> set[str]:

@@ -6,9 +6,12 @@ itself is the code.  What is kept for long has a code of its own (``alert_messag
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from math import isfinite
 from typing import Any
 
 from django.utils.translation import gettext, ngettext
+
+from workers.runtime.storable_text import storable
 
 #: Names that one line holds: those of most workflows whole, of one with hundreds a beginning.
 NAMED = 12
@@ -46,7 +49,7 @@ def unended(text: str) -> str:
 
 def kept(text: str) -> dict[str, Any] | str:
     """Return what is kept of a text: of one that is no sentence of ours, the text."""
-    return text.kept if isinstance(text, Sentence) else text
+    return text.kept if isinstance(text, Sentence) else storable(text)
 
 
 def in_words(said: Mapping[str, Any] | str) -> str:
@@ -68,7 +71,14 @@ def _made(known: dict[str, Any]) -> Sentence:
 
 
 def _kept(value: Any) -> Any:
-    return kept(value) if isinstance(value, str) else value
+    """Return what is kept of a parameter: JSON, whatever it was."""
+    if isinstance(value, str):
+        return kept(value)
+    if isinstance(value, bool | int | None) or (isinstance(value, float) and isfinite(value)):
+        return value
+    if isinstance(value, Mapping):
+        return value
+    return storable(value)
 
 
 def _worded(

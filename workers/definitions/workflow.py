@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from workers.definitions import checked_values
-from workers.exceptions import WorkflowError
+from workers.exceptions import UnknownStep, WorkflowError
 
 Json = dict[str, Any]
 #: Says of the process input and the results of settled steps whether a step is to be done.
@@ -32,9 +32,9 @@ def whole_input(process_input: Json, results: Mapping[str, Json]) -> Json:
 class OnFailure(StrEnum):
     """What follows when a step has failed for good and is not optional."""
 
-    #: The process stops in error and an operator is told.
+    #: The process stops in error and an alert is raised.
     ERROR = "error"
-    #: What was done is undone, and an operator is told.
+    #: What was done is undone, with an alert.
     COMPENSATE = "compensate"
     #: The step rests for ``wait_seconds`` and has all its attempts again.
     WAIT = "wait"
@@ -45,9 +45,9 @@ class OnFailure(StrEnum):
 class OnDeadline(StrEnum):
     """What follows when a process has not ended by its deadline."""
 
-    #: What was done is undone, and an operator is told.
+    #: What was done is undone, with an alert.
     COMPENSATE = "compensate"
-    #: An operator is told, and it goes on.
+    #: An alert is raised, and it goes on.
     ALERT = "alert"
 
 
@@ -153,7 +153,7 @@ def step(
     where = f"Step {name}"
     checked_values.name(where, "agent", agent)
     for what, chosen in (("request", request), ("when", when), ("until", until)):
-        checked_values.function(where, what, chosen)
+        checked_values.function(where, what, chosen, "input", "results")
     checked_values.whole(
         *(where, "timeout_seconds", timeout_seconds),
         least=1,
@@ -264,6 +264,13 @@ class Workflow:
         if problem:
             raise WorkflowError(f"Workflow {self.name} version {self.version}: {problem}")
 
+    def step(self, name: str) -> StepSpec:
+        """Return the step of that name; raise ``UnknownStep``."""
+        try:
+            return self.by_name[name]
+        except KeyError:
+            raise UnknownStep(self.name, self.version, name) from None
+
     def _check_values(self) -> None:
         checked_values.name("A workflow", "name", self.name)
         where = f"Workflow {self.name}"
@@ -276,8 +283,9 @@ class Workflow:
                 f"{where}: steps must be a tuple of what step() returns, got {self.steps!r}."
             )
         checked_values.whole(where, "deadline_seconds", self.deadline_seconds, least=1)
-        for what in ("on_edit", "on_end", "describe"):
-            checked_values.function(where, what, getattr(self, what))
+        checked_values.function(where, "on_edit", self.on_edit, "input", "changes")
+        checked_values.function(where, "on_end", self.on_end, "end")
+        checked_values.function(where, "describe", self.describe, "input")
         for what in ("no_return", "editable", "personal"):
             object.__setattr__(self, what, checked_values.names(where, what, getattr(self, what)))
         chosen = checked_values.choice(where, "on_deadline", self.on_deadline, OnDeadline)

@@ -1,10 +1,13 @@
-"""Calling services over HTTP: one POST under a total deadline.
+"""Calling services over HTTP: one call under a total deadline.
 
 What goes wrong is one of the engine's faults::
 
     from workers.http import post
+
+A client of your own turns what a service answers into the same faults by ``fault_of_status``.
 """
 
 from workers.http.client import Answer, post
+from workers.http.faults import fault_of_status
 
-__all__ = ["Answer", "post"]
+__all__ = ["Answer", "fault_of_status", "post"]

@@ -1,4 +1,4 @@
-"""One POST to a remote service, under a total deadline.
+"""One call of a remote service, under a total deadline.
 
 It ends in an answer or in one of the engine's faults.  A service that is unavailable is
 tried again within the call where the time left allows it; everything slower is the
@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import SplitResult, urlsplit
 
 import httpx2
 import tenacity
@@ -24,6 +25,7 @@ from workers.runtime.json_text import encode_document
 CONNECT_SECONDS = 3.0
 LARGEST_ANSWER = 1024 * 1024
 MOST_TRIES = 3
+NO_CONTENT = 204
 #: With less time left, another try would only use up what the report of the fault needs.
 LEAST_SECONDS_FOR_ANOTHER_TRY = 1.0
 
@@ -51,23 +53,50 @@ class Answer:
 
 
 def post(
-    base_url: str,
-    path: str,
-    body: Mapping[str, object],
+    url: str,
     *,
     key: str,
     remaining: Callable[[], float],
+    method: str = "POST",
+    headers: Mapping[str, str] | None = None,
+    params: Mapping[str, str | int | float] | None = None,
+    json: Mapping[str, object] | None = None,
+    content: bytes | None = None,
 ) -> Answer:
-    """Send a JSON body with an idempotency key and return the answer.
+    """Make one call with an idempotency key and return the answer.
 
-    ``remaining`` returns the seconds left; the call ends when they do, however slowly the
-    service drips.  Raises ``DeadlinePassed`` where none are left before sending; otherwise
-    ``Unavailable``, ``Permanent`` or ``Transient``, whose ``tries`` counts the calls made: one,
-    where the agent that calls it has a rate.
+    ``json`` is sent as a JSON document, ``content`` as it is; give one of them, or none.
+    ``headers`` are added, and replace those of ours but ``Accept-Encoding`` and
+    ``Idempotency-Key``; ``params`` are added to the URL's query.  ``remaining`` returns the seconds
+    left; the call ends when they do, however slowly the service drips.  An answer without a body
+    (204) has an empty one.
+
+    Raises ``DeadlinePassed`` where no time is left before sending; otherwise ``Unavailable``,
+    ``Permanent`` or ``Transient``, whose ``tries`` counts the calls made: one, where the agent that
+    calls it has a rate.  Raises ``ValueError`` for a call that cannot be sent as it is given.
     """
-    if not (key and key.isascii() and key.isprintable()):
-        raise ValueError("An idempotency key is printable ASCII and not empty.")
-    content = encode_document(body).encode()
+    if json is not None and content is not None:
+        raise ValueError("A call must have json or content, got both. Leave one out.")
+    if not (method.isascii() and method.isalpha()):
+        raise ValueError(f"method must be a word such as POST, got {method!r}.")
+    usual = {"Accept": "application/json"}
+    if json is not None:
+        usual["Content-Type"] = "application/json"
+        content = encode_document(json).encode()
+    call = _Call(url, method.upper(), _headers(usual, headers or {}, key), params, content)
+    doubts: list[Fault] = []
+
+    def ask() -> tuple[int, dict[str, Any]]:
+        try:
+            return _ask(call, remaining)
+        except Fault as fault:
+            if doubts and doubts[0].status != fault.status:
+                # An earlier try may have had its effect, whatever this one proves.
+                fault.no_effect, fault.status = False, None
+            if not fault.no_effect:
+                doubts.append(fault)
+            raise
+
     retrying = tenacity.Retrying(
         retry=tenacity.retry_if_exception(_may_pass_at_once),
         stop=lambda state: (
@@ -79,11 +108,54 @@ def post(
         reraise=True,
     )
     try:
-        status, answered = retrying(_call, base_url, path, content, key, remaining)
+        status, answered = retrying(ask)
     except Fault as fault:
         fault.tries = retrying.statistics["attempt_number"]
         raise
     return Answer(status, answered, retrying.statistics["attempt_number"])
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """What is sent; said of it is the method and the path, for a query may hold secrets."""
+
+    url: str
+    method: str
+    headers: httpx2.Headers
+    params: Mapping[str, str | int | float] | None
+    content: bytes | None
+
+    @property
+    def name(self) -> str:
+        return f"{self.method} {_split(self.url).path}"
+
+    @property
+    def server(self) -> str:
+        parts = _split(self.url)
+        return f"{parts.scheme}://{parts.netloc}"
+
+
+def _split(url: str) -> SplitResult:
+    try:
+        return urlsplit(url)
+    except ValueError:
+        # It is refused as unreachable, and nothing of it is repeated.
+        return SplitResult("", "", "", "", "")
+
+
+def _headers(usual: dict[str, str], given: Mapping[str, str], key: str) -> httpx2.Headers:
+    """Return the headers of a call; raise ``ValueError`` for one that cannot be sent."""
+    if not (key and key.isascii() and key.isprintable()):
+        raise ValueError("An idempotency key is printable ASCII and not empty.")
+    for name, value in given.items():
+        # Its value may be a secret.
+        if not (isinstance(value, str) and value.isascii() and value.isprintable()):
+            raise ValueError(f"The header {name!r} must be printable ASCII. Encode its value.")
+    headers = httpx2.Headers(usual)
+    headers.update(given)
+    # A compressed answer could unpack to any size.
+    headers.update({"Accept-Encoding": "identity", "Idempotency-Key": key})
+    return headers
 
 
 def _may_pass_at_once(problem: BaseException) -> bool:
@@ -91,46 +163,37 @@ def _may_pass_at_once(problem: BaseException) -> bool:
     return isinstance(problem, Unavailable) and problem.retry_after is None
 
 
-def _call(
-    base_url: str, path: str, content: bytes, key: str, remaining: Callable[[], float]
-) -> tuple[int, dict[str, Any]]:
+def _ask(call: _Call, remaining: Callable[[], float]) -> tuple[int, dict[str, Any]]:
     left = remaining()
     if left <= 0:
-        raise DeadlinePassed(f"POST {path}: no time left to send it.")
+        raise DeadlinePassed(f"{call.name}: no time left to send it.")
     try:
-        response = connections.transport().handle_request(
-            _request(base_url, path, content, key, left)
-        )
+        response = connections.transport().handle_request(_request(call, left))
     except (httpx2.TransportError, httpx2.InvalidURL, UnicodeError) as problem:
-        raise fault_of_exception(base_url, path, problem) from problem
+        raise fault_of_exception(call.server, call.name, problem) from problem
     try:
-        return response.status_code, _read(base_url, path, response)
+        return response.status_code, _read(call, response)
     finally:
         response.close()
 
 
-def _request(base_url: str, path: str, content: bytes, key: str, left: float) -> httpx2.Request:
+def _request(call: _Call, left: float) -> httpx2.Request:
     now = time.monotonic()
     # Half, because a host may have two addresses, which are tried one after the other.
     connect = min(CONNECT_SECONDS, left / 2)
     end = now + left
     timeout = {"pool": connect, "connect": now + connect, "write": end, "read": end}
+    url = httpx2.URL(call.url)
     return httpx2.Request(
-        "POST",
-        base_url.rstrip("/") + path,
-        headers={
-            "Accept": "application/json",
-            # A compressed answer could unpack to any size.
-            "Accept-Encoding": "identity",
-            "Content-Type": "application/json",
-            "Idempotency-Key": key,
-        },
-        content=content,
+        call.method,
+        url.copy_merge_params(call.params) if call.params else url,
+        headers=call.headers,
+        content=call.content,
         extensions={"timeout": timeout},
     )
 
 
-def _read(base_url: str, path: str, response: httpx2.Response) -> dict[str, Any]:
+def _read(call: _Call, response: httpx2.Response) -> dict[str, Any]:
     status = response.status_code
     raw = b""
     try:
@@ -141,12 +204,14 @@ def _read(base_url: str, path: str, response: httpx2.Response) -> dict[str, Any]
     except httpx2.TransportError as problem:
         # A refusal counts by its status, whatever became of its body.
         if response.is_success:
-            raise fault_of_exception(base_url, path, problem) from problem
+            raise fault_of_exception(call.server, call.name, problem) from problem
     body = read_object(raw) if len(raw) <= LARGEST_ANSWER else None
     if not response.is_success:
-        raise fault_of_status(path, status, response.headers, body)
+        raise fault_of_status(call.name, status, response.headers, body)
+    if status == NO_CONTENT:
+        return {}
     if len(raw) > LARGEST_ANSWER:
-        raise unreadable(path, f"answered {status} with more than {LARGEST_ANSWER} bytes")
+        raise unreadable(call.name, f"answered {status} with more than {LARGEST_ANSWER} bytes")
     if body is None:
-        raise unreadable(path, f"answered {status} with a body that is no usable JSON object")
+        raise unreadable(call.name, f"answered {status} with a body that is no usable JSON object")
     return body

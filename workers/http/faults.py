@@ -2,8 +2,10 @@
 
 Unavailable: it never reached the service, or the service said "not now".  Refused: payment
 was refused (402), which is a business answer.  Permanent: the service will not do it.
-Transient: everything whose outcome is unknown.  Messages say what happened
-in our words; of the remote's own text only a short code gets in.
+Transient: everything else.  Only what was never sent is proof that nothing happened: an answer
+may come from a proxy that had passed the call on, and an agent declares which answers only the
+service gives (``Agent.proof``).  Messages say what happened in our words; of the remote's own
+text only a short code gets in.
 """
 
 import re
@@ -35,7 +37,8 @@ def fault_of_exception(base_url: str, path: str, problem: Exception) -> Fault:
     if isinstance(problem, NOT_SENT):
         # Without what a URL may have of a name and a password.
         where = base_url.partition("://")[2].partition("/")[0].rpartition("@")[2]
-        return Unavailable("unreachable", _message(path, f"{where} is not reached: {problem}"))
+        said = _message(path, f"{where} is not reached: {problem}")
+        return Unavailable("unreachable", said, no_effect=True)
     if isinstance(problem, httpx2.TimeoutException):
         return Transient("timeout", _message(path, "no answer in time"))
     # By its class only: the text of a protocol error quotes what the remote sent.
@@ -48,7 +51,10 @@ def fault_of_status(
 ) -> Fault:
     """Return the fault that an answer other than 2xx stands for.
 
-    A redirect is followed nowhere: whoever sent it is not the service.
+    ``path`` is what the fault's message calls the call, such as ``POST /charges``; ``body`` the
+    JSON object that came, whose ``error`` becomes the fault's code where it is a short word.
+    A redirect is followed nowhere: whoever sent it is not the service.  It proves nothing of the
+    effect: raised by an agent it is proof where the agent declares its status.
     """
     error = (body or {}).get("error")
     code = error if isinstance(error, str) and CODE.fullmatch(error) else f"http_{status}"
@@ -60,7 +66,8 @@ def fault_of_status(
     elif 400 <= status <= 499 and status not in (408, 409, 425):
         kind = Permanent
     wait = retry_after(headers.get("Retry-After", ""))
-    return kind(code, _message(path, f"answered {status}"), retry_after=wait)
+    said = _message(path, f"answered {status}")
+    return kind(code, said, retry_after=wait, no_effect=False, status=status)
 
 
 def unreadable(path: str, what: str) -> Fault:
@@ -69,4 +76,4 @@ def unreadable(path: str, what: str) -> Fault:
 
 
 def _message(path: str, what: str) -> str:
-    return f"POST {path}: {what}"[:LONGEST_MESSAGE]
+    return f"{path}: {what}"[:LONGEST_MESSAGE]

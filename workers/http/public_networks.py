@@ -37,7 +37,7 @@ SPECIAL: tuple[Network, ...] = tuple(
         "203.0.113.0/24",  # documentation
         "224.0.0.0/4",  # multicast
         "240.0.0.0/4",  # reserved, and broadcast
-        # Of IPv6 only what lies within 2000::/3.
+        # IPv6: only what lies within 2000::/3.
         "2001::/23",  # protocol assignments: Teredo, benchmarks, ORCHID
         "2001:db8::/32",  # documentation
         "2002::/16",  # 6to4: leads to the IPv4 address inside

@@ -1,5 +1,6 @@
 """Commands that print what others sent: nothing in it may steer the terminal or forge a line."""
 
+import getpass
 from collections.abc import Callable
 from typing import Any
 
@@ -8,6 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, OutputWrapper
 from workers.exceptions import BadText
 from workers.runtime import storable_text
 from workers.runtime.visible_text import visible
+from workers.states import PEOPLE
 from workers.wire import dispatch
 
 #: Time a command gives the broker for the wake-ups of what it did; without, the poll looks.
@@ -71,3 +73,11 @@ class TerminalCommand(BaseCommand):
     @stderr.setter
     def stderr(self, out: Any) -> None:
         self._stderr = ErrorTerminal(out._out)
+
+
+def actor() -> str:
+    """Return who runs the command, for the journal."""
+    try:
+        return f"{PEOPLE}{getpass.getuser()}"
+    except (KeyError, OSError):  # a user id without a name, as in some containers
+        return f"{PEOPLE}unknown"

@@ -1,4 +1,4 @@
-"""Alerts whose cause has ended say so, and paused processes are found at once."""
+"""Alerts whose cause has ended say so."""
 
 from django.db import migrations, models
 
@@ -18,14 +18,6 @@ class Migration(migrations.Migration):
                 name="alert_unresolved_idx",
                 fields=["id"],
                 condition=models.Q(resolved_at__isnull=True),
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="process",
-            index=models.Index(
-                name="process_paused_idx",
-                fields=["paused_at"],
-                condition=models.Q(paused_at__isnull=False, finished_at__isnull=True),
             ),
         ),
     ]

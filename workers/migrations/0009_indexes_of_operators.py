@@ -1,7 +1,7 @@
-"""Find what operators look for among millions: what expired, and what was undone.
+"""Find what operators look for among millions: what is paused, what expired, what was undone.
 
-Neither is changed by an order on its way: the one has a row where a claim expires, the other
-where a process ends undone.
+None is changed by an order on its way: one has a row where somebody pauses, one where a claim
+expires, one where a process ends undone.
 """
 
 from django.db import migrations, models
@@ -15,6 +15,14 @@ class Migration(migrations.Migration):
     dependencies = [("workers", "0008_alerts_and_pauses")]
 
     operations = [
+        AddIndexConcurrently(
+            model_name="process",
+            index=models.Index(
+                name="process_paused_idx",
+                fields=["paused_at"],
+                condition=models.Q(paused_at__isnull=False, finished_at__isnull=True),
+            ),
+        ),
         AddIndexConcurrently(
             model_name="journal",
             index=models.Index(

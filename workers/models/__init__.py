@@ -8,6 +8,7 @@ from workers.models.alert import Alert
 from workers.models.flow import Flow, Hold
 from workers.models.health import Gauge, Minute, ProbeResult, Release
 from workers.models.incident import Incident
+from workers.models.installation import Installation
 from workers.models.job import BulkItem, BulkJob
 from workers.models.journal import Act, Journal
 from workers.models.lease import Lease
@@ -21,6 +22,7 @@ from workers.models.sink import Sink
 from workers.models.step import Step
 from workers.models.undo_request import UndoRequest
 from workers.models.webhook import ReceivedWebhook
+from workers.models.worker import Worker
 
 __all__ = [
     "Act",
@@ -32,6 +34,7 @@ __all__ = [
     "Gauge",
     "Hold",
     "Incident",
+    "Installation",
     "Journal",
     "Lease",
     "LiveStep",
@@ -47,4 +50,5 @@ __all__ = [
     "Sink",
     "Step",
     "UndoRequest",
+    "Worker",
 ]

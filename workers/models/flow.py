@@ -25,6 +25,8 @@ class Flow(models.Model):
     #: What is left of the rate, and when it was last reckoned.
     tokens = models.FloatField(default=0, db_default=0)
     refilled_at = models.DateTimeField(null=True)
+    #: Answers outstanding at most, of steps that wait for a callback; null = no limit.
+    deferred_window = models.PositiveIntegerField(null=True)
 
     class Meta:
         verbose_name_plural = "flow"

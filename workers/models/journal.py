@@ -12,7 +12,7 @@ from workers.models.process import Process
 from workers.models.step import Step
 from workers.states import PEOPLE
 
-#: Of rows that say what people did.  Written so that no parameter of it has a ``%``, which an
+#: Selects what people did.  Written so that no parameter of it has a ``%``, which an
 #: index would keep doubled.
 BY_PEOPLE = Q(Exact(Left("actor", len(PEOPLE)), Value(PEOPLE)))
 
@@ -55,7 +55,7 @@ class Journal(models.Model):
     class Meta:
         verbose_name_plural = "journal"
         constraints = [
-            # Of what moves nothing.  A move is written with its step, whose state, claim and
+            # For events that move nothing.  A move is written with its step, whose state, claim and
             # attempt are conditions of that write: it cannot happen twice.
             models.UniqueConstraint(
                 name="journal_note_once_per_attempt",

@@ -12,6 +12,10 @@ class Lease(models.Model):
     performed_at = models.DateTimeField(null=True)
     #: Where the next round goes on, for duties that walk a table in portions.
     cursor = models.BigIntegerField(default=0)
+    #: Times in a row that it raised since it was performed, and what it raised last.
+    failures = models.PositiveIntegerField(default=0, db_default=0)
+    error = models.TextField(blank=True, default="", db_default="")
+    failed_at = models.DateTimeField(null=True)
 
     def __str__(self) -> str:
         return self.name

@@ -53,7 +53,8 @@ class LiveStep(models.Model):
                 fields=["agent"],
                 condition=Q(state=StepState.PROCESSING, is_deferred=False),
             ),
-            # Of no use to who counts: a plan made while the table is empty would take either.
+            models.Index(name="live_deferred_idx", fields=["agent"], condition=Q(is_deferred=True)),
+            # Partial, so no count uses it: a plan made while the table is empty would take either.
             models.Index(
                 name="live_look_at_idx", fields=["look_at"], condition=Q(look_at__isnull=False)
             ),

@@ -67,6 +67,7 @@ class Process(models.Model):
             ("compensate_process", _("Can undo a process")),
             ("renew_process", _("Can begin a process again from an earlier step")),
             ("edit_input", _("Can edit the input of a process")),
+            ("redo_step", _("Can have a skipped step done again")),
             ("retry_step", _("Can have a step tried again at once")),
             ("extend_step", _("Can change the time a step has")),
             ("complete_step", _("Can complete a step by hand")),

@@ -52,9 +52,9 @@ class Route(models.Model):
     )
     quiet_from = models.TimeField(_("quiet from"), null=True, blank=True)
     quiet_to = models.TimeField(_("quiet to"), null=True, blank=True)
-    #: Of quiet hours, and of the instants in messages.
+    #: For quiet hours, and instants in messages.
     time_zone = models.CharField(_("time zone"), max_length=60, default=default_time_zone)
-    #: Of messages; empty = the installation's.
+    #: For messages; empty = the installation's.
     language = models.CharField(_("language"), max_length=20, blank=True)
     repeat_seconds = models.PositiveIntegerField(
         _("repeat after seconds"),

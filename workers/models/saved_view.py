@@ -21,7 +21,7 @@ class SavedView(models.Model):
     #: ``app.model`` of the list's rows.
     of_list = models.CharField(_("list"), max_length=100)
     name = models.CharField(_("name"), max_length=LONGEST_NAME)
-    #: Of the list's address, without what a view does not keep (``rules.saved_views``).
+    #: The query of the list's address, as far as a view keeps it (``rules.saved_views``).
     query = models.TextField(_("narrowed by"))
     is_shared = models.BooleanField(
         _("shared"),

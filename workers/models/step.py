@@ -89,6 +89,8 @@ class Step(models.Model):
     may_have_effect = models.BooleanField(default=False)
     #: An earlier claim ended without telling whether it had its effect.
     is_in_doubt = models.BooleanField(default=False)
+    #: A person did it, or says that it happened: no service undoes that.
+    is_by_hand = models.BooleanField(default=False, db_default=False)
     #: Given to the remote service with every call of this step until its effect is undone.  It
     #: begins with the uid of the process and has the step's position: no two steps have the same.
     idempotency_key = models.CharField(max_length=80)

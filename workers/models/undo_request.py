@@ -1,7 +1,7 @@
-"""Requests to undo a process that is worth so much that it takes two persons."""
+"""Requests for approval of what moves so much that it takes two persons."""
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import Q, Value
 from django.utils.translation import gettext_lazy as _
 
 from workers.models.process import Process
@@ -12,9 +12,9 @@ class UndoRequest(models.Model):
     """What one person asks for, and another approves or declines."""
 
     process = models.ForeignKey(Process, on_delete=models.CASCADE, related_name="undo_requests")
-    #: A name in ``rules.two_persons.UNDO_VERBS``.
+    #: A name in ``rules.approved_acts.VERBS``, or ``input``.
     verb = models.CharField(max_length=20)
-    #: Where it begins again from; empty = it does not.
+    #: The step that it is about; empty = the whole process.
     step = models.CharField(max_length=200, blank=True, default="", db_default="")
     state = models.CharField(
         max_length=10,
@@ -22,7 +22,10 @@ class UndoRequest(models.Model):
         default=UndoRequestState.WAITING,
         db_default="waiting",
     )
-    #: What would be undone, in order, as it was when it was asked for.
+    #: What else the verb takes: a result, an answer, changes of the input.
+    given = models.JSONField(default=dict, db_default=Value({}, models.JSONField()))
+    #: What it would move by name, as it was when it was asked for: undo steps, in order, steps
+    #: that it ends, or paths of the input.
     undo = models.JSONField()
     #: The process's then: one that has moved since is left alone.
     sequence = models.PositiveIntegerField()
@@ -41,9 +44,9 @@ class UndoRequest(models.Model):
     class Meta:
         ordering = ["-id"]
         default_permissions = ("view",)
-        verbose_name = _("request to undo")
-        verbose_name_plural = _("requests to undo")
-        permissions = [("decide_undorequest", _("Can approve and decline requests to undo"))]
+        verbose_name = _("request for approval")
+        verbose_name_plural = _("requests for approval")
+        permissions = [("decide_undorequest", _("Can approve and decline requests for approval"))]
         constraints = [
             models.CheckConstraint(
                 name="undo_request_state_known",

@@ -56,7 +56,7 @@ def errands(claimed: Sequence[ClaimedSink]) -> list[Errand]:
             found.append(Errand(sink, letters))
         else:
             # Its rows are gone, with nothing left to tell.
-            sinks.told([sinks.Told(sink, sink.last)])
+            sinks.told([sinks.SinkProgress(sink, sink.last)])
     return found
 
 

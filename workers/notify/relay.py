@@ -165,12 +165,14 @@ class Relay:
             for errand, outcome in zip(trip.errands, outcomes, strict=True)
         ]
         arrived: list[tuple[_Trip, Errand]] = []
-        told: list[sinks.Told] = []
+        told: list[sinks.SinkProgress] = []
         for trip, errand, outcome in found:
             if outcome is None:
                 letter = errand.letters.pop(0)
                 is_over = not errand.letters or trip.is_late
-                told.append(sinks.Told(errand.sink, letter.sequence, letter.is_final, is_over))
+                told.append(
+                    sinks.SinkProgress(errand.sink, letter.sequence, letter.is_final, is_over)
+                )
                 arrived.append((trip, errand))
                 self._rests.pop(errand.sink.place, None)
             elif isinstance(outcome, NotSent):

@@ -7,12 +7,11 @@ again once the claim is over.
 
 import logging
 import threading
+from collections.abc import Callable
 from typing import Protocol
 
 from django.db import close_old_connections, connections
 
-from workers.notify.incident_relay import IncidentRelay
-from workers.notify.ping import Ping
 from workers.notify.relay import relays
 from workers.runtime.per_process import per_process
 from workers.runtime.soft_limit import block_soft_limit
@@ -31,9 +30,17 @@ class Runner(Protocol):
     def run(self) -> int: ...
 
 
+_others: list[Callable[[], Runner]] = []
+
+
+def also_run(make: Callable[[], Runner]) -> None:
+    """Have each process run one more, in a thread of its own, wherever submitters are told."""
+    _others.append(make)
+
+
 def runners() -> list[Runner]:
-    """Return what tells submitters, operators and those who watch from outside."""
-    return [*relays(), IncidentRelay(), Ping()]
+    """Return the relays of submitters, and what else was registered."""
+    return [*relays(), *(make() for make in _others)]
 
 
 def run_now() -> int:

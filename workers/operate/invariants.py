@@ -107,7 +107,7 @@ INVARIANTS: tuple[Invariant, ...] = (
     ),
     Invariant(
         "error_is_told",
-        "A process in error has a step in error, and an operator was told.",
+        "A process in error has a step in error, and an alert was raised.",
         "SELECT p.subject, 'in error without a failed step or an alert' FROM workers_process p"
         " WHERE {some} AND p.state = 'error' AND (NOT EXISTS (SELECT 1 FROM workers_step s"
         " WHERE s.process_id = p.id AND s.state = 'error') OR NOT EXISTS (SELECT 1"
@@ -133,11 +133,14 @@ INVARIANTS: tuple[Invariant, ...] = (
         " JOIN workers_step b ON b.process_id = s.process_id"
         " WHERE {some} AND s.undoes_id IS NOT NULL AND s.state NOT IN ('waiting', 'skipped')"
         " AND b.state NOT IN ('processed', 'skipped')"
+        # What is undone once more was undone in its turn before.
+        " AND NOT EXISTS (SELECT 1 FROM workers_journal r WHERE r.process_id = b.process_id"
+        " AND r.step_id = b.id AND r.event = 'asked_again')"
         " AND {after_contains}",
     ),
     Invariant(
         "something_comes_next",
-        "An open process has a step that is queued or in flight, or somebody was told why not.",
+        "An open process has a step that is queued or in flight, or an alert says why not.",
         "SELECT p.subject, p.state || ' with nothing pending or processing'"
         " FROM workers_process p WHERE {some}"
         " AND p.state IN ('pending', 'processing', 'compensating')"
@@ -272,12 +275,13 @@ INVARIANTS: tuple[Invariant, ...] = (
     ),
     Invariant(
         "processed_once",
-        "No step was processed twice, unless it had begun again.",
+        "No step was processed twice, unless it had begun again or was asked again.",
         "SELECT 'step ' || a.step_id, 'processed again in row ' || b.id FROM workers_journal a"
         " JOIN workers_journal b ON b.process_id = a.process_id AND b.step_id = a.step_id"
         " AND b.event = 'processed' AND b.id > a.id WHERE {some} AND a.event = 'processed'"
         " AND NOT EXISTS (SELECT 1 FROM workers_journal r WHERE r.process_id = a.process_id"
-        " AND r.step_id = a.step_id AND r.event = 'begins_again' AND r.id > a.id AND r.id < b.id)",
+        " AND r.step_id = a.step_id AND r.event IN ('begins_again', 'asked_again')"
+        " AND r.id > a.id AND r.id < b.id)",
         of="a.process_id",
     ),
     Invariant(

@@ -10,24 +10,17 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 from uuid import uuid4
 
 from workers.definitions import discovery
 from workers.runtime.worker_identity import me
-from workers.store import (
-    leases,
-    prune_figures,
-    prune_jobs,
-    prune_rows,
-    prune_undo_requests,
-    received_webhooks,
-)
+from workers.store import leases, old_rows, prune_journals
+from workers.store.old_rows import OldRows
 
 log = logging.getLogger(__name__)
 
-#: How often Celery Beat asks for a round, how long one may take, and for how long after a
-#: transaction nobody else may.
-INTERVAL_SECONDS = 600
+#: How long a round may take, and for how long after a transaction nobody else may begin one.
 ROUND_SECONDS = 5.0
 LEASE_SECONDS = 20.0
 #: Rows, or processes, in one transaction.
@@ -47,7 +40,7 @@ class Pruner:
     prune: Callable[[int, datetime | None], Iterator[int]]
 
 
-class Pruned(dict[str, int]):
+class PruneResult(dict[str, int]):
     """How many went in a round, by name."""
 
     #: The time was up before everything had been looked at.
@@ -75,7 +68,7 @@ def prune(
     batch: int = BATCH,
     progress: Callable[[str, int], None] = lambda name, done: None,
     now: datetime | None = None,
-) -> Pruned | None:
+) -> PruneResult | None:
     """Prune until nothing is left or the time is up; return how many went, by name.
 
     None: somebody else is at it, and nothing was done.  Two at once would do no harm, and no
@@ -83,11 +76,11 @@ def prune(
     """
     end = None if seconds is None else time.monotonic() + seconds
     with leases.held(
-        prune_rows.JOURNALS, f"{me('prune')}:{uuid4().hex[:8]}", LEASE_SECONDS
+        prune_journals.JOURNALS, f"{me('prune')}:{uuid4().hex[:8]}", LEASE_SECONDS
     ) as lease:
         if not lease:
             return None
-        done = Pruned()
+        done = PruneResult()
         for pruner in pruners():
             if names is not None and pruner.name not in names:
                 continue
@@ -103,54 +96,35 @@ def prune(
     return done
 
 
+def of_tables(name: str, says: str, *tables: OldRows) -> Pruner:
+    """Return what prunes the old rows of some tables, one table after another."""
+    return Pruner(
+        name,
+        says,
+        lambda now: sum(old_rows.count(rows, now) for rows in tables),
+        lambda limit, now: chain.from_iterable(old_rows.prune(rows, limit, now) for rows in tables),
+    )
+
+
 for _pruner in (
     Pruner(
         "journals",
         "processes that ended long ago lose their journal and who was told",
-        prune_rows.prunable,
-        prune_rows.prune_journals,
+        prune_journals.prunable,
+        prune_journals.prune_journals,
     ),
-    Pruner(
-        "flow journal",
-        "journal rows of holds, windows, rates and breakers",
-        None,
-        prune_rows.prune_flow_journal,
+    of_tables(
+        "flow journal", "journal rows of holds, windows, rates and breakers", old_rows.FLOW_JOURNAL
     ),
-    Pruner(
-        "alerts", "alerts acknowledged long ago", prune_rows.old_alerts, prune_rows.prune_alerts
+    of_tables("alerts", "alerts acknowledged long ago", old_rows.ALERTS),
+    of_tables(
+        "undo requests", "requests for approval that were made long ago", old_rows.UNDO_REQUESTS
     ),
-    Pruner(
-        "deliveries",
-        "what routes were told long ago of incidents that are resolved",
-        prune_rows.old_deliveries,
-        prune_rows.prune_deliveries,
-    ),
-    Pruner("jobs", "jobs that ended long ago", prune_jobs.old_jobs, prune_jobs.prune_jobs),
-    Pruner(
-        "undo requests",
-        "requests to undo that were made long ago",
-        prune_undo_requests.old_undo_requests,
-        prune_undo_requests.prune_undo_requests,
-    ),
-    Pruner(
-        "figures",
-        "figures of minutes and hours, each as long as its span is kept",
-        prune_figures.old_figures,
-        prune_figures.prune_figures,
-    ),
-    # After their alerts and their deliveries, which have them in their rows.
-    Pruner(
-        "incidents",
-        "incidents resolved long ago, with their notes",
-        prune_rows.old_incidents,
-        prune_rows.prune_incidents,
-    ),
-    Pruner(
+    of_tables(
         "webhooks",
         "ids of webhooks taken long ago, which are not sent again any more",
-        received_webhooks.forgettable,
-        received_webhooks.forget,
+        old_rows.WEBHOOKS,
     ),
-    Pruner("orphans", "journal rows whose process is gone", None, prune_rows.prune_orphans),
+    Pruner("orphans", "journal rows whose process is gone", None, prune_journals.prune_orphans),
 ):
     register(_pruner)

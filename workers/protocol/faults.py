@@ -27,30 +27,35 @@ class FaultRecord(msgspec.Struct, frozen=True):
     message: str = ""
     #: Seconds that the service asked to be left alone.
     retry_after: float | UnsetType | None = UNSET
+    #: It is proof that nothing happened; never said otherwise.
+    no_effect: bool | UnsetType = UNSET
     #: Calls that the agent made before it gave up.
     tries: int | UnsetType = UNSET
-    #: Of a claim whose worker died: which, and how many died one behind the other.
+    #: The claim whose worker died, and how many died one after another.
     claim: str | UnsetType | None = UNSET
     deaths: int | UnsetType = UNSET
+    #: The permission that answering an overdue question needs.
+    permission: str | UnsetType = UNSET
     #: When it was noted on its step.
     at: str | UnsetType = UNSET
 
     @classmethod
-    def of(cls, fault: Fault) -> "FaultRecord":
-        """Return what an agent raised, within bounds."""
+    def of(cls, fault: Fault, *, is_proof: bool = False) -> "FaultRecord":
+        """Return what an agent raised, within bounds; ``is_proof``: the agent vouches for it."""
         return cls(
             fault.kind,
             storable_text.storable(fault.code)[:60],
             storable_text.storable(fault.message)[:500],
             seconds(fault.retry_after),
+            True if fault.no_effect or is_proof else UNSET,
             int(fault.tries),
         )
 
     @classmethod
     def of_error(cls, kind: str, code: str, error: Exception) -> "FaultRecord":
-        """Return what code of an application raised where it may not."""
+        """Return what code of an application raised, where it may not, before any call."""
         text = storable_text.storable(in_a_line(error))
-        return cls(kind, code, text[:500])
+        return cls(kind, code, text[:500], no_effect=True)
 
     @classmethod
     def from_json(cls, value: Any) -> "FaultRecord | None":

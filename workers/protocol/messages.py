@@ -57,9 +57,8 @@ class Bundle(msgspec.Struct, frozen=True):
     agent: str
     timeout_seconds: int
     requests: tuple[Request, ...]
-    #: The worker settles the replies itself: when these were claimed, their agent had no more under
-    #: way than one message takes.  It keeps its first name on the wire, where older code reads it.
-    settles_here: bool = msgspec.field(default=False, name="is_alone")
+    #: It may end its process, and so is called beside no other.
+    is_alone: bool = False
     #: Its agent has a rate: its calls are counted when they are made.
     is_rated: bool = False
 
@@ -68,7 +67,7 @@ class Bundle(msgspec.Struct, frozen=True):
             "version": VERSION,
             "agent": self.agent,
             "timeout_seconds": self.timeout_seconds,
-            "is_alone": self.settles_here,
+            "is_alone": self.is_alone,
             "is_rated": self.is_rated,
             "requests": [request.to_wire() for request in self.requests],
         }
@@ -105,8 +104,8 @@ class Reply(msgspec.Struct, frozen=True):
         return cls(request.step_id, request.claim_id, request.attempt, result=result, size=size)
 
     @classmethod
-    def of_fault(cls, request: Request, fault: Fault) -> "Reply":
-        said = FaultRecord.of(fault)
+    def of_fault(cls, request: Request, fault: Fault, *, is_proof: bool = False) -> "Reply":
+        said = FaultRecord.of(fault, is_proof=is_proof)
         return cls(request.step_id, request.claim_id, request.attempt, fault=said)
 
     def to_wire(self) -> dict[str, Any]:
@@ -169,8 +168,8 @@ def _check_version(body: Any) -> None:
         raise MessageError(f"Message version {version!r} is not known; this code speaks {VERSION}.")
 
 
-#: What an agent may answer at most, as JSON text.
-MAX_RESULT_BYTES = 262_144
+#: What a process input, a request or a result may have at most, as JSON text.
+MAX_DOCUMENT_BYTES = 262_144
 MAX_DEPTH = 32
 #: What payloads or results travel together at most, beyond the first: RabbitMQ 4 takes 16 MiB.
 MESSAGE_BYTES = 1_048_576
@@ -188,35 +187,59 @@ def parcels(sizes: Sequence[int]) -> Iterator[slice]:
         yield slice(begin, len(sizes))
 
 
-def storable(result: Any) -> int:
-    """Return a result's bytes as JSON; raise ``MessageError`` where a database cannot store it."""
-    if not isinstance(result, dict):
-        raise MessageError(f"An agent's result must be a dict, got {type(result).__name__}.")
+def storable(document: Any, what: str = "An agent's result") -> int:
+    """Return a document's bytes as JSON: a process input, a request or a result.
+
+    Raises ``MessageError``, which calls it ``what``, where a database or message cannot hold it.
+    """
+    if not isinstance(document, dict):
+        raise MessageError(f"{what} must be a dict, got {type(document).__name__}.")
     try:
-        text = encode_document(result)
+        text = encode_document(document)
     except (TypeError, ValueError, RecursionError) as error:
-        raise MessageError(f"An agent's result must be JSON: {error}") from error
-    if len(text) > MAX_RESULT_BYTES:
-        raise MessageError(
-            f"An agent's result must have {MAX_RESULT_BYTES} bytes at most, got {len(text)}."
-        )
-    _check_text(result, 0)
+        raise MessageError(f"{what} must be JSON: {error}") from error
+    check_limits(document, text, what)
+    _check_text(document, what)
     return len(text)
 
 
-def _check_text(value: Any, depth: int) -> None:
+def check_limits(document: dict[str, Any], text: str, what: str) -> None:
+    """Raise ``MessageError`` for a document, given as text, too, that is too large for a message.
+
+    Or too deep, or with a name that a message library takes for an object.  Cheap where it is
+    none of that: only a text in which it may be is walked through.
+    """
+    if len(text) > MAX_DOCUMENT_BYTES:
+        raise MessageError(
+            f"{what} must have {MAX_DOCUMENT_BYTES} bytes at most, got {len(text)}. "
+            "Keep it elsewhere, and say where."
+        )
+    if '"__type__"' in text or text.count("{") + text.count("[") > MAX_DEPTH:
+        _check_shape(document, 0, what)
+
+
+def _check_shape(value: Any, depth: int, what: str) -> None:
     if depth > MAX_DEPTH:
-        raise MessageError(f"An agent's result must be nested {MAX_DEPTH} deep at most.")
-    if isinstance(value, str):
-        if not storable_text.is_storable(value):
-            raise MessageError("An agent's result must have no NUL and no lone surrogate.")
-    elif isinstance(value, dict):
+        raise MessageError(f"{what} must be nested {MAX_DEPTH} deep at most.")
+    if isinstance(value, dict):
         if "__type__" in value:
             # kombu would make an object of it on the way.
-            raise MessageError("An agent's result must have no key __type__. Rename it.")
-        for key, inner in value.items():
-            _check_text(key, depth + 1)
-            _check_text(inner, depth + 1)
+            raise MessageError(f"{what} must have no key __type__. Rename it.")
+        for inner in value.values():
+            _check_shape(inner, depth + 1, what)
     elif isinstance(value, list | tuple):
         for inner in value:
-            _check_text(inner, depth + 1)
+            _check_shape(inner, depth + 1, what)
+
+
+def _check_text(value: Any, what: str) -> None:
+    if isinstance(value, str):
+        if not storable_text.is_storable(value):
+            raise MessageError(f"{what} must have no NUL and no lone surrogate.")
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            _check_text(key, what)
+            _check_text(inner, what)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            _check_text(inner, what)

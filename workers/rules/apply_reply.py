@@ -5,9 +5,10 @@ from random import Random
 from typing import Any
 
 from workers.definitions.effects import Effect, is_doubtful
+from workers.definitions.sentences import say_names
 from workers.protocol.faults import FaultRecord
 from workers.protocol.messages import Reply
-from workers.rules import compensation, on_failure
+from workers.rules import compensation, evidence, late_success, on_failure
 from workers.rules.backoff import Backoff
 from workers.rules.rows import StepRow
 from workers.rules.transitions import LockedProcess
@@ -31,6 +32,7 @@ def apply_reply(locked: LockedProcess, reply: Reply, actor: str, rng: Random | N
     elif reply.fault is not None:
         apply_fault(locked, step, reply.fault, actor, rng)
     else:
+        evidence.ended_well(step)
         apply_result(locked, step, reply.result or {}, actor)
     return True
 
@@ -44,6 +46,7 @@ def apply_result(
     locked.move(step, StepState.PROCESSED, "processed", actor, public=True, **detail)
     if step.undoes_id is not None:
         compensation.undone(locked, step, actor)
+        late_success.after_undo(locked, compensation.forward_of(locked, step), step, actor)
 
 
 def _defer(locked: LockedProcess, step: StepRow, deferral: dict[str, Any], actor: str) -> None:
@@ -53,6 +56,7 @@ def _defer(locked: LockedProcess, step: StepRow, deferral: dict[str, Any], actor
     if early is not None:
         fault = FaultRecord.from_json(early.get("fault"))
         if fault is None:
+            evidence.ended_well(step)
             apply_result(locked, step, early.get("result") or {}, actor, answered="early")
         else:
             apply_fault(locked, step, fault, actor, None)
@@ -94,13 +98,8 @@ def apply_fault(
         if locked.fail(step, "failed", actor, fault, rng):
             on_failure.carry_out(locked, step, actor)
         return
-    # The other kinds had no effect.  What an earlier claim left in doubt stays in doubt: a gateway
-    # that refuses need not have asked the service behind it.
+    evidence.ended_with(step, fault)
     step.fault = fault.noted(locked.now)
-    step.may_have_effect = step.is_in_doubt
-    if not step.is_in_doubt:
-        # Nothing happened under this key: its retention has not begun.
-        step.key_used_at = None
     if fault.kind == "unavailable":
         step.unavailable_count += 1
         delay = max(
@@ -161,6 +160,9 @@ def finish(locked: LockedProcess, actor: str) -> None:
         if states <= SETTLED_STEP_STATES:
             _begin(locked, actor)
             locked.move_process(ProcessState.PROCESSED, "processed", actor)
+            perhaps = [s.name for s in locked.forward_steps if evidence.is_perhaps_undone(s)]
+            if perhaps:
+                locked.alert("ended_in_doubt", steps=say_names(perhaps))
         elif (
             StepState.ERROR in states
             and not states & {StepState.PENDING, StepState.PROCESSING}
@@ -185,21 +187,35 @@ def make_pending(locked: LockedProcess, step: StepRow, actor: str) -> None:
     locked.move(step, StepState.PENDING, "ready", actor)
 
 
+def _by_hand(forward: StepRow) -> str:
+    said = f"{forward.name} was done by hand, so no service can undo it: undo it by hand, too"
+    beside = "; its service may have done it beside, so look there as well"
+    return said + (beside if forward.is_in_doubt else "")
+
+
 def give_up_doubtful(locked: LockedProcess, step: StepRow, actor: str) -> bool:
-    """End a step in error if calling it again is not safe and the service cannot be asked.
+    """End a step in error if a call is not safe and the service cannot be asked, or is not asked.
 
     Returns whether it was ended; what follows is left to be decided, as after an expiry.
     """
-    if not is_doubtful(step, locked.now):
+    if compensation.is_a_persons(locked, step):
+        code = "done_by_hand"
+        message = _by_hand(compensation.forward_of(locked, step))
+    elif is_doubtful(step, locked.now):
+        is_unsafe = step.effect == Effect.UNSAFE
+        code = "outcome_unknown" if is_unsafe else "key_expired"
+        message = "an earlier call may have had its effect, and " + (
+            "it must not be repeated" if is_unsafe else "the service has forgotten its key by now"
+        )
+    else:
         return False
     locked.touch(step)
-    is_unsafe = step.effect == Effect.UNSAFE
-    code = "outcome_unknown" if is_unsafe else "key_expired"
-    message = "an earlier call may have had its effect, and " + (
-        "it must not be repeated" if is_unsafe else "the service has forgotten its key by now"
-    )
     step.fault = FaultRecord("transient", code, message).noted(locked.now)
     locked.move(step, StepState.ERROR, code, actor, public=True)
+    if step.undoes_id is not None:
+        # Told at once: the process may end in error on it before the next look.
+        on_failure.carry_out(locked, step, actor)
+        return True
     locked.touch_process()
     locked.process.needs_decision = True
     return True

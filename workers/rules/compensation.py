@@ -5,10 +5,12 @@ road.  They are planned when a process begins to compensate, one for every step 
 had an effect or is still in flight, in the reverse order of the graph.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from workers.definitions.effects import Effect
+from workers.rules import evidence
 from workers.rules.refusals import refused
 from workers.rules.rows import PlannedUndo, StepRow
 from workers.rules.transitions import LockedProcess
@@ -22,6 +24,8 @@ class Plan:
     undo: tuple[PlannedUndo, ...]
     #: Steps that may have had an effect and declare no undo.
     lasting: tuple[str, ...]
+    #: Steps to undo that a person did by hand: a person undoes them.
+    by_hand: tuple[str, ...] = ()
 
 
 def is_past_no_return(locked: LockedProcess) -> bool:
@@ -40,7 +44,7 @@ def plan(locked: LockedProcess, among: Collection[StepRow] | None = None) -> Pla
     acting = [
         step
         for step in (locked.forward_steps if among is None else among)
-        if step.may_have_effect or step.is_at_work
+        if evidence.needs_undo(step)
     ]
     names = {step.name: _undo_name(locked, step) for step in acting if step.has_undo}
     depths = _depths(locked)
@@ -51,8 +55,9 @@ def plan(locked: LockedProcess, among: Collection[StepRow] | None = None) -> Pla
     return Plan(
         undo=tuple(_planned(step, names, _after(forward, next_to, step)) for step in ordered),
         lasting=tuple(
-            step.name for step in acting if step.name not in names and step.may_have_effect
+            step.name for step in acting if step.name not in names and not evidence.is_none(step)
         ),
+        by_hand=tuple(step.name for step in ordered if step.is_by_hand),
     )
 
 
@@ -95,6 +100,30 @@ def begin(locked: LockedProcess, outcome: str, actor: str, reason: str) -> Plan:
     return found
 
 
+def turn_back(
+    locked: LockedProcess,
+    names: Sequence[str],
+    undo: Sequence[PlannedUndo],
+    actor: str,
+    **detail: Any,
+) -> None:
+    """Undo some steps alone; ``restart.finish`` lets them begin again, and the process go on."""
+    process = locked.process
+    process.outcome, process.renews = ProcessState.PROCESSING, list(names)
+    if process.state == ProcessState.PENDING:
+        locked.move_process(ProcessState.PROCESSING, "started", actor)
+    undone = [planned.name for planned in undo]
+    locked.move_process(
+        ProcessState.COMPENSATING,
+        "compensating",
+        actor,
+        undo=undone,
+        begins_again=list(names),
+        **detail,
+    )
+    locked.planned += undo
+
+
 def void(locked: LockedProcess, steps: Collection[StepRow], actor: str) -> None:
     """Cancel what nobody is at work on: waiting, queued, unstarted, or waiting for a callback."""
     for step in steps:
@@ -122,7 +151,7 @@ def ready_undo_steps(locked: LockedProcess, actor: str) -> list[StepRow]:
     """
     while True:
         ready = [step for step in locked.undo_steps if _may_begin(locked, step)]
-        needless = [step for step in ready if not _forward(locked, step).may_have_effect]
+        needless = [step for step in ready if evidence.is_none(forward_of(locked, step))]
         if not needless:
             return ready
         for step in needless:
@@ -131,10 +160,11 @@ def ready_undo_steps(locked: LockedProcess, actor: str) -> list[StepRow]:
 
 def undone(locked: LockedProcess, step: StepRow, actor: str) -> None:
     """Mark the step whose effect a processed undo step has undone."""
-    forward = _forward(locked, step)
+    forward = forward_of(locked, step)
     locked.touch(forward)
-    forward.may_have_effect = forward.is_in_doubt = False
-    locked.move(forward, StepState.COMPENSATED, "compensated", actor, public=True, by=step.name)
+    evidence.undone(forward)
+    if forward.state != StepState.COMPENSATED:
+        locked.move(forward, StepState.COMPENSATED, "compensated", actor, public=True, by=step.name)
 
 
 def finish(locked: LockedProcess, actor: str) -> None:
@@ -167,7 +197,7 @@ def has_more(locked: LockedProcess) -> bool:
 
 
 def _may_begin(locked: LockedProcess, step: StepRow) -> bool:
-    forward = _forward(locked, step)
+    forward = forward_of(locked, step)
     return (
         step.state == StepState.WAITING
         and all(locked.named(name).state in SETTLED_STEP_STATES for name in step.after)
@@ -177,7 +207,13 @@ def _may_begin(locked: LockedProcess, step: StepRow) -> bool:
     )
 
 
-def _forward(locked: LockedProcess, step: StepRow) -> StepRow:
+def is_a_persons(locked: LockedProcess, step: StepRow) -> bool:
+    """Say whether a step undoes what a person did by hand: then a person does that, too."""
+    return step.undoes_id is not None and forward_of(locked, step).is_by_hand
+
+
+def forward_of(locked: LockedProcess, step: StepRow) -> StepRow:
+    """Return the step that an undo step undoes."""
     forward = locked.step(step.undoes_id or 0)
     assert forward is not None
     return forward

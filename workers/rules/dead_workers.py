@@ -13,6 +13,8 @@ from workers.protocol.faults import FaultRecord
 from workers.rules.rows import StepRow
 
 CODE = "worker_died"
+#: The code of a claim that expired without a word; see ``expire_claims.EXPIRED``.
+SILENT = "expired"
 #: What ``of_claim`` says of the attempts.
 _ATTEMPTS = re.compile(r" in (?:each of|the last) \d+ attempts: ")
 
@@ -45,6 +47,16 @@ def of_claim(step: StepRow) -> FaultRecord | None:
     each = f"each of {deaths} attempts" if deaths == attempts else f"the last {deaths} attempts"
     how = fault.message.partition(": ")[2]
     return msgspec.structs.replace(fault, message=f"its worker died in {each}: {how}")
+
+
+def is_suspect(step: StepRow) -> bool:
+    """Say whether a call of the step may end its process, and so is made beside no other.
+
+    It fell silent before, and one more silence would be its last.  Should it end its process, the
+    calls beside it then have attempts left: none ends in error for a neighbor.
+    """
+    fell_silent = step.fault is not None and step.fault.code in (CODE, SILENT)
+    return fell_silent and step.failure_count >= step.failure_threshold - 1
 
 
 def once(message: str) -> str:

@@ -1,19 +1,21 @@
 """Answers that come from outside: callbacks, events, and people.  Pure.
 
-An answer is valid whatever the step's present claim, once.  One that comes before the step
-has asked is kept until it does.
+An answer is valid whatever the step's present claim, once.  One that comes before the step has
+asked, or while a call is under way that may ask, is kept until that is known.  A person is told
+at once that a step asks nobody.
 """
 
 from enum import StrEnum
 from random import Random
 from typing import Any, Protocol
 
-from workers.definitions.effects import Effect
 from workers.protocol.faults import FaultRecord
-from workers.rules import apply_reply
+from workers.rules import apply_reply, evidence, late_success
+from workers.rules.overdue_answers import UNANSWERED
+from workers.rules.refusals import refused
 from workers.rules.rows import StepRow
 from workers.rules.transitions import LockedProcess
-from workers.states import ProcessState, StepState
+from workers.states import PEOPLE, ProcessState, StepState
 
 
 class Outcome(StrEnum):
@@ -25,7 +27,8 @@ class Outcome(StrEnum):
     KEPT = "kept"
     #: The step has had its answer: nothing was changed.
     REPEATED = "repeated"
-    #: The step does not want it any more, or it says nothing final: nothing was changed.
+    #: The step does not want it any more, or it says nothing final: it ended nothing.  A success
+    #: after an undo is kept in the journal, and the undo is asked once more.
     IGNORED = "ignored"
 
 
@@ -49,12 +52,26 @@ def answer(
     actor: str,
     rng: Random | None = None,
 ) -> Outcome:
-    """Apply an answer, ``{"result"}`` or ``{"fault"}``, to a step."""
+    """Apply an answer, ``{"result"}`` or ``{"fault"}``, to a step.
+
+    Raises ``StateError``, changing nothing, for a person's answer to a step that asks nobody.
+    """
+    is_person = actor.startswith(PEOPLE)
+    if not is_person and body.get("fault") is None and late_success.is_late(locked, step):
+        is_news = late_success.take(locked, step, body, actor)
+        return Outcome.IGNORED if is_news else Outcome.REPEATED
     if step.state in (StepState.PROCESSED, StepState.SKIPPED, StepState.COMPENSATED):
         return Outcome.REPEATED
     is_wanted = step.state == StepState.PROCESSING or not locked.is_given_up(step)
     if step.state == StepState.CANCELLED or not is_wanted:
         return Outcome.IGNORED
+    # A "no" to what has failed changes nothing, and may be what was said before.
+    is_moot = step.state == StepState.ERROR and body.get("fault") is not None
+    if is_person and not (is_moot or may_be_asking(step)):
+        if step.early is not None:
+            # One that was kept is all that is known: nobody adds to what was not asked.
+            return Outcome.REPEATED
+        raise refused("asks_nobody", step=step.name, state=step.state)
     if not _has_asked(step):
         return _keep(locked, step, body, actor)
     fault = FaultRecord.from_json(body.get("fault"))
@@ -65,9 +82,8 @@ def answer(
         return Outcome.IGNORED
     was_in_error = step.state == StepState.ERROR
     if fault is None:
-        # Whatever was said of it before: it happened.
         locked.touch(step)
-        step.may_have_effect, step.is_in_doubt = step.effect != Effect.NONE, False
+        evidence.ended_well(step)
         apply_reply.apply_result(locked, step, body.get("result") or {}, actor, answered="callback")
     else:
         apply_reply.apply_fault(locked, step, fault, actor, rng)
@@ -106,27 +122,28 @@ def report_progress(locked: LockedProcess, step: StepRow, progress: dict[str, An
     return True
 
 
-def escalate(locked: LockedProcess, step: StepRow, actor: str) -> None:
-    """Tell an operator that an answer is overdue, once."""
-    locked.touch(step)
-    step.escalate_at = None
-    locked.note("escalated", actor, step=step, attempt=step.attempt, detail={"step": step.name})
-    question = (step.deferral or {}).get("question") or ""
-    locked.alert("answer_overdue", step, question=question)
+def may_be_asking(step: StepRow) -> bool:
+    """Say whether a person may have been asked about a step, or be asked yet.
+
+    A step that was called and does not wait for an answer has asked nobody, unless its time for
+    the answer is over.
+    """
+    if step.is_deferred or step.state == StepState.WAITING or step.attempt == 0:
+        return True
+    return step.fault is not None and step.fault.code == UNANSWERED.code
 
 
 def _has_asked(step: StepRow) -> bool:
-    """Say whether somebody outside may know of this step."""
-    if step.state == StepState.WAITING:
+    """Say whether somebody outside may know of this step, and no call of it is under way."""
+    if step.state == StepState.WAITING or step.is_at_work:
         return False
-    is_asking = step.is_deferred or step.is_at_work
-    return is_asking or step.may_have_effect or step.state == StepState.ERROR
+    return step.is_deferred or not evidence.is_none(step) or step.state == StepState.ERROR
 
 
 def _keep(locked: LockedProcess, step: StepRow, body: dict[str, Any], actor: str) -> Outcome:
     if step.early is not None:
         return Outcome.REPEATED
-    if body.get("fault") is not None and step.attempt > 0:
+    if body.get("fault") is not None and step.attempt > 0 and not step.is_at_work:
         # It belongs to an attempt that has ended and was dealt with.
         return Outcome.IGNORED
     locked.touch(step)

@@ -6,7 +6,7 @@ then, in every text that repeats it: a fault, a reason.  Mail addresses are mask
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 #: Shown in place of what is left out.
@@ -16,14 +16,69 @@ WHOLE = ""
 MAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 #: A shorter text would be found in others that have nothing to do with it.
 SHORTEST = 3
+#: Han, kana and hangul: a character of them is a word, and a name may be of two.
+EAST_ASIAN = re.compile(
+    "[\u1100-\u11ff\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff66-\uffdc"
+    "\U00020000-\U0003ffff]"
+)
+SHORTEST_EAST_ASIAN = 2
+#: What may be a name: some words of letters, and East Asian ones without a blank of so many.
+MOST_WORDS, LONGEST_CUT = 4, 6
+_BETWEEN_WORDS = re.compile(r"[\s\u30fb\uff65]+")
+_LETTERS = re.compile("[^\\W\\d_]+(?:['\u2019.-][^\\W\\d_]+)*\\.?")
+_KATAKANA = re.compile("[\u30a0-\u30ff\uff66-\uff9f]+")
 
 
 def masked(text: str) -> str:
-    """Return a personal text as ``a***@example.org`` or ``A***``."""
+    """Return a personal text as ``a***@example.org`` or ``A***``.
+
+    Of one that begins with an East Asian character nothing is left: the first is a family name.
+    """
     name, at, domain = text.strip().rpartition("@")
     if at and MAIL.fullmatch(text.strip()):
-        return f"{name[:1]}{STARS}@{domain}"
-    return f"{text.strip()[:1]}{STARS}" if text.strip() else text
+        return f"{_first(name)}{STARS}@{domain}"
+    return f"{_first(text.strip())}{STARS}" if text.strip() else text
+
+
+def _first(text: str) -> str:
+    return "" if EAST_ASIAN.match(text) else text[:1]
+
+
+def _is_told_apart(word: str) -> bool:
+    """Say whether a word is long enough to be looked for in other texts."""
+    return len(word) >= (SHORTEST_EAST_ASIAN if EAST_ASIAN.match(word) else SHORTEST)
+
+
+def _pattern(word: str) -> str:
+    """Return what finds a word, and not in a longer one: "Ann" in "Annual".
+
+    East Asian texts have no spaces between words: there it is found wherever it stands.
+    """
+    before = "" if EAST_ASIAN.match(word[0]) else r"(?<!\w)"
+    after = "" if EAST_ASIAN.match(word[-1]) else r"(?!\w)"
+    return f"{before}{re.escape(word)}{after}"
+
+
+def _parts(line: str) -> Iterator[str]:
+    """Yield what people call somebody by whose whole name this may be: by one of its words.
+
+    An East Asian name is written without blanks, and nobody knows where its given name begins:
+    each beginning and each end of two characters or more may be meant.
+    """
+    words = _BETWEEN_WORDS.split(line)
+    if len(words) > MOST_WORDS or not all(_LETTERS.fullmatch(word) for word in words):
+        return
+    if all(map(EAST_ASIAN.match, words)):
+        yield "".join(words)
+    for word in words:
+        if not EAST_ASIAN.match(word):
+            if word[0].isupper() and len(words) > 1:
+                yield word
+            continue
+        yield word
+        if len(word) <= LONGEST_CUT and not _KATAKANA.fullmatch(word):
+            for cut in range(SHORTEST_EAST_ASIAN, len(word)):
+                yield from (word[:cut], word[-cut:])
 
 
 class Mask:
@@ -34,11 +89,14 @@ class Mask:
         words: set[str] = set()
         for document in documents:
             self._collect(document, (), is_personal=False, words=words)
+        parts = {part for word in words for part in _parts(word) if _is_told_apart(part)}
         # The longest first: a name may begin an address.
-        ordered = sorted(words, key=len, reverse=True)
-        # A word of a longer one is none: "Ann" in "Annual".
-        known = "|".join(re.escape(word) for word in ordered)
-        self._words = re.compile(rf"(?<!\w)(?:{known})(?!\w)", re.IGNORECASE) if known else None
+        ordered = sorted(words | parts, key=len, reverse=True)
+        # A part of a name may be a word as well: "Will" is somebody, "will" is nobody.
+        known = "|".join(
+            _pattern(word) if word in words else f"(?-i:{_pattern(word)})" for word in ordered
+        )
+        self._words = re.compile(known, re.IGNORECASE) if known else None
 
     def text(self, text: str) -> str:
         """Return a text with everything personal in it that is known as such masked."""
@@ -107,7 +165,7 @@ class Mask:
                     self._collect(one, path, is_personal=is_personal, words=words)
             case str() if is_personal:
                 parts = {value.strip(), *(line.strip() for line in value.splitlines())}
-                words.update(part for part in parts if len(part) >= SHORTEST)
+                words.update(part for part in parts if _is_told_apart(part))
 
     def _is_personal(self, path: tuple[str, ...]) -> bool:
         """Say whether a path has one that was declared in it: documents hold others' parts."""
@@ -134,5 +192,5 @@ class Unmasked(Mask):
 UNMASKED = Unmasked()
 
 
-#: Of what no workflow declares anything about: mail addresses are masked all the same.
+#: For texts no workflow declares anything about: mail addresses are masked all the same.
 UNKNOWN = Mask()

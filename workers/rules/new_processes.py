@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 
-from workers.exceptions import BadText
+from workers.exceptions import BadText, MessageError
+from workers.protocol.messages import check_limits
 from workers.rules.rows import NewProcess, NewSink
 from workers.runtime import storable_text
 from workers.runtime.json_text import encode_document
@@ -50,6 +51,16 @@ def _check_deadline(deadline_at: datetime | None) -> None:
         )
 
 
+def check_deadlines(wanted: Sequence[NewProcess], now: datetime) -> None:
+    """Raise ``ValueError`` for a deadline that has passed: the process could only be undone."""
+    for one in wanted:
+        if one.deadline_at is not None and one.deadline_at <= now:
+            raise ValueError(
+                f"deadline_at of {one.subject!r} must lie ahead, got {one.deadline_at.isoformat()},"
+                f" and it is {now.isoformat(timespec='seconds')}. Give it a later one or none."
+            )
+
+
 def _check_input(document: object) -> None:
     # What is edited, masked and described are its members, and a column holds no None.
     if not isinstance(document, dict):
@@ -63,6 +74,10 @@ def _check_input(document: object) -> None:
         raise kind(
             f"input must be JSON, got a value that JSON does not have: {error}. Pass text or None."
         ) from None
+    try:
+        check_limits(document, text, "input")
+    except MessageError as error:
+        raise ValueError(str(error)) from None
     # Escaped by the encoder, so that most inputs are not walked through a second time.
     if "\\u0000" in text or "\\ud" in text:
         storable_text.check_value("input", document)

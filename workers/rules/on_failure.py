@@ -1,15 +1,16 @@
 """What follows when a step has failed for good: pure decisions on a locked process.
 
-In this order: the next fall-back agent, where no effect is possible and the business has not said
-no; skip, where the step is optional; compensate, waking nobody, where the business said no;
-otherwise what the step declares: error, compensate, wait, or ask, which lets the other branches go
-on meanwhile.  Nothing is undone past the point of no return: there a failure goes to an operator.
+In this order: the next fall-back agent, where the business has not said no, and what is possible
+of an effect is or can be undone first; skip, where the step is optional; compensate, waking
+nobody, where the business said no; otherwise what the step declares: error, compensate, wait, or
+ask, which lets the other branches go on meanwhile.  Nothing is undone past the point of no return:
+there a failure goes to an operator.
 """
 
 from datetime import timedelta
 
 from workers.definitions.effects import is_doubtful
-from workers.rules import compensation
+from workers.rules import compensation, evidence, fall_back
 from workers.rules.rows import StepRow
 from workers.rules.transitions import LockedProcess
 from workers.states import FINAL_PROCESS_STATES, ProcessState, StepState
@@ -30,8 +31,10 @@ def carry_out(locked: LockedProcess, step: StepRow, actor: str, *, is_counted: b
         locked.alert("undo_stuck", step, is_counted=is_counted, reason=told)
     elif locked.is_being_undone:
         return
-    elif step.fallbacks and not step.may_have_effect and _may_fall_back(step):
-        _fall_back(locked, step, actor)
+    elif step.fallbacks and evidence.is_none(step) and _may_fall_back(step):
+        fall_back.at_once(locked, step, actor)
+    elif step.fallbacks and _may_fall_back(step) and fall_back.may_undo_first(locked, step):
+        fall_back.undo_first(locked, step, actor, f"{step.name}: {reason}")
     elif step.is_optional:
         locked.move(step, StepState.SKIPPED, "skipped", actor, public=True, reason=reason)
         locked.alert("step_skipped", step, reason=told)
@@ -107,36 +110,6 @@ def _stop(locked: LockedProcess, step: StepRow, actor: str, reason: str) -> None
         locked.move_process(ProcessState.PROCESSING, "started", actor)
     locked.move_process(ProcessState.ERROR, "error", actor, step=step.name, reason=reason)
     locked.alert("process_error", step, reason=_message_of(step))
-
-
-def _fall_back(locked: LockedProcess, step: StepRow, actor: str) -> None:
-    locked.touch(step)
-    before, following = step.agent, step.fallbacks[0]
-    step.agent, step.fallbacks = following["agent"], step.fallbacks[1:]
-    if step.undo is not None:
-        # Undone by whoever can undo what the new agent does, or by nobody (null).
-        step.undo = {
-            **step.undo,
-            "agent": following.get("undo_agent"),
-            "effect": following.get("undo_effect"),
-            "key_retention_seconds": following.get("undo_key_retention_seconds"),
-        }
-    step.failure_threshold = following.get("failure_threshold") or step.failure_threshold
-    step.effect = following.get("effect") or step.effect
-    step.key_retention_seconds = following.get("key_retention_seconds")
-    # Another service, another key: what the one before says of its own is none of its business.
-    step.begin_generation()
-    step.give_attempts_back()
-    step.not_before = locked.now
-    locked.move(
-        step,
-        StepState.PENDING,
-        "fell_back",
-        actor,
-        public=True,
-        from_agent=before,
-        to_agent=step.agent,
-    )
 
 
 def _wait(locked: LockedProcess, step: StepRow, actor: str) -> None:

@@ -8,10 +8,10 @@ from datetime import timedelta
 from typing import Any
 
 from workers.definitions.checked_values import TIMEOUT_SECONDS
-from workers.definitions.effects import Effect, is_doubtful
+from workers.definitions.effects import is_doubtful
 from workers.exceptions import MessageError, StateError
 from workers.protocol.messages import storable
-from workers.rules import external_answers
+from workers.rules import compensation, evidence, external_answers
 from workers.rules.apply_reply import apply_result
 from workers.rules.on_failure import is_unjudged
 from workers.rules.refusals import refused
@@ -28,6 +28,12 @@ _DONE = frozenset(
 )
 
 
+def doubtful(locked: LockedProcess) -> list[str]:
+    """Return the names of the steps in error whose outcome only a person can find out."""
+    failed = (step for step in locked.active_steps if step.state == StepState.ERROR)
+    return [step.name for step in failed if is_doubtful(step, locked.now)]
+
+
 def resubmit(
     locked: LockedProcess, actor: str, reason: str, *, nothing_happened: bool = False
 ) -> list[str]:
@@ -41,9 +47,12 @@ def resubmit(
     is_asked = process.state == ProcessState.PROCESSING and not process.needs_decision
     if not failed or not (process.state == ProcessState.ERROR or is_asked):
         raise refused("nothing_in_error", subject=process.subject, state=process.state)
-    doubtful = [step.name for step in failed if is_doubtful(step, locked.now)]
-    if doubtful and not nothing_happened:
-        raise refused("outcome_unknown", steps=doubtful)
+    by_hand = [step.name for step in failed if compensation.is_a_persons(locked, step)]
+    if by_hand:
+        raise refused("done_by_hand", steps=by_hand)
+    unknown = doubtful(locked)
+    if unknown and not nothing_happened:
+        raise refused("outcome_unknown", steps=unknown)
     names = [step.name for step in failed]
     if process.state == ProcessState.ERROR:
         locked.move_process(locked.active_state, "resubmitted", actor, reason=reason, steps=names)
@@ -53,9 +62,8 @@ def resubmit(
         locked.touch(step)
         step.give_attempts_back()
         step.not_before = locked.now
-        if step.name in doubtful:
-            step.may_have_effect = step.is_in_doubt = False
-            step.key_used_at = None
+        if step.name in unknown:
+            evidence.nothing_happened(step)
         locked.move(
             step,
             # Its condition is asked again.
@@ -64,9 +72,98 @@ def resubmit(
             actor,
             reason=reason,
             failure_count=counted,
-            nothing_happened=(step.name in doubtful) or None,
+            nothing_happened=(step.name in unknown) or None,
         )
     return names
+
+
+def redo(
+    locked: LockedProcess, name: str, actor: str, reason: str, *, may_happen_twice: bool = False
+) -> list[str]:
+    """Do a skipped step again, with its attempts given back; return its name if in doubt, or none.
+
+    A processed process goes on for it, and is past its point of no return: it stays so final that
+    nothing of it is undone.  ``may_happen_twice`` says of a call whose outcome only a person can
+    find out that it is to be repeated, under its key as it was, all the same.
+    """
+    step = locked.named(name, locked.forward_steps)
+    _refuse_to_redo(locked, step, may_happen_twice=may_happen_twice)
+    return _redo(locked, step, actor, reason)
+
+
+def _redo(locked: LockedProcess, step: StepRow, actor: str, reason: str) -> list[str]:
+    process = locked.process
+    is_repeated = is_doubtful(step, locked.now)
+    counted = step.failure_count
+    if process.state == ProcessState.PROCESSED:
+        locked.move_process(
+            ProcessState.PROCESSING, "resubmitted", actor, reason=reason, steps=[step.name]
+        )
+        # It has ended in time, and as it should: no deadline and no failure undoes it now.
+        process.deadline_at = None
+        process.no_return = [
+            one.name for one in locked.forward_steps if one.state == StepState.PROCESSED
+        ]
+    locked.touch(step)
+    step.give_attempts_back()
+    step.not_before = locked.now
+    if is_repeated:
+        evidence.may_happen_twice(step)
+    locked.move(
+        step,
+        # Its condition is asked again where nothing tells that it was true.
+        StepState.WAITING if is_unjudged(step) or _may_be_unwanted(step) else StepState.PENDING,
+        "resubmitted",
+        actor,
+        reason=reason,
+        failure_count=counted,
+        may_happen_twice=is_repeated or None,
+    )
+    return [step.name] if is_repeated else []
+
+
+def left_out(locked: LockedProcess) -> list[str]:
+    """Return the names of the optional steps that were skipped because they failed."""
+    return [
+        step.name
+        for step in locked.forward_steps
+        if step.state == StepState.SKIPPED and step.is_optional and step.fault is not None
+    ]
+
+
+def redo_left_out(
+    locked: LockedProcess, actor: str, reason: str, *, may_happen_twice: bool = False
+) -> list[str]:
+    """Do ``redo`` to every optional step that failed, or to none; return which may happen twice."""
+    steps = [locked.named(name, locked.forward_steps) for name in left_out(locked)]
+    if not steps:
+        raise refused("nothing_left_out", subject=locked.process.subject)
+    # All before the first, after which a processed process goes on.
+    for step in steps:
+        _refuse_to_redo(locked, step, may_happen_twice=may_happen_twice)
+    return [name for step in steps for name in _redo(locked, step, actor, reason)]
+
+
+def _refuse_to_redo(locked: LockedProcess, step: StepRow, *, may_happen_twice: bool) -> None:
+    process = locked.process
+    if step.state != StepState.SKIPPED:
+        raise refused("not_skipped", step=step.name, state=step.state)
+    is_processed = process.state == ProcessState.PROCESSED
+    if not (locked.is_forward or is_processed):
+        raise refused("redo_too_late", subject=process.subject, state=process.state)
+    if _may_be_unwanted(step) and step.attempt == 0 and step.not_before is None:
+        raise refused("condition_was_false", step=step.name)
+    if not is_doubtful(step, locked.now):
+        return
+    if step.has_undo and not is_processed:
+        raise refused("redo_undoes_first", step=step.name)
+    if not may_happen_twice:
+        raise refused("may_happen_twice", step=step.name)
+
+
+def _may_be_unwanted(step: StepRow) -> bool:
+    """Say whether a skipped step may have been skipped because its condition was false."""
+    return step.is_judged and step.fault is None
 
 
 def pause(locked: LockedProcess, actor: str, reason: str) -> None:
@@ -181,7 +278,7 @@ def complete(
 ) -> None:
     """Mark a step as done, because somebody did it by hand or knows that it happened.
 
-    Its effect counts as real: should the process be undone, this is undone too.
+    Its effect counts as real, and as a person's: should the process be undone, a person undoes it.
     """
     step = locked.named(name)
     _refuse_unless_idle(locked, step, "completed")
@@ -190,8 +287,7 @@ def complete(
     except MessageError as error:
         raise StateError(str(error)) from None
     locked.touch(step)
-    step.may_have_effect = step.effect != Effect.NONE
-    step.is_in_doubt = False
+    evidence.done_by_hand(step)
     apply_result(locked, step, result, actor, by_hand=True, reason=reason)
     external_answers.resume(locked, actor)
 

@@ -22,6 +22,27 @@ TEXTS: Mapping[str, Any] = {
         "Nobody knows whether %(steps)s happened. Find out: complete the step by hand if it did, "
         "or say that nothing happened to have it called again."
     ),
+    "not_skipped": _("Step %(step)s is %(state)s: only a skipped step is done again."),
+    "nothing_left_out": _("%(subject)s: no optional step of it failed and was skipped."),
+    "redo_too_late": _(
+        "%(subject)s is %(state)s. A skipped step is done again while its process goes forward, or "
+        "once it is processed."
+    ),
+    "condition_was_false": _(
+        "Step %(step)s was skipped because its condition was false: it is not wanted."
+    ),
+    "may_happen_twice": _(
+        "Nobody knows whether step %(step)s happened: done again it may happen twice. Find out, or "
+        "say that it may happen twice."
+    ),
+    "redo_undoes_first": _(
+        "Nobody knows whether step %(step)s happened, and it can be undone: begin again from it, "
+        "and it is undone first."
+    ),
+    "done_by_hand": _(
+        "%(steps)s undoes what a person did, and no service can do that. Undo it by hand, then "
+        "complete the step."
+    ),
     "nothing_to_pause": _("%(subject)s is %(state)s: nothing to pause."),
     "paused_already": _("%(subject)s is paused already."),
     "not_paused": _("%(subject)s is not paused."),
@@ -34,14 +55,14 @@ TEXTS: Mapping[str, Any] = {
         "%(subject)s is past its point of no return (%(steps)s are processed): it cannot be undone."
     ),
     "two_persons": _(
-        "%(subject)s is worth %(amount)s, more than %(limit)s: undoing it takes two persons. Ask "
+        "%(subject)s is worth %(amount)s, more than %(limit)s: this takes two persons. Ask "
         "for it on its page in the admin, and have somebody else approve it."
     ),
     "two_persons_unknown": _(
-        "Nobody can say what %(subject)s is worth: undoing it takes two persons. Ask for it on its "
+        "Nobody can say what %(subject)s is worth: this takes two persons. Ask for it on its "
         "page in the admin, and have somebody else approve it."
     ),
-    "no_undo_request": _("There is no request %(request)s to undo anything."),
+    "no_undo_request": _("There is no request %(request)s for approval."),
     "undo_asked": _(
         "%(actor)s has asked for that already: request %(request)s waits for a second person."
     ),
@@ -67,6 +88,10 @@ TEXTS: Mapping[str, Any] = {
     "answer_declined": _("Step %(step)s was declined by %(actor)s at %(at)s."),
     "never_asked": _(
         "Nobody was asked about step %(step)s: %(actor)s ended it as processed at %(at)s."
+    ),
+    "asks_nobody": _(
+        "Step %(step)s is %(state)s and has asked nobody: it takes no answer. Wait for its agent, "
+        "or complete the step by hand once it is in error."
     ),
     "answer_unwanted": _("Step %(step)s is %(state)s and takes no such answer."),
     "no_job": _("There is no job %(job)s."),

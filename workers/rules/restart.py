@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from workers.definitions.sentences import say_names
 from workers.exceptions import StateError
-from workers.rules import compensation
+from workers.rules import compensation, evidence, fall_back
 from workers.rules.rows import StepRow
 from workers.rules.transitions import LockedProcess
 from workers.states import CLOSED_STEP_STATES, ProcessState, StepState
@@ -42,7 +42,7 @@ def chosen(locked: LockedProcess, name: str) -> list[StepRow]:
     steps = [first, *compensation.successors(locked, first)]
     if first.state in (StepState.WAITING, StepState.PENDING):
         raise StateError(f"Step {name} has not been done: it cannot begin again.")
-    lasting = [step.name for step in steps if step.may_have_effect and not step.has_undo]
+    lasting = [step.name for step in steps if not (evidence.is_none(step) or step.has_undo)]
     if lasting:
         raise StateError(
             f"{locked.process.subject} cannot begin again from {name}: nothing undoes "
@@ -58,21 +58,8 @@ def begin(locked: LockedProcess, name: str, actor: str, reason: str) -> Renewal:
     # After that: what is void now may be in doubt from an earlier claim.
     undo = compensation.plan(locked, steps)
     names = tuple(one.name for one in steps)
-    process = locked.process
-    process.outcome = ProcessState.PROCESSING
-    process.renews = list(names)
-    process.needs_decision = False
-    if process.state == ProcessState.PENDING:
-        locked.move_process(ProcessState.PROCESSING, "started", actor)
-    locked.move_process(
-        ProcessState.COMPENSATING,
-        "compensating",
-        actor,
-        reason=reason,
-        undo=[planned.name for planned in undo.undo],
-        begins_again=list(names),
-    )
-    locked.planned += undo.undo
+    locked.process.needs_decision = False
+    compensation.turn_back(locked, names, undo.undo, actor, reason=reason)
     return Renewal(names, undo)
 
 
@@ -97,9 +84,14 @@ def finish(locked: LockedProcess, actor: str) -> None:
 
 def _renew(locked: LockedProcess, step: StepRow, actor: str) -> None:
     locked.touch(step)
-    step.begin_generation()
-    step.give_attempts_back()
-    step.may_have_effect = step.is_in_doubt = False
+    event, detail = "begins_again", {}
+    if fall_back.is_awaited(step):
+        before = fall_back.take_next(locked, step)
+        event, detail = "fell_back", {"from_agent": before, "to_agent": step.agent}
+    else:
+        step.begin_generation()
+        step.give_attempts_back()
+    evidence.undone(step)
     step.not_before = step.fault = step.result = None
     if step.state in CLOSED_STEP_STATES:
-        locked.move(step, StepState.WAITING, "begins_again", actor)
+        locked.move(step, StepState.WAITING, event, actor, public=bool(detail), **detail)

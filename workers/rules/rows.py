@@ -81,6 +81,7 @@ class StepRow:
     idempotency_key: str = ""
     may_have_effect: bool = False
     is_in_doubt: bool = False
+    is_by_hand: bool = False
     result: dict[str, Any] | None = None
     fault: FaultRecord | None = None
     finished_at: datetime | None = None

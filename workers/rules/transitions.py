@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from random import Random
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from workers.definitions.sentences import say_names
 from workers.exceptions import StateError
 from workers.protocol.faults import FaultRecord
+from workers.rules import evidence
 from workers.rules.backoff import Backoff, is_exhausted, is_out_of_time
 from workers.rules.rows import AlertCall, Entry, Origin, PlannedUndo, ProcessRow, StepRow
 from workers.runtime.timestamps import text_of
@@ -95,6 +96,11 @@ class LockedProcess:
     def has_news(self) -> bool:
         """Say whether there is something new to tell a submitter who wants to be told."""
         return self.process.is_told and any(entry.sequence for entry in self.entries)
+
+    @property
+    def had_ended(self) -> bool:
+        """Say whether the process had ended before this: what comes now comes after its end."""
+        return (self.process_origin or self.process.state) in FINAL_PROCESS_STATES
 
     @property
     def forward_steps(self) -> list[StepRow]:
@@ -180,8 +186,7 @@ class LockedProcess:
         self.process.state = after
         if after == ProcessState.PROCESSING and self.process.started_at is None:
             self.process.started_at = self.now
-        if after in FINAL_PROCESS_STATES:
-            self.process.finished_at = self.now
+        self.process.finished_at = self.now if after in FINAL_PROCESS_STATES else None
         self.note(event, actor, before=before, after=after, public=True, detail=detail)
 
     def move(
@@ -207,6 +212,9 @@ class LockedProcess:
             detail = {"step": step.name, **detail}
         step.state = after
         step.finished_at = self.now if after in CLOSED_STEP_STATES else None
+        # Keep the answer to a step that was undone before it came.
+        if step.early is not None and after in CLOSED_STEP_STATES - {StepState.COMPENSATED}:
+            self._drop_early(step, actor)
         self.note(
             event,
             actor,
@@ -217,6 +225,12 @@ class LockedProcess:
             public=public,
             detail=detail,
         )
+
+    def _drop_early(self, step: StepRow, actor: str) -> None:
+        """Say that a step has ended without asking: what was answered early answers nothing."""
+        answer, step.early = step.early or {}, None
+        detail = {"step": step.name, "answer": answer}
+        self.note("nobody_asked", actor, step=step, attempt=step.attempt or None, detail=detail)
 
     def claim(self, step: StepRow, worker: str, allowance_seconds: float) -> None:
         """Take a step for one attempt; its clock starts only when an agent does."""
@@ -245,6 +259,15 @@ class LockedProcess:
             attempt=step.attempt,
             detail={"step": step.name, "agent": step.agent},
         )
+
+    def start(self, step: StepRow, worker: str, delivery: UUID) -> None:
+        """Start the clock of a claim as it is taken: its worker calls at once."""
+        assert step.claimed_at == self.now, "only a claim of this very moment"
+        step.started_at = self.now
+        step.complete_by = self.now + timedelta(seconds=step.timeout_seconds)
+        step.locked_by, step.delivery = worker, delivery
+        step.began_at = step.began_at or self.now
+        evidence.begin(step, self.now)
 
     def release(self, step: StepRow, event: str, actor: str, **facts: Any) -> bool:
         """Give a claim up: pending again.  False: cancelled, because its process compensates.
@@ -276,7 +299,7 @@ class LockedProcess:
         if step.claimed_at is not None and step.started_at is not None and step.attempt > 1:
             step.leave_out(step.started_at - step.claimed_at)
         step.failure_count += 1
-        step.is_in_doubt = step.may_have_effect
+        evidence.ended_with(step, fault)
         step.fault = fault.noted(self.now)
         facts: dict[str, Any] = {
             "fault": _brief(fault),

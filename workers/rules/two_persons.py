@@ -1,49 +1,37 @@
-"""Undoing what is worth more than a sum takes two persons: when, and what one asks for.  Pure."""
+"""What takes two persons above a sum, and for how long a request for approval is good.  Pure.
 
-from collections.abc import Callable, Mapping
+Whatever an operator does that moves money or goods passes ``refuse_alone`` with the names of what
+it moves: undo steps, steps ended by hand or answered, calls repeated on an operator's word, values
+of the input.
+"""
+
+from collections.abc import Collection
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from workers.rules import compensation, restart
 from workers.rules.refusals import refused
 from workers.rules.transitions import LockedProcess
-from workers.states import PEOPLE, ProcessState
+from workers.states import PEOPLE
 
 #: A request is good for so long.
 GOOD_FOR = timedelta(hours=24)
 #: The refusals that a request to a second person overcomes.
 NEEDS_ANOTHER = frozenset({"two_persons", "two_persons_unknown"})
 
-#: Takes the process, the step to begin again from, who acts and why.
-UndoVerb = Callable[[LockedProcess, str, str, str], compensation.Plan]
-
-#: Each raises ``StateError``, changing nothing, where the state of the process forbids it.
-UNDO_VERBS: Mapping[str, UndoVerb] = {
-    "cancel": lambda locked, _, actor, reason: compensation.begin(
-        locked, ProcessState.CANCELLED, actor, reason
-    ),
-    "compensate": lambda locked, _, actor, reason: compensation.begin(
-        locked, ProcessState.COMPENSATED, actor, reason
-    ),
-    "begin_again": lambda locked, step, actor, reason: (
-        restart.begin(locked, step, actor, reason).undo
-    ),
-}
-
 
 def refuse_alone(
     locked: LockedProcess,
-    plan: compensation.Plan,
+    moves: Collection[str],
     actor: str,
     amount: Decimal | None,
     limit: Decimal | None,
 ) -> None:
-    """Raise ``StateError`` where one person may not undo this much alone.
+    """Raise ``StateError`` where one person may not move this much alone.
 
-    A process of unknown worth counts as worth too much.  Where nothing is undone, where a client
-    or a policy undoes, and without a limit, nobody else is needed.
+    A process of unknown worth counts as worth too much.  Where nothing is moved, where a client
+    or a policy acts, and without a limit, nobody else is needed.
     """
-    if limit is None or not actor.startswith(PEOPLE) or not plan.undo:
+    if limit is None or not actor.startswith(PEOPLE) or not moves:
         return
     if amount is None:
         raise refused("two_persons_unknown", subject=locked.process.subject)

@@ -18,6 +18,8 @@ from workers.rules.rate_limit import Bucket
 from workers.runtime.timestamps import moment
 from workers.states import ProcessState
 
+#: Steps that are counted before another; a number of so many means "or more".
+MOST_BEFORE = 1000
 #: A free agent process has started what was sent to it by then.
 QUICK_SECONDS = 3.0
 
@@ -45,6 +47,11 @@ class AgentFlow:
     breaker: Breaker = field(default_factory=Breaker)
     #: None: no rate is set.
     bucket: Bucket | None = None
+    #: Calls that all live workers make at once; None: nobody has looked.
+    capacity: int | None = None
+    #: Answers of deferred calls outstanding at most; None: no limit.
+    deferred_window: int | None = None
+    outstanding: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +86,8 @@ class Facts:
     agents: Set[str] | None = None
     #: Who paused a process, by its id.
     pauses: Mapping[int, Note] = field(default_factory=dict)
+    #: How many steps have their turn before a pending one, by its id; ``MOST_BEFORE`` at most.
+    before: Mapping[int, int] = field(default_factory=dict)
 
     def without_names(self) -> "Facts":
         """Return the facts for submitters: which operator did something, and why, is left out."""
@@ -228,7 +237,20 @@ def _no_room(row: Step, now: datetime, facts: Facts) -> str:
             "waits: agent %(agent)s has no flow row, so nothing is claimed for it: run"
             " manage.py migrate with the code that declares it"
         ) % {"agent": row.agent}
-    return _because(_breaker(row, flow, now)) or _window(row, flow, now) or _not_here(row, facts)
+    return (
+        _because(_breaker(row, flow, now))
+        or _behind(row, facts, _window(row, flow, now))
+        or _not_here(row, facts)
+    )
+
+
+def _behind(row: Step, facts: Facts, reason: str) -> str:
+    """Return a reason with how many steps have their turn first."""
+    before = facts.before.get(row.pk)
+    if not reason or before is None:
+        return reason
+    number = f"{before}+" if before >= MOST_BEFORE else str(before)
+    return _("%(reason)s (%(number)s before it)") % {"reason": reason, "number": number}
 
 
 def _breaker(row: Step, flow: AgentFlow, now: datetime) -> str:
@@ -272,6 +294,19 @@ def _window(row: Step, flow: AgentFlow, now: datetime) -> str:
             _("waits for room at agent %(agent)s: %(n)d of %(window)d requests are in flight")
             % names
         )
+    if flow.deferred_window is not None and (
+        flow.outstanding + flow.in_flight >= flow.deferred_window
+    ):
+        return _outstanding(row, flow)
+    if flow.capacity == 0:
+        return (
+            _("waits for a worker: none that is alive serves the queue of agent %(agent)s") % names
+        )
+    if flow.capacity is not None and flow.in_flight >= flow.capacity:
+        return _(
+            "waits for room at agent %(agent)s: its workers make all the calls that they can make"
+            " at once, which are %(n)d"
+        ) % {**names, "n": flow.capacity}
     if flow.bucket is not None and flow.bucket.refilled(now).room < 1:
         rate = f"{flow.bucket.per_second:g}"
         return _("waits for its turn: agent %(agent)s takes %(rate)s a second at most") % {
@@ -279,6 +314,25 @@ def _window(row: Step, flow: AgentFlow, now: datetime) -> str:
             "rate": rate,
         }
     return ""
+
+
+def _outstanding(row: Step, flow: AgentFlow) -> str:
+    """Return how many answers are outstanding, and how many calls may yet defer."""
+    names = {
+        "agent": row.agent,
+        "number": flow.outstanding,
+        "calls": flow.in_flight,
+        "most": flow.deferred_window,
+    }
+    if flow.in_flight:
+        return (
+            _(
+                "waits: %(number)d answers of %(agent)s are outstanding and %(calls)d calls are in"
+                " flight, at most %(most)d together"
+            )
+            % names
+        )
+    return _("waits: %(number)d answers of %(agent)s are outstanding, at most %(most)d") % names
 
 
 def _not_here(row: Step, facts: Facts) -> str:

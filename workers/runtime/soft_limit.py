@@ -1,5 +1,6 @@
 """Keeping the soft time limit's signal out of database writes and publishes."""
 
+import os
 import signal
 import threading
 from collections.abc import Iterator
@@ -35,3 +36,22 @@ def block_soft_limit() -> None:
     is_main = threading.current_thread() is threading.main_thread()
     if not is_main and hasattr(signal, "SIGUSR1"):
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
+
+
+@contextmanager
+def soft_limit_after(seconds: float) -> Iterator[None]:
+    """Have the soft limit strike the main thread once ``seconds`` are over within a block.
+
+    For a call whose task has a later limit of Celery's.  Does nothing where no such limit can
+    strike: outside a pool's child process.
+    """
+    if not callable(signal.getsignal(signal.SIGUSR1)):
+        yield
+        return
+    timer = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGUSR1))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()

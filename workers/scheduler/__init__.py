@@ -10,6 +10,6 @@ one goes on from the rows.
 """
 
 from workers.scheduler.look import advance
-from workers.scheduler.settlement import send, settle, settle_all
+from workers.scheduler.settlement import begin_here, send, settle, settle_all, take_due
 
-__all__ = ["advance", "send", "settle", "settle_all"]
+__all__ = ["advance", "begin_here", "send", "settle", "settle_all", "take_due"]

@@ -11,7 +11,7 @@ from workers.runtime.per_process import per_process
 from workers.runtime.soft_limit import block_soft_limit
 from workers.scheduler.bundles import Load
 from workers.store.claims.claim_steps import Claim
-from workers.wire import dispatch, publisher
+from workers.wire import bundle_dispatch, publisher
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ def send(load: Load) -> Outcome:
                 outcome.refused += claims
                 continue
             try:
-                handed.append((dispatch.send_bundle(bundle), claims))
+                handed.append((bundle_dispatch.send(bundle), claims))
             except BrokerRefused as error:
                 _note_refusal(bundle.agent, str(error))
                 outcome.refused += claims

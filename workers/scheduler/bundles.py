@@ -5,14 +5,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from workers.conf import sas
 from workers.definitions import registry
 from workers.definitions.agent import Agent
 from workers.exceptions import UnknownAgent, UnknownWorkflow
 from workers.protocol.messages import Bundle, Request, parcels, storable
 from workers.runtime.gc_control import collected_later
 from workers.store.claims.claim_steps import Claim
-from workers.store.claims.request_data import Material, Undone
+from workers.store.claims.request_data import Material, UndoneStep
 from workers.store.locked.contexts import Context
 
 log = logging.getLogger(__name__)
@@ -63,7 +62,7 @@ def _load_part(made: Load, part: Sequence[Claim], agent: Agent, material: Materi
             part[0].agent,
             part[0].timeout_seconds,
             tuple(request for _, request, _ in together),
-            settles_here=0 < part[0].in_flight <= _side_by_side(agent),
+            is_alone=part[0].is_alone,
             is_rated=any(claim.is_rated for claim, _, _ in together),
         )
         made.bundles.append((bundle, [claim for claim, _, _ in together]))
@@ -78,51 +77,27 @@ def groups(taken: Sequence[Claim]) -> list[list[Claim]]:
 
 
 def parts(group: Sequence[Claim], agent: Agent) -> Iterable[Sequence[Claim]]:
-    """Yield what travels together; a claim whose step has failed before travels alone.
+    """Yield what travels together; a claim that may end its process travels alone.
 
-    A bundle whose worker dies fails as a whole: whatever killed it takes nobody with it twice.
+    A bundle whose worker dies fails as a whole: whatever killed it takes nobody with it again.
     """
-    depth = _depth(group, agent)
-    fresh = [claim for claim in group if not claim.failure_count]
-    yield from (fresh[begin : begin + depth] for begin in range(0, len(fresh), depth))
-    yield from ([claim] for claim in group if claim.failure_count)
-
-
-def _depth(group: Sequence[Claim], agent: Agent) -> int:
-    """Return how many travel together: as many as run side by side, more when all slots are busy.
-
-    All that the agent has under way counts, not this group alone: when all slots are busy,
-    spreading a group would only make its bundles small, and those that follow from it.
-    """
-    if agent.is_serial:
-        return 1
-    limit = _side_by_side(agent)
-    under_way = max(len(group), *(claim.in_flight for claim in group))
-    share = -(-under_way // int(sas.agent_slots))
+    most = agent.side_by_side
     if agent.is_local:
-        # They run one after another: on all slots first, and no message is worked on for longer
-        # than this.
-        longest = LONGEST_BUNDLE_SECONDS // group[0].timeout_seconds
-        return max(1, min(limit, longest, share))
-    if agent.bundle_limit is None and share >= 2 * limit:
-        # What is beyond the limit begins only where the first were quick.
-        return max(limit, min(int(sas.bundle_depth), share))
-    return limit
+        # They run one after another: no message is worked on for longer than this.
+        most = max(1, min(most, LONGEST_BUNDLE_SECONDS // group[0].timeout_seconds))
+    together = [claim for claim in group if not claim.is_alone]
+    yield from (together[begin : begin + most] for begin in range(0, len(together), most))
+    yield from ([claim] for claim in group if claim.is_alone)
 
 
-def _side_by_side(agent: Agent) -> int:
-    """Return how many calls of an agent a process makes at the same time."""
-    return agent.bundle_limit or int(sas.bundle_limit)
-
-
-def request(claim: Claim, context: Context, undone: Undone | None) -> tuple[Request, int]:
+def request(claim: Claim, context: Context, undone: UndoneStep | None) -> tuple[Request, int]:
     """Build one request, of an undo with what it undoes; say how many bytes its payload has.
 
     Raises ``UnknownWorkflow``, whatever the workflow's own builder raises, and what ``storable``
     raises of a payload that cannot be sent.
     """
     payload = _payload(claim, context, undone)
-    size = storable(payload)
+    size = storable(payload, f"The request of step {claim.step}")
     built = Request(
         step_id=claim.step_id,
         claim_id=claim.claim_id,
@@ -136,10 +111,10 @@ def request(claim: Claim, context: Context, undone: Undone | None) -> tuple[Requ
     return built, size
 
 
-def _payload(claim: Claim, context: Context, undone: Undone | None) -> dict[str, Any]:
+def _payload(claim: Claim, context: Context, undone: UndoneStep | None) -> dict[str, Any]:
     """Build a step's payload; an undo's is that of the step it undoes, and what came of it."""
     name = claim.step if undone is None else undone.name
-    spec = registry.workflow(context.workflow, context.version).by_name[name]
+    spec = registry.workflow(context.workflow, context.version).step(name)
     payload = spec.request(context.input, context.results)
     if undone is None:
         return payload

@@ -7,12 +7,19 @@ from workers.conf import sas
 from workers.definitions import registry
 from workers.rules import apply_reply
 from workers.runtime.worker_identity import me
-from workers.scheduler import claiming
+from workers.scheduler import claiming, passing_on
 from workers.scheduler.settlement import all_claims, send, settle
-from workers.store import leases
+from workers.store import (
+    duties,
+    leases,
+    live_code,
+    live_workers,
+    unknown_definitions,
+    worker_alerts,
+)
 from workers.store.claims import claim_steps, find_work, unstarted
+from workers.store.duties import Duty, When
 from workers.store.flow import flow_control
-from workers.store.operate import jobs
 from workers.store.settle import filed_replies, settle_replies
 from workers.wire import dispatch
 
@@ -28,17 +35,18 @@ def advance(now: datetime | None = None) -> int:
     sent = send(taken)
     more, has_news = _carry_on(look, taken, agents, worker, now)
     if look.has_untold or has_news:
-        # Of what was done here, or an operator's doing, a sweep's, or a nudge that was lost.
+        # Tell of this look's work, an operator's, a sweep's, or of a wake-up that was lost.
         dispatch.report_later()
+    passing_on.pass_on(now)
     return sent + more
 
 
 def _look_and_claim(
     agents: set[str], worker: str, now: datetime | None
-) -> tuple[find_work.Look, claim_steps.Taken]:
+) -> tuple[find_work.Look, claim_steps.ClaimBatch]:
     """Claim due steps, and ask in the same round trip what else there is to do."""
     if claiming.pause.is_on():
-        return find_work.look(now), claim_steps.Taken()
+        return find_work.look(now), claim_steps.ClaimBatch()
     read_look: list[Callable[[], find_work.Look]] = []
     taken = claim_steps.claim_due(
         agents, worker, now, along=lambda: read_look.append(find_work.send_look(now))
@@ -48,7 +56,7 @@ def _look_and_claim(
 
 def _carry_on(
     look: find_work.Look,
-    taken: claim_steps.Taken,
+    taken: claim_steps.ClaimBatch,
     agents: set[str],
     worker: str,
     now: datetime | None,
@@ -63,7 +71,7 @@ def _carry_on(
         if not settle(filed, now, filed=True).applied:
             break
     # What was filed may have led to a decision that is left to be made.
-    if (look.has_flagged or look.has_filed) and (flagged := find_work.flagged(limit)):
+    if (look.has_flagged or look.has_filed) and (flagged := _flagged(limit, now)):
         advanced = settle_replies.advance(
             flagged, worker, now, lambda locked: apply_reply.carry_out_policies(locked, worker)
         )
@@ -85,10 +93,26 @@ def _carry_on(
     return sent, has_news
 
 
+def _flagged(limit: int, now: datetime | None) -> list[int]:
+    return find_work.flagged(limit, live_code.known_elsewhere(now).versions)
+
+
 def _poll(worker: str, now: datetime | None) -> int:
-    """Carry on processes that stand still, and see that jobs are worked; return the claims sent."""
+    """Carry on processes that stand still, and perform the duties of a poll.
+
+    Return the claims sent.
+    """
     still = find_work.standing_still(int(sas.claim_batch))
     sent = send(all_claims(settle_replies.advance(still, worker, now), now))
-    if jobs.needs_runner(sas.poll_seconds, now):
-        dispatch.run_jobs()
+    duties.perform(duties.registered(When.POLL) | _own_duties(now), worker)
     return sent
+
+
+def _own_duties(now: datetime | None) -> dict[str, Duty]:
+    """Return what the Scheduler's own poll does beside carrying on, by the names of the leases."""
+    agents = {queue: registry.of_queues([queue]) for queue in registry.queues()}
+    return {
+        "worker_alerts": lambda _lease: worker_alerts.tell(agents, now),
+        "definition_alerts": lambda _lease: unknown_definitions.tell(now),
+        "gone_workers": lambda _lease: live_workers.forget_gone(now),
+    }

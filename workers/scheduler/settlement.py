@@ -7,11 +7,11 @@ from functools import partial
 
 from django.db import InterfaceError, OperationalError
 
-from workers.exceptions import UnknownAgent, UnknownWorkflow
+from workers.exceptions import UnknownAgent, UnknownStep, UnknownWorkflow
 from workers.protocol.faults import FaultRecord
-from workers.protocol.messages import Reply
+from workers.protocol.messages import Bundle, Reply
 from workers.runtime.worker_identity import me
-from workers.scheduler import background_sender, bundles, claiming
+from workers.scheduler import background_sender, bundles, claiming, passing_on
 from workers.scheduler.reply_batches import Arrivals
 from workers.store.alerts import raise_alert
 from workers.store.claims import claim_steps, request_data, unstarted
@@ -20,7 +20,7 @@ from workers.wire import dispatch
 
 log = logging.getLogger(__name__)
 
-#: Time before claims that this code cannot serve are tried again.
+#: Time before claims of a step that this code's version of its workflow lacks are tried again.
 UNKNOWN_SECONDS = 30
 #: Time before claims of an agent whose queue refused them are tried again.
 REFUSED_SECONDS = 5
@@ -58,23 +58,26 @@ def settle(
     *,
     filed: bool = False,
     forward: Callable[[Sequence[claim_steps.Claim]], object] | None = None,
+    here: claim_steps.Room | None = None,
     meanwhile: Callable[[], object] | None = None,
-) -> settle_replies.Settled:
+) -> settle_replies.SettleResult:
     """Apply replies and send what they made ready.
 
     A reply that cannot be applied, whatever is wrong with it, counts as a failure of its own
     step and holds up no other.  Raises when the database is away.  ``forward`` sends the
-    claims instead of ``send``; ``meanwhile`` may be called while the database is waited for.
+    claims instead of ``send``, and is needed where some are begun ``here``; ``meanwhile`` may be
+    called while the database is waited for.
     """
-    settled = _apply(batch, now, filed=filed, meanwhile=meanwhile)
-    (forward or send)(all_claims(settled, now, meanwhile))
+    settled = _apply(batch, now, filed=filed, here=here, meanwhile=meanwhile)
+    (forward or send)(all_claims(settled, now, meanwhile, here))
     return settled
 
 
 def all_claims(
-    settled: settle_replies.Settled,
+    settled: settle_replies.SettleResult,
     now: datetime | None,
     meanwhile: Callable[[], object] | None = None,
+    here: claim_steps.Room | None = None,
 ) -> Sequence[claim_steps.Claim]:
     """Return the claims that a settlement made, and those of steps that waited for its room.
 
@@ -84,17 +87,35 @@ def all_claims(
     if settled.has_news:
         dispatch.report_later()
     if not settled.waited_for:
+        passing_on.pass_on(now)
         return settled.claims
-    claims, has_news = [*settled.claims], False
+    # Fill all the room: a later settlement that finds some leaves new steps to wake-ups.
+    return [*settled.claims, *take_due(settled.waited_for, here, now, meanwhile)]
+
+
+def take_due(
+    agents: set[str],
+    here: claim_steps.Room | None,
+    now: datetime | None = None,
+    meanwhile: Callable[[], object] | None = None,
+) -> list[claim_steps.Claim]:
+    """Claim all due steps of some agents that there is room for; raises nothing.
+
+    Should a claim fail, those before it are returned, and the next look finds the others.
+    """
+    claims: list[claim_steps.Claim] = []
+    has_news = False
     try:
-        # Fill all the room: a later settlement that finds some leaves new steps to wake-ups.
-        for taken in claiming.batches(settled.waited_for, me("scheduler"), now, meanwhile):
+        for taken in claiming.batches(agents, me("scheduler"), now, meanwhile, here):
             claims += taken
             has_news = has_news or taken.has_news
     except Exception:
-        log.exception("waiting_claims_failed", extra={"agents": sorted(settled.waited_for)})
+        log.exception("waiting_claims_failed", extra={"agents": sorted(agents)})
+        if here is not None:
+            here.is_answered = False
     if has_news:
         dispatch.report_later()
+    passing_on.pass_on(now)
     return claims
 
 
@@ -103,10 +124,13 @@ def _apply(
     now: datetime | None,
     *,
     filed: bool,
+    here: claim_steps.Room | None,
     meanwhile: Callable[[], object] | None,
-) -> settle_replies.Settled:
+) -> settle_replies.SettleResult:
     try:
-        return settle_replies.settle(batch, me("scheduler"), now, filed=filed, meanwhile=meanwhile)
+        return settle_replies.settle(
+            batch, me("scheduler"), now, filed=filed, here=here, meanwhile=meanwhile
+        )
     except (OperationalError, InterfaceError):
         raise
     except Exception:
@@ -115,7 +139,7 @@ def _apply(
             return _add([settle([reply], now, filed=filed) for reply in batch])
         if batch[0].fault is not None and batch[0].fault.code == UNUSABLE:
             # Not even that can be applied: its claim expires, as if nothing had come.
-            return settle_replies.Settled()
+            return settle_replies.SettleResult()
         return _add([settle([_unusable(batch[0])], now)])
 
 
@@ -129,28 +153,28 @@ def _unusable(reply: Reply) -> Reply:
     return Reply(reply.step_id, reply.claim_id, reply.attempt, fault=fault)
 
 
-def _add(parts: Sequence[settle_replies.Settled]) -> settle_replies.Settled:
+def _add(parts: Sequence[settle_replies.SettleResult]) -> settle_replies.SettleResult:
     """Return what was counted of parts whose claims have been sent already."""
-    return settle_replies.Settled(
+    return settle_replies.SettleResult(
         applied=sum(part.applied for part in parts), stale=sum(part.stale for part in parts)
     )
 
 
-def send(
-    taken: Sequence[claim_steps.Claim], keep: Callable[[bundles.Load], object] | None = None
-) -> int:
+def send(taken: Sequence[claim_steps.Claim]) -> int:
     """Send claims to their agents in bundles; return how many the broker took.
-
-    ``keep`` may take out of the load what need not be sent.
 
     Claims that the broker refused are released for a while, without a failure; when it
     took nothing at all, claiming pauses.  Claims that this code cannot serve are handed
     back for newer code to take.
     """
+    return _note_outcome(background_sender.send(_loader(taken)()))
+
+
+def begin_here(taken: Sequence[claim_steps.Claim]) -> list[Bundle]:
+    """Return the requests of claims that this process has started; refuse those without one."""
     load = _loader(taken)()
-    if keep is not None:
-        keep(load)
-    return _note_outcome(background_sender.send(load))
+    _give_up(load.unbuilt)
+    return [bundle for bundle, _ in load.bundles]
 
 
 def _loader(taken: Sequence[claim_steps.Claim]) -> Callable[[], bundles.Load]:
@@ -171,8 +195,7 @@ def _note_outcome(outcome: background_sender.Outcome) -> int:
             "the broker did not take the request",
             delay_seconds=REFUSED_SECONDS if outcome.sent else 0,
         )
-    if outcome.unbuilt:
-        _give_up(outcome.unbuilt)
+    _give_up(outcome.unbuilt)
     return outcome.sent
 
 
@@ -186,6 +209,9 @@ def _give_up(unbuilt: Sequence[tuple[claim_steps.Claim, Exception]]) -> None:
         fault = FaultRecord.of_error("permanent", "request_builder_failed", error)
         settle([Reply(claim.step_id, claim.claim_id, claim.attempt, fault=fault)])
     for definition, (error, left) in unknown.items():
-        # No failure, and an alert.
-        raise_alert("unknown_definition", params=error.params, subject=definition)
-        unstarted.hand_back(left, me("scheduler"), str(error), delay_seconds=UNKNOWN_SECONDS)
+        # No failure.  Only a version that was edited is claimed again here, and so rests.
+        delay_seconds = 0
+        if isinstance(error, UnknownStep):
+            raise_alert("unknown_definition", params=error.params, subject=definition)
+            delay_seconds = UNKNOWN_SECONDS
+        unstarted.hand_back(left, me("scheduler"), str(error), delay_seconds=delay_seconds)

@@ -10,10 +10,10 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from workers.conf import sas
-from workers.definitions.alert_kinds import alert_kind
+from workers.definitions.alert_kinds import BY_HAND, alert_kind, alert_kinds
 from workers.rules.two_persons import GOOD_FOR
 from workers.runtime.failpoints import around
-from workers.store import leases
+from workers.store import leases, live_workers
 from workers.store.db import bulk_update, dialect
 
 log = logging.getLogger(__name__)
@@ -25,39 +25,6 @@ PORTION = 500
 #: A duty that was overdue is well, and a definition known, once nobody has said otherwise so long:
 #: both are raised again every few seconds while they last.
 QUIET_SECONDS = 120
-
-#: Of some nobody but a person can tell.
-_BY_HAND = "a.acknowledged_at IS NOT NULL"
-#: SQL for "the cause of this alert a has ended", by code; of process p, step s and parameters.
-_OVER = "p.finished_at IS NOT NULL"
-_DEALT_WITH = f"{_OVER} OR p.outcome IS NOT NULL OR s.state <> 'error'"
-_ENDED = {
-    "process_error": f"{_DEALT_WITH} OR p.state <> 'error'",
-    "decision_needed": _DEALT_WITH,
-    "undo_stuck": f"{_OVER} OR s.state <> 'error'",
-    # In error it is not being undone any more: the undo step that failed has an alert of its own.
-    "process_compensating": f"{_OVER} OR p.state = 'error'",
-    "deadline_passed": _OVER,
-    "undo_requested": "NOT EXISTS (SELECT 1 FROM workers_undorequest r"
-    " WHERE r.process_id = a.process_id AND r.state = 'waiting' AND r.sequence = p.sequence"
-    " AND r.asked_at > c.good)",
-    "answer_overdue": f"{_OVER} OR s.deferral IS NULL OR s.escalate_at IS NOT NULL",
-    # Skipped it stays: only where it was done after all, or undone with the rest, is it moot.
-    "step_skipped": "p.state IN ('compensated', 'cancelled') OR s.state <> 'skipped'"
-    f" OR {_BY_HAND}",
-    "unknown_definition": f"{_OVER} OR s.state <> 'waiting'"
-    " OR a.process_id IS NULL AND a.last_raised_at < c.quiet",
-    "on_end_failed": f"{_OVER} OR p.state = 'error'",
-    "duty_overdue": "a.last_raised_at < c.quiet",
-    "breaker_open": "NOT EXISTS (SELECT 1 FROM workers_flow f WHERE f.opened_at IS NOT NULL"
-    " AND a.cause = 'breaker_open:agent:' || f.agent)",
-    "probe_failed": "NOT EXISTS (SELECT 1 FROM workers_proberesult r WHERE r.level = 'error'"
-    " AND a.cause = 'probe_failed:' || r.name)",
-    "claims_unstarted": "NOT EXISTS (SELECT 1 FROM workers_live l JOIN workers_step t"
-    " ON t.id = l.step_id WHERE l.state = 'processing' AND NOT l.is_deferred"
-    f" AND l.agent = substr(a.cause, {len('unstarted:agent:') + 1})"
-    " AND t.started_at IS NULL AND t.lost_count >= c.lost)",
-}
 
 
 def resolve_ended(now: datetime | None = None) -> int:
@@ -101,11 +68,13 @@ def _asked(alerts: Iterable[tuple[int, str, str]]) -> dict[int, bool]:
 
 
 def _statement() -> str:
-    cases = " ".join(f"WHEN '{code}' THEN ({sql_text})" for code, sql_text in _ENDED.items())
+    cases = " ".join(
+        f"WHEN '{kind.code}' THEN ({kind.ended_sql})" for kind in alert_kinds() if kind.ended_sql
+    )
     instant = "%s::timestamptz" if dialect.is_postgres() else "%s"
     return (
-        f"SELECT a.id, a.last_raised_at, CASE a.code {cases} ELSE {_BY_HAND} END, a.code, a.cause"
-        f" FROM (SELECT {instant} AS quiet, %s AS lost, {instant} AS good) c"
+        f"SELECT a.id, a.last_raised_at, CASE a.code {cases} ELSE {BY_HAND} END, a.code, a.cause"
+        f" FROM (SELECT {instant} AS quiet, %s AS lost, {instant} AS good, {instant} AS seen) c"
         " CROSS JOIN workers_alert a"
         " LEFT JOIN workers_process p ON p.id = a.process_id"
         " LEFT JOIN workers_step s ON s.id = a.step_id"
@@ -120,6 +89,7 @@ def _bounds(at: datetime) -> list[object]:
         dialect.instant_text(at - timedelta(seconds=quiet)),
         int(sas.lost_alert_count),
         dialect.instant_text(at - GOOD_FOR),
+        dialect.instant_text(at - timedelta(seconds=live_workers.SEEN_SECONDS)),
     ]
 
 

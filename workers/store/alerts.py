@@ -11,12 +11,14 @@ from typing import Any
 from workers.definitions.alert_kinds import alert_kind
 from workers.rules.rows import AlertCall
 from workers.runtime.failpoints import around
+from workers.runtime.repeated_lines import RepeatedLines
 from workers.runtime.storable_text import check, storable, storable_value
 from workers.store.db import dialect
 
 log = logging.getLogger(__name__)
 
 LONGEST_CODE = 60
+_lines = RepeatedLines()
 
 
 @around("alerts.raise_alert")
@@ -33,13 +35,16 @@ def raise_alert(
     ``params`` (JSON) are put into the message of the code's ``AlertKind`` when it is read, in the
     reader's language; a ``message`` is shown as it is.  Raises ``BadText`` for a code of more than
     60 characters.  What of the rest no database holds is replaced: an alert is not to be lost for
-    its words.
+    its words.  The log of this process has each cause once in five minutes, the row every time.
     """
     check("code", code, LONGEST_CODE)
     params = {**(params or {}), **({"text": message} if message else {})}
     reason = storable(alert_kind(code).message_with(params))
-    log.warning("alert_raised", extra={"code": code, "reason": reason})
-    write([AlertCall(f"{code}:{subject}", code, params)], dialect.read_clock(now))
+    cause = f"{code}:{subject}"
+    # While its cause lasts, an alert may be raised every few seconds: with other figures each time.
+    if _lines.is_due((cause, str(params["says"]) if "says" in params else reason)):
+        log.warning("alert_raised", extra={"code": code, "reason": reason})
+    write([AlertCall(cause, code, params)], dialect.read_clock(now))
 
 
 def write(calls: Sequence[AlertCall], at: datetime) -> None:

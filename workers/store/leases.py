@@ -5,13 +5,24 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 
+from workers.exceptions import in_a_line
 from workers.rules.lateness import AHEAD_SECONDS, LATE_SECONDS
+from workers.runtime import storable_text
 from workers.runtime.failpoints import around
 from workers.store.db import dialect
 
 SWEEP = "sweep"
 POLL = "poll"
 JOBS = "jobs"
+INCIDENT_COLLECTION = "incident_collection"
+INCIDENT_REFRESH = "incident_refresh"
+DELIVERY_PLANNING = "delivery_planning"
+#: What has to be performed for anybody to be told of anything.
+TELLING = frozenset({INCIDENT_COLLECTION, INCIDENT_REFRESH, DELIVERY_PLANNING})
+
+#: Times in a row that a duty raises before somebody is told: one alone is most often a deadlock.
+FAILURES_BEFORE_ALERT = 3
+ERROR_LENGTH = 500
 
 
 @around("leases.acquire")
@@ -20,8 +31,8 @@ def acquire(name: str, holder: str, seconds: float, now: datetime | None = None)
     moment, params = dialect.clock(now)
     return (
         dialect.execute(
-            "INSERT INTO workers_lease (name, holder, expires_at, cursor)"
-            f" VALUES (%s, %s, {dialect.later(moment, '%s')}, 0)"
+            "INSERT INTO workers_lease (name, holder, expires_at, cursor, failures, error)"
+            f" VALUES (%s, %s, {dialect.later(moment, '%s')}, 0, 0, '')"
             " ON CONFLICT (name) DO UPDATE SET holder = excluded.holder,"
             " expires_at = excluded.expires_at"
             " WHERE workers_lease.holder IS NULL OR workers_lease.holder = excluded.holder"
@@ -35,13 +46,22 @@ def acquire(name: str, holder: str, seconds: float, now: datetime | None = None)
 
 
 @around("leases.abandon")
-def abandon(name: str, holder: str) -> bool:
-    """Give a lease back whose duty could not be performed.  False: it was lost."""
+def abandon(name: str, holder: str, error: str = "", now: datetime | None = None) -> bool:
+    """Give a lease back whose duty was not performed.  False: it was lost.
+
+    ``error`` is what the duty raised: it is kept on the lease, and counted until the duty is
+    performed.  Empty: the duty was interrupted, and has not failed.
+    """
+    failed, params = "", []
+    if error:
+        moment, at = dialect.clock(now)
+        failed = f", failures = failures + 1, error = %s, failed_at = {moment}"
+        params = [storable_text.storable(error)[:ERROR_LENGTH], *at]
     return (
         dialect.execute(
-            "UPDATE workers_lease SET holder = NULL, expires_at = NULL"
+            f"UPDATE workers_lease SET holder = NULL, expires_at = NULL{failed}"
             " WHERE name = %s AND holder = %s",
-            [name, holder],
+            [*params, name, holder],
         )
         == 1
     )
@@ -53,7 +73,8 @@ def release(name: str, holder: str, now: datetime | None = None) -> bool:
     moment, params = dialect.clock(now)
     return (
         dialect.execute(
-            f"UPDATE workers_lease SET holder = NULL, expires_at = NULL, performed_at = {moment}"
+            "UPDATE workers_lease SET holder = NULL, expires_at = NULL, failures = 0,"
+            f" performed_at = {moment}"
             " WHERE name = %s AND holder = %s",
             [*params, name, holder],
         )
@@ -70,8 +91,9 @@ def is_due(name: str, seconds: float, now: datetime | None = None) -> bool:
     moment, params = dialect.clock(now)
     return (
         dialect.execute(
-            "INSERT INTO workers_lease (name, performed_at, cursor)"
-            f" VALUES (%s, {moment}, 0) ON CONFLICT (name) DO UPDATE SET performed_at = {moment}"
+            "INSERT INTO workers_lease (name, performed_at, cursor, failures, error)"
+            f" VALUES (%s, {moment}, 0, 0, '')"
+            f" ON CONFLICT (name) DO UPDATE SET performed_at = {moment}"
             f" WHERE {due('workers_lease.performed_at', moment)}",
             [name, *params, *params, seconds, *params, *params],
         )
@@ -130,7 +152,38 @@ def is_stuck(name: str, seconds: float, now: datetime | None = None) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class Failure:
+    """What a duty raised last, how often in a row, and how long ago it was performed."""
+
+    name: str
+    failures: int
+    error: str
+    #: None: never.
+    seconds: float | None
+
+
+def failing(least: int = FAILURES_BEFORE_ALERT, now: datetime | None = None) -> list[Failure]:
+    """Return the duties that have raised ``least`` times in a row, by name."""
+    moment, params = dialect.clock(now)
+    rows = dialect.fetch(
+        f"SELECT name, failures, error, performed_at, {moment} FROM workers_lease"
+        " WHERE failures >= %s ORDER BY name",
+        [*params, least],
+    )
+    return [
+        Failure(name, failures, error, _seconds_between(performed_at, clock))
+        for name, failures, error, performed_at, clock in rows
+    ]
+
+
+def _seconds_between(performed_at: object, clock: object) -> float | None:
+    since, now = dialect.instant(performed_at), dialect.instant(clock)
+    assert now is not None
+    return None if since is None else (now - since).total_seconds()
+
+
+@dataclass(frozen=True, slots=True)
+class HeldLease:
     """Somebody's hold of a lease; false where somebody else has it."""
 
     name: str
@@ -147,22 +200,28 @@ class Held:
 
 
 @contextmanager
-def held(name: str, holder: str, seconds: float) -> Iterator[Held]:
+def held(name: str, holder: str, seconds: float) -> Iterator[HeldLease]:
     """Hold a lease for the time of a block; yield the hold.
 
     It need only last from one renewal to the next: so long does a killed holder keep the
     others from the duty.  The duty counts as performed only when the block ends well: after
-    one that failed the next must still see how long the gap has been.
+    one that failed the next must still see how long the gap has been.  What it raised is kept
+    on the lease.
     """
-    hold = Held(name, holder, seconds, had=acquire(name, holder, seconds))
+    hold = HeldLease(name, holder, seconds, had=acquire(name, holder, seconds))
     try:
         yield hold
-    except BaseException:
+    except BaseException as failure:
         if hold:
-            abandon(name, holder)
+            abandon(name, holder, _said(failure) if isinstance(failure, Exception) else "")
         raise
     if hold:
         release(name, holder)
+
+
+def _said(failure: Exception) -> str:
+    """Return the first line of what a duty raised: those behind it may hold somebody's data."""
+    return in_a_line(failure).splitlines()[0]
 
 
 def clock_and_cursor(name: str, now: datetime | None = None) -> tuple[datetime, int]:

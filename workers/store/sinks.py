@@ -66,7 +66,7 @@ class ClaimedSink:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class SinkProgress:
     """How far a sink was told, by whoever held it."""
 
     sink: ClaimedSink
@@ -112,6 +112,13 @@ def announce(lockeds: Sequence[LockedProcess]) -> None:
         f" WHERE {dialect.looked_up('s.process_id', 'v.id')}",
         [dialect.encode(rows)],
     )
+    # Who was told of the end is told what comes after it: a step done again, a late success.
+    if again := [locked.process.id for locked in lockeds if locked.had_ended]:
+        dialect.execute(
+            "UPDATE workers_sink SET state = 'open' WHERE state = 'ended'"
+            f" AND {dialect.among('process_id')}",
+            [dialect.id_list(again)],
+        )
 
 
 def claim(
@@ -157,7 +164,7 @@ def claim(
 
 
 @around("sinks.told")
-def told(found: Sequence[Told], now: datetime | None = None) -> set[int]:
+def told(found: Sequence[SinkProgress], now: datetime | None = None) -> set[int]:
     """Move the cursors of sinks on; return those that moved.
 
     One whose cursor is not where it was found has been told by somebody else meanwhile: it

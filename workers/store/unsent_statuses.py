@@ -19,7 +19,7 @@ class News:
 
     sequence: int
     event: str
-    #: Of the process, once this had happened.
+    #: The process's state after this.
     state: str
     step: str | None
     actor: str

@@ -4,6 +4,9 @@ error; the Scheduler does the rest.
 It knows no workflow, agent, policy or order.  Any number may run: a lease keeps all but one
 idle, and one that acts after its lease is over changes nothing wrongly, because each row is
 judged again under its lock.
+
+Recovery comes first and depends on nothing else.  What follows it, such as incidents, routes and
+figures, is registered by others (``store.duties``).
 """
 
 import logging
@@ -11,21 +14,22 @@ from dataclasses import dataclass
 from uuid import uuid4
 
 from workers.conf import sas
-from workers.notify import ping
-from workers.operate import health
+from workers.exceptions import AWAY
 from workers.runtime.worker_identity import me
-from workers.store import alert_resolution, deliveries, delivery_plans, incidents, leases
+from workers.store import duties, leases
 from workers.store.claims import find_work
+from workers.store.duties import Duty, When
 from workers.store.expire import expire_claims
-from workers.store.flow import flow_control
+from workers.store.leases import HeldLease
 from workers.store.locked import step_index
+from workers.store.operate import lost_commits
 from workers.wire import dispatch
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Swept:
+class SweepResult:
     """What a sweep did.  ``had_lease`` False: another supervisor was at it."""
 
     had_lease: bool
@@ -34,39 +38,55 @@ class Swept:
     extended: int = 0
 
 
-def sweep() -> Swept:
+def _watch_commits(_lease: HeldLease) -> None:
+    if why := lost_commits.look():
+        log.error("commits_lost", extra={"why": why})
+
+
+#: Before recovery: what a database that lost commits shows as expired may have been done.
+FIRST: dict[str, Duty] = {"commit_watch": _watch_commits}
+
+
+def sweep() -> SweepResult:
+    """Recover expired steps, then perform the duties that are registered for each sweep.
+
+    What recovery raises is raised once those are done: an alert about it is to become an incident.
+    """
+    duties.perform(FIRST, me("supervisor"))
+    try:
+        swept = _recover()
+    except AWAY:
+        raise
+    except Exception:
+        duties.perform(duties.registered(When.SWEEP), me("supervisor"))
+        raise
+    if swept.had_lease:
+        duties.perform(duties.registered(When.SWEEP), me("supervisor"))
+    return swept
+
+
+def _recover() -> SweepResult:
     """Take every expired step, in batches, and nudge the Scheduler where there is work."""
     worker = me("supervisor")
     gap = leases.seconds_since(leases.SWEEP)
     holder = f"{worker}:{uuid4().hex[:8]}"
     with leases.held(leases.SWEEP, holder, sas.lease_seconds) as lease:
         if not lease:
-            return Swept(had_lease=False)
+            return SweepResult(had_lease=False)
         extended = _extend_after(gap)
         reset, errors = _expire(worker, lease)
         while step_index.put_off() >= sas.sweep_batch and lease.renew():
             pass
         overdue = expire_claims.flag_overdue()
         expire_claims.escalate(worker)
-        flow_control.alert_long_open()
-        # Before alerts are closed, so that each belongs to an incident, however soon it is over.
-        while incidents.collect() >= incidents.PORTION and lease.renew():
-            pass
-        alert_resolution.resolve_ended()
-        incidents.refresh()
-        delivery_plans.plan()
     if reset or errors or overdue or find_work.has_lost():
         dispatch.nudge()
-    if deliveries.seconds_waiting() is not None or ping.is_due():
-        dispatch.report()
-    if health.is_due():
-        dispatch.keep_health()
     if reset or errors or extended:
         log.info("swept", extra={"reset": reset, "errors": errors, "extended": extended})
-    return Swept(True, reset, errors, extended)
+    return SweepResult(True, reset, errors, extended)
 
 
-def _expire(worker: str, lease: leases.Held) -> tuple[int, int]:
+def _expire(worker: str, lease: leases.HeldLease) -> tuple[int, int]:
     """Take every expired step, in batches; return how many were reset, and ended in error."""
     reset = errors = 0
     while True:

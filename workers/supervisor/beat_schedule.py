@@ -8,8 +8,8 @@ from django.utils import timezone
 
 from workers.conf import sas
 from workers.definitions import registry
-from workers.operate import retention
 from workers.rules import lateness
+from workers.store import installation
 from workers.store.flow import flow_control
 from workers.wire.dispatch import (
     ADVANCE,
@@ -23,12 +23,14 @@ from workers.wire.dispatch import (
 SWEEP_NAME = "Supervisor: sweep for expired steps"
 POLL_NAME = "Scheduler: poll"
 PRUNE_NAME = "Retention: prune"
+#: How often a round of pruning is asked for.
+PRUNE_SECONDS = 600
 _HEALS = "Made by the engine. Orders heal only while it is enabled."
 _FORGETS = "Made by the engine. Deletes what is older than SAS_KEEP_... days; off = nothing goes."
 
 
 def ensure(**kwargs: Any) -> None:
-    """Make the rows the engine needs: periodic duties and flow rows.
+    """Make the rows the engine needs: this installation's, periodic duties and flow rows.
 
     Runs after every `migrate` and may be repeated.  Rows that exist keep what an operator
     has changed in them.
@@ -40,7 +42,7 @@ def ensure(**kwargs: Any) -> None:
         (SWEEP_NAME, SWEEP, SUPERVISOR_QUEUE, sas.sweep_seconds, _HEALS),
         (POLL_NAME, ADVANCE, SCHEDULER_QUEUE, sas.poll_seconds, _HEALS),
         # Beside the relay: a round takes seconds, which no sweep must wait for.
-        (PRUNE_NAME, PRUNE, REPORTS_QUEUE, retention.INTERVAL_SECONDS, _FORGETS),
+        (PRUNE_NAME, PRUNE, REPORTS_QUEUE, PRUNE_SECONDS, _FORGETS),
     ):
         interval, _ = IntervalSchedule.objects.get_or_create(
             every=max(1, round(seconds)), period=IntervalSchedule.SECONDS
@@ -56,6 +58,7 @@ def ensure(**kwargs: Any) -> None:
                 "description": says,
             },
         )
+    installation.ensure()
     ensure_flow()
 
 
@@ -91,5 +94,8 @@ def drop_future_runs(entries: Iterable[Any]) -> int:
 def ensure_flow() -> None:
     """Make the flow rows of agents this code has and the database has not."""
     flow_control.ensure(
-        {agent.name: (agent.window or int(sas.window), agent.rate) for agent in registry.agents()}
+        {
+            agent.name: (agent.window or int(sas.window), agent.rate, agent.deferred_window)
+            for agent in registry.agents()
+        }
     )

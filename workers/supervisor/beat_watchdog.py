@@ -18,7 +18,8 @@ from workers.conf import sas
 from workers.exceptions import first_line
 from workers.rules import lateness
 from workers.runtime import timestamps
-from workers.store import alerts, leases
+from workers.runtime.db_connections import apart_from_forks
+from workers.store import alerts, leases, live_code
 from workers.store.db import dialect
 from workers.wire import dispatch, queue_drain
 
@@ -62,7 +63,18 @@ def look() -> list[str]:
             alerts.raise_alert(
                 "duty_overdue", params={"duty": duty.name, **params}, subject=duty.name
             )
+    _alert_failing(set(triggered))
     return triggered
+
+
+def _alert_failing(told: set[str]) -> None:
+    """Raise an alert of each other duty that raises again and again, whoever asks for it."""
+    for failure in leases.failing():
+        if failure.name not in told:
+            params = {"says": ["raises"], "error": failure.error}
+            alerts.raise_alert(
+                "duty_overdue", params={"duty": failure.name, **params}, subject=failure.name
+            )
 
 
 def reason_of(duty: Duty, seconds: float) -> dict[str, Any]:
@@ -73,14 +85,22 @@ def reason_of(duty: Duty, seconds: float) -> dict[str, Any]:
     """
     if lateness.is_ahead(seconds):
         return {"says": ["ahead"], "seconds": f"{-seconds:.0f}"}
+    # It stands in the incident for a while after the duty is on time again.
+    seen_at = timestamps.text_of(dialect.read_clock())
+    late = {"seconds": f"{seconds:.0f}", "seen_at": seen_at}
+    # Somebody performs it, and fails: nobody else is to blame.
+    for failure in leases.failing(least=1):
+        if failure.name == duty.name:
+            return {"says": ["late", "raises"], **late, "error": failure.error}
     why, waiting = "stuck", None
     # The other workers look, too: what one of them has just asked for is no cause.
     if not leases.is_stuck(duty.name, sas.lease_seconds):
         waiting = queue_drain.count(duty.queue)
-        why = "no_broker" if waiting is None else "unread" if waiting else "unasked"
-    # It stands in the incident for a while after the duty is on time again.
-    seen_at = timestamps.text_of(dialect.read_clock())
-    params = {"says": ["late", why], "seconds": f"{seconds:.0f}", "seen_at": seen_at}
+        why = "no_broker" if waiting is None else "unasked"
+        if waiting:
+            # What waits for workers that live waits for their processes.
+            why = "busy" if live_code.alive().serving(duty.queue) else "unread"
+    params = {"says": ["late", why], **late}
     return params | ({"queue": duty.queue, "waiting": waiting} if waiting else {})
 
 
@@ -102,14 +122,18 @@ class OverdueTimer(bootsteps.StartStopStep):
 
     def _watch(self) -> None:
         while not self._stopped.wait(LOOK_SECONDS):
-            try:
-                look()
-            except (OperationalError, InterfaceError) as away:
-                log.warning("overdue_timer_failed", extra={"reason": first_line(away)})
-            except Exception:
-                # Whatever it was: this thread is the only guard against a dead Beat.
-                log.warning("overdue_timer_failed", exc_info=True)
-            finally:
-                # Not kept: the pool may fork a child at any time, and a child must not
-                # inherit a connection.
-                connections.close_all()
+            with apart_from_forks():
+                self._look()
+
+    def _look(self) -> None:
+        try:
+            look()
+        except (OperationalError, InterfaceError) as away:
+            log.warning("overdue_timer_failed", extra={"reason": first_line(away)})
+        except Exception:
+            # Whatever it was: this thread is the only guard against a dead Beat.
+            log.warning("overdue_timer_failed", exc_info=True)
+        finally:
+            # Not kept: the pool may fork a child at any time, and a child must not
+            # inherit a connection.
+            connections.close_all()

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from workers.models import Journal, Sink
+from workers.models import Journal, Process, Sink
 from workers.notify.senders import Letter
 from workers.testing.wire import Wire
 
@@ -106,6 +106,12 @@ class Aftermath:
 
 
 def story() -> Story:
-    """Return what has happened, by the journal."""
-    rows = Journal.objects.values_list("process__subject", "step__name", "event")
-    return Counter((subject or "", step or "", event) for subject, step, event in rows)
+    """Return what has happened, by the journal: process, step, event, and how often.
+
+    A process is called by its workflow and its place among those submitted: its subject may hold a
+    number of a sequence, which a transaction that a crash rolled back does not give back.
+    """
+    submitted = Process.objects.order_by("id").values_list("id", "workflow")
+    names = {pk: f"{workflow} {place}" for place, (pk, workflow) in enumerate(submitted, 1)}
+    rows = Journal.objects.values_list("process_id", "step__name", "event")
+    return Counter((names.get(pk, ""), step or "", event) for pk, step, event in rows)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from workers.agent import runner
+from workers.agent import call_pool
 from workers.definitions import registry
 from workers.definitions.agent import Call, Deferred
 from workers.exceptions import DeadlinePassed
@@ -113,13 +113,13 @@ def scripted(
         played[name] = one = copy(agent)
         one.run = _player(name, agent.run, run[name], rest, calls)  # type: ignore[method-assign,assignment]
         one.probe = _player(name, agent.probe, probe[name], unasked, calls, is_probe=True)  # type: ignore[method-assign,assignment]
-    before = dict(registry._agents), runner._threads
+    before = dict(registry._agents), call_pool.threads
     registry._agents.update(played)
-    runner._threads = _OneByOne()  # type: ignore[assignment]
+    call_pool.threads = _OneByOne()  # type: ignore[assignment]
     try:
         yield calls
     finally:
-        agents, runner._threads = before
+        agents, call_pool.threads = before
         registry._agents.update(agents)
 
 
@@ -182,7 +182,7 @@ class _OneByOne:
         self._waiting: deque[Callable[[], Any]] = deque()
         self._is_busy = False
 
-    def get(self, wanted: int) -> "_OneByOne":
+    def __call__(self, *, local: bool = False) -> "_OneByOne":
         return _OneByOne()
 
     def drop(self) -> None:

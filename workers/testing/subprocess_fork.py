@@ -20,7 +20,7 @@ Say = Callable[[dict[str, Any]], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class ForkResult:
     """How a fork ended, and its last word."""
 
     status: int
@@ -40,7 +40,7 @@ class Ended:
         return str(self.said.get("error", f"it ended with the wait status {self.status}"))
 
 
-def in_a_fork(act: Callable[[Say], None]) -> Ended:
+def in_a_fork(act: Callable[[Say], None]) -> ForkResult:
     """Run something in a fork until it ends or dies."""
     connections.close_all()
     source, to = os.pipe()
@@ -54,7 +54,7 @@ def in_a_fork(act: Callable[[Say], None]) -> Ended:
     with os.fdopen(source) as answers:
         lines = answers.read().splitlines()
     _, status = os.waitpid(pid, 0)
-    return Ended(status, json.loads(lines[-1]) if lines else {})
+    return ForkResult(status, json.loads(lines[-1]) if lines else {})
 
 
 def _act_and_exit(act: Callable[[Say], None], source: int, to: int) -> None:

@@ -29,7 +29,7 @@ def timers(now: datetime) -> list[Timer]:
     the end of a pause, which is a timer of its own.
     """
     of_rows = [*_of_processes(), *_of_steps(), *_of_sinks(), *_of_leases()]
-    found = [*of_rows, *_of_agents(now), *_of_the_pause(now)]
+    found = [*of_rows, *_of_agents(now), *_of_the_pause(now), *_of_the_poll(now)]
     return sorted((one for one in found if one.at > now), key=lambda timer: timer.at)
 
 
@@ -100,6 +100,20 @@ def _of_agents(now: datetime) -> Iterator[Timer]:
     wait = seconds_to_next()
     if wait is not None:
         yield Timer(now + timedelta(seconds=wait) + JUST_AFTER, "the rate of an agent has room")
+
+
+def _of_the_poll(now: datetime) -> Iterator[Timer]:
+    # Nothing of them is under way or waits for a person: their end was held back, by an
+    # ``on_end`` that raised.
+    states = ", ".join(f"'{state}'" for state in sorted(OPEN_PROCESS_STATES))
+    still = dialect.fetch(
+        f"SELECT p.subject FROM workers_process p WHERE p.state IN ({states})"
+        " AND p.paused_at IS NULL AND NOT EXISTS (SELECT 1 FROM workers_step s"
+        " WHERE s.process_id = p.id AND s.state IN ('pending', 'processing', 'error'))"
+    )
+    for (subject,) in still:
+        at = now + timedelta(seconds=sas.poll_seconds)
+        yield Timer(at, f"{subject} has not ended; the next poll tries again")
 
 
 def _of_the_pause(now: datetime) -> Iterator[Timer]:

@@ -2,22 +2,23 @@
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
+from unittest import mock
 
 from django.db import connection, transaction
 
 from workers import scheduler, supervisor, tasks
 from workers.conf import sas
+from workers.definitions import discovery
 from workers.exceptions import BrokerRefused
 from workers.models import Process, Step
 from workers.notify import relay, threads
-from workers.notify.senders import Letter, incident
-from workers.notify.senders.incident import IncidentLetter
-from workers.operate import jobs
+from workers.notify.senders import Letter
 from workers.scheduler import claiming
+from workers.store import live_workers
 from workers.store.db import dialect
 from workers.testing.clock import Clock
 from workers.testing.scripted_agents import WorkerDied
@@ -60,11 +61,15 @@ class Wire:
     delayed: list[tuple[datetime, Sent]] = field(default_factory=list)
     #: Status messages that submitters were sent, in order.
     told: list[Letter] = field(default_factory=list)
-    #: Messages about incidents that routes were sent, in order.
-    told_of_incidents: list[IncidentLetter] = field(default_factory=list)
+    #: Messages about incidents that routes were sent, in order, where the desk is installed.
+    told_of_incidents: list[Any] = field(default_factory=list)
+    #: What runs the task of a message, by the task's name.
+    tasks: dict[str, Callable[..., object]] = field(default_factory=lambda: dict(_TASKS))
+    #: Tasks that look after the installation: nothing that a test runs waits for them.
+    not_carried: set[str] = field(default_factory=set)
 
     def take(self, name: str, body: list[Any], to: str, **options: Any) -> None:
-        if name in _NOT_CARRIED:
+        if name in self.not_carried:
             return
         if self.is_down:
             raise BrokerRefused("the wire is down")
@@ -83,7 +88,7 @@ class Wire:
         self.unacknowledged.append(message)
         try:
             # As from a broker: names are text, and nobody else has this copy.
-            _TASKS[message.task](*json.loads(json.dumps(message.body)))
+            self.tasks[message.task](*json.loads(json.dumps(message.body)))
         except WorkerDied:
             self.messages.append(message)
         finally:
@@ -106,12 +111,14 @@ class Wire:
         self._arrive()
         scheduler.advance()
         for _ in range(rounds):
-            if not self.messages:
+            if self.messages:
+                self.deliver(self.messages[0])
+            elif not scheduler.advance() and not self.messages:
+                # What was submitted in a call's own transaction sent no wake-up in a test's.
                 return
-            self.deliver(self.messages[0])
         raise AssertionError(f"messages are still moving after {rounds} deliveries")
 
-    def run_until_settled(self, clock: Clock, jumps: int = 500) -> None:
+    def run_until_settled(self, clock: Clock, jumps: int | None = None) -> None:
         """Run the whole system until nothing is due any more, however long that takes.
 
         Delivers what is sent; when nothing moves, the clock jumps to the next instant at which
@@ -120,6 +127,7 @@ class Wire:
         to an end.  Whatever waits for something that is no instant is left as it is.
         """
         is_polled = False
+        jumps = jumps or FEWEST_JUMPS + JUMPS_OF_A_STEP * Step.objects.count()
         supervisor.sweep()
         for _ in range(jumps):
             self.run_until_idle()
@@ -181,33 +189,39 @@ class Wire:
         supervisor.sweep()
 
 
-#: They look after the installation, and nothing that a test runs waits for them.
-_NOT_CARRIED = (dispatch.KEEP_HEALTH, dispatch.EXAMINE)
+#: After how many jumps of the clock nobody believes any more that it comes to an end: those of a
+#: few steps, and of each further one, as where hundreds wait for an agent's rate one by one.
+FEWEST_JUMPS, JUMPS_OF_A_STEP = 500, 10
+#: Agent processes that a wire stands for, on every queue: enough for any window.
+PROCESSES = 10_000
+
 #: The siblings that a task would take from its queue are delivered one by one here.
 _TASKS: dict[str, Callable[..., object]] = {
     dispatch.RUN_BUNDLE: tasks.run_bundle_now,
     dispatch.SETTLE: tasks.settle_now,
     dispatch.ADVANCE: scheduler.advance,
+    # A process submitted before the block, sent by an earlier thread.
+    dispatch.TAKE: lambda queue: scheduler.advance(),
     dispatch.SWEEP: supervisor.sweep,
     dispatch.REPORT: threads.run_now,
-    dispatch.RUN_JOBS: jobs.run,
 }
 
 
-def _nudge_now() -> None:
+#: What an installed app adds to a wire, in a module ``wire_in_tests``.
+_extensions: list[Callable[[Wire], AbstractContextManager[None]]] = []
+
+
+def extend_wire(extend: Callable[[Wire], AbstractContextManager[None]]) -> None:
+    """Have a context manager entered with each wire, for tasks and senders of an app's own."""
+    _extensions.append(extend)
+
+
+def _wake_now(queue: str) -> None:
     dispatch.nudge()
 
 
-def _nudge_never(seconds: float) -> None:
-    """Leave it to the poll: real seconds mean nothing here, and the test may be over by then."""
-
-
-def _report_now() -> None:
-    dispatch.report()
-
-
-def _run_jobs_now() -> None:
-    dispatch.run_jobs()
+def _leave_to_the_poll(self: dispatch.WakeUp, seconds: float) -> None:
+    """Send nothing: real seconds mean nothing here, and the test may be over by then."""
 
 
 def _send_as_if_committed(send: Callable[[], None]) -> None:
@@ -222,27 +236,24 @@ def _send_as_if_committed(send: Callable[[], None]) -> None:
 @contextmanager
 def wired() -> Iterator[Wire]:
     """Have every message of this process go to a wire in memory for the time of a block."""
+    discovery.import_modules("wire_in_tests")
     wire = Wire()
-    nudges = (
-        *(dispatch.nudge_later, dispatch.nudge_after, dispatch.report_later),
-        *(dispatch.run_jobs_later, dispatch.run_jobs_after),
-    )
-    before = dispatch._send, claiming.pause, wake_ups.on_commit
-    senders, of_incidents = dict(relay.senders), dict(incident.senders)
-    dispatch._send, wake_ups.on_commit = wire.take, _send_as_if_committed
-    # From the caller's own thread: what a test looks at must not arrive after it has looked.
-    dispatch.nudge_later, dispatch.report_later = _nudge_now, _report_now
-    dispatch.run_jobs_later = _run_jobs_now
-    dispatch.nudge_after = dispatch.run_jobs_after = _nudge_never
-    relay.senders.update(dict.fromkeys(senders, wire.told.append))
-    incident.senders.update(dict.fromkeys(of_incidents, wire.told_of_incidents.append))
-    # A wire that was down before is no reason for a pause on this one.
-    claiming.pause = claiming.Pause()
-    try:
+    with ExitStack() as stack:
+        for owner, name, value in (
+            (dispatch, "_send", wire.take),
+            (wake_ups, "on_commit", _send_as_if_committed),
+            # From the caller's own thread: nothing may arrive after a test has looked.
+            (dispatch.WakeUp, "later", dispatch.WakeUp.send),
+            (dispatch.WakeUp, "after", _leave_to_the_poll),
+            # Whoever claims first, a scheduler does it here: every request is a message.
+            (dispatch, "wake_agents_later", _wake_now),
+            (live_workers, "assumed_processes", PROCESSES),
+            # A wire that was down before is no reason for a pause on this one.
+            (claiming, "pause", claiming.Pause()),
+        ):
+            stack.enter_context(mock.patch.object(owner, name, value))
+        senders = dict.fromkeys(relay.senders, wire.told.append)
+        stack.enter_context(mock.patch.dict(relay.senders, senders))
+        for extend in _extensions:
+            stack.enter_context(extend(wire))
         yield wire
-    finally:
-        dispatch._send, claiming.pause, wake_ups.on_commit = before
-        dispatch.nudge_later, dispatch.nudge_after, dispatch.report_later = nudges[:3]
-        dispatch.run_jobs_later, dispatch.run_jobs_after = nudges[3:]
-        relay.senders.update(senders)
-        incident.senders.update(of_incidents)

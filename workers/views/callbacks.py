@@ -25,6 +25,8 @@ class _Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     kind: Literal["permanent", "refused", "transient"]
     code: str
     message: str = ""
+    #: Whether it is proof that nothing happened; null: what that kind of fault says by itself.
+    no_effect: bool | None = None
 
 
 class _Answer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -46,13 +48,18 @@ def answer(request: HttpRequest, token: str) -> dict[str, Any]:
         if given.progress is not None:
             return {"outcome": "noted" if callbacks.progress(token, given.progress) else "ignored"}
         if given.fault is not None:
-            fault = FAULTS[given.fault.kind](given.fault.code.strip(), given.fault.message)
-            return {"outcome": callbacks.fail(token, fault)}
+            return {"outcome": callbacks.fail(token, _raised(given.fault))}
         return {"outcome": callbacks.complete(token, given.result)}
     except BadToken as error:
         raise RequestRefused(404, str(error)) from None
     except MessageError as error:
         raise RequestRefused(422, str(error)) from None
+
+
+def _raised(fault: _Fault) -> Fault:
+    """Return a fault as an agent of ours would raise it."""
+    kind = FAULTS[fault.kind]
+    return kind(fault.code.strip(), fault.message, no_effect=fault.no_effect)
 
 
 def _read(document: Any) -> _Answer:

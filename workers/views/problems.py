@@ -54,7 +54,7 @@ class RequestRefused(Exception):
 
 def problem(refused: RequestRefused) -> HttpResponse:
     """Return a refusal as a problem document."""
-    # Of this one occurrence, and in the log: an address may hold a callback's token.
+    # Names this occurrence, here and in the log. Not the address: it may hold a token.
     instance = f"urn:uuid:{uuid4()}"
     code = CODES.get(refused.status, "error")
     log.info(

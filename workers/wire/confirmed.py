@@ -177,7 +177,7 @@ class ConfirmedConnection:
         if isinstance(error, TimeoutError):
             code = "silent"
         elif isinstance(error, self._connection.channel_errors):
-            # Of this message alone; the channel is closed by it.
+            # This message alone failed; the broker closes the channel.
             code = "failed"
         return BrokerRefused(in_a_line(error), code)
 

@@ -10,24 +10,26 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
+from typing import Any
 
-from workers.definitions import registry
+from workers.conf import sas
 from workers.exceptions import BrokerRefused
-from workers.protocol.messages import Bundle, Reply, replies_to_wire
+from workers.protocol.messages import Reply, replies_to_wire
 from workers.runtime.failpoints import around
 from workers.runtime.per_process import per_process
 from workers.runtime.soft_limit import block_soft_limit
 from workers.wire import publisher
 
+#: What the names of the engine's tasks begin with.
+TASKS = "workers."
 RUN_BUNDLE = "workers.run_bundle"
+TAKE = "workers.take"
 SETTLE = "workers.settle"
 ADVANCE = "workers.advance"
 SWEEP = "workers.sweep"
 REPORT = "workers.report"
 PRUNE = "workers.prune"
-RUN_JOBS = "workers.run_jobs"
-KEEP_HEALTH = "workers.keep_health"
-EXAMINE = "workers.examine"
 
 SCHEDULER_QUEUE = "sas.scheduler"
 REPLY_QUEUE = "sas.replies"
@@ -36,6 +38,12 @@ REPORTS_QUEUE = "sas.reports"
 
 #: Time between an agent's soft and hard limit.
 HARD_LIMIT_MARGIN_SECONDS = 10
+#: The longest timeout that a step may have.
+LONGEST_TIMEOUT_SECONDS = 600
+#: For how long the process that got a message takes further calls while its own wait.
+TAKING_SECONDS = 60
+#: The latest complete-by of a call that such a process may hold, after it began.
+TAKING_LIMIT_SECONDS = TAKING_SECONDS + LONGEST_TIMEOUT_SECONDS
 
 log = logging.getLogger(__name__)
 
@@ -44,25 +52,12 @@ log = logging.getLogger(__name__)
 _send: Callable[..., str | None] = publisher.publish
 
 
-def send_bundle(bundle: Bundle) -> str | None:
-    """Send claims to their agent; raise ``BrokerRefused`` when the broker did not take them.
+def send(task: str, body: Sequence[Any], to: str, **options: Any) -> str | None:
+    """Send a message; raise ``BrokerRefused`` when the broker did not take it.
 
     In a ``publisher.batch`` it returns the id by which that says so at its end.
-
-    The soft limit is the timeout: Celery counts it from acceptance, which is before the
-    start, so it never ends later than complete-by.  Local agents run one after another and
-    each starts its own clock, hence the sum.
     """
-    agent = registry.agent(bundle.agent)
-    limit = bundle.timeout_seconds * (len(bundle.requests) if agent.is_local else 1)
-    with around("dispatch.send_bundle"):
-        return _send(
-            RUN_BUNDLE,
-            [bundle.to_wire()],
-            agent.queue,
-            soft_time_limit=limit,
-            time_limit=limit + HARD_LIMIT_MARGIN_SECONDS,
-        )
+    return _send(task, list(body), to, **options)
 
 
 def send_replies(replies: Sequence[Reply]) -> None:
@@ -73,7 +68,22 @@ def send_replies(replies: Sequence[Reply]) -> None:
 
 def nudge() -> bool:
     """Ask a scheduler to look now.  False: the broker refused; the poll will look instead."""
-    return _hint(ADVANCE, SCHEDULER_QUEUE)
+    return _look.send()
+
+
+def wake_agents(queue: str) -> bool:
+    """Ask an agent process of a queue to take what is due.  False: the broker refused.
+
+    The poll finds what nobody takes, so the message goes when it is older than two of them.
+    """
+    return _hint(
+        TAKE,
+        queue,
+        [queue],
+        soft_time_limit=TAKING_LIMIT_SECONDS,
+        time_limit=TAKING_LIMIT_SECONDS + HARD_LIMIT_MARGIN_SECONDS,
+        expiration=2 * sas.poll_seconds,
+    )
 
 
 def trigger_sweep() -> bool:
@@ -83,7 +93,7 @@ def trigger_sweep() -> bool:
 
 def report() -> bool:
     """Ask a relay to tell submitters now.  False: the broker refused; the poll asks again."""
-    return _hint(REPORT, REPORTS_QUEUE)
+    return _tell.send()
 
 
 def prune() -> bool:
@@ -91,52 +101,34 @@ def prune() -> bool:
     return _hint(PRUNE, REPORTS_QUEUE)
 
 
-def run_jobs() -> bool:
-    """Ask for a slice of the work of jobs.  False: the broker refused; the poll asks again."""
-    return _hint(RUN_JOBS, SCHEDULER_QUEUE)
-
-
-def keep_health() -> bool:
-    """Ask for a round of the figures.  False: the broker refused; the sweep asks again."""
-    return _hint(KEEP_HEALTH, REPORTS_QUEUE)
-
-
-def examine() -> bool:
-    """Ask for a round of the doctor.  False: the broker refused; the next round asks again."""
-    return _hint(EXAMINE, REPORTS_QUEUE)
-
-
-def _hint(name: str, to: str) -> bool:
+def _hint(name: str, to: str, body: Sequence[Any] = (), **options: Any) -> bool:
     try:
         with around("dispatch.hint"):
-            _send(name, [], to)
+            _send(name, list(body), to, **options)
     except BrokerRefused as error:
         log.warning("wake_up_refused", extra={"task": name, "reason": str(error)})
         return False
     return True
 
 
-#: This many requests for a hint while its thread rests are a burst, gathered for this much longer.
-BURST, BURST_SECONDS = 2, 0.04
+#: Time between two wake-ups of one kind: what is asked for meanwhile is worked on together.
+REST_SECONDS = 0.03
 
 
 class _Nudger:
     """A thread that sends one kind of hint for callers that must never wait for the broker.
 
     The first hint leaves at once.  The next one waits a moment, so that a burst of submissions is
-    a few hints, and longer when many ask meanwhile, so that their work is done together.
+    a few hints, and their work is done together.
     """
 
     def __init__(self, send: Callable[[], bool], rest_seconds: float) -> None:
         self._hint, self._rest_seconds = send, rest_seconds
         self._wanted: queue.Queue[None] = queue.Queue(maxsize=1)
-        self._asked = 0
         _nudgers.append((os.getpid(), self))
         threading.Thread(target=self._send_wanted, name="nudger", daemon=True).start()
 
     def want(self) -> None:
-        # Two threads may count one between them: it says how busy it is, and no more.
-        self._asked += 1
         # Full means that a nudge is about to leave, and one says as much as many.
         with suppress(queue.Full):
             self._wanted.put_nowait(None)
@@ -152,13 +144,7 @@ class _Nudger:
                 log.exception("wake_up_failed")
             finally:
                 self._wanted.task_done()
-            self._rest()
-
-    def _rest(self) -> None:
-        self._asked = 0
-        time.sleep(self._rest_seconds)
-        if self._asked >= BURST:
-            time.sleep(BURST_SECONDS)
+            time.sleep(self._rest_seconds)
 
     def flush(self, until: float) -> bool:
         """Wait until what was wanted has been sent.  False: the time was over before."""
@@ -182,35 +168,24 @@ def flush(seconds: float) -> bool:
 
 
 @per_process
-def _nudger() -> _Nudger:
-    return _Nudger(nudge, 0.02)
-
-
-@per_process
-def _reporter() -> _Nudger:
-    """Return the same for relays; a settled batch tells many, so one look serves several."""
-    return _Nudger(report, 0.05)
-
-
-@per_process
-def _job_runner() -> _Nudger:
-    """Return the same for jobs."""
-    return _Nudger(run_jobs, 0.05)
+def _waker(queue: str) -> _Nudger:
+    """Return the same for the agents of a queue."""
+    return _Nudger(partial(wake_agents, queue), REST_SECONDS)
 
 
 def nudge_later() -> None:
     """Ask a scheduler to look, from a thread of its own: never blocks, never raises."""
-    _nudger().want()
+    _look.later()
+
+
+def wake_agents_later(queue: str) -> None:
+    """Ask the agents of a queue to look, from a thread of its own: never blocks, never raises."""
+    _waker(queue).want()
 
 
 def report_later() -> None:
     """Ask a relay to tell submitters, from a thread of its own: never blocks, never raises."""
-    _reporter().want()
-
-
-def run_jobs_later() -> None:
-    """Ask for the work of jobs, from a thread of its own: never blocks, never raises."""
-    _job_runner().want()
+    _tell.later()
 
 
 class _Appointment:
@@ -234,16 +209,49 @@ class _Appointment:
         self._timer.start()
 
 
-#: One serves every agent.
-_appointment = _Appointment(nudge)
-_slice = _Appointment(run_jobs)
+class WakeUp:
+    """Messages of one kind that ask for a look: now, soon, or in a while.
+
+    Each may be lost: whoever sends one must be asked by a timer, too.
+    """
+
+    def __init__(self, task: str, to: str, rest_seconds: float = REST_SECONDS) -> None:
+        self.task, self._to, self._rest_seconds = task, to, rest_seconds
+        self._appointment = _Appointment(self.send)
+
+    def send(self) -> bool:
+        """Ask for a look now.  False: the broker refused."""
+        return _hint(self.task, self._to)
+
+    def later(self) -> None:
+        """Ask for a look, from a thread of its own: never blocks, never raises."""
+        self._nudger().want()
+
+    def after(self, seconds: float) -> None:
+        """Ask for a look in a while; lost with this process."""
+        self._appointment.make(seconds)
+
+    @per_process
+    def _nudger(self) -> _Nudger:
+        return _Nudger(self.send, self._rest_seconds)
+
+
+_look = WakeUp(ADVANCE, SCHEDULER_QUEUE)
+#: A settled batch tells many, so one look serves several.
+_tell = WakeUp(REPORT, REPORTS_QUEUE, 0.05)
 
 
 def nudge_after(seconds: float) -> None:
     """Ask a scheduler to look in a while; lost with this process, and then the poll looks."""
-    _appointment.make(seconds)
+    _look.after(seconds)
 
 
-def run_jobs_after(seconds: float) -> None:
-    """Ask for the work of jobs in a while; lost with this process, and then the poll asks."""
-    _slice.make(seconds)
+@per_process
+def _rewaker(queue: str) -> _Appointment:
+    """Return the appointment of the agents of a queue."""
+    return _Appointment(partial(wake_agents, queue))
+
+
+def wake_agents_after(queue: str, seconds: float) -> None:
+    """Ask the agents of a queue to look in a while; lost with this process."""
+    _rewaker(queue).make(seconds)

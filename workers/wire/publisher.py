@@ -5,7 +5,7 @@ publishing itself.  Transports without confirms publish as usual.
 """
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -13,13 +13,17 @@ from uuid import uuid4
 
 import msgspec
 from celery import current_app
-from kombu import Connection, Producer
+from kombu import Connection, Producer, Queue
 
 from workers.conf import sas
 from workers.exceptions import BrokerRefused, in_a_line
 from workers.runtime.failpoints import around
 from workers.runtime.per_process import per_process
 from workers.wire.confirmed import ConfirmedConnection, errors_of
+from workers.wire.installation import HEADER, own_id
+
+#: Whoever sends is not held up: the rows bring the message back.
+RETRY_POLICY = {"max_retries": 1, "interval_start": 0.2, "interval_max": 0.5}
 
 
 @cache
@@ -28,18 +32,21 @@ def refusals() -> tuple[type[BaseException], ...]:
     return errors_of(current_app.connection_for_write())
 
 
-def publish(name: str, body: list[Any], to: str, **options: Any) -> str | None:
+def publish(name: str, body: list[Any], to: str | Queue, **options: Any) -> str | None:
     """Publish one Celery task; raise ``BrokerRefused`` when the broker did not take it.
+
+    ``to`` is a queue that workers read, by its name, or any other.  The message says which
+    installation it is of, unless ``headers`` do.
 
     Outside a batch it returns once the broker has confirmed it, where it does; in a batch,
     at once and with the id by which the batch tells of it.
     """
     batch = current()
     try:
-        if batch is not None:
+        if batch is not None and isinstance(to, str):
             return _publish_unconfirmed(batch, name, body, to, **options)
         with current_app.producer_or_acquire() as producer, _dropped_when_refused(producer):
-            options |= {"confirm_timeout": sas.reply_seconds}
+            options |= {"confirm_timeout": sas.reply_seconds, "retry_policy": RETRY_POLICY}
             _put(producer, str(uuid4()), name, body, to, **options)
     except refusals() as error:
         raise BrokerRefused(in_a_line(error)) from error
@@ -51,10 +58,11 @@ def _put(
     task_id: str,
     name: str,
     body: list[Any],
-    to: str,
+    to: str | Queue,
     *,
     soft_time_limit: float | None = None,
     time_limit: float | None = None,
+    headers: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> None:
     """Send one task as Celery's ``send_task`` does in the end.
@@ -79,8 +87,12 @@ def _put(
     if (written := _written(message.body)) is not None:
         message = message._replace(body=written)
         options |= {"content_type": "application/json", "content_encoding": "utf-8"}
+    if headers is None and (own := own_id()) is not None:
+        headers = {HEADER: own}
     # A queue that vanished answers instead of swallowing the message (``mandatory``).
-    amqp.send_task_message(producer, name, message, queue=to, mandatory=True, **options)
+    amqp.send_task_message(
+        producer, name, message, queue=to, mandatory=True, headers=headers, **options
+    )
 
 
 def _written(body: Any) -> bytes | None:

@@ -5,7 +5,8 @@ a plain get on the queue that the task itself came from.  A broker that speaks A
 first message how many there are behind it, and is asked for those all at once.
 
 A queue may hold messages of other tasks.  Those are returned to the broker unread, for Celery's
-own consumer, and so is one of the task's own that is to run later (``eta``).  ``expires`` and
+own consumer, and so is one of the task's own that is to run later (``eta``) or is another
+installation's.  ``expires`` and
 revocation are not looked at: a reply is good as long as its claim holds, and a wake-up that comes
 late asks for nothing but the look that its task takes in any case.
 """
@@ -13,7 +14,7 @@ late asks for nothing but the look that its task takes in any case.
 import logging
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -21,7 +22,9 @@ from amqp import Channel, spec
 from celery import current_app
 from kombu import Connection, Message
 
+from workers.exceptions import AWAY
 from workers.runtime.failpoints import around
+from workers.wire import neighbours
 
 log = logging.getLogger(__name__)
 
@@ -56,6 +59,9 @@ class _Channel(threading.local):
 
 _channel = _Channel()
 
+#: Messages of a queue that one look offers.
+MOST_OFFERED = 5
+
 #: What a broker says with a message that was asked for.  Source: AMQP 0-9-1, basic.get-ok.
 _FACTS = ("delivery_tag", "redelivered", "exchange", "routing_key", "message_count")
 
@@ -80,8 +86,8 @@ def waiting(queue: str, task: str, limit: int) -> Iterator[Callable[..., list[li
         if is_over:
             return []
         try:
-            received = _get(_channel.get(), queue, task, min(most, limit - len(messages)))
-            is_over = _return_others(received, task)
+            received = _get(_channel.get(), queue, (task,), min(most, limit - len(messages)))
+            is_over = _return_others(received, (task,))
         except Exception:
             log.warning("queue_drain_failed", extra={"queue": queue}, exc_info=True)
             # With the channel goes what came over it before: that comes again, too.
@@ -92,7 +98,7 @@ def waiting(queue: str, task: str, limit: int) -> Iterator[Callable[..., list[li
             # Nobody will look at what came, and the next acknowledgement over it would cover that.
             _channel.drop()
             raise
-        own = [message for message in received if _is_of(message, task)]
+        own = [message for message in received if _is_of(message, (task,))]
         messages.extend(own)
         return _readable(own, queue)
 
@@ -107,6 +113,47 @@ def waiting(queue: str, task: str, limit: int) -> Iterator[Callable[..., list[li
     except Exception:
         log.warning("drained_unacknowledged", extra={"queue": queue}, exc_info=True)
         _channel.drop()
+
+
+def take_one(queue: str, accepts: Mapping[str, Callable[[list[Any]], bool]]) -> bool:
+    """Offer the next messages of a queue to who accepts their task.  True: one was accepted.
+
+    Each gets the task's arguments, and says whether it takes the message, which is acknowledged
+    then.  What nobody takes goes back to the broker: the next ``MOST_OFFERED`` are looked at, so
+    that one which nobody here can take holds up none behind it.  Raises what says that the
+    database is away.
+    """
+    left: list[Message] = []
+    try:
+        channel = _channel.get()
+        while len(left) < MOST_OFFERED and (raw := channel.basic_get(queue)) is not None:
+            message = _as_message(channel, raw)
+            if _is_of(message, accepts):
+                accept = accepts[message.headers["task"]]
+                if all(map(accept, _readable([message], queue))):
+                    _return_and_acknowledge(left, message)
+                    return True
+            left.append(message)
+        _return_and_acknowledge(left, None)
+    except AWAY:
+        _channel.drop()
+        raise
+    except Exception:
+        # With the channel goes what came over it: that comes again.
+        log.warning("queue_drain_failed", extra={"queue": queue}, exc_info=True)
+        _channel.drop()
+    except BaseException:
+        _channel.drop()
+        raise
+    return False
+
+
+@around("queue_drain.take_one")
+def _return_and_acknowledge(left: list[Message], taken: Message | None) -> None:
+    for message in left:
+        message.requeue()
+    if taken is not None:
+        taken.ack()
 
 
 def count(queue: str) -> int | None:
@@ -127,23 +174,25 @@ def count(queue: str) -> int | None:
         return None
 
 
-def _is_of(message: Message, task: str) -> bool:
-    """Say whether a message asks for this task, and now."""
+def _is_of(message: Message, tasks: Collection[str]) -> bool:
+    """Say whether a message asks for one of these tasks, and now, and is of this installation."""
     headers = message.headers or {}
-    return headers.get("task") == task and headers.get("eta") is None
+    if headers.get("task") not in tasks or headers.get("eta") is not None:
+        return False
+    return neighbours.foreign_sender(headers) is None
 
 
 @around("queue_drain.return")
-def _return_others(messages: list[Message], task: str) -> bool:
-    """Return to the broker what is not this task's to take; say whether there was any."""
-    others = [message for message in messages if not _is_of(message, task)]
+def _return_others(messages: list[Message], tasks: Collection[str]) -> bool:
+    """Return to the broker what is not these tasks' to take; say whether there was any."""
+    others = [message for message in messages if not _is_of(message, tasks)]
     for message in others:
         message.requeue()
     return bool(others)
 
 
-def _get(channel: Any, queue: str, task: str, limit: int) -> list[Message]:
-    """Get up to ``limit`` messages; none is asked for behind one that is not the task's."""
+def _get(channel: Any, queue: str, tasks: Collection[str], limit: int) -> list[Message]:
+    """Get up to ``limit`` messages; none is asked for behind one that is not the tasks'."""
     messages: list[Message] = []
     while len(messages) < limit:
         message = channel.basic_get(queue)
@@ -154,7 +203,7 @@ def _get(channel: Any, queue: str, task: str, limit: int) -> list[Message]:
             behind = min(message.delivery_info["message_count"], limit - len(messages) - 1)
             portion += [_as_message(channel, raw) for raw in _get_at_once(channel, queue, behind)]
         messages += portion
-        if not all(_is_of(message, task) for message in portion):
+        if not all(_is_of(message, tasks) for message in portion):
             break
     return messages
 
@@ -190,7 +239,7 @@ def _get_at_once(channel: Channel, queue: str, count: int) -> list[Any]:
     ]
     messages = []
     for answer in answers:
-        # Of an empty queue it has one part, or none.
+        # An empty queue's answer has one part, or none.
         if answer and len(answer) > 1:
             *facts, message = answer
             message.channel = channel

@@ -5,7 +5,7 @@ have nothing to remember.
 """
 
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from typing import ParamSpec, TypeVar
 
 from django.db import transaction
@@ -29,14 +29,14 @@ def wake_scheduler() -> None:
     on_commit(dispatch.nudge_later)
 
 
+def wake_agents(queue: str) -> None:
+    """Ask the agents of a queue to take what is due once this transaction is committed."""
+    on_commit(partial(dispatch.wake_agents_later, queue))
+
+
 def wake_relay() -> None:
     """Ask a relay to tell submitters and operators once this transaction is committed."""
     on_commit(dispatch.report_later)
-
-
-def wake_job_runner() -> None:
-    """Ask for the work of jobs once this transaction is committed."""
-    on_commit(dispatch.run_jobs_later)
 
 
 def waking(wake: Callable[[], None], verb: Callable[P, T]) -> Callable[P, T]:

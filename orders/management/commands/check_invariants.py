@@ -7,7 +7,7 @@ import httpx2
 from django.conf import settings
 
 from orders import invariants
-from workers.management.commands import check_invariants as engine
+from workers.management.nouns import invariants as engine
 from workers.operate.invariant_check import Progress, Result
 
 

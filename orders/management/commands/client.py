@@ -13,8 +13,7 @@ from django.utils import timezone
 from orders import tokens, webhooks
 from orders.models import ApiClient
 from workers import durable, record_act
-from workers.management.process_actions import actor
-from workers.management.terminal import TerminalCommand
+from workers.management.terminal import TerminalCommand, actor
 from workers.management.wording import counted
 
 

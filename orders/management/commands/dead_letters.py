@@ -16,11 +16,10 @@ from orders.dead_letters import NotNow
 from orders.letter_corrections import Correction
 from orders.models import DeadLetter, DroppedLetters
 from orders.reasons import Refused
-from workers.admin import masking
-from workers.admin.masking import Mask
-from workers.management import showing
-from workers.management.process_actions import actor
-from workers.management.terminal import TerminalCommand
+from workers.desk.admin import masking
+from workers.desk.admin.masking import Mask
+from workers.desk.management import showing
+from workers.management.terminal import TerminalCommand, actor
 from workers.management.wording import instant, one_line
 
 DONE = {

@@ -8,10 +8,11 @@ from django.core.management.base import CommandError
 
 from orders.facts import customer, facts
 from orders.models import Order
+from orders.return_progress import lines
 from orders.returning import ReturnRefused, accept_return
-from workers.admin.panel import Panel
-from workers.management import process_actions, process_report, showing
-from workers.management.terminal import TerminalCommand
+from workers.desk.admin.panel import Panel
+from workers.desk.management import process_actions, process_report, showing
+from workers.management.terminal import TerminalCommand, actor
 
 
 class Command(TerminalCommand):
@@ -37,7 +38,7 @@ class Command(TerminalCommand):
         if action == "show":
             shown = process_report.read(order.process_id, options)
             if as_json:
-                self._print(facts(order, shown))
+                self._print(facts(order, shown, lines(order, shown)))
             else:
                 self._show(order, shown)
             return
@@ -58,6 +59,11 @@ class Command(TerminalCommand):
             f"{who['name']} <{who['email']}>"
         )
         self.stdout.write(shown.headline)
+        for found in lines(order, shown):
+            process = found.process
+            self.stdout.write(
+                f"{process.subject} (process {process.pk})  {process.state}  {found.headline}"
+            )
         self.stdout.write("")
         for line in process_report.lines(shown):
             self.stdout.write(line)
@@ -66,12 +72,12 @@ class Command(TerminalCommand):
         self.stdout.write(json.dumps(value, default=str, ensure_ascii=False))
 
 
-def _return(order: Order, reason: str) -> process_actions.Told:
+def _return(order: Order, reason: str) -> process_actions.ActionResult:
     if not reason:
         raise CommandError("Say why, with --reason: it is kept with the return.")
     try:
-        process = accept_return(order, actor=process_actions.actor(), reason=reason)
+        process = accept_return(order, actor=actor(), reason=reason)
     except ReturnRefused as refusal:
         raise CommandError(str(refusal)) from None
     said = f"{process.subject} has begun: process {process.pk}."
-    return process_actions.Told([said], {"return": process.pk})
+    return process_actions.ActionResult([said], {"return": process.pk})

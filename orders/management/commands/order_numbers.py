@@ -7,8 +7,7 @@ from django.core.management.base import CommandError
 
 from orders.numbers import skip_to
 from workers import durable, record_act
-from workers.management.process_actions import actor
-from workers.management.terminal import TerminalCommand
+from workers.management.terminal import TerminalCommand, actor
 
 
 class Command(TerminalCommand):

@@ -13,7 +13,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError, InterfaceError
 
 from sasproject.demo import environment, folder, headless, interactive, options, script, summary
-from sasproject.demo.ending import Ending, Stopped
+from sasproject.demo.ending import DemoStopped, Ending
 from sasproject.demo.options import HEADLESS_ORDERS, Options
 from sasproject.demo.run import Run
 from sasproject.demo.tally import Tally
@@ -50,7 +50,7 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
         except (httpx2.HTTPError, DatabaseError, InterfaceError) as error:
             raise CommandError(f"The demo cannot go on: {first_line(error)}") from error
-        except Stopped:
+        except DemoStopped:
             raise CommandError("The demo was stopped before its end.") from None
         self._report(tally, chosen)
 
@@ -61,7 +61,8 @@ class Command(BaseCommand):
             self.stdout.write(summary.text(tally))
         elif is_failed:
             self.stderr.write(summary.text(tally))
-        self.stdout.write(tally.as_json())
+        if chosen.headless or chosen.json:
+            self.stdout.write(tally.as_json())
         self.stdout.flush()
         if is_failed:
             sys.exit(1)
@@ -81,7 +82,7 @@ def _play(chosen: Options, ending: Ending, voice: Voice) -> Tally:
     orders = chosen.orders or (HEADLESS_ORDERS if chosen.headless else None)
     try:
         if not stack.runner.start():
-            raise Stopped
+            raise DemoStopped
         ending.begin_run()
         run = Run(
             stack,

@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.chaos.doors.door import AGAIN_SECONDS, Door
 from tests.chaos.doors.purchases import Purchase
-from tests.chaos.system import BY_PROXY
+from tests.chaos.system import BY_PROXY, System
 
 ANSWER_SECONDS = 10.0
 #: Too early, too many, or nothing that a client did.
@@ -22,7 +22,7 @@ class HttpDoor(Door):
         since = time.monotonic()
         while not self.ended.is_set():
             try:
-                answer = call(self, "POST", "/api/v1/orders", purchase.body, purchase.key)
+                answer = call(self.system, "POST", "/api/v1/orders", purchase.body, purchase.key)
             except urllib.error.HTTPError as error:
                 if error.code not in AGAIN:
                     self.refuse(purchase, f"{error.code} {error.read()[:300]!r}")
@@ -35,14 +35,14 @@ class HttpDoor(Door):
             self.ended.wait(AGAIN_SECONDS)
 
 
-def call(door: Door, method: str, path: str, body: Any = None, key: str = "") -> Any:
+def call(system: System, method: str, path: str, body: Any = None, key: str = "") -> Any:
     """Call the API once; return what it answered, raise where it does not."""
     request = urllib.request.Request(
-        f"{door.system.web_url}{path}",
+        f"{system.web_url}{path}",
         None if body is None else json.dumps(body).encode(),
         {
             **BY_PROXY,
-            "Authorization": f"Bearer {door.system.token}",
+            "Authorization": f"Bearer {system.token}",
             "Content-Type": "application/json",
             **({"Idempotency-Key": key} if key else {}),
         },

@@ -98,7 +98,7 @@ class QueueDoor(Door):
             waiting.ask_at = now + ASK_SECONDS
             try:
                 path = f"/api/v1/orders?reference={quote(waiting.purchase.key)}"
-                found = call(self, "GET", path)["orders"]
+                found = call(self.system, "GET", path)["orders"]
             except (OSError, ValueError):
                 continue
             if found:

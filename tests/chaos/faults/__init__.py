@@ -33,6 +33,6 @@ USUAL = (
     "flaky",
 )
 #: Such a fault may take a status that the broker had confirmed with it.
-FORGETFUL = frozenset({"broker-wipe", "broker-disk", "database-disk", "lose"})
+FORGETFUL = frozenset({"broker-wipe", "broker-disk", "database-disk", "lose", "purge"})
 
 __all__ = ["CATALOGUE", "FORGETFUL", "USUAL", "Fault", "Scene", "TooLate"]

@@ -1,4 +1,4 @@
-"""Messages at the broker are lost, doubled, put into another order.
+"""Messages at the broker are lost, doubled, put into another order; or all are thrown away.
 
 Queues are all but empty, so the fault waits at one as a consumer beside the workers, and gets
 what the broker hands to it in its turn.
@@ -13,6 +13,7 @@ from typing import Any
 import amqp
 import redis
 
+from tests.chaos.faults.brokers import delete_waiting
 from tests.chaos.faults.fault import Fault, Scene
 from tests.chaos.schedule import Strike
 
@@ -83,6 +84,38 @@ def _tamper_redis(scene: Scene, queue: str, change: Change, random: Random) -> i
     return len(found)
 
 
+def purge(scene: Scene, strike: Strike) -> None:
+    """Throw away what waits in every queue; the queues stay, and so do those who read them."""
+    broker = scene.backend.broker
+    for _ in scene.looks():
+        if purged := _PURGES[broker](scene):
+            scene.chronicle.strike(strike.fault, broker, f"{purged} messages purged")
+            return
+
+
+def _purge_rabbitmq(scene: Scene) -> int:
+    purged = 0
+    for queue in QUEUES:
+        # One that is not there closes the channel.
+        with suppress(OSError, amqp.exceptions.AMQPError), scene.backend.rabbitmq.channel() as one:
+            purged += int(one.queue_purge(queue) or 0)
+    return purged
+
+
+def _purge_redis(scene: Scene) -> int:
+    purged = 0
+    with suppress(redis.RedisError), scene.backend.redis.client() as client:
+        for queue in QUEUES:
+            count, _ = client.pipeline().llen(queue).delete(queue).execute()
+            purged += int(count)
+    return purged
+
+
+_PURGES: dict[str, Callable[[Scene], int]] = {
+    "rabbitmq": _purge_rabbitmq,
+    "redis": _purge_redis,
+    "filesystem": lambda scene: delete_waiting(scene.system.messages),
+}
 SERVERS = ("rabbitmq", "redis")
 FAULTS = (
     Fault("lose", "messages that wait at the broker are lost", _strike(lose, "lost"), (3, 8),
@@ -91,4 +124,5 @@ FAULTS = (
           _strike(double, "doubled"), (3, 8), needs=SERVERS),
     Fault("reorder", "messages that wait at the broker change places",
           _strike(reorder, "reordered"), (3, 8), needs=SERVERS),
+    Fault("purge", "what waits in all queues is thrown away, and the queues stay", purge, (8, 16)),
 )  # fmt: skip

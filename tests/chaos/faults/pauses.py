@@ -1,6 +1,8 @@
 """Processes that stand still and go on later, and processes that are stopped politely."""
 
+import os
 import signal
+from contextlib import suppress
 
 from tests.chaos.faults.fault import Fault, Scene
 from tests.chaos.schedule import Strike
@@ -13,6 +15,25 @@ BEYOND_LEASE = (8.0, 14.0)
 
 def freeze_agents(scene: Scene, strike: Strike) -> None:
     _freeze(scene, strike, "agents")
+
+
+def freeze_child(scene: Scene, strike: Strike) -> None:
+    """Stop one process of a pool, while its parent and the others go on."""
+    random = strike.random()
+    for member in scene.crew.victims(random, "agents"):
+        if not (children := member.family()[1:]):
+            continue
+        pid = random.choice(children)
+        # It may end before, and meanwhile: a frozen process can be killed.
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGSTOP)
+            try:
+                says = f"SIGSTOP of child {pid} of {member.name}"
+                with scene.chronicle.during(strike.fault, member.name, says):
+                    scene.wait(strike.lasts)
+            finally:
+                os.kill(pid, signal.SIGCONT)
+        return
 
 
 def freeze_scheduler(scene: Scene, strike: Strike) -> None:
@@ -46,6 +67,8 @@ def roll(scene: Scene, strike: Strike) -> None:
 FAULTS = (
     Fault("freeze", "SIGSTOP of the agents beyond their deadlines, then SIGCONT",
           freeze_agents, (8, 16), BEYOND_DEADLINE),
+    Fault("freeze-child", "SIGSTOP of one child of the agents beyond its deadlines, then SIGCONT",
+          freeze_child, (8, 16), BEYOND_DEADLINE),
     Fault("freeze-scheduler", "SIGSTOP of a scheduler and supervisor past its lease, then SIGCONT",
           freeze_scheduler, (12, 24), BEYOND_LEASE),
     Fault("rolling", "SIGTERM to every worker in turn, as a deployment does", roll, (20, 40)),

@@ -44,6 +44,7 @@ def _tiles(found: dict[str, Any]) -> str:
         (verdict["lost"], "lost", _colour(verdict["lost"])),
         (verdict["duplicate_effects"], "effects twice", _colour(verdict["duplicate_effects"])),
         (verdict["violations"], "rows break an invariant", _colour(verdict["violations"])),
+        (verdict["unexplained"], "sums unexplained", _colour(verdict["unexplained"])),
         (sum(verdict["strikes"].values()), "faults struck", ""),
         (found["repeated_calls"], "calls repeated without effect", ""),
         (f"{healed:.0f} s" if healed is not None else "never", "to rest after the last fault",

@@ -4,10 +4,20 @@ The numbers are those of a machine of two cores that does nothing else; where ti
 measured, it is compared with a run without faults on the same machine, minutes before.
 """
 
-from tests.chaos.scenarios import detection, kills, load, outages, pauses, soak, sweep
+from tests.chaos.scenarios import (
+    detection,
+    kills,
+    lies,
+    load,
+    outages,
+    pauses,
+    slow_services,
+    soak,
+    sweep,
+)
 from tests.chaos.scenarios.scenario import Scenario
 
-_KINDS = (kills, pauses, detection, outages, load, sweep, soak)
+_KINDS = (kills, pauses, detection, outages, load, slow_services, lies, sweep, soak)
 SCENARIOS: dict[str, Scenario] = {
     scenario.name: scenario
     for scenario in sorted(

@@ -35,7 +35,7 @@ def moves() -> set[str]:
 
 def moves_of_steering() -> set[str]:
     """Return the operators' verbs that the store carries out, of one process and of a job's."""
-    files = ("workers/store/operate/commands.py", "workers/rules/job_verbs.py")
+    files = ("workers/store/operate/commands.py", "workers/desk/rules/job_verbs.py")
     return {
         node.attr
         for file in files

@@ -5,30 +5,31 @@ from datetime import datetime, timedelta
 from tests.concurrency.matrix.order_scenes import at_work, in_error, submitted
 from tests.concurrency.matrix.scene import NOW, OPERATOR, Scene, ann, at
 from workers.client.submission import submit
-from workers.models import Alert, Incident, Process, Route
-from workers.rules.minutes import begin
-from workers.states import Span
-from workers.store import (
-    alert_resolution,
+from workers.desk.rules.minutes import begin
+from workers.desk.store import (
+    alert_commands,
     deliveries,
     delivery_plans,
     gauges,
     incidents,
-    leases,
+    jobs,
     minutes,
     probe_results,
     saved_views,
-    sinks,
 )
+from workers.desk.store.probe_results import ProbeOutcome
+from workers.models import Alert, Incident, Installation, Process, Route
+from workers.rules.approved_acts import Act
+from workers.states import Span
+from workers.store import alert_resolution, leases, sinks
 from workers.store.alerts import raise_alert
 from workers.store.db import dialect
 from workers.store.flow import flow_settings, holds
-from workers.store.operate import alert_commands, jobs, undo_requests
 from workers.store.operate import commands as steer
-from workers.store.probe_results import Looked
+from workers.store.operate import lost_commits, undo_requests
 
 YEARS = 3 * 366 * 86_400.0
-FOUND_BAD = Looked(
+FOUND_BAD = ProbeOutcome(
     "toys.bad", "error", [{"level": "error", "what": "bad", "why": "", "remedy": ""}]
 )
 
@@ -37,6 +38,15 @@ def held() -> Scene:
     scene = submitted()
     with at(50):
         holds.hold("agent", "toy.alpha", **OPERATOR)
+    return scene
+
+
+def failed_over() -> Scene:
+    """A standby was promoted since somebody last looked."""
+    scene = submitted()
+    with at(50):
+        lost_commits.look()
+        Installation.objects.update(timeline=7)
     return scene
 
 
@@ -59,7 +69,7 @@ def asked_to_undo() -> Scene:
     """One branch has failed for good, and somebody asks to undo what was done."""
     scene = in_error()
     with at(2):
-        scene.undo_request_id = undo_requests.ask(scene.process_id, "cancel", **OPERATOR)
+        scene.undo_request_id = undo_requests.ask(scene.process_id, Act("cancel"), **OPERATOR)
     return scene
 
 
@@ -173,10 +183,10 @@ def long_over() -> Scene:
         _resolved_incident(dialect.read_clock())
         gauges.take()
         jobs.steer(_job(scene.process_id), "stop", actor="operator:ann")
-        undo_requests.ask(scene.process_id, "cancel", **OPERATOR)
+        undo_requests.ask(scene.process_id, Act("cancel"), **OPERATOR)
         steer.undo(scene.process_id, outcome="cancelled", **OPERATOR)
         (sink,) = sinks.claim("queue", 1, 60)
-        sinks.told([sinks.Told(sink, sink.last, is_final=True)])
+        sinks.told([sinks.SinkProgress(sink, sink.last, is_final=True)])
         gone = submit("race", subject="Order 0", input={}).pk
     # By hand, as none of ours would: its journal stays.
     dialect.execute("DELETE FROM workers_step WHERE process_id = %s", [gone])

@@ -6,9 +6,19 @@ from typing import Any
 from tests.concurrency.matrix import desk_scenes, order_scenes
 from tests.concurrency.matrix.call import ANN, Call
 from tests.concurrency.matrix.scene import NOW, OPERATOR, Scene
-from workers.store import acts, alert_resolution, alerts, incidents, preferences, saved_views
-from workers.store.flow import flow_control, flow_settings, holds, spend_rate
-from workers.store.operate import alert_commands, incident_commands, jobs, notes, undo_requests
+from workers.desk.store import (
+    alert_commands,
+    incident_commands,
+    incidents,
+    jobs,
+    notes,
+    preferences,
+    saved_views,
+)
+from workers.rules.approved_acts import Act
+from workers.store import acts, alert_resolution, alerts
+from workers.store.flow import flow_control, flow_settings, holds, open_breakers, spend_rate
+from workers.store.operate import undo_requests
 
 
 def _start_job(scene: Scene) -> Any:
@@ -98,12 +108,12 @@ CALLS: tuple[Call, ...] = (
     ),
     Call(
         "flow_control.ensure",
-        lambda s: flow_control.ensure({"toy.alpha": (7, None), "toy.new": (7, 2.0)}),
+        lambda s: flow_control.ensure({"toy.alpha": (7, None, None), "toy.new": (7, 2.0, 5)}),
         (order_scenes.submitted,),
     ),
     Call(
-        "flow_control.alert_long_open",
-        lambda s: flow_control.alert_long_open(NOW),
+        "open_breakers.alert_long_open",
+        lambda s: open_breakers.alert_long_open(NOW),
         (order_scenes.submitted,),
     ),
     Call("spend_rate.spend", lambda s: spend_rate.spend("toy.alpha", 1), (desk_scenes.rated,)),
@@ -116,7 +126,7 @@ CALLS: tuple[Call, ...] = (
     ),
     Call(
         "undo_requests.ask",
-        lambda s: undo_requests.ask(s.process_id, "cancel", **OPERATOR),
+        lambda s: undo_requests.ask(s.process_id, Act("cancel"), **OPERATOR),
         (order_scenes.in_error, order_scenes.at_work),
     ),
     Call(

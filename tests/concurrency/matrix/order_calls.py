@@ -9,6 +9,7 @@ from tests.concurrency.matrix import desk_scenes, order_scenes
 from tests.concurrency.matrix.call import Call
 from tests.concurrency.matrix.scene import AGENTS, DEFERRAL, FAULT, NOW, OPERATOR, Scene
 from workers.client import submission
+from workers.models import Step
 from workers.protocol.faults import FaultRecord
 from workers.rules.apply_reply import carry_out_policies
 from workers.rules.rows import NewProcess
@@ -26,8 +27,14 @@ def _start(scene: Scene) -> Any:
 
 
 def _note_death(scene: Scene) -> Any:
+    return dead_workers.note("run-1", lambda name: True, "signal 9 (SIGKILL)")
+
+
+def _release_unbegun(scene: Scene) -> Any:
     claim = scene.claim()
-    return dead_workers.note({claim.step_id: claim.claim_id}, "signal 9 (SIGKILL)")
+    delivery = Step.objects.values_list("delivery", flat=True).get(pk=claim.step_id)
+    others = set(Step.objects.exclude(pk=claim.step_id).values_list("pk", flat=True))
+    return release.unbegun(delivery or uuid4(), others, "worker")
 
 
 def _submit(scene: Scene) -> None:
@@ -126,6 +133,7 @@ CALLS: tuple[Call, ...] = (
         lambda s: release.surrender("run-1", "worker"),
         (order_scenes.at_work, order_scenes.turned_round),
     ),
+    Call("release.unbegun", _release_unbegun, (order_scenes.at_work,)),
     Call("dead_workers.note", _note_death, (order_scenes.at_work,)),
     Call(
         "expire_claims.expire",
@@ -186,6 +194,11 @@ CALLS: tuple[Call, ...] = (
         "commands.complete",
         _steer(commands.complete, {"n": 3}),
         (order_scenes.claimed, order_scenes.in_error),
+    ),
+    Call(
+        "commands.redo",
+        _steer(commands.redo, may_happen_twice=True),
+        (order_scenes.left_out, order_scenes.ended_without),
     ),
     Call("commands.skip", _steer(commands.skip), (order_scenes.in_error, order_scenes.parked)),
 )

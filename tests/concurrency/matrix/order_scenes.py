@@ -153,6 +153,23 @@ def left_to_decide() -> Scene:
     return scene
 
 
+def left_out() -> Scene:
+    """An operator has skipped one branch; the other is at work."""
+    scene = in_error()
+    with at(2):
+        steer.skip(scene.process_id, scene.step, **OPERATOR)
+    return scene
+
+
+def ended_without() -> Scene:
+    """The order is processed, and its last step was skipped."""
+    scene = last()
+    with at(2):
+        settle_replies.settle([scene.reply(fault=FAULT)], "scheduler")
+        steer.skip(scene.process_id, scene.step, **OPERATOR)
+    return scene
+
+
 def past_deadline() -> Scene:
     scene = at_work()
     with at(3):

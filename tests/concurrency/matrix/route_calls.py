@@ -6,8 +6,9 @@ from uuid import uuid4
 from tests.concurrency.matrix import desk_scenes, order_scenes
 from tests.concurrency.matrix.call import ANN, Call
 from tests.concurrency.matrix.scene import NOW, Scene
+from workers.desk.store import deliveries, delivery_plans, routes
 from workers.models import Route
-from workers.store import deliveries, delivery_plans, routes, sinks
+from workers.store import sinks
 
 PROBLEM = {"code": "late", "params": {}}
 
@@ -47,7 +48,9 @@ def _save_route(scene: Scene) -> None:
 
 CALLS: tuple[Call, ...] = (
     Call("sinks.claim", lambda s: sinks.claim("queue", 10, 60), (order_scenes.submitted,)),
-    Call("sinks.told", lambda s: sinks.told([sinks.Told(_sink(s), 1)]), (order_scenes.told,)),
+    Call(
+        "sinks.told", lambda s: sinks.told([sinks.SinkProgress(_sink(s), 1)]), (order_scenes.told,)
+    ),
     Call("sinks.put_off", lambda s: sinks.put_off(_sink(s), 5), (order_scenes.told,)),
     Call("sinks.failed", lambda s: sinks.failed(_sink(s), 5, PROBLEM), (order_scenes.told,)),
     Call("sinks.give_up", lambda s: sinks.give_up(_sink(s), PROBLEM), (order_scenes.told,)),

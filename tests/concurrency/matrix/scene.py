@@ -16,10 +16,11 @@ from msgspec import structs
 
 from workers.definitions.registry import register_workflow
 from workers.definitions.workflow import OnFailure, Undo, Workflow, step
+from workers.desk.store import deliveries
 from workers.models import Alert, Incident, Route, SavedView, Sink, Step
 from workers.protocol.faults import FaultRecord
 from workers.protocol.messages import Reply
-from workers.store import deliveries, sinks
+from workers.store import sinks
 from workers.store.claims import claim_steps
 from workers.store.db import dialect
 

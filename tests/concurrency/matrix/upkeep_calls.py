@@ -6,27 +6,65 @@ from typing import Any
 from tests.concurrency.matrix import desk_scenes, order_scenes
 from tests.concurrency.matrix.call import Call
 from tests.concurrency.matrix.scene import NOW, Scene
-from workers.rules.minutes import begin
+from workers.desk.rules.minutes import begin
+from workers.desk.store import gauges, minutes, probe_results, releases
+from workers.desk.store import old_rows as desk_rows
 from workers.states import Span
 from workers.store import (
-    gauges,
+    installation,
     leases,
-    minutes,
-    probe_results,
-    prune_figures,
-    prune_jobs,
-    prune_rows,
-    prune_undo_requests,
-    received_webhooks,
-    releases,
+    live_workers,
+    old_rows,
+    prune_journals,
+    unknown_definitions,
+    worker_alerts,
 )
+from workers.store.operate import lost_commits
 
 
 def _keep_findings(scene: Scene) -> Any:
     return probe_results.keep([desk_scenes.FOUND_BAD])
 
 
+def _prune_old_rows(scene: Scene) -> Any:
+    tables = [
+        old_rows.FLOW_JOURNAL,
+        old_rows.ALERTS,
+        desk_rows.DELIVERIES,
+        desk_rows.JOBS,
+        old_rows.UNDO_REQUESTS,
+        *desk_rows.FIGURES,
+        desk_rows.INCIDENTS,
+        old_rows.WEBHOOKS,
+    ]
+    return [list(old_rows.prune(rows, 10)) for rows in tables]
+
+
+QUEUES = {"sas.agents": {"toy.alpha", "toy.beta"}}
+
+
 CALLS: tuple[Call, ...] = (
+    Call(
+        "live_workers.report",
+        lambda s: live_workers.report("one", "celery@one", ["sas.agents"], 2, NOW),
+        (order_scenes.submitted,),
+    ),
+    Call("live_workers.leave", lambda s: live_workers.leave("one"), (order_scenes.submitted,)),
+    Call(
+        "live_workers.forget_gone",
+        lambda s: live_workers.forget_gone(NOW),
+        (order_scenes.submitted,),
+    ),
+    Call(
+        "worker_alerts.tell",
+        lambda s: worker_alerts.tell(QUEUES, NOW),
+        (order_scenes.submitted,),
+    ),
+    Call(
+        "unknown_definitions.tell",
+        lambda s: unknown_definitions.tell(NOW),
+        (order_scenes.submitted,),
+    ),
     Call(
         "leases.acquire",
         lambda s: leases.acquire(leases.SWEEP, "two", 15),
@@ -37,43 +75,13 @@ CALLS: tuple[Call, ...] = (
     Call("leases.is_due", lambda s: leases.is_due(leases.POLL, 5), (desk_scenes.leased,)),
     Call("leases.set_cursor", lambda s: leases.set_cursor(leases.SWEEP, 7), (desk_scenes.leased,)),
     Call(
-        "received_webhooks.forget",
-        lambda s: list(received_webhooks.forget(10)),
+        "prune_journals.prune_journals",
+        lambda s: list(prune_journals.prune_journals(10)),
         (desk_scenes.long_over,),
     ),
     Call(
-        "prune_undo_requests.prune_undo_requests",
-        lambda s: list(prune_undo_requests.prune_undo_requests(10)),
-        (desk_scenes.long_over,),
-    ),
-    Call(
-        "prune_rows.prune_journals",
-        lambda s: list(prune_rows.prune_journals(10)),
-        (desk_scenes.long_over,),
-    ),
-    Call(
-        "prune_rows.prune_alerts",
-        lambda s: list(prune_rows.prune_alerts(10)),
-        (desk_scenes.long_over,),
-    ),
-    Call(
-        "prune_rows.prune_incidents",
-        lambda s: list(prune_rows.prune_incidents(10)),
-        (desk_scenes.long_over,),
-    ),
-    Call(
-        "prune_rows.prune_orphans",
-        lambda s: list(prune_rows.prune_orphans(10)),
-        (desk_scenes.long_over,),
-    ),
-    Call(
-        "prune_rows.prune_flow_journal",
-        lambda s: list(prune_rows.prune_flow_journal(10)),
-        (desk_scenes.long_over,),
-    ),
-    Call(
-        "prune_rows.prune_deliveries",
-        lambda s: list(prune_rows.prune_deliveries(10)),
+        "prune_journals.prune_orphans",
+        lambda s: list(prune_journals.prune_orphans(10)),
         (desk_scenes.long_over,),
     ),
     Call(
@@ -88,13 +96,8 @@ CALLS: tuple[Call, ...] = (
     ),
     Call("gauges.take", lambda s: gauges.take(), (order_scenes.at_work, order_scenes.paused)),
     Call("releases.note", lambda s: releases.note("1.4.2"), (order_scenes.submitted,)),
+    Call("installation.ensure", lambda s: installation.ensure(), (order_scenes.submitted,)),
+    Call("lost_commits.look", lambda s: lost_commits.look(), (desk_scenes.failed_over,)),
     Call("probe_results.keep", _keep_findings, (desk_scenes.erring,)),
-    Call(
-        "prune_figures.prune_figures",
-        lambda s: list(prune_figures.prune_figures(10)),
-        (desk_scenes.long_over,),
-    ),
-    Call(
-        "prune_jobs.prune_jobs", lambda s: list(prune_jobs.prune_jobs(10)), (desk_scenes.long_over,)
-    ),
+    Call("old_rows.prune", _prune_old_rows, (desk_scenes.long_over,)),
 )

@@ -1,14 +1,17 @@
 """Claims: taking pending steps, and starting them."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import msgspec
 
 from workers.conf import sas
+from workers.definitions import known
+from workers.rules import dead_workers
 from workers.rules.apply_reply import give_up_doubtful, make_pending
 from workers.rules.rows import StepRow
 from workers.rules.transitions import LockedProcess
@@ -33,15 +36,16 @@ class Claim(msgspec.Struct, frozen=True):
     timeout_seconds: int
     #: The idempotency key for the remote service.
     key: str
-    failure_count: int = 0
-    #: Of an undo step: which step it undoes.
+    #: It may end its process, and so is called beside no other.
+    is_alone: bool = False
+    #: The step that an undo step undoes.
     undoes_id: int | None = None
     #: An earlier claim ended without telling whether it had its effect.
     in_doubt: bool = False
     #: Its agent has a rate: its call is counted when it is made.
     is_rated: bool = False
-    #: What its agent has under way, this claim included; 0 where nobody counted.
-    in_flight: int = 0
+    #: It was started as it was claimed, by the process that calls its agent now.
+    is_started: bool = False
     #: Its process as it was read and written; None where that is to be read for its request.
     owner: LockedProcess | None = None
 
@@ -50,9 +54,7 @@ class Claim(msgspec.Struct, frozen=True):
         return f"Claim({self.step_id}, {self.claim_id}, {self.step!r}, attempt {self.attempt})"
 
     @classmethod
-    def of(
-        cls, step: StepRow, in_flight: int, owner: LockedProcess, *, is_rated: bool = False
-    ) -> "Claim":
+    def of(cls, step: StepRow, owner: LockedProcess, *, is_rated: bool = False) -> "Claim":
         assert step.claim_id is not None
         return cls(
             step_id=step.id,
@@ -63,11 +65,11 @@ class Claim(msgspec.Struct, frozen=True):
             agent=step.agent,
             timeout_seconds=step.timeout_seconds,
             key=step.idempotency_key,
-            failure_count=step.failure_count,
+            is_alone=dead_workers.is_suspect(step),
             undoes_id=step.undoes_id,
             in_doubt=step.is_in_doubt,
             is_rated=is_rated,
-            in_flight=in_flight,
+            is_started=step.started_at is not None,
             owner=owner,
         )
 
@@ -76,11 +78,41 @@ class Claim(msgspec.Struct, frozen=True):
         """Return the claim in a row whose columns stand as the fields do, up to ``is_rated``."""
         values = dict(zip(cls.__struct_fields__[:-2], row, strict=True))
         values["claim_id"] = UUID(str(values["claim_id"]))
-        flags = {name: bool(values[name]) for name in ("in_doubt", "is_rated")}
+        flags = {name: bool(values[name]) for name in ("is_alone", "in_doubt", "is_rated")}
         return cls(**values | flags)
 
 
-class Taken(list[Claim]):
+@dataclass(slots=True)
+class Room:
+    """The room of one agent process, which begins at once what it claims."""
+
+    #: Who calls.
+    worker: str
+    #: Tells how many calls of an agent the process can begin now; 0 for those that it cannot call.
+    calls: Callable[[str], int]
+    #: Made afresh for each settlement: what it started can be found by it.
+    delivery: UUID = field(default_factory=uuid4)
+    #: Whether the answers of all writes that started something were read.
+    is_answered: bool = True
+    #: The steps that the process has begun.
+    begun: Set[int] = frozenset()
+    _left: dict[str, int] = field(default_factory=dict)
+
+    def left(self, agent: str) -> int:
+        """Return how many more calls of an agent the process can begin."""
+        if agent not in self._left:
+            self._left[agent] = self.calls(agent)
+        return self._left[agent]
+
+    def take(self, step: StepRow) -> bool:
+        """Use up the room of a call.  False: there is none for this step."""
+        if self.left(step.agent) <= 0 or dead_workers.is_suspect(step):
+            return False
+        self._left[step.agent] -= 1
+        return True
+
+
+class ClaimBatch(list[Claim]):
     """What a look for due steps has claimed."""
 
     #: An agent with room had as many due steps as were looked at: there may be more.
@@ -101,10 +133,13 @@ def claim_due(
     worker: str,
     now: datetime | None = None,
     *,
+    here: Room | None = None,
     along: Callable[[], None] | None = None,
     meanwhile: Callable[[], object] | None = None,
-) -> Taken:
+) -> ClaimBatch:
     """Take due pending steps in their turn, as many as each agent has room for.
+
+    What there is room for ``here`` is started in the same write; the others are to be sent.
 
     Two schedulers never take the same step: processes that another one holds are skipped,
     and a step that is no longer pending under the lock is left alone.  ``along`` may send what
@@ -119,21 +154,22 @@ def claim_due(
                 along()
         locked_flow = flow_control.LockedFlow(agents, now, asked=asked)
         if not locked_flow.backlogged:
-            return Taken()
-        return _claim(locked_flow, worker)
+            return ClaimBatch()
+        return _claim(locked_flow, worker, here)
 
 
-def _claim(locked_flow: flow_control.LockedFlow, worker: str) -> Taken:
+def _claim(locked_flow: flow_control.LockedFlow, worker: str, here: Room | None) -> ClaimBatch:
     """Claim for the agents whose flow rows are locked.
 
     Processes are locked after the flow rows here, the other way round than elsewhere: it
     waits for none of them, so nobody waits for it in a circle.
     """
-    taken, at = Taken(), locked_flow.now
-    room = locked_flow.room()
+    taken, at = ClaimBatch(), locked_flow.now
+    room, to_send = locked_flow.room(), locked_flow.room_to_send()
     candidates: list[tuple[int, int]] = []
     for agent in sorted(locked_flow.backlogged):
-        most = min(room.get(agent, 0), int(sas.claim_batch))
+        wanted = to_send.get(agent, 0) + (here.left(agent) if here else 0)
+        most = min(room.get(agent, 0), wanted, int(sas.claim_batch))
         # One where there is no room: a call that must not be repeated is given up without.
         due = _due(agent, max(1, most), dialect.instant_text(at))
         taken.is_cut_off |= 0 < most == len(due)
@@ -152,18 +188,23 @@ def _claim(locked_flow: flow_control.LockedFlow, worker: str) -> Taken:
         and not give_up_doubtful(locked, step, worker)
     ]
     ready.sort(key=lambda pair: turn[pair[1].id])
-    taken += take(ready, room, locked_flow, worker)
+    taken += take(ready, room, locked_flow, worker, here)
     load.write(lockeds, is_last=True)
     taken.has_news = any(locked.has_news for locked in lockeds)
     return taken
 
 
 def _due(agent: str, limit: int, at: str) -> list[tuple[int, int]]:
-    """Return (step, process) ids of an agent's steps that look claimable; the lock decides."""
+    """Return (step, process) ids of an agent's steps that look claimable; the lock decides.
+
+    Those of versions that this code does not know keep their turn, and hold up none behind them.
+    """
+    versions = dialect.id_list(sorted(known.own().versions))
     return dialect.fetch(
-        f"SELECT s.id, s.process_id FROM {due_steps.steps('%s', '%s')} {due_steps.IN_TURN}"
+        f"SELECT s.id, s.process_id FROM {due_steps.steps('%s', '%s')}"
+        f" AND {dialect.among(due_steps.VERSION)} {due_steps.IN_TURN}"
         " LIMIT %s " + dialect.lock_rows("p", skip_locked=True),
-        [agent, at, limit],
+        [agent, at, versions, limit],
     )
 
 
@@ -172,27 +213,35 @@ def take(
     room: Mapping[str, int],
     locked_flow: flow_control.LockedFlow,
     worker: str,
+    here: Room | None = None,
 ) -> list[Claim]:
-    """Claim ready steps in memory while their agents have room."""
-    left = Counter(room)
+    """Claim ready steps in memory while their agents have ``room``, and whoever is to begin them.
+
+    That is the process ``here`` first, which starts them, and else those that they can be sent to.
+    What this code does not know is left to a process that does.
+    """
+    left, to_send = Counter(room), Counter(locked_flow.room_to_send())
     allowance = float(sas.dispatch_allowance_seconds)
     taken: list[tuple[LockedProcess, StepRow]] = []
     for locked, step in ready:
-        if locked.is_paused or step.name in locked_flow.held_steps:
+        agent, process = step.agent, locked.process
+        if not known.is_known(process.workflow, process.version, agent):
             continue
-        if left[step.agent] > 0:
-            left[step.agent] -= 1
-            locked.claim(step, worker, allowance)
-            taken.append((locked, step))
+        if locked.is_paused or step.name in locked_flow.held_steps or left[agent] <= 0:
+            continue
+        # A call that is to be counted is counted by its start, which is a message's.
+        is_here = here is not None and not locked_flow.is_rated(agent) and here.take(step)
+        if not is_here and to_send[agent] <= 0:
+            continue
+        left[agent] -= 1
+        to_send[agent] -= 1
+        locked.claim(step, worker, allowance)
+        if here is not None and is_here:
+            locked.start(step, here.worker, here.delivery)
+        taken.append((locked, step))
     locked_flow.spend(Counter(step.agent for _, step in taken))
     return [
-        Claim.of(
-            step,
-            locked_flow.in_flight(step.agent),
-            locked,
-            is_rated=locked_flow.is_rated(step.agent),
-        )
-        for locked, step in taken
+        Claim.of(step, locked, is_rated=locked_flow.is_rated(step.agent)) for locked, step in taken
     ]
 
 
@@ -201,11 +250,12 @@ def take_or_queue(
     locked_flow: flow_control.LockedFlow,
     worker: str,
     waited_for: Collection[str],
+    here: Room | None = None,
 ) -> list[Claim]:
     """Claim steps that just became ready, or queue them behind those that wait already."""
     prompt = [pair for pair in ready if not pair[1].delay_seconds]
     room = {name: left for name, left in locked_flow.room().items() if name not in waited_for}
-    claims = take(prompt, room, locked_flow, worker)
+    claims = take(prompt, room, locked_flow, worker, here)
     for locked, step in ready:
         if step.state == StepState.WAITING:
             make_pending(locked, step, worker)

@@ -1,45 +1,61 @@
 """Noting on their steps that the worker of claims has died."""
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from datetime import datetime
-from uuid import UUID
+from typing import Any
 
 from workers.rules import dead_workers
 from workers.rules.rows import StepRow
+from workers.rules.transitions import LockedProcess
 from workers.runtime.failpoints import durable
 from workers.store.db import dialect
 from workers.store.locked import load
 
 
 @load.again_when_lost
-def note(claims: Mapping[int, UUID], how: str, now: datetime | None = None) -> list[int]:
-    """Note on steps, by their claims, that the worker has died; return which of them it was.
+def note(
+    mark: str, is_gone: Callable[[str], bool], how: str, now: datetime | None = None
+) -> list[dict[str, Any]]:
+    """Note on the steps of a worker's dead processes that these have died; return which they are.
 
-    Only of started claims that hold, are past no deadline and have no reply: what was answered
-    needs no reason, and what nobody has started is sent again.  Counts and moves nothing.
+    ``mark`` ends the names of the worker's processes, and ``is_gone`` says of such a name whether
+    the process is.  Only of started claims that hold, are past no deadline and have no reply: what
+    was answered needs no reason, and what nobody has started is sent again.  Counts and moves
+    nothing.
     """
     with durable("dead_workers.note"):
         rows = dialect.fetch(
-            f"SELECT process_id FROM workers_step WHERE {dialect.among('id')}",
-            [dialect.id_list(sorted(claims))],
+            "SELECT s.process_id, s.locked_by FROM workers_live l"
+            f" JOIN workers_step s ON {dialect.looked_up('s.id', 'l.step_id')}"
+            " WHERE l.state = 'processing' AND NOT l.is_deferred AND s.locked_by LIKE %s",
+            [f"%{mark}"],
         )
-        lockeds = load.lock(sorted({process_id for (process_id,) in rows}), now)
+        gone = {name for name in {name for _, name in rows} if is_gone(name)}
+        lockeds = load.lock((owner for owner, name in rows if name in gone), now)
         noted = []
         for locked in lockeds:
             for step in locked.steps:
-                if _is_unanswered(step, claims.get(step.id), locked.now):
+                if step.locked_by in gone and _is_unanswered(step, locked.now):
                     locked.touch(step)
                     step.fault = dead_workers.fault_of(step, how).noted(locked.now)
-                    noted.append(step.id)
+                    noted.append(_facts(locked, step))
         load.write(lockeds)
     return noted
 
 
-def _is_unanswered(step: StepRow, claim_id: UUID | None, now: datetime) -> bool:
+def _facts(locked: LockedProcess, step: StepRow) -> dict[str, Any]:
+    return {
+        "agent": step.agent,
+        "subject": locked.process.subject,
+        "step": step.name,
+        "attempt": step.attempt,
+        "claim_id": str(step.claim_id),
+    }
+
+
+def _is_unanswered(step: StepRow, now: datetime) -> bool:
     return (
-        claim_id is not None
-        and step.claim_id == claim_id
-        and step.is_at_work
+        step.is_at_work
         and step.complete_by is not None
         and step.complete_by > now
         and not step.is_filed

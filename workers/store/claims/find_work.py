@@ -1,12 +1,13 @@
 """Finding processes that need the Scheduler: flagged ones, and ones that stand still."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime
 
 from workers.conf import sas
 from workers.store import leases, sinks
 from workers.store.db import dialect
+from workers.store.flow import due_steps
 from workers.store.locked import step_index
 
 
@@ -51,12 +52,16 @@ def send_look(now: datetime | None = None) -> Callable[[], Look]:
     return lambda: Look(*(bool(value) for value in answer()[0]))
 
 
-def flagged(limit: int) -> list[int]:
-    """Return processes of which a step left its policy to the Scheduler."""
+def flagged(limit: int, others: Collection[str] = ()) -> list[int]:
+    """Return processes of which something was left for the Scheduler to decide.
+
+    Those of the versions ``others``, which only others know, are left to them.
+    """
     rows = dialect.fetch(
         # As its index has it: a plan for any value could not use that.
-        "SELECT id FROM workers_process WHERE needs_decision ORDER BY id LIMIT %s",
-        [limit],
+        "SELECT p.id FROM workers_process p WHERE p.needs_decision"
+        f" AND NOT {dialect.among(due_steps.VERSION)} ORDER BY p.id LIMIT %s",
+        [dialect.id_list(sorted(others)), limit],
     )
     return [row[0] for row in rows]
 

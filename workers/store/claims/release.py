@@ -2,9 +2,11 @@
 
 from collections.abc import Collection
 from datetime import datetime
+from uuid import UUID
 
 from workers.conf import sas
 from workers.definitions.effects import Effect
+from workers.rules import evidence
 from workers.rules.rows import StepRow
 from workers.rules.transitions import LockedProcess
 from workers.runtime.failpoints import durable
@@ -52,8 +54,39 @@ def surrender(
             if step.id in wanted and _is_unfinished(step, mark, at)
         ]
         for locked, step in unfinished:
-            _hand_back(locked, step, worker, is_local=step.agent in local)
+            _hand_back(locked, step, worker, is_uncalled=step.agent in local)
         # A local agent that files after all saves its step: the write then finds it changed.
+        load.write(lockeds)
+    return len(unfinished)
+
+
+@load.again_when_lost
+def unbegun(
+    delivery: UUID, begun: Collection[int], worker: str, now: datetime | None = None
+) -> int:
+    """Return the claims of a process to pending that it started and never called for.
+
+    Their start was written and its answer lost.  ``delivery`` is that start's; ``begun`` are the
+    steps of it that were called for.  Nothing is counted, and nothing is in doubt that was not
+    before.  Returns how many it released.
+    """
+    with durable("release.unbegun"):
+        rows = dialect.fetch(
+            "SELECT s.id, s.process_id FROM workers_live l"
+            f" JOIN workers_step s ON {dialect.looked_up('s.id', 'l.step_id')}"
+            " WHERE l.state = 'processing' AND NOT l.is_deferred AND s.delivery = %s",
+            [delivery if dialect.is_postgres() else delivery.hex],
+        )
+        wanted = {step_id for step_id, _ in rows} - set(begun)
+        lockeds = load.lock((owner for step_id, owner in rows if step_id in wanted), now)
+        unfinished = [
+            (locked, step)
+            for locked in lockeds
+            for step in locked.steps
+            if step.id in wanted and step.is_at_work and step.delivery == delivery
+        ]
+        for locked, step in unfinished:
+            _hand_back(locked, step, worker, is_uncalled=True)
         load.write(lockeds)
     return len(unfinished)
 
@@ -68,12 +101,12 @@ def _is_unfinished(step: StepRow, mark: str, at: datetime) -> bool:
     )
 
 
-def _hand_back(locked: LockedProcess, step: StepRow, worker: str, *, is_local: bool) -> None:
+def _hand_back(locked: LockedProcess, step: StepRow, worker: str, *, is_uncalled: bool) -> None:
     locked.touch(step)
-    if is_local:
-        step.may_have_effect = step.is_in_doubt
+    if is_uncalled:
+        evidence.had_none(step)
     else:
-        step.is_in_doubt = step.may_have_effect
+        evidence.ended_silent(step)
     step.not_before = locked.now
     if not locked.release(step, "handed_back", worker, reason=REASON):
         locked.touch_process()

@@ -10,7 +10,7 @@ from workers.store.locked.contexts import Context
 
 
 @dataclass(frozen=True, slots=True)
-class Undone:
+class UndoneStep:
     """The step that an undo step undoes."""
 
     name: str
@@ -24,7 +24,7 @@ class Material:
     #: By process.
     contexts: dict[int, Context]
     #: By the step that is undone.
-    undone: dict[int, Undone]
+    undone: dict[int, UndoneStep]
 
 
 @prepared_plans.kept()
@@ -41,12 +41,12 @@ def material(claims: Sequence[Claim]) -> Material:
     )
 
 
-def _undone(step_ids: Sequence[int]) -> dict[int, Undone]:
+def _undone(step_ids: Sequence[int]) -> dict[int, UndoneStep]:
     # Neither name nor key changes while the undo step is claimed.
     if not step_ids:
         return {}
     return {
-        step_id: Undone(name, key)
+        step_id: UndoneStep(name, key)
         for step_id, name, key in dialect.fetch(
             f"SELECT id, name, idempotency_key FROM workers_step WHERE {dialect.among('id')}",
             [dialect.id_list(sorted(set(step_ids)))],

@@ -62,7 +62,9 @@ def lost(worker: str, now: datetime | None = None) -> list[Claim]:
         at = dialect.read_clock(now)
         rows = dialect.fetch(
             "SELECT t.id, t.process_id, t.claim_id, t.attempt, t.name, t.agent,"
-            " t.timeout_seconds, t.idempotency_key, t.failure_count, t.undoes_id, t.is_in_doubt,"
+            # One that has failed travels alone: nobody looks here at how it did.
+            " t.timeout_seconds, t.idempotency_key, t.fault IS NOT NULL, t.undoes_id,"
+            " t.is_in_doubt,"
             " EXISTS (SELECT 1 FROM workers_flow f WHERE f.agent = t.agent"
             " AND f.rate_per_second IS NOT NULL), t.lost_count"
             " FROM workers_live l JOIN workers_step t ON t.id = l.step_id"

@@ -152,6 +152,13 @@ def later(moment: str, seconds: str) -> str:
     return f"strftime('%%Y-%%m-%%d %%H:%%M:%%f000', {moment}, '+' || ({seconds}) || ' seconds')"
 
 
+def earlier(moment: str, seconds: float) -> str:
+    """Return SQL for ``moment``, an SQL expression, less some seconds."""
+    if is_postgres():
+        return f"({moment} - {seconds} * interval '1 second')"
+    return f"strftime('%%Y-%%m-%%d %%H:%%M:%%f000', {moment}, '-{seconds} seconds')"
+
+
 def read_clock(now: datetime | None = None) -> datetime:
     """Return the database's present instant, or ``now`` when given."""
     known = now or frozen_at

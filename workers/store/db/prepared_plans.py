@@ -31,6 +31,8 @@ _IDLE = 0  # libpq's PQTRANS_IDLE: no transaction has begun
 #: What PostgreSQL says of a plan that is good no more: a column's type has changed, or somebody
 #: (a pooler, ``DISCARD ALL``) has dropped the statement or has one of its name.
 _STALE = {"0A000", "26000", "42P05"}
+#: Another client's statement of that name takes other parameters; true of much else, too.
+_PROTOCOL_VIOLATION = "08P01"
 
 
 class _Block(threading.local):
@@ -57,12 +59,18 @@ def prepared() -> Iterator[None]:
     """Have PostgreSQL parse the statements of a block once a connection.
 
     Only for statements that read no table: their plans are weighed as ever, and kept.
+    Raises ``OperationalError`` where a plan turns out to be stale; the connection is dropped,
+    unless somebody's transaction is open on it.
     """
     ours = database()
     before = _block.is_prepared, _block.database
     _block.is_prepared, _block.database, _block.most = _can_prepare(ours), ours, _most()
     try:
         yield
+    except DatabaseError as error:
+        if not _block.is_kept:
+            _refuse_stale(error, ours)
+        raise
     finally:
         _block.is_prepared, _block.database = before
 
@@ -89,13 +97,24 @@ def kept() -> Iterator[None]:
     try:
         yield
     except DatabaseError as error:
-        if getattr(error.__cause__, "sqlstate", None) not in _STALE:
-            raise
-        ours.close()
-        raise OperationalError(f"A kept plan is good no more: {error}") from error
+        _refuse_stale(error, ours)
+        raise
     finally:
         _block.is_kept = False
         _block.is_prepared, _block.database = before
+
+
+def _refuse_stale(error: DatabaseError, ours: BaseDatabaseWrapper) -> None:
+    """Raise ``OperationalError``, with what to do, where an error tells of a stale plan."""
+    code = getattr(error.__cause__, "sqlstate", None)
+    if not (code in _STALE or (code == _PROTOCOL_VIOLATION and "prepared statement" in str(error))):
+        return
+    if not ours.in_atomic_block:
+        ours.close()
+    raise OperationalError(
+        "A kept plan is good no more (behind a pooler that knows no prepared statements, set"
+        f" SAS_KEPT_PLANS=0): {error}"
+    ) from error
 
 
 def is_kept() -> bool:
@@ -191,7 +210,7 @@ def _preparing() -> Any:
             # how many it keeps is looked at when the answer comes.
             shared = self.connection
             shared.prepared_max = _block.most
-            # Of a prepared statement psycopg cannot say what was run, for Django to write down.
+            # psycopg cannot say which prepared statement ran, which Django would write down.
             wanted = None if database().queries_logged else 0
             usual, shared.prepare_threshold = shared.prepare_threshold, wanted
             try:

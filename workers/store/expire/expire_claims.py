@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from workers.conf import sas
 from workers.protocol.faults import FaultRecord
-from workers.rules import dead_workers, external_answers
+from workers.rules import dead_workers, overdue_answers
 from workers.rules.rows import StepRow
 from workers.rules.transitions import LockedProcess
 from workers.runtime.failpoints import around
@@ -19,14 +19,12 @@ from workers.store.locked import load
 
 #: What the journal and the row say of a step nobody answered for.
 EXPIRED = FaultRecord("expired", "expired", "no reply by complete-by")
-#: The same of a step that waited for an answer from outside.
-UNANSWERED = FaultRecord("expired", "unanswered", "no answer by its deadline")
 #: A deadline that is this many seconds later than it was set has been extended.
 LEAST_EXTENSION = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Expired:
+class ExpiryResult:
     reset: int = 0
     errors: int = 0
 
@@ -34,7 +32,7 @@ class Expired:
 @collected_later
 @load.again_when_lost
 @prepared_plans.kept()
-def expire(worker: str, now: datetime | None = None) -> Expired:
+def expire(worker: str, now: datetime | None = None) -> ExpiryResult:
     """Take one batch of expired steps: pending again below the threshold, else error.
 
     What a step's error means for its process is left to the Scheduler: the process is
@@ -63,10 +61,10 @@ def _grace() -> timedelta:
     return timedelta(seconds=sas.expiry_grace_seconds)
 
 
-def _decide(step_ids: Sequence[int], worker: str, now: datetime | None) -> Expired:
+def _decide(step_ids: Sequence[int], worker: str, now: datetime | None) -> ExpiryResult:
     """Reset expired steps, or end them in error, one by one."""
     if not step_ids:
-        return Expired()
+        return ExpiryResult()
     # Whatever its siblings are, it expires: what that means for them is decided elsewhere.  What
     # another session holds is left for the next sweep.
     lockeds = load.lock_only(step_ids, now, skip_locked=True)
@@ -80,7 +78,7 @@ def _decide(step_ids: Sequence[int], worker: str, now: datetime | None) -> Expir
 
     # A reply filed after the steps were read saves its step: filing takes no process lock.
     load.decide_and_write(lockeds, decide)
-    return Expired(reset=ends[False], errors=ends[True])
+    return ExpiryResult(reset=ends[False], errors=ends[True])
 
 
 def _expire(locked: LockedProcess, step: StepRow, worker: str) -> bool:
@@ -96,7 +94,7 @@ def _fail(locked: LockedProcess, step: StepRow, worker: str) -> bool:
     if step.deferral is None:
         return locked.fail(step, "expired", worker, dead_workers.of_claim(step) or EXPIRED)
     is_last = bool(step.deferral.get("is_asked_once"))
-    return locked.fail(step, "expired", worker, UNANSWERED, is_last=is_last)
+    return locked.fail(step, "expired", worker, overdue_answers.unanswered(step), is_last=is_last)
 
 
 @around("expire_claims.extend_gap")
@@ -161,7 +159,7 @@ def escalate(worker: str, now: datetime | None = None) -> int:
             if step.escalate_at is not None and step.escalate_at <= at
         ]
         for locked, step in overdue:
-            external_answers.escalate(locked, step, worker)
+            overdue_answers.escalate(locked, step, worker)
         load.write(lockeds)
     return len(overdue)
 

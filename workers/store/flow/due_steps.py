@@ -6,6 +6,9 @@ from workers.store.db import dialect
 #: wait, however few are taken.
 IN_TURN = "ORDER BY l.turn, l.not_before, l.step_id"
 
+#: SQL for the version of the workflow of a process p, as ``known.version_name`` calls it.
+VERSION = "(p.workflow || ':' || p.version)"
+
 
 def steps(agent: str, at: str) -> str:
     """Return the FROM clause for the due steps s of an agent, their index rows l and processes p.

@@ -1,31 +1,34 @@
 """How much each agent may have in flight: its flow row is locked while that is counted."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from workers.conf import sas
+from workers.definitions import registry
+from workers.exceptions import UnknownAgent
 from workers.rules.breaker import Breaker
 from workers.rules.rate_limit import Bucket
-from workers.rules.rows import AlertCall
-from workers.runtime import timestamps
 from workers.runtime.failpoints import around
-from workers.store import alerts
+from workers.store import live_code, live_workers
 from workers.store.db import dialect
-from workers.store.flow import due_steps, holds, last_answers
+from workers.store.flow import due_steps, holds
 from workers.store.locked import load
 
 
 @around("flow_control.ensure")
-def ensure(limits: Mapping[str, tuple[int, float | None]]) -> None:
-    """Make the flow rows that are missing, with window and rate; the others stay an operator's."""
-    for agent, (window, rate) in sorted(limits.items()):
+def ensure(limits: Mapping[str, tuple[int, float | None, int | None]]) -> None:
+    """Make the flow rows that are missing; the others stay an operator's.
+
+    Each has its window, its rate and its window of deferred calls.
+    """
+    for agent, (window, rate, deferred_window) in sorted(limits.items()):
         dialect.execute(
-            'INSERT INTO workers_flow (agent, "window", rate_per_second, unavailable_streak,'
-            " tokens) VALUES (%s, %s, %s, 0, 0)"
+            'INSERT INTO workers_flow (agent, "window", rate_per_second, deferred_window,'
+            " unavailable_streak, tokens) VALUES (%s, %s, %s, %s, 0, 0)"
             " ON CONFLICT DO NOTHING",
-            [agent, window, rate],
+            [agent, window, rate, deferred_window],
         )
 
 
@@ -37,6 +40,13 @@ FRESH = timedelta(seconds=0.1)
 IN_FLIGHT = (
     "(SELECT count(*) FROM workers_live l WHERE l.state = 'processing'"
     " AND NOT l.is_deferred AND l.agent = f.agent)"
+)
+
+#: SQL for the answers that are outstanding of the agent of a flow row f; 0 where nothing bounds
+#: them: they are not counted then.
+OUTSTANDING = (
+    "CASE WHEN f.deferred_window IS NULL THEN 0 ELSE (SELECT count(*) FROM workers_live l"
+    " WHERE l.is_deferred AND l.agent = f.agent) END"
 )
 
 
@@ -51,10 +61,10 @@ def unstarted() -> str:
 
 
 #: What was sent to lock the rows of some agents, and then to look at what they have under way.
-Asked = tuple[dialect.Answer, dialect.Answer]
+FlowAnswers = tuple[dialect.Answer, dialect.Answer]
 
 
-def foresee(step_ids: Sequence[int], now: datetime | None) -> Asked:
+def foresee(step_ids: Sequence[int], now: datetime | None) -> FlowAnswers:
     """Send what a ``LockedFlow`` needs, for the agents of steps and of those that wait beside them.
 
     In a ``pipelined`` block, behind the lock of their processes.
@@ -70,7 +80,7 @@ def _of_siblings() -> str:
     return dialect.among_found("f.agent", wanted)
 
 
-def ask(agents: set[str], now: datetime | None, *, if_backlogged: bool = False) -> Asked:
+def ask(agents: set[str], now: datetime | None, *, if_backlogged: bool = False) -> FlowAnswers:
     """Send what a ``LockedFlow`` needs, for ``agents``, in a ``pipelined`` block.
 
     With ``if_backlogged`` only the rows of agents are locked for which a step is due.
@@ -86,15 +96,34 @@ class _AgentFlow:
     breaker: Breaker
     #: None: no rate is set.
     bucket: Bucket | None
+    #: Answers outstanding at most; None: as many as there are.
+    deferred_window: int | None
     #: Claims that take up room, with what this transaction has changed of them.
     in_flight: int
+    #: Answers that are outstanding, with what this transaction has changed; 0 without a bound.
+    outstanding: int
+    #: Those of them that workers hold which have vanished.
+    held_by_gone: int
+    #: Calls that all live workers make of it at once; None: its code is not here to say.
+    capacity: int | None
     #: Since when the next step in turn has been due; None: none was when the row was locked.
     due_since: datetime | None
 
     def room(self, now: datetime) -> int:
-        """Return how many more claims the agent may take."""
+        """Return how many more claims its service may be given."""
         room = self.breaker.room(now, self.window, self.in_flight)
+        if self.deferred_window is not None:
+            # Each call that is under way may be the next to defer.
+            places = self.deferred_window - self.outstanding - self.in_flight
+            room = max(0, min(room, places))
         return room if self.bucket is None else min(room, self.bucket.room)
+
+    def room_to_send(self, now: datetime) -> int:
+        """Return how many more claims live workers can begin soon: no more are sent ahead."""
+        room = self.room(now)
+        if self.capacity is None:
+            return room
+        return max(0, min(room, self.capacity - self.in_flight + self.held_by_gone))
 
 
 class LockedFlow:
@@ -109,7 +138,7 @@ class LockedFlow:
         agents: set[str],
         now: datetime | None,
         *,
-        asked: Asked | None = None,
+        asked: FlowAnswers | None = None,
     ) -> None:
         """Lock the rows of ``agents``.
 
@@ -117,7 +146,7 @@ class LockedFlow:
         """
         self._at = now
         self._agents: dict[str, _AgentFlow] = {}
-        held: holds.Held = frozenset()
+        held: holds.HeldNames = frozenset()
         if agents:
             if asked is None:
                 with dialect.pipelined():
@@ -163,24 +192,38 @@ class LockedFlow:
         """Return how many claims take up the agent's room, those of this transaction included."""
         return self._agents[agent].in_flight
 
-    def free(self, freed: Mapping[str, int]) -> None:
-        """Give room back for claims that this transaction ends, whether written yet or not."""
+    def bounds_answers(self, agent: str) -> bool:
+        """Say whether the answers outstanding of an agent are bounded; False: it is not locked."""
+        row = self._agents.get(agent)
+        return row is not None and row.deferred_window is not None
+
+    def free(self, freed: Mapping[str, int], deferred: Mapping[str, int] | None = None) -> None:
+        """Give room back for claims that this transaction ends, whether written yet or not.
+
+        ``deferred`` has by how many the answers outstanding grow, or become fewer.
+        """
         for name in set(freed) & set(self._agents):
             self._agents[name].in_flight -= freed[name]
+        for name in set(deferred or ()) & set(self._agents):
+            self._agents[name].outstanding += (deferred or {})[name]
 
     def room(self) -> dict[str, int]:
-        """Return how many claims each agent may still take.
+        """Return how many claims the service of each agent may still be given.
 
         An agent without a row has no room: its row is made when its code is deployed.  Steps
-        that wait for a callback take up none.
+        that wait for a callback take up none, but for an agent whose answers are bounded.
         """
+        return {name: agent.room(self.now) for name, agent in self._open()}
+
+    def room_to_send(self) -> dict[str, int]:
+        """Return how many claims of each agent may be sent: ``room``, and live workers for them."""
+        return {name: agent.room_to_send(self.now) for name, agent in self._open()}
+
+    def _open(self) -> Iterable[tuple[str, _AgentFlow]]:
+        """Return the agents of which operators hold nothing."""
         if self._is_held:
-            return {}
-        return {
-            name: agent.room(self.now)
-            for name, agent in self._agents.items()
-            if name not in self._held_agents
-        }
+            return ()
+        return [row for row in self._agents.items() if row[0] not in self._held_agents]
 
     def spend(self, claims: Mapping[str, int]) -> None:
         """Take claims off the room of their agents, and keep tokens of their rates for them."""
@@ -220,17 +263,19 @@ class LockedFlow:
 
 
 def _read(
-    asked: Asked, now: datetime | None
-) -> tuple[datetime | None, dict[str, _AgentFlow], holds.Held]:
+    asked: FlowAnswers, now: datetime | None
+) -> tuple[datetime | None, dict[str, _AgentFlow], holds.HeldNames]:
     """Return the instant of the lock, the agents that are locked, and what operators hold."""
     locked, looked = (answer() for answer in asked)
-    under_way = {name: counts for name, *counts, _ in looked}
-    # Of what was due before the lock was had, some may have been claimed since.
+    under_way = {name: counts for name, *counts, _, _ in looked}
+    workers = live_code.read(looked[0][-1] if looked else None)
+    # Some of what was due before the lock may have been claimed since.
     locked = [row for row in locked if row[0] in under_way]
     at = dialect.instant(locked[0][-1]) if locked else now
     agents = {}
-    for name, window, streak, opened_at, open_until, forced, rate, tokens, refilled_at, _ in locked:
-        in_flight, not_started, due_since = under_way[name]
+    for name, window, bound, streak, opened_at, open_until, forced, *rated, _ in locked:
+        rate, tokens, refilled_at = rated
+        in_flight, outstanding, gone, not_started, due_since = under_way[name]
         bucket = None
         if rate is not None and at is not None:
             bucket = Bucket(rate, tokens, dialect.instant(refilled_at), not_started).refilled(at)
@@ -238,45 +283,32 @@ def _read(
             window,
             Breaker(streak, dialect.instant(opened_at), dialect.instant(open_until), forced),
             bucket,
+            bound,
             in_flight,
+            outstanding,
+            gone,
+            capacity(name, workers),
             dialect.instant(due_since),
         )
-    return at, agents, holds.read(looked[0][-1]) if looked else frozenset()
+    return at, agents, holds.read(looked[0][-2]) if looked else frozenset()
 
 
-@around("flow_control.alert_long_open")
-def alert_long_open(now: datetime | None = None) -> int:
-    """Raise an alert for each breaker that has kept steps waiting for long; return how many."""
-    at = dialect.read_clock(now)
-    before = at - timedelta(seconds=sas.breaker_alert_seconds)
-    found = dialect.fetch(
-        "SELECT agent, opened_at FROM workers_flow WHERE opened_at < %s AND EXISTS (SELECT 1"
-        " FROM workers_live l WHERE l.state = 'pending' AND l.agent = workers_flow.agent)"
-        " ORDER BY agent",
-        [dialect.instant_text(before)],
-    )
-    answers = last_answers.of([agent for agent, _opened_at in found])
-    alerts.write(
-        [
-            AlertCall(
-                cause=f"breaker_open:agent:{agent}",
-                code="breaker_open",
-                params={
-                    "agent": agent,
-                    "opened_at": timestamps.text_of(since),
-                    "reason": answers.get(agent, ""),
-                },
-                is_counted=False,
-            )
-            for agent, opened_at in found
-            if (since := dialect.instant(opened_at)) is not None
-        ],
-        at,
-    )
-    return len(found)
+def capacity(name: str, workers: live_code.LiveWorkers) -> int | None:
+    """Return how many calls of an agent all live workers make at once; None: it is not known here.
+
+    Only workers count that know the agent.
+    """
+    try:
+        agent = registry.agent(name)
+    except UnknownAgent:
+        return None
+    assumed = live_workers.assumed_processes
+    return agent.side_by_side * (workers.calling(name, agent.queue) if assumed is None else assumed)
 
 
-def _ask(which: str, given: list[Any], now: datetime | None, if_backlogged: bool = False) -> Asked:
+def _ask(
+    which: str, given: list[Any], now: datetime | None, if_backlogged: bool = False
+) -> FlowAnswers:
     """Send the lock of the agents that a condition finds, and then the look at them."""
     return _lock(which, given, now, if_backlogged), _look(which, given, now, if_backlogged)
 
@@ -287,8 +319,8 @@ def _lock(
     moment, params = dialect.clock(now)
     only = f" AND {due_steps.is_one('f.agent', 'c.at')}" if if_backlogged else ""
     return dialect.send(
-        'SELECT f.agent, f."window", f.unavailable_streak, f.opened_at, f.open_until,'
-        " f.forced, f.rate_per_second, f.tokens, f.refilled_at, c.at"
+        'SELECT f.agent, f."window", f.deferred_window, f.unavailable_streak, f.opened_at,'
+        " f.open_until, f.forced, f.rate_per_second, f.tokens, f.refilled_at, c.at"
         f" FROM (SELECT {moment} AS at) c CROSS JOIN workers_flow f"
         f" WHERE {which}{only} ORDER BY f.agent " + dialect.lock_rows("f"),
         [*params, *given],
@@ -306,11 +338,13 @@ def _look(
     moment, params = dialect.clock(now)
     only = f" AND {due_steps.is_one('f.agent', 'c.at')}" if if_backlogged else ""
     due_since = due_steps.first("f.agent", "c.at", "l.not_before")
+    # By the clock itself: asked once, and not again for each agent.
+    gone, workers = live_workers.held_by_gone("f.agent", moment), live_workers.document(moment)
     return dialect.send(
-        f"SELECT f.agent, {IN_FLIGHT}, {unstarted()}, {due_since}, {holds.document()}"
-        f" FROM (SELECT {moment} AS at) c CROSS JOIN workers_flow f"
-        f" WHERE {which}{only}",
-        [*params, *given],
+        f"SELECT f.agent, {IN_FLIGHT}, {OUTSTANDING}, {gone}, {unstarted()}, {due_since},"
+        f" {holds.document()}, {workers} FROM (SELECT {moment} AS at) c"
+        f" CROSS JOIN workers_flow f WHERE {which}{only}",
+        [*params * (live_workers.CLOCKS + 1), *given],
     )
 
 

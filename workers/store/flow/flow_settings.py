@@ -12,6 +12,8 @@ from workers.store.db import dialect
 
 MAX_WINDOW = 100_000
 FORCED = ("open", "closed", None)
+#: What may be set.
+LIMITS = ("window", "rate_per_second", "deferred_window", "forced")
 
 
 def set_flow(
@@ -22,9 +24,10 @@ def set_flow(
     reason: str,
     now: datetime | None = None,
 ) -> dict[str, list[Any]]:
-    """Set ``window``, ``rate_per_second`` or ``forced`` of an agent; return what changed.
+    """Set limits of an agent (``LIMITS``); return what changed.
 
-    Takes hold at the next claim.  ``forced`` open stops claims, closed lets them through
+    Takes hold at the next claim.  No ``rate_per_second`` and no ``deferred_window`` (answers
+    outstanding) mean no limit.  ``forced`` open stops claims, closed lets them through
     whatever the breaker says, None leaves it to the breaker.  Raises ``StateError``, and
     changes nothing, for an unknown agent or a value that cannot be.
     """
@@ -32,13 +35,13 @@ def set_flow(
     storable_text.check_all(agent=agent, actor=actor, reason=reason)
     with durable("flow_settings.set_flow"):
         found = dialect.fetch(
-            'SELECT "window", rate_per_second, forced FROM workers_flow t WHERE agent = %s '
-            + dialect.lock_rows("t"),
+            'SELECT "window", rate_per_second, deferred_window, forced FROM workers_flow t'
+            " WHERE agent = %s " + dialect.lock_rows("t"),
             [agent],
         )
         if not found:
             raise StateError(f"There is no flow row of an agent {agent!r}.")
-        before = dict(zip(("window", "rate_per_second", "forced"), found[0], strict=True))
+        before = dict(zip(LIMITS, found[0], strict=True))
         changed = {
             name: [before[name], value] for name, value in wanted.items() if before[name] != value
         }
@@ -68,9 +71,16 @@ def _checked(name: str, value: Any) -> Any:
                 f"A rate must be above 0 and at most {MAX_WINDOW}, or nothing, got {value!r}."
             )
         return None if value is None else float(value)
+    elif name == "deferred_window":
+        is_whole = isinstance(value, int) and not isinstance(value, bool)
+        if value is not None and not (is_whole and 1 <= value <= MAX_WINDOW):
+            raise StateError(
+                f"A window of deferred calls must be a whole number from 1 to {MAX_WINDOW}, or "
+                f"nothing, got {value!r}."
+            )
     elif name == "forced":
         if value not in FORCED:
             raise StateError(f"A breaker must be forced open, closed or not at all, got {value!r}.")
     else:
-        raise StateError(f"A limit must be window, rate_per_second or forced, got {name!r}.")
+        raise StateError(f"A limit must be one of {', '.join(LIMITS)}, got {name!r}.")
     return value

@@ -13,10 +13,10 @@ from workers.store.db import dialect
 KINDS = ("everything", "agent", "step")
 
 
-Held = frozenset[tuple[str, str]]
+HeldNames = frozenset[tuple[str, str]]
 
 
-def current() -> Held:
+def current() -> HeldNames:
     """Return what is held now, as (kind, name)."""
     return read(dialect.fetch(f"SELECT {document()}")[0][0])
 
@@ -27,7 +27,7 @@ def document() -> str:
     return f"(SELECT {pairs} FROM workers_hold h WHERE h.ended_at IS NULL)"
 
 
-def read(found: Any) -> Held:
+def read(found: Any) -> HeldNames:
     """Return what the value of ``document`` says."""
     return frozenset((kind, name) for kind, name in dialect.document(found) or ())
 

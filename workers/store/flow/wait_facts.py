@@ -1,6 +1,6 @@
 """Reading what every explanation of a wait needs, in one statement for a whole page of rows."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -9,9 +9,10 @@ from workers.conf import sas
 from workers.definitions import registry
 from workers.models import Process
 from workers.rules.breaker import Breaker
+from workers.rules.masks import UNKNOWN, Mask
 from workers.rules.rate_limit import Bucket
-from workers.rules.wait_reasons import AgentFlow, Duty, Facts, Note
-from workers.store import leases
+from workers.rules.wait_reasons import MOST_BEFORE, AgentFlow, Duty, Facts, Note
+from workers.store import leases, live_code, live_workers, personal_data
 from workers.store.db import dialect
 from workers.store.flow import flow_control
 
@@ -24,17 +25,27 @@ class Situation:
     facts: Facts
 
 
-def read(processes: Collection[Process] = (), now: datetime | None = None) -> Situation:
-    """Read what holds just now, and who paused those of ``processes`` that are paused."""
+def read(
+    processes: Collection[Process] = (),
+    now: datetime | None = None,
+    masks: Mapping[int | None, Mask] | None = None,
+) -> Situation:
+    """Read what holds just now, and who paused those of ``processes`` that are paused.
+
+    The reasons that people gave are masked: of a pause by the process's mask, unless ``masks``
+    has another.
+    """
     moment, params = dialect.clock(now)
+    ids = [process.pk for process in processes]
     flows = dialect.list_of(
         *("f.agent", 'f."window"', "f.unavailable_streak", "f.opened_at", "f.open_until"),
         *("f.forced", "f.rate_per_second", "f.tokens", "f.refilled_at", flow_control.unstarted()),
-        flow_control.IN_FLIGHT,
+        *(flow_control.IN_FLIGHT, "f.deferred_window", flow_control.OUTSTANDING),
+        live_workers.held_by_gone("f.agent", moment),
     )
     holds = dialect.list_of("h.kind", "h.name", "h.began_by", "h.reason")
     duties = dialect.list_of("d.name", "d.performed_at")
-    unknown = dialect.list_of("u.what")
+    unknown, workers = dialect.list_of("u.what"), live_workers.document(moment)
     row = dialect.fetch(
         f"SELECT {moment}, (SELECT {flows} FROM workers_flow f),"
         f" (SELECT {holds} FROM workers_hold h WHERE h.ended_at IS NULL),"
@@ -42,38 +53,65 @@ def read(processes: Collection[Process] = (), now: datetime | None = None) -> Si
         f" (SELECT {unknown} FROM (SELECT DISTINCT CASE WHEN a.process_id IS NULL THEN a.cause"
         " ELSE 'unknown_definition:workflow:' || p.workflow || ':' || p.version END AS what"
         " FROM workers_alert a LEFT JOIN workers_process p ON p.id = a.process_id"
-        " WHERE a.code = 'unknown_definition' AND a.resolved_at IS NULL) u)",
-        [*params, leases.POLL, leases.SWEEP],
+        " WHERE a.code = 'unknown_definition' AND a.resolved_at IS NULL) u),"
+        f" {workers}, {_before(moment)}",
+        # For the first column, the two of vanished workers, and the last two.
+        [*params * 3, leases.POLL, leases.SWEEP, *params * 2, dialect.id_list(ids)],
     )[0]
+    served = live_code.read(row[5])
     at = dialect.instant(row[0])
     assert at is not None
     performed = {name: dialect.instant(when) for name, when in dialect.document(row[3]) or ()}
     return Situation(
         at,
         Facts(
-            holds={(k, name): Note(by, why) for k, name, by, why in dialect.document(row[2]) or ()},
-            flows={line[0]: _flow(line) for line in dialect.document(row[1]) or ()},
+            holds={
+                (k, name): Note(by, UNKNOWN.text(why))
+                for k, name, by, why in dialect.document(row[2]) or ()
+            },
+            flows={line[0]: _flow(line, served) for line in dialect.document(row[1]) or ()},
             poll=Duty(sas.poll_seconds, performed.get(leases.POLL)),
             sweep=Duty(sas.sweep_seconds, performed.get(leases.SWEEP)),
             unknown={what.partition(":")[2] for (what,) in dialect.document(row[4]) or ()},
             agents={agent.name for agent in registry.agents()},
-            pauses=_pauses([one.pk for one in processes if one.paused_at is not None]),
+            pauses=_pauses([one.pk for one in processes if one.paused_at is not None], masks),
+            before=dict(dialect.document(row[6]) or ()),
         ),
     )
 
 
-def _flow(line: list[Any]) -> AgentFlow:
-    _agent, window, streak, opened_at, open_until, forced, *rated, in_flight = line
-    rate, tokens, refilled_at, unstarted = rated
+def _flow(line: list[Any], served: live_code.LiveWorkers) -> AgentFlow:
+    agent, window, streak, opened_at, open_until, forced, *rated, gone = line
+    rate, tokens, refilled_at, unstarted, in_flight, deferred_window, outstanding = rated
     breaker = Breaker(streak, dialect.instant(opened_at), dialect.instant(open_until), forced)
     bucket = None if rate is None else Bucket(rate, tokens, dialect.instant(refilled_at), unstarted)
-    return AgentFlow(window, in_flight, breaker, bucket)
+    capacity = flow_control.capacity(agent, served)
+    # What vanished workers hold takes up no live one's room.
+    most = None if capacity is None else capacity + gone
+    return AgentFlow(window, in_flight, breaker, bucket, most, deferred_window, outstanding)
 
 
-def _pauses(ids: list[int]) -> dict[int, Note]:
+def _before(at: str) -> str:
+    """Return SQL for how many steps of the same agent have their turn before each pending one.
+
+    Its parameters are those of ``at``, and the processes of the steps.
+    """
+    ahead = (
+        "SELECT 1 FROM workers_live o WHERE o.state = 'pending' AND o.agent = l.agent"
+        f" AND o.turn < l.turn AND o.not_before <= {at} LIMIT {MOST_BEFORE}"
+    )
+    pairs = dialect.list_of("t.id", f"(SELECT count(*) FROM ({ahead}) a)")
+    return (
+        f"(SELECT {pairs} FROM {dialect.of_each('workers_step', 'process_id')}"
+        " JOIN workers_live l ON l.step_id = t.id WHERE t.state = 'pending')"
+    )
+
+
+def _pauses(ids: list[int], masks: Mapping[int | None, Mask] | None) -> dict[int, Note]:
     """Return who paused each of some processes last, and why; nothing is asked about none."""
     if not ids:
         return {}
+    masks = personal_data.of_processes(ids) if masks is None else masks
     found = dialect.fetch(
         "SELECT t.process_id, t.actor, t.detail FROM "
         + dialect.of_each("workers_journal", "process_id")
@@ -81,6 +119,8 @@ def _pauses(ids: list[int]) -> dict[int, Note]:
         [dialect.id_list(ids)],
     )
     return {
-        process_id: Note(actor, (dialect.document(detail) or {}).get("reason", ""))
+        process_id: Note(
+            actor, masks[process_id].text((dialect.document(detail) or {}).get("reason") or "")
+        )
         for process_id, actor, detail in found
     }

@@ -193,7 +193,7 @@ def _lock(
         values.pop()
         text = values.pop()
         step = StepRow(*values)
-        # Of a process that another session holds, they are nobody's here.
+        # Skip steps of processes another session holds.
         if (owner := lockeds.get(step.process_id)) is not None:
             owner.steps.append(step)
             owner.steps_as_read[step.id] = values

@@ -22,7 +22,7 @@ from workers.store.db.transactions import Check, LostRow
 #: ``_add_documents`` sees to the other.
 _AS_MADE = frozenset(
     {
-        *("id", "process_id", "subject", "workflow", "version", "no_return", "turn"),
+        *("id", "process_id", "subject", "workflow", "version", "turn"),
         *("on_deadline", "has_on_end", "is_told", "name", "after", "undoes_id", "is_optional"),
         *("on_failure", "wait_seconds", "delay_seconds", "is_judged", "total_seconds"),
         *("backoff_base_seconds", "backoff_cap_seconds", "is_filed", "result"),

@@ -1,17 +1,18 @@
 """After the database was restored to an earlier time: mark what may have happened since."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from workers.definitions.effects import Effect
 from workers.exceptions import StateError
+from workers.rules import evidence
 from workers.rules.transitions import LockedProcess
 from workers.runtime import storable_text
 from workers.runtime.failpoints import durable
 from workers.states import FINAL_PROCESS_STATES, StepState
 from workers.store.db import dialect
 from workers.store.locked import load
-from workers.store.settle import settle_replies
+from workers.store.settle.carry_on import carry_on
 
 #: States in which a step may have run, after the time of the restore, without a trace here.
 _MAY_HAVE_RUN = (
@@ -25,13 +26,23 @@ _MAY_HAVE_RUN = (
 _MARKED = "j.event = 'restored' AND j.step_id IS NULL AND j.at > %s"
 
 
-def check_since(since: datetime, now: datetime | None = None) -> None:
+def check_since(
+    since: datetime, now: datetime | None = None, *, until: datetime | None = None
+) -> None:
     """Raise ``StateError`` unless this can be a database as it was at ``since``.
 
-    An earlier run that was cut off may have begun to mark: this one goes on from there.
+    ``until``: it ran on from then, so rows that are newer prove nothing.  An earlier run that was
+    cut off may have begun to mark: this one goes on from there.
     """
-    if since > dialect.read_clock(now):
+    clock = dialect.read_clock(now)
+    if since > clock:
         raise StateError(f"{since:%Y-%m-%d %H:%M:%S} UTC is still to come.")
+    if until is not None:
+        if not since < until <= clock:
+            raise StateError(
+                f"--until must lie between --since and now, got {until:%Y-%m-%d %H:%M:%S} UTC."
+            )
+        return
     found = dialect.fetch(
         "SELECT max(at) FROM workers_journal WHERE at > %s AND actor NOT IN"
         f" (SELECT j.actor FROM workers_journal j WHERE {_MARKED})",
@@ -40,35 +51,49 @@ def check_since(since: datetime, now: datetime | None = None) -> None:
     newest = dialect.instant(found[0][0])
     if newest is not None:
         raise StateError(
-            f"The newest journal row is from {newest:%Y-%m-%d %H:%M:%S} UTC, later than "
-            f"{since:%Y-%m-%d %H:%M:%S}: this is not the database as it was then. Run this before "
-            "anything else is started, and give the time that was restored to."
+            f"The newest journal row is from {newest:%Y-%m-%d %H:%M:%S.%f} UTC, later than "
+            f"{since:%Y-%m-%d %H:%M:%S.%f}: this is not the database as it was then. Give "
+            f"--since {newest.isoformat()} if nothing has run since; else add --until, the time "
+            "from which nothing is missing, such as now."
         )
 
 
-def open_processes(since: datetime, after: int, limit: int) -> list[int]:
-    """Return the next processes that are not final and not marked yet, by id."""
+def open_processes(
+    since: datetime, after: int, limit: int, until: datetime | None = None
+) -> list[int]:
+    """Return the next processes, made before ``until``, that are neither final nor marked yet."""
+    made, params = "", []
+    if until is not None:
+        made, params = " AND p.created_at <= %s", [dialect.instant_text(until)]
     return [
         row[0]
         for row in dialect.fetch(
             "SELECT p.id FROM workers_process p WHERE p.id > %s"
-            " AND p.state IN ('pending', 'processing', 'error', 'compensating')"
+            f" AND p.state IN ('pending', 'processing', 'error', 'compensating'){made}"
             f" AND NOT EXISTS (SELECT 1 FROM workers_journal j WHERE j.process_id = p.id"
             f" AND {_MARKED}) ORDER BY p.id LIMIT %s",
-            [after, dialect.instant_text(since), limit],
+            [after, *params, dialect.instant_text(since), limit],
         )
     ]
 
 
 @load.again_when_lost
 def mark(
-    process_ids: Sequence[int], since: datetime, *, actor: str, now: datetime | None = None
+    process_ids: Sequence[int],
+    since: datetime,
+    *,
+    actor: str,
+    now: datetime | None = None,
+    until: datetime | None = None,
+    local: Collection[str] = (),
 ) -> int:
     """Put every step in doubt that may have run since ``since``; return how many.
 
-    Claims are void: whoever held them is gone.  A step in doubt keeps its idempotency key,
-    so a service that honours it does nothing twice; one that can be asked is asked; an
-    unsafe one goes to an operator.
+    ``local`` names the agents whose effects are rows of this database: what these say is so.
+
+    Claims are void: whoever held them is gone.  With ``until`` those made after it hold.  A step
+    in doubt keeps its idempotency key, so a service that honours it does nothing twice; one that
+    can be asked is asked; an unsafe one goes to an operator.
     """
     storable_text.check("actor", actor)
     marked = 0
@@ -76,24 +101,37 @@ def mark(
         lockeds = load.lock(process_ids, now)
         for locked in lockeds:
             if locked.process.state not in FINAL_PROCESS_STATES:
-                marked += _mark(locked, since, actor)
-        settle_replies.go_on(lockeds, actor, now, claim=False)
+                marked += _mark(locked, since, actor, until, local)
+        carry_on(lockeds, actor, now, claim=False)
     return marked
 
 
-def _mark(locked: LockedProcess, since: datetime, actor: str) -> int:
+def _mark(
+    locked: LockedProcess,
+    since: datetime,
+    actor: str,
+    until: datetime | None,
+    local: Collection[str],
+) -> int:
     # A filed reply was restored with all that its agent wrote: it says what happened.
     found = [
         step
         for step in locked.steps
         if step.state in _MAY_HAVE_RUN and step.effect != Effect.NONE and not step.is_filed
     ]
+    live = {
+        step.id
+        for step in locked.steps
+        if until is not None and step.claimed_at is not None and step.claimed_at > until
+    }
     for step in found:
         locked.touch(step)
-        step.may_have_effect = step.is_in_doubt = True
-        step.key_used_at = step.key_used_at or since
+        evidence.may_have_run(step, since)
+    perhaps = _perhaps_undone(locked, local)
     for step in locked.steps:
         if step.state != StepState.PROCESSING or step.is_deferred or step.is_filed:
+            continue
+        if step.id in live:
             continue
         step.not_before = locked.now
         locked.release(step, "restored", actor, reason="its claim is void")
@@ -101,6 +139,24 @@ def _mark(locked: LockedProcess, since: datetime, actor: str) -> int:
         "restored",
         actor,
         public=True,
-        detail={"since": since.isoformat(), "in_doubt": [step.name for step in found]},
+        detail={
+            "since": since.isoformat(),
+            "in_doubt": [step.name for step in found],
+            **({"may_be_undone": perhaps} if perhaps else {}),
+            **({"until": until.isoformat()} if until is not None else {}),
+        },
     )
     return len(found)
+
+
+def _perhaps_undone(locked: LockedProcess, local: Collection[str]) -> list[str]:
+    """Note what is done and may have been undone since; return the names of these steps."""
+    perhaps = []
+    for step in locked.forward_steps:
+        # The undo of one that is given up finds out; others may stay while one begins again.
+        if locked.is_given_up(step) or step.agent in local:
+            continue
+        if evidence.may_be_undone(step, locked.now):
+            locked.touch(step)
+            perhaps.append(step.name)
+    return perhaps

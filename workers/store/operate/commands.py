@@ -4,22 +4,26 @@
 changes nothing, when the process has moved since, when its state forbids the verb, or when
 there is no such process; so of two clicks one does something.  An actor or a reason that cannot
 be stored raises ``BadText``.
+
+What moves money or goods is refused to an operator alone where that takes two persons
+(``undo_requests``).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
 from django.db import transaction
 
 from workers.rules import compensation, operator_commands, restart
+from workers.rules.approved_acts import of_plan
 from workers.rules.refusals import refused
 from workers.rules.transitions import LockedProcess
 from workers.runtime import storable_text
 from workers.runtime.failpoints import durable
 from workers.store.locked import load
 from workers.store.operate import two_persons
-from workers.store.settle import settle_replies
+from workers.store.settle.carry_on import carry_on
 
 T = TypeVar("T")
 
@@ -40,16 +44,37 @@ def resubmit(
     ``nothing_happened`` says of calls of unknown outcome that somebody has looked, and that they
     had no effect; without it such a process is refused.
     """
-    return _steer(
-        process_id,
-        lambda locked: operator_commands.resubmit(
-            locked, actor, reason, nothing_happened=nothing_happened
-        ),
-        actor=actor,
-        reason=reason,
-        sequence=sequence,
-        now=now,
-    )
+
+    def act(locked: LockedProcess) -> tuple[list[str], Sequence[str]]:
+        doubtful = operator_commands.doubtful(locked)
+        steps = operator_commands.resubmit(locked, actor, reason, nothing_happened=nothing_happened)
+        return steps, doubtful
+
+    return _move(process_id, act, actor=actor, reason=reason, sequence=sequence, now=now)
+
+
+def redo(
+    process_id: int,
+    step: str,
+    *,
+    actor: str,
+    reason: str,
+    may_happen_twice: bool = False,
+    sequence: int | None = None,
+    now: datetime | None = None,
+) -> None:
+    """Do a skipped step again; a processed process goes on for it.
+
+    ``may_happen_twice`` says of a call of unknown outcome that it is to be repeated all the same;
+    without it such a step is refused.
+    """
+
+    def act(locked: LockedProcess) -> tuple[None, Sequence[str]]:
+        return None, operator_commands.redo(
+            locked, step, actor, reason, may_happen_twice=may_happen_twice
+        )
+
+    _move(process_id, act, actor=actor, reason=reason, sequence=sequence, now=now)
 
 
 def undo(
@@ -61,25 +86,13 @@ def undo(
     sequence: int | None = None,
     now: datetime | None = None,
 ) -> compensation.Plan:
-    """Begin to compensate a process; return the plan.  ``outcome``: cancelled or compensated.
+    """Begin to compensate a process; return the plan.  ``outcome``: cancelled or compensated."""
 
-    Refused to an operator alone where that takes two persons (``undo_requests``).
-    """
-    known = two_persons.worth([process_id], actor)
-
-    def begin(locked: LockedProcess) -> compensation.Plan:
+    def act(locked: LockedProcess) -> tuple[compensation.Plan, Sequence[str]]:
         plan = compensation.begin(locked, outcome, actor, reason)
-        two_persons.refuse_alone(locked, plan, actor, known)
-        return plan
+        return plan, of_plan(plan)
 
-    return _steer(
-        process_id,
-        begin,
-        actor=actor,
-        reason=reason,
-        sequence=sequence,
-        now=now,
-    )
+    return _move(process_id, act, actor=actor, reason=reason, sequence=sequence, now=now)
 
 
 def begin_again(
@@ -91,25 +104,13 @@ def begin_again(
     sequence: int | None = None,
     now: datetime | None = None,
 ) -> restart.Renewal:
-    """Undo a step and what came after it, and go on from there.  Returns what that means.
+    """Undo a step and what came after it, and go on from there.  Returns what that means."""
 
-    Refused to an operator alone where that takes two persons (``undo_requests``).
-    """
-    known = two_persons.worth([process_id], actor)
+    def act(locked: LockedProcess) -> tuple[restart.Renewal, Sequence[str]]:
+        renewal = restart.begin(locked, step, actor, reason)
+        return renewal, of_plan(renewal.undo)
 
-    def begin(locked: LockedProcess) -> restart.Renewal:
-        found = restart.begin(locked, step, actor, reason)
-        two_persons.refuse_alone(locked, found.undo, actor, known)
-        return found
-
-    return _steer(
-        process_id,
-        begin,
-        actor=actor,
-        reason=reason,
-        sequence=sequence,
-        now=now,
-    )
+    return _move(process_id, act, actor=actor, reason=reason, sequence=sequence, now=now)
 
 
 def pause(
@@ -202,14 +203,12 @@ def complete(
     now: datetime | None = None,
 ) -> None:
     """Mark a step as done by hand."""
-    _steer(
-        process_id,
-        lambda locked: operator_commands.complete(locked, step, result, actor, reason),
-        actor=actor,
-        reason=reason,
-        sequence=sequence,
-        now=now,
-    )
+
+    def act(locked: LockedProcess) -> tuple[None, Sequence[str]]:
+        operator_commands.complete(locked, step, result, actor, reason)
+        return None, [step]
+
+    _move(process_id, act, actor=actor, reason=reason, sequence=sequence, now=now)
 
 
 def skip(
@@ -222,14 +221,12 @@ def skip(
     now: datetime | None = None,
 ) -> None:
     """Go on without a step."""
-    _steer(
-        process_id,
-        lambda locked: operator_commands.skip(locked, step, actor, reason),
-        actor=actor,
-        reason=reason,
-        sequence=sequence,
-        now=now,
-    )
+
+    def act(locked: LockedProcess) -> tuple[None, Sequence[str]]:
+        operator_commands.skip(locked, step, actor, reason)
+        return None, [step]
+
+    _move(process_id, act, actor=actor, reason=reason, sequence=sequence, now=now)
 
 
 def preview(process_id: int) -> compensation.Plan:
@@ -242,6 +239,26 @@ def preview_again(process_id: int, step: str) -> restart.Renewal:
     """Return what beginning again from a step would do just now; changes nothing."""
     with transaction.atomic():
         return restart.plan(lock(process_id, None, None), step)
+
+
+def _move(
+    process_id: int,
+    verb: Callable[[LockedProcess], tuple[T, Sequence[str]]],
+    *,
+    actor: str,
+    reason: str,
+    sequence: int | None,
+    now: datetime | None,
+) -> T:
+    """Steer with a verb that returns its outcome, and the names of what it moves."""
+    known = two_persons.worth([process_id], actor)
+
+    def act(locked: LockedProcess) -> T:
+        outcome, moves = verb(locked)
+        two_persons.refuse_alone(locked, moves, actor, known)
+        return outcome
+
+    return _steer(process_id, act, actor=actor, reason=reason, sequence=sequence, now=now)
 
 
 @load.again_when_lost
@@ -259,7 +276,7 @@ def _steer(
         locked = lock(process_id, sequence, now)
         outcome = verb(locked)
         # Branches that became ready meanwhile go on, too; the poll claims them.
-        settle_replies.go_on([locked], actor, now, claim=False)
+        carry_on([locked], actor, now, claim=False)
     return outcome
 
 

@@ -6,12 +6,13 @@ from uuid import UUID
 
 from workers.exceptions import BadToken
 from workers.rules import external_answers
+from workers.rules.approved_acts import TAKEN
 from workers.runtime import storable_text
 from workers.runtime.failpoints import durable
 from workers.store.db import dialect
 from workers.store.locked import load
-from workers.store.operate import commands
-from workers.store.settle import settle_replies
+from workers.store.operate import commands, two_persons
+from workers.store.settle.carry_on import carry_on
 
 #: What is said of a token whose key is no step's any more.
 OVER = "This callback token is over: what it was for has been undone, or begun again."
@@ -31,17 +32,21 @@ def answer(
     """Answer a step, ``{"result"}`` or ``{"fault"}``, whatever its present claim.
 
     Raises ``StateError`` when there is no such process or step, when the process has moved
-    since ``sequence``, and ``BadToken`` when ``key`` is not the step's key any more.
+    since ``sequence`` or a person alone may not answer, and ``BadToken`` when ``key`` is not the
+    step's key any more.
     """
     storable_text.check("actor", actor)
+    known = two_persons.worth([process_id], actor)
     with durable("record_answers.answer"):
         locked = commands.lock(process_id, sequence, now)
         step = locked.named(step_name)
         if key is not None and step.idempotency_key != key:
             raise BadToken(OVER)
         outcome = external_answers.answer(locked, step, body, actor)
+        if outcome in TAKEN:
+            two_persons.refuse_alone(locked, [step.name], actor, known)
         # Claimed by the poll or a nudge: whoever answers sends nothing.
-        settle_replies.go_on([locked], actor, now, claim=False)
+        carry_on([locked], actor, now, claim=False)
     return outcome
 
 

@@ -1,4 +1,4 @@
-"""Who may undo a process alone: asks the apps what it is worth, and compares."""
+"""What a person may not do alone: asks the apps what a process is worth, and compares."""
 
 from collections.abc import Collection, Mapping
 from decimal import Decimal
@@ -6,7 +6,6 @@ from decimal import Decimal
 from workers.conf import sas
 from workers.definitions import amounts
 from workers.rules import two_persons
-from workers.rules.compensation import Plan
 from workers.rules.transitions import LockedProcess
 from workers.states import PEOPLE
 
@@ -19,8 +18,11 @@ def worth(process_ids: Collection[int], actor: str) -> Mapping[int, Decimal]:
 
 
 def refuse_alone(
-    locked: LockedProcess, plan: Plan, actor: str, known: Mapping[int, Decimal]
+    locked: LockedProcess, moves: Collection[str], actor: str, known: Mapping[int, Decimal]
 ) -> None:
-    """Raise ``StateError`` where ``actor`` may not undo a process alone; ``known`` is its worth."""
+    """Raise ``StateError`` where ``actor`` may not move this alone.
+
+    ``moves`` names what moves; ``known`` is what processes are worth.
+    """
     amount = known.get(locked.process.id)
-    two_persons.refuse_alone(locked, plan, actor, amount, sas.two_persons_above)
+    two_persons.refuse_alone(locked, moves, actor, amount, sas.two_persons_above)

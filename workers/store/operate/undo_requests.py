@@ -1,53 +1,57 @@
-"""Requests to undo what takes two persons: one asks, another decides, and what then happens.
+"""Requests for approval of what takes two persons: one asks, another decides, it is done.
 
 The process's row is the lock of its requests.  Whoever asks or decides locks it first, so that of
 two decisions one counts, and none is about a process that moves meanwhile.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.db import transaction
+
 from workers.exceptions import StateError
 from workers.models import UndoRequest
 from workers.rules import two_persons
-from workers.rules.compensation import Plan
+from workers.rules.approved_acts import VERBS, Act
 from workers.rules.refusals import refused
 from workers.rules.rows import AlertCall, Entry
 from workers.rules.transitions import LockedProcess
-from workers.rules.two_persons import UNDO_VERBS
 from workers.runtime import storable_text
 from workers.runtime.failpoints import durable
 from workers.states import UndoRequestState
 from workers.store import alerts, journal
 from workers.store.db import dialect
 from workers.store.locked import load
-from workers.store.operate import commands
+from workers.store.operate import commands, edit_input
 from workers.store.operate.two_persons import worth
-from workers.store.settle import settle_replies
+from workers.store.settle.carry_on import carry_on
+
+#: The verb that changes the input, which is in the database only.
+EDIT = "input"
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
     """What became of a request."""
 
-    #: What is undone now; None: nothing is.
-    plan: Plan | None = None
+    #: The names of what moves now; None: it is declined.
+    moves: Sequence[str] | None = None
     #: Why it came too late to be approved; None: it did not.
     refusal: StateError | None = None
 
 
 def ask(
     process_id: int,
-    verb: str,
+    act: Act,
     *,
     actor: str,
     reason: str,
-    step: str = "",
     sequence: int | None = None,
     now: datetime | None = None,
 ) -> int:
-    """Ask for a process to be undone by a second person's leave; return the request's number.
+    """Ask a second person to approve an act on a process; return the request's number.
 
     Nothing of the process changes.  Raises ``StateError`` as the verb itself would, and where
     another request of the process waits that is still good.
@@ -59,20 +63,25 @@ def ask(
         at = dialect.read_clock(now)
         before = locked.process.sequence
         _close_earlier(locked, actor, at)
-        # Tried out on the rows in memory, and never saved.
-        undo = _names(UNDO_VERBS[verb](locked, step, actor, reason))
+        moves = _tried(locked, act, actor, reason)
         request = UndoRequest.objects.create(
             process_id=process_id,
-            verb=verb,
-            step=step,
-            undo=undo,
+            verb=act.verb,
+            step=act.step,
+            given=dict(act.given),
+            undo=list(moves),
             sequence=before,
             amount=amount,
             asked_by=actor[:200],
             reason=reason,
             asked_at=at,
         )
-        said = {"verb": verb, "step": step, "amount": amount and str(amount), "reason": reason}
+        said = {
+            "verb": act.verb,
+            "step": act.step,
+            "amount": amount and str(amount),
+            "reason": reason,
+        }
         _note("undo_asked", request, actor, at, {name: v for name, v in said.items() if v})
         # Whoever may decide is told as of any incident; the sweep closes it.
         told = {"subject": locked.process.subject, "actor": actor}
@@ -90,9 +99,9 @@ def decide(
     reason: str = "",
     now: datetime | None = None,
 ) -> Decision:
-    """Approve a request, which undoes its process in the same transaction, or decline it.
+    """Approve a request, which is carried out in the same transaction, or decline it.
 
-    One that is expired, or whose process has moved or cannot be undone any more, is declined with
+    One that is expired, or whose process has moved or forbids the act by now, is declined with
     that as the reason.  Raises ``StateError``, and changes nothing, where ``actor`` asked for it,
     where it has been decided, or where there is none.
     """
@@ -108,13 +117,15 @@ def decide(
         detail = {"request": request_id, "asked_by": request.asked_by, "reason": reason or None}
         locked.note("undo_approved", actor, detail=detail)
         try:
-            plan = _carry_out(locked, request, actor, at)
+            # What is refused half-way leaves nothing in the database either.
+            with transaction.atomic():
+                moves = _carry_out(locked, request, actor, at)
         except StateError as refusal:
             # What it changed in memory is not saved.
             return _decline(request, actor, at, reason, refusal)
-        settle_replies.go_on([locked], actor, now, claim=False)
+        carry_on([locked], actor, now, claim=False)
         _close(request, UndoRequestState.APPROVED, actor, at, comment=reason)
-    return Decision(plan)
+    return Decision(moves)
 
 
 def _lock(request_id: int, now: datetime | None) -> tuple[LockedProcess, UndoRequest]:
@@ -132,15 +143,34 @@ def _lock(request_id: int, now: datetime | None) -> tuple[LockedProcess, UndoReq
     return locked, request
 
 
-def _carry_out(locked: LockedProcess, request: UndoRequest, actor: str, at: datetime) -> Plan:
+def _tried(locked: LockedProcess, act: Act, actor: str, reason: str) -> Sequence[str]:
+    """Return what an act would move: tried out on the rows in memory, and never saved."""
+    if act.verb == EDIT:
+        return list(edit_input.plan(locked, act.given["changes"]).changed)
+    return VERBS[act.verb](locked, act, actor, reason)
+
+
+def _done(locked: LockedProcess, act: Act, actor: str, reason: str) -> Sequence[str]:
+    """Do an act to the rows in memory, an edit in the database; return what it moves."""
+    if act.verb != EDIT:
+        return VERBS[act.verb](locked, act, actor, reason)
+    edit = edit_input.plan(locked, act.given["changes"])
+    edit_input.carry_out(locked, edit, actor, reason)
+    return list(edit.changed)
+
+
+def _carry_out(
+    locked: LockedProcess, request: UndoRequest, actor: str, at: datetime
+) -> Sequence[str]:
     two_persons.refuse_if_expired(request.pk, request.asked_at, at)
     if locked.process.sequence != request.sequence:
         raise refused("undo_moved", subject=locked.process.subject)
-    plan = UNDO_VERBS[request.verb](locked, request.step, actor, request.reason)
-    if _names(plan) != request.undo:
+    act = Act(request.verb, request.step, request.given)
+    moves = _done(locked, act, actor, request.reason)
+    if list(moves) != request.undo:
         # Claims move a step without a number that the submitter sees.
         raise refused("undo_moved", subject=locked.process.subject)
-    return plan
+    return moves
 
 
 def _close_earlier(locked: LockedProcess, actor: str, at: datetime) -> None:
@@ -197,7 +227,3 @@ def _note(
 ) -> None:
     entry = Entry(request.process_id, event, actor, detail={"request": request.pk, **detail})
     journal.write([entry], at)
-
-
-def _names(plan: Plan) -> list[str]:
-    return [planned.name for planned in plan.undo]

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Sequence
 from datetime import datetime
+from inspect import isawaitable
 from typing import Any
 
 from django.db import transaction
@@ -14,6 +15,7 @@ from workers.rules import on_failure
 from workers.rules.rows import StepRow
 from workers.rules.transitions import LockedProcess
 from workers.states import StepState
+from workers.store import live_code
 from workers.store.locked import contexts
 from workers.store.locked.contexts import Context
 
@@ -27,6 +29,7 @@ def judge(lockeds: Sequence[LockedProcess], actor: str) -> set[int]:
     code, and they stay as they are for a process that has it.
     """
     unknown: set[int] = set()
+    left: list[tuple[LockedProcess, StepRow, UnknownWorkflow]] = []
     asked: set[int] = set()
     while True:
         # Judged again after each round: a step that is skipped makes others ready.
@@ -38,31 +41,36 @@ def judge(lockeds: Sequence[LockedProcess], actor: str) -> set[int]:
             if step.is_judged and step.id not in asked
         ]
         if not ready:
+            _leave_to_others(left)
             return unknown
-        known = contexts.of_all(locked for locked, _ in ready)
+        told = contexts.of_all(locked for locked, _ in ready)
         for locked, step in ready:
             asked.add(step.id)
-            if not _judge(locked, step, known[locked.process.id], actor):
+            try:
+                _judge(locked, step, told[locked.process.id], actor)
+            except UnknownWorkflow as error:
                 unknown.add(step.id)
+                left.append((locked, step, error))
 
 
-def _judge(locked: LockedProcess, step: StepRow, context: Context, actor: str) -> bool:
+def _judge(locked: LockedProcess, step: StepRow, context: Context, actor: str) -> None:
     results = _results(locked, context)
     try:
-        spec = registry.workflow(context.workflow, context.version).by_name[step.name]
+        spec = registry.workflow(context.workflow, context.version).step(step.name)
         # A savepoint: what goes wrong in the database there must not take our own writes along.
         with transaction.atomic():
-            is_wanted = spec.when is None or bool(spec.when(context.input, results))
+            is_wanted: object = spec.when is None or spec.when(context.input, results)
+            if isawaitable(is_wanted):
+                raise TypeError("when returned a coroutine, which says neither yes nor no")
             until = spec.until(context.input, results) if spec.until and is_wanted else None
         if until is not None and (not isinstance(until, datetime) or until.tzinfo is None):
             raise TypeError(f"until returned {until!r}, which is no instant with a time zone")
-    except UnknownWorkflow as error:
-        locked.alert("unknown_definition", step, is_counted=False, **error.params)
-        return False
+    except UnknownWorkflow:
+        raise
     except Exception as error:
         log.exception("condition_failed", extra={"step": step.name})
         _fail(locked, step, error, actor)
-        return True
+        return
     if not is_wanted:
         locked.move(
             step, StepState.SKIPPED, "skipped", actor, public=True, reason="its condition is false"
@@ -70,7 +78,22 @@ def _judge(locked: LockedProcess, step: StepRow, context: Context, actor: str) -
     elif until is not None and until > locked.now:
         step.not_before = until
         locked.move(step, StepState.PENDING, "ready", actor, not_before=until.isoformat())
-    return True
+
+
+def _leave_to_others(
+    unjudged: Sequence[tuple[LockedProcess, StepRow, UnknownWorkflow]],
+) -> None:
+    """Flag the processes whose version a live worker knows; of the others operators are told."""
+    if not unjudged:
+        return
+    elsewhere = live_code.known_elsewhere()
+    for locked, step, error in unjudged:
+        process = locked.process
+        if elsewhere.has_version(process.workflow, process.version):
+            locked.touch_process()
+            process.needs_decision = True
+        else:
+            locked.alert("unknown_definition", step, is_counted=False, **error.params)
 
 
 def _results(locked: LockedProcess, context: Context) -> dict[str, Any]:

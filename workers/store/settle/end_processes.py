@@ -11,7 +11,7 @@ from workers.exceptions import in_a_line
 from workers.rules import hold_endings
 from workers.rules.rows import AlertCall, Entry
 from workers.rules.transitions import LockedProcess
-from workers.store import alerts
+from workers.store import alerts, live_code
 from workers.store.locked import contexts, load
 from workers.store.locked.contexts import Context
 
@@ -23,15 +23,30 @@ def end(held: Sequence[tuple[LockedProcess, Entry]]) -> None:
 
     Each in a savepoint: where ``on_end`` raises, its process has not ended, nothing that it wrote
     is left, and an operator is told.  The poll, which finds that the process stands still, tries
-    again; the others end.  The same where this code does not know the workflow.
+    again; the others end.  The same where this code does not know the workflow; where a live
+    worker does, the process is left to that.
     """
-    known = contexts.of_all(locked for locked, _ in held)
+    read = contexts.of_all(locked for locked, _ in held)
     for locked, ending in held:
         before = load.count_as_written(locked)
-        alert = _end(locked, ending, known[locked.process.id])
+        if _is_left(locked):
+            locked.touch_process()
+            locked.process.needs_decision = True
+            load.write([locked])
+            locked.entries = [*before, *locked.entries]
+            continue
+        alert = _end(locked, ending, read[locked.process.id])
         locked.entries = [*before, *([] if alert else locked.entries)]
         if alert:
             alerts.write([alert], locked.now)
+
+
+def _is_left(locked: LockedProcess) -> bool:
+    """Say whether a live worker knows the process's version, and this code does not."""
+    process = locked.process
+    if registry.has_workflow(process.workflow, process.version):
+        return False
+    return live_code.known_elsewhere().has_version(process.workflow, process.version)
 
 
 def _end(locked: LockedProcess, ending: Entry, context: Context) -> AlertCall | None:

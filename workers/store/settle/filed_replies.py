@@ -1,5 +1,6 @@
 """Replies kept on the step row, where a message is not enough."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -61,6 +62,16 @@ def filed(limit: int) -> list[Reply]:
         "SELECT id, claim_id, attempt, reply FROM workers_step WHERE reply IS NOT NULL"
         " ORDER BY id LIMIT %s",
         [limit],
+    )
+    return [_read(*row) for row in rows]
+
+
+def of(step_ids: Sequence[int]) -> list[Reply]:
+    """Return the replies that are filed on these steps and are yet to be settled."""
+    rows = dialect.fetch(
+        "SELECT id, claim_id, attempt, reply FROM workers_step"
+        f" WHERE {dialect.among('id')} AND reply IS NOT NULL ORDER BY id",
+        [dialect.id_list(step_ids)],
     )
     return [_read(*row) for row in rows]
 

@@ -16,7 +16,7 @@ from workers.states import ProcessState, StepState
 from workers.store import journal, sinks
 from workers.store.db import dialect, prepared_plans, transactions
 from workers.store.locked import load
-from workers.store.settle import settle_replies
+from workers.store.settle.carry_on import carry_on
 from workers.store.submit import insert_rows
 
 #: Processes of one lane that are counted; more of them stand in the same place.
@@ -55,7 +55,7 @@ def submit(
     )
     if is_judged:
         ids = [process.pk for process in made]
-        settle_replies.go_on(load.lock(ids, at), actor, at, claim=False)
+        carry_on(load.lock(ids, at), actor, at, claim=False)
     return made
 
 

@@ -4,11 +4,11 @@ import os
 
 from celery import Celery
 
-from workers.celery import install
-
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "acme.settings")
 app = Celery("acme")
 app.config_from_object("django.conf:settings", namespace="CELERY")
-if os.environ.get("ACME_FORGETS") != "install":
+if not os.environ.get("ACME_FORGETS"):
+    from workers.celery import install
+
     install(app)
 app.autodiscover_tasks()

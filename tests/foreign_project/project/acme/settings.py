@@ -17,6 +17,7 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "people",
     "workers",
+    "workers.desk",
     "django_celery_beat",
     "acme",
 ]
@@ -41,6 +42,9 @@ TEMPLATES = [
         },
     }
 ]
+if os.environ.get("ACME_FORGETS") == "engine":
+    ENGINE = ("workers", "workers.desk", "django_celery_beat")
+    INSTALLED_APPS = [app for app in INSTALLED_APPS if app not in ENGINE]
 _DATABASE = urlsplit(os.environ["ACME_DATABASE"])
 DATABASES = {
     "default": {

@@ -1,0 +1,151 @@
+"""The engine in a project without the operators' desk."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+SETTINGS = """
+from pathlib import Path
+SECRET_KEY = "trips" * 10
+USE_TZ = True
+ALLOWED_HOSTS = ["testserver"]
+ROOT_URLCONF = "trips.urls"
+INSTALLED_APPS = [
+    "django.contrib.admin", "django.contrib.auth", "django.contrib.contenttypes",
+    "django.contrib.sessions", "django.contrib.messages", "django_celery_beat",
+    "workers", "trips",
+]
+MIDDLEWARE = [
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+]
+TEMPLATES = [{
+    "BACKEND": "django.template.backends.django.DjangoTemplates",
+    "APP_DIRS": True,
+    "OPTIONS": {"context_processors": [
+        "django.template.context_processors.request",
+        "django.contrib.auth.context_processors.auth",
+        "django.contrib.messages.context_processors.messages",
+    ]},
+}]
+DATABASES = {"default": {
+    "ENGINE": "django.db.backends.sqlite3",
+    "NAME": Path(__file__).parent / "trips.sqlite3",
+    "OPTIONS": {"transaction_mode": "IMMEDIATE"},
+}}
+CELERY_BROKER_URL = "memory://"
+"""
+URLS = """
+from django.contrib import admin
+from django.urls import path
+urlpatterns = [path("admin/", admin.site.urls)]
+"""
+CELERY = """
+import os
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "trips.settings")
+from celery import Celery
+from workers.celery import install
+app = Celery("trips")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+install(app)
+app.autodiscover_tasks()
+"""
+AGENTS = """
+from workers import Agent, Permanent, register_agent
+
+@register_agent
+class Book(Agent):
+    name = "flight.book"
+
+    def run(self, call):
+        if call.payload["to"] == "nowhere":
+            raise Permanent("no_such_place", "no such place")
+        return {"seat": "12a"}
+"""
+WORKFLOWS = """
+from workers import Workflow, register_workflow, step
+
+register_workflow(
+    Workflow("trip", 1, (step("book", "flight.book"),))
+)
+"""
+RUN = """
+import trips.celery, django, sys
+django.setup()
+from django.core.management import call_command
+call_command("migrate", verbosity=0)
+import workers
+from django.contrib.admin import site
+from django.contrib.auth.models import User
+from django.test import Client
+from workers.models import Alert, Process
+from workers.operate import retention
+from workers.testing import frozen_clock, wired
+with frozen_clock() as clock, wired() as wire:
+    for place in ("Oslo", "nowhere"):
+        workers.submit("trip", subject=f"Trip to {place}", input={"to": place})
+    wire.run_until_settled(clock)
+    print(*Process.objects.order_by("id").values_list("state", flat=True))
+    print(*Alert.objects.values_list("code", "resolved_at"))
+    workers.cancel(Process.objects.last().pk, actor="operator:ann", reason="no such place")
+    wire.run_until_settled(clock)
+print(*Process.objects.order_by("id").values_list("state", flat=True))
+print(Alert.objects.get().resolved_at is not None)
+print(*sorted(retention.prune()))
+client = Client()
+client.force_login(User.objects.create_superuser("root"))
+client.raise_request_exception = True
+for model in sorted(model._meta.model_name for model in site._registry):
+    if model in ("process", "step", "alert", "sink", "flow", "hold"):
+        listed = client.get(f"/admin/workers/{model}/")
+        print(model, listed.status_code, client.get(f"/admin/workers/{model}/add/").status_code)
+page = client.get(f"/admin/workers/process/{Process.objects.first().pk}/change/")
+html = page.content.decode()
+print(page.status_code, "Trip to Oslo" in html, 'name="subject"' in html)
+print(*sorted(name for name in sys.modules if name.startswith("workers.desk")))
+"""
+
+
+def test_the_engine_alone_runs_processes_and_shows_its_rows(tmp_path: Path) -> None:
+    app = tmp_path / "trips"
+    app.mkdir()
+    for name, text in {
+        "__init__.py": "",
+        "settings.py": SETTINGS,
+        "urls.py": URLS,
+        "celery.py": CELERY,
+        "agents.py": AGENTS,
+        "workflows.py": WORKFLOWS,
+    }.items():
+        (app / name).write_text(text)
+
+    done = subprocess.run(
+        [sys.executable, "-c", RUN],
+        cwd=tmp_path,
+        env={
+            **os.environ,
+            "PYTHONPATH": f"{tmp_path}:{ROOT}",
+            "DJANGO_SETTINGS_MODULE": "trips.settings",
+        },
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.split("\n") == [
+        "processed error",
+        "('process_error', None)",
+        "processed cancelled",
+        "True",
+        "alerts flow journal journals orphans undo requests webhooks",
+        *(f"{name} 200 403" for name in ("alert", "flow", "hold", "process", "sink", "step")),
+        "200 True False",
+        # Nothing of the desk was loaded.
+        "",
+        "",
+    ]

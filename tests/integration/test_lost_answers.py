@@ -1,0 +1,65 @@
+"""Claims that a process started by a write whose answer it never read."""
+
+from typing import Any
+
+import pytest
+from django.db import OperationalError
+
+from tests.integration.conftest import NOW, only, rows
+from tests.integration.test_runtime import bundle_of, submitted
+from tests.integration.test_shift import room
+from tests.toyflow import agents as toy
+from workers import scheduler
+from workers.agent import shift
+from workers.client.submission import submit
+from workers.models import Journal
+from workers.store.claims import claim_steps, release
+from workers.store.expire import expire_claims
+from workers.testing import Wire, pass_time
+
+pytestmark = pytest.mark.django_db
+
+
+def test_what_was_started_by_a_write_without_an_answer_is_given_back(
+    wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = submitted()
+    bundle = bundle_of(wire)
+    real = scheduler.settle
+
+    def settle_and_lose(*given: Any, **options: Any) -> Any:
+        real(*given, **options)
+        raise OperationalError("the connection broke after the commit")
+
+    monkeypatch.setattr(scheduler, "settle", settle_and_lose)
+
+    shift.run(bundle)
+
+    step = only(process, "two")
+    assert (step.state, step.failure_count, step.started_at) == ("pending", 0, None)
+    assert (step.is_in_doubt, toy.calls["toy.beta"]) == (False, [])
+    assert Journal.objects.filter(event="handed_back", step=step).count() == 1
+
+
+def test_what_was_begun_is_not_given_back(wire: Wire) -> None:
+    process = submit("toy_line", subject="Toy 1", input={}, now=NOW)
+    here = room(1)
+    (claim,) = claim_steps.claim_due({"toy.alpha"}, "scheduler", NOW, here=here)
+    before = rows()
+
+    assert release.unbegun(here.delivery, {claim.step_id}, "agent@test", NOW) == 0
+
+    assert rows() == before
+    assert release.unbegun(here.delivery, set(), "agent@test", NOW) == 1
+    assert only(process, "one").state == "pending"
+
+
+def test_a_claim_of_a_process_that_died_expires_as_any(wire: Wire) -> None:
+    process = submit("toy_line", subject="Toy 1", input={})
+    claim_steps.claim_due({"toy.alpha"}, "scheduler", None, here=room(1))
+    pass_time(40)
+
+    expire_claims.expire("supervisor")
+
+    step = only(process, "one")
+    assert (step.state, step.failure_count, step.is_in_doubt) == ("pending", 1, True)

@@ -1,0 +1,180 @@
+"""A service does what it is asked and denies it: whatever people do, no sum stays unexplained."""
+
+from collections.abc import Callable
+from contextlib import suppress
+
+import pytest
+
+from orders.invariants import Ledgers, violations
+from orders.models import Order
+from orders.sandbox.server import Sandbox
+from tests.chaos.test_books import unexplained
+from tests.integration.test_shop_undo import order, run, switch
+from workers import Refused, StateError, fail_step, scheduler
+from workers.client import answers, operations
+from workers.models import Step
+from workers.testing import Wire
+
+__all__ = ["order"]
+pytestmark = pytest.mark.django_db
+
+STEPS = {"payment": "charge_payment", "shipping": "book_shipment", "billing": "issue_invoice"}
+WORD = {"actor": "operator:ann", "reason": "asked"}
+
+
+def cancel(order: Order, step: str) -> None:
+    operations.undo(order.process_id, outcome="cancelled", **WORD)
+
+
+def compensate(order: Order, step: str) -> None:
+    operations.undo(order.process_id, outcome="compensated", **WORD)
+
+
+def decline(order: Order, step: str) -> None:
+    answers.by_person(order.process_id, step, Refused("declined", "no"), actor="operator:ann")
+
+
+def approve(order: Order, step: str) -> None:
+    answers.by_person(order.process_id, step, {"approved": True}, actor="operator:ann")
+
+
+def nothing(order: Order, step: str) -> None:
+    """Let it go on."""
+
+
+ACTS = [cancel, compensate, decline, approve, nothing]
+LIES = [{"lie_rate": 1, "lie_statuses": [status]} for status in (503, 303, 400)]
+LIES += [{"garbage_rate": 1}, {"drop_after_effect_rate": 1}]
+
+
+def act_on(act: Callable[[Order, str], None], order: Order, step: str) -> None:
+    """Act as a person does, who may be refused."""
+    with suppress(StateError):
+        act(order, step)
+
+
+@pytest.mark.parametrize("act", ACTS)
+@pytest.mark.parametrize("lie", LIES, ids=str)
+@pytest.mark.parametrize("service", STEPS)
+def test_a_person_acts_after_a_lie(
+    wire: Wire,
+    sandbox: Sandbox,
+    order: Order,
+    service: str,
+    lie: dict[str, object],
+    act: Callable[[Order, str], None],
+) -> None:
+    switch(sandbox, service, lie)
+    wire.run_until_idle()
+    act_on(act, order, STEPS[service])
+    switch(sandbox, service, {})
+
+    run(wire)
+
+    assert unexplained(sandbox) == []
+
+
+@pytest.mark.parametrize("act", ACTS)
+@pytest.mark.parametrize(
+    "faults",
+    [{}, *LIES[:3], {"fail_every": 1, "error_status": 402}],
+    ids=["done", "503", "303", "400", "refused"],
+)
+@pytest.mark.parametrize("service", STEPS)
+def test_a_person_acts_while_a_call_is_under_way(
+    wire: Wire,
+    sandbox: Sandbox,
+    order: Order,
+    service: str,
+    faults: dict[str, object],
+    act: Callable[[Order, str], None],
+) -> None:
+    switch(sandbox, service, faults)
+    until_at_work(wire, STEPS[service])
+    act_on(act, order, STEPS[service])
+    wire.run_until_idle()
+    switch(sandbox, service, {})
+
+    run(wire)
+
+    assert unexplained(sandbox) == []
+
+
+@pytest.mark.parametrize("act", ACTS)
+def test_a_person_acts_while_what_was_reserved_is_not_yet_read(
+    wire: Wire, sandbox: Sandbox, order: Order, act: Callable[[Order, str], None]
+) -> None:
+    until_at_work(wire, "reserve_stock")
+    assert Step.objects.get(name="reserve_stock").reply
+    act_on(act, order, "reserve_stock")
+
+    run(wire)
+
+    assert unexplained(sandbox) == []
+
+
+@pytest.mark.parametrize("act", ACTS)
+@pytest.mark.parametrize("service", STEPS)
+def test_an_event_and_then_a_person_answer_what_was_never_done(
+    wire: Wire,
+    sandbox: Sandbox,
+    order: Order,
+    service: str,
+    act: Callable[[Order, str], None],
+) -> None:
+    switch(sandbox, service, {"error_rate": 1})
+    until_at_work(wire, STEPS[service])
+    fail_step(order.process_id, STEPS[service], Refused("declined", "no"), actor="service:bank")
+    wire.run_until_idle()
+    act_on(act, order, STEPS[service])
+    wire.run_until_idle()
+    switch(sandbox, service, {})
+
+    run(wire)
+
+    assert unexplained(sandbox) == []
+
+
+@pytest.mark.parametrize("service", STEPS)
+def test_an_undo_that_was_carried_out_and_denied_is_an_operators_and_no_violation(
+    wire: Wire, sandbox: Sandbox, order: Order, service: str
+) -> None:
+    until_at_work(wire, STEPS[service])
+    cancel(order, STEPS[service])
+    switch(sandbox, service, LIES[2])
+    run(wire)
+
+    order.process.refresh_from_db()
+    assert order.process.state == "error"
+    assert unexplained(sandbox) == []
+    assert violations(Ledgers.read(sandbox.url)) == []
+
+
+@pytest.mark.parametrize("late", [approve, decline])
+@pytest.mark.parametrize("service", STEPS)
+def test_an_answer_comes_after_the_undo(
+    wire: Wire,
+    sandbox: Sandbox,
+    order: Order,
+    service: str,
+    late: Callable[[Order, str], None],
+) -> None:
+    until_at_work(wire, STEPS[service])
+    cancel(order, STEPS[service])
+    run(wire)
+    act_on(late, order, STEPS[service])
+    run(wire)
+
+    assert unexplained(sandbox) == []
+
+
+def until_at_work(wire: Wire, step: str) -> None:
+    """Go on until a call of a step has been made and its answer is under way."""
+    at_work = Step.objects.filter(name=step, state="processing", started_at__isnull=False)
+    for _ in range(50):
+        if at_work.exists():
+            return
+        if not wire.messages:
+            scheduler.advance()
+        wire.deliver(wire.messages[0])
+    pytest.fail(f"{step} was never at work")

@@ -1,0 +1,359 @@
+"""Workers of two codes side by side: each claims what its own knows, and leaves the rest."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from celery.exceptions import Reject
+from django.test import override_settings
+
+from tests.integration.conftest import NOW, only
+from tests.toyflow import agents as toy
+from workers import scheduler, tasks
+from workers.agent import shift
+from workers.agent.shift import Shift
+from workers.client.submission import submit
+from workers.definitions import known
+from workers.definitions.known import KnownDefinitions
+from workers.exceptions import UnknownAgent
+from workers.models import Alert, Flow, Process, Step, Worker
+from workers.runtime import worker_pulse
+from workers.scheduler import passing_on
+from workers.store import live_code, live_workers, unknown_definitions
+from workers.store.claims import claim_steps, find_work, left_to_others
+from workers.store.claims.left_to_others import WorkForOthers
+from workers.store.db import dialect
+from workers.testing import Wire, forget_duties, pass_time
+from workers.wire import dispatch
+
+pytestmark = pytest.mark.django_db
+
+#: A version that is not in this code.
+V99 = KnownDefinitions(versions=frozenset({"toy_line:99", "toy_conditional:99", "toy_heard:99"}))
+
+
+def alive(knows: KnownDefinitions, run: str = "new", queue: str = "sas.agents", **at: Any) -> None:
+    """Have a worker report that knows what this code does, and more or less."""
+    live_workers.report(
+        run,
+        f"celery-{run}@host",
+        [queue],
+        2,
+        code=known.code_of(knows),
+        known=knows.to_document(),
+        **at,
+    )
+
+
+def of_99(workflow: str = "toy_line", **given: Any) -> Process:
+    process = submit(workflow, subject="Toy 99", input=given, now=NOW)
+    Process.objects.filter(pk=process.pk).update(version=99)
+    return process
+
+
+@pytest.fixture
+def behind() -> Iterator[None]:
+    """Have this worker know that another one's code has more."""
+    worker_pulse.set_behind(True)
+    yield
+    worker_pulse.set_behind(False)
+
+
+@pytest.fixture
+def woken(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return who was woken, after how long."""
+    made: list[str] = []
+    monkeypatch.setattr(dispatch, "nudge_after", lambda seconds: made.append(f"nudge {seconds}"))
+    monkeypatch.setattr(
+        dispatch, "wake_agents_after", lambda queue, seconds: made.append(f"{queue} {seconds}")
+    )
+    return made
+
+
+class TestClaims:
+    @override_settings(SAS_CLAIM_BATCH=2)
+    def test_what_is_not_known_keeps_its_turn_and_holds_up_none_behind(self, wire: Wire) -> None:
+        unknown = [of_99() for _ in range(5)]
+        process = submit("toy_line", subject="Toy 1", input={}, now=NOW)
+        before = list(Step.objects.filter(process__in=unknown).order_by("pk").values())
+
+        taken = claim_steps.claim_due({"toy.alpha"}, "scheduler", NOW)
+
+        assert [claim.process_id for claim in taken] == [process.pk]
+        assert list(Step.objects.filter(process__in=unknown).order_by("pk").values()) == before
+        assert not Alert.objects.exists()
+
+    def test_what_becomes_ready_by_a_code_that_does_not_know_it_is_queued(self, wire: Wire) -> None:
+        process = submit("toy_line", subject="Toy 1", input={})
+        scheduler.advance()
+        wire.deliver_all("workers.run_bundle")
+        Process.objects.update(version=99)
+
+        wire.deliver_all("workers.settle")
+
+        two = only(process, "two")
+        assert (two.state, two.attempt, two.failure_count) == ("pending", 0, 0)
+        assert wire.of(dispatch.RUN_BUNDLE) == []
+        Process.objects.update(version=1)
+        wire.run_until_idle()
+        process.refresh_from_db()
+        assert process.state == "processed"
+
+    def test_an_agent_that_is_not_known_is_not_claimed_for(self, wire: Wire) -> None:
+        process = submit("toy_line", subject="Toy 1", input={})
+        Step.objects.filter(process=process, name="two").update(agent="toy.new")
+        Flow.objects.create(agent="toy.new", window=5)
+
+        wire.run_until_idle()
+
+        two = only(process, "two")
+        assert (two.state, two.attempt) == ("pending", 0)
+
+    def test_a_lost_claim_of_what_is_not_known_is_released_at_once(self, wire: Wire) -> None:
+        process = submit("toy_line", subject="Toy 1", input={})
+        scheduler.advance()
+        wire.drop_all()
+        Process.objects.update(version=99)
+        pass_time(40)
+        forget_duties()
+
+        scheduler.advance()
+
+        one = only(process, "one")
+        assert (one.state, one.claim_id, one.failure_count) == ("pending", None, 0)
+        assert one.not_before is not None
+        assert one.not_before <= dialect.read_clock()
+        assert not Alert.objects.filter(code="unknown_definition").exists()
+
+
+class TestRoom:
+    @pytest.fixture(autouse=True)
+    def no_assumption(self, wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(live_workers, "assumed_processes", None)
+
+    @override_settings(SAS_BUNDLE_LIMIT=2)
+    @pytest.mark.parametrize(
+        ("knows", "room"),
+        [
+            (KnownDefinitions({"toy.alpha": "sas.agents"}), 4),
+            (KnownDefinitions({"toy.beta": "sas.agents"}), 0),
+        ],
+    )
+    def test_only_workers_that_know_an_agent_have_room_for_it(
+        self, knows: KnownDefinitions, room: int
+    ) -> None:
+        alive(knows, now=NOW)
+        for number in range(9):
+            submit("toy_line", subject=f"Toy {number}", input={}, now=NOW)
+
+        assert len(claim_steps.claim_due({"toy.alpha"}, "scheduler", NOW)) == room
+
+    @override_settings(SAS_BUNDLE_LIMIT=2)
+    def test_a_worker_that_does_not_say_what_it_knows_has_room(self) -> None:
+        live_workers.report("old", "celery-old@host", ["sas.agents"], 1, NOW)
+        for number in range(9):
+            submit("toy_line", subject=f"Toy {number}", input={}, now=NOW)
+
+        assert len(claim_steps.claim_due({"toy.alpha"}, "scheduler", NOW)) == 2
+
+
+class TestPassingOn:
+    def test_a_due_step_that_only_another_worker_knows_is_passed_on(self, wire: Wire) -> None:
+        of_99()
+
+        assert left_to_others.find(NOW) == WorkForOthers()
+        alive(V99, now=NOW)
+        assert left_to_others.find(NOW) == WorkForOthers(frozenset({"sas.agents"}), False)
+
+    def test_nothing_is_passed_on_where_all_that_is_due_is_known(self, wire: Wire) -> None:
+        submit("toy_line", subject="Toy 1", input={}, now=NOW)
+        alive(V99, now=NOW)
+
+        assert left_to_others.find(NOW) == WorkForOthers()
+
+    def test_an_agent_that_only_another_worker_knows_is_passed_on(self, wire: Wire) -> None:
+        process = submit("toy_line", subject="Toy 1", input={}, now=NOW)
+        Step.objects.filter(process=process, name="one").update(agent="toy.new")
+        Flow.objects.create(agent="toy.new", window=5)
+        alive(KnownDefinitions({"toy.new": "fresh"}, frozenset({"toy.new"})), now=NOW)
+
+        assert left_to_others.find(NOW) == WorkForOthers(frozenset({"fresh"}), False)
+
+    def test_an_agent_that_no_process_takes_for_is_left_to_schedulers(self, wire: Wire) -> None:
+        process = submit("toy_line", subject="Toy 1", input={}, now=NOW)
+        Step.objects.filter(process=process, name="one").update(agent="toy.new")
+        Flow.objects.create(agent="toy.new", window=5)
+        alive(KnownDefinitions({"toy.new": "fresh"}), now=NOW)
+
+        assert left_to_others.find(NOW) == WorkForOthers(frozenset(), True)
+
+    @pytest.mark.usefixtures("behind")
+    def test_a_look_wakes_others_for_what_it_leaves(self, wire: Wire, woken: list[str]) -> None:
+        # A poll, which passes on for itself, is not due again.
+        scheduler.advance()
+        of_99()
+        alive(V99)
+
+        scheduler.advance()
+
+        assert woken == [f"sas.agents {passing_on.PASS_ON_SECONDS}"]
+
+    @pytest.mark.usefixtures("behind")
+    def test_a_settlement_wakes_others_for_what_it_leaves(
+        self, wire: Wire, woken: list[str]
+    ) -> None:
+        submit("toy_line", subject="Toy 1", input={})
+        scheduler.advance()
+        wire.deliver_all("workers.run_bundle")
+        Process.objects.update(version=99)
+        alive(V99)
+
+        wire.deliver_all("workers.settle")
+
+        assert set(woken) == {f"sas.agents {passing_on.PASS_ON_SECONDS}"}
+
+    @pytest.mark.usefixtures("behind")
+    def test_a_shift_wakes_others_for_what_it_leaves(self, wire: Wire, woken: list[str]) -> None:
+        of_99()
+        alive(V99)
+
+        shift.take("sas.agents")
+
+        assert woken == [f"sas.agents {passing_on.PASS_ON_SECONDS}"]
+
+    def test_who_is_not_behind_asks_nothing(self, wire: Wire, woken: list[str]) -> None:
+        of_99()
+        alive(V99)
+
+        scheduler.advance()
+
+        assert woken == []
+
+
+class TestDecisions:
+    def test_a_condition_is_left_to_a_live_worker_that_knows_it(self, wire: Wire) -> None:
+        toy.script["toy.beta"] = lambda call: {"size": 50}
+        process = submit("toy_conditional", subject="Toy 1", input={"maybe": False})
+        scheduler.advance()
+        wire.deliver_all("workers.run_bundle")
+        Process.objects.update(version=99)
+        alive(V99)
+        wire.run_until_idle()
+
+        process.refresh_from_db()
+        assert process.needs_decision
+        assert wire.states(process)["if_big"] == "waiting"
+        assert not Alert.objects.exists()
+        assert find_work.flagged(10) == [process.pk]
+        assert find_work.flagged(10, live_code.known_elsewhere().versions) == []
+        assert left_to_others.find() == WorkForOthers(frozenset(), True)
+
+        Process.objects.update(version=1)
+        wire.run_until_idle()
+        process.refresh_from_db()
+        assert (process.state, process.needs_decision) == ("processed", False)
+
+    def test_an_end_is_left_to_a_live_worker_that_knows_it(self, wire: Wire) -> None:
+        process = submit("toy_heard", subject="Toy 1", input={})
+        steps = Step.objects.filter(process=process).exclude(state="processed")
+        for _ in range(steps.count()):
+            scheduler.advance()
+            wire.deliver_all("workers.run_bundle")
+            if steps.count() == 1:
+                Process.objects.update(version=99)
+                alive(V99)
+            wire.deliver_all("workers.settle")
+        process.refresh_from_db()
+        assert process.needs_decision
+        assert process.finished_at is None
+        assert not Alert.objects.exists()
+
+        Process.objects.update(version=1)
+        wire.run_until_idle()
+        process.refresh_from_db()
+        assert process.state == "processed"
+
+
+class TestTelling:
+    @pytest.mark.parametrize(("seconds", "told"), [(29, 0), (31, 1)])
+    def test_what_no_live_worker_knows_is_told_of_after_a_while(
+        self, wire: Wire, seconds: int, told: int
+    ) -> None:
+        of_99()
+
+        assert unknown_definitions.tell(NOW + timedelta(seconds=seconds)) == told
+        assert Alert.objects.filter(cause="unknown_definition:workflow:toy_line:99").count() == told
+
+    def test_what_a_live_worker_knows_is_not_told_of(self, wire: Wire) -> None:
+        of_99()
+        later = NOW + timedelta(seconds=60)
+        alive(V99, now=later)
+
+        assert unknown_definitions.tell(later) == 0
+
+    def test_an_agent_that_no_live_worker_knows_is_told_of(self, wire: Wire) -> None:
+        process = submit("toy_line", subject="Toy 1", input={}, now=NOW)
+        Step.objects.filter(process=process, name="one").update(agent="toy.new")
+        Flow.objects.create(agent="toy.new", window=5)
+
+        unknown_definitions.tell(NOW + timedelta(seconds=60))
+
+        assert Alert.objects.get().cause == "unknown_definition:agent:toy.new"
+
+    def test_nothing_is_told_while_a_worker_does_not_say_what_it_knows(self, wire: Wire) -> None:
+        of_99()
+        later = NOW + timedelta(seconds=60)
+        live_workers.report("old", "celery-old@host", ["sas.agents"], 1, later)
+
+        assert unknown_definitions.tell(later) == 0
+
+    def test_the_poll_tells(self, wire: Wire) -> None:
+        of_99()
+
+        scheduler.advance(NOW + timedelta(seconds=60))
+
+        assert Alert.objects.filter(code="unknown_definition").exists()
+
+
+class TestMessages:
+    def message(self, wire: Wire) -> dict[str, Any]:
+        submit("toy_line", subject="Toy 1", input={})
+        scheduler.advance()
+        (message,) = wire.of(dispatch.RUN_BUNDLE)
+        return {**message.body[0], "agent": "toy.new"}
+
+    def test_one_of_an_agent_that_another_worker_knows_goes_back(
+        self, wire: Wire, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        alive(KnownDefinitions({"toy.new": "sas.agents"}))
+        body = self.message(wire)
+        with pytest.raises(UnknownAgent) as unknown:
+            tasks.run_bundle_now(body)
+
+        def run(*args: Any) -> None:
+            raise unknown.value
+
+        monkeypatch.setattr(tasks, "run_bundle_now", run)
+        monkeypatch.setattr(passing_on, "PASS_ON_SECONDS", 0.0)
+        with pytest.raises(Reject) as back:
+            tasks.run_bundle(body)
+        assert back.value.requeue
+
+    def test_a_shift_leaves_it_in_the_queue_and_looks_less_often(self, wire: Wire) -> None:
+        body = self.message(wire)
+        one = Shift("sas.agents", takes=True)
+
+        assert one._accept([body])
+        alive(KnownDefinitions({"toy.new": "sas.agents"}))
+        assert not one._accept([body])
+        assert one._rest_seconds == passing_on.PASS_ON_SECONDS
+
+
+def test_what_a_worker_knows_is_written_once(wire: Wire) -> None:
+    alive(V99)
+    alive(KnownDefinitions(versions=frozenset({"other:1"})))
+
+    row = Worker.objects.get()
+    assert row.code == known.code_of(V99)
+    assert KnownDefinitions.of_document(row.known) == V99

@@ -1,0 +1,70 @@
+"""`manage.py sas process list` and `submit`: a workflow is tried without a line of code."""
+
+import json
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from workers.client.submission import submit
+from workers.models import Journal, Process
+from workers.testing import Wire
+
+pytestmark = pytest.mark.django_db
+
+
+def process(*words: object) -> str:
+    out = StringIO()
+    call_command("sas", "process", *map(str, words), stdout=out)
+    return out.getvalue()
+
+
+def test_what_is_submitted_is_printed_and_runs(wire: Wire) -> None:
+    number = int(process("submit", "toy_line", "--subject", "Toy 1", "--input", '{"a": 1}'))
+
+    wire.run_until_idle()
+    row = Process.objects.get()
+    assert (row.pk, row.subject, row.input) == (number, "Toy 1", {"a": 1})
+    assert row.state == "processed"
+    first = Journal.objects.filter(process=row).order_by("pk").first()
+    assert first is not None
+    assert first.actor.startswith("operator:")
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("nothing", "--subject", "Toy 1"), "nothing"),
+        (("toy_line", "--subject", " "), "subject"),
+        (("toy_line", "--subject", "Toy 1", "--input", "[]"), "--input must be a JSON object"),
+        (("toy_line", "--subject", "Toy 1", "--input", "{"), "--input is no JSON"),
+    ],
+)
+def test_what_is_wrong_is_refused_and_nothing_is_made(words: tuple[str, ...], says: str) -> None:
+    with pytest.raises(CommandError, match=says):
+        process("submit", *words)
+
+    assert not Process.objects.exists()
+
+
+def test_the_newest_come_first_and_a_state_or_workflow_chooses(wire: Wire) -> None:
+    done = submit("toy_line", subject="Toy 1", input={})
+    wire.run_until_idle()
+    other = submit("toy_undoable", subject="Toy 2", input={})
+
+    def listed(*words: str) -> list[int]:
+        return [
+            row["process"] for row in json.loads(process("list", "--json", *words))["processes"]
+        ]
+
+    assert listed() == [other.pk, done.pk]
+    assert listed("--limit", "1") == [other.pk]
+    assert listed("--state", "processed") == [done.pk]
+    assert listed("--workflow", "toy_undoable") == [other.pk]
+    assert f"{done.pk:<8}processed" in process("list")
+    assert process("list").endswith("2 processes.\n")
+
+
+def test_a_limit_below_one_is_refused() -> None:
+    with pytest.raises(CommandError, match="--limit must be 1 or more, got 0"):
+        process("list", "--limit", "0")

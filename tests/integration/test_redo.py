@@ -1,0 +1,163 @@
+"""A skipped step is done again: through the store, to its end."""
+
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+
+from tests.integration.conftest import only, rows
+from tests.toyflow import agents as toy
+from tests.toyflow.faults import refuse
+from workers import scheduler
+from workers.client.submission import submit
+from workers.definitions.agent import Call
+from workers.exceptions import Permanent, StateError
+from workers.models import Alert, Journal, Process, Sink
+from workers.operate import invariants
+from workers.rules.rows import NewSink
+from workers.store import alert_resolution
+from workers.store.operate import commands
+from workers.testing import Wire
+
+pytestmark = pytest.mark.django_db
+ANN: dict[str, Any] = {"actor": "operator:ann", "reason": "the mail server is back"}
+
+
+def lose(call: Call) -> dict[str, Any]:
+    raise Permanent("lost", "the connection broke")
+
+
+def without_mail(wire: Wire, fault: Any = refuse) -> Process:
+    """A process that is processed, and whose confirmation was skipped."""
+    toy.script["toy.mailer"] = fault
+    process = submit("toy_optional", subject="Toy 1", input={})
+    wire.run_until_idle()
+    toy.script.clear()
+    process.refresh_from_db()
+    assert (process.state, only(process, "mail").state) == ("processed", "skipped")
+    return process
+
+
+def test_it_is_done_once_and_the_process_ends_once_more(wire: Wire) -> None:
+    process = without_mail(wire)
+    commands.redo(process.pk, "mail", **ANN)
+    again = rows()
+    with pytest.raises(StateError, match="only a skipped step"):
+        commands.redo(process.pk, "mail", **ANN)
+    assert rows() == again
+
+    wire.run_until_idle()
+
+    process.refresh_from_db()
+    assert (process.state, only(process, "mail").state) == ("processed", "processed")
+    assert len(toy.calls["toy.mailer"]) == 2
+    assert len(set(toy.calls["toy.mailer"])) == 1
+    ends = Journal.objects.filter(process=process, step=None, after="processed")
+    assert ends.count() == 2
+    assert invariants.violations() == []
+    alert_resolution.resolve_ended()
+    assert Alert.objects.get(code="step_skipped").resolved_at is not None
+
+
+def test_who_was_told_of_the_end_is_told_what_comes_after_it(wire: Wire) -> None:
+    toy.script["toy.mailer"] = refuse
+    sink = NewSink("queue", "replies.acme.one", owner="client:acme")
+    process = submit("toy_optional", subject="Toy 1", input={}, sinks=(sink,))
+    wire.run_until_idle()
+    toy.script.clear()
+    assert Sink.objects.get().state == "ended"
+    before = [letter.sequence for letter in wire.told]
+
+    commands.redo(process.pk, "mail", **ANN)
+    wire.run_until_idle()
+
+    process.refresh_from_db()
+    told = [letter.sequence for letter in wire.told]
+    assert before == list(range(1, len(before) + 1))
+    assert told == list(range(1, process.sequence + 1))
+    assert (Sink.objects.get().state, Sink.objects.get().cursor) == ("ended", process.sequence)
+    assert invariants.violations() == []
+
+
+def test_one_that_fails_again_is_skipped_again(wire: Wire) -> None:
+    process = without_mail(wire)
+    toy.script["toy.mailer"] = refuse
+    commands.redo(process.pk, "mail", **ANN)
+    wire.run_until_idle()
+
+    process.refresh_from_db()
+    assert (process.state, only(process, "mail").state) == ("processed", "skipped")
+    assert Alert.objects.get(code="step_skipped").times == 2
+    assert invariants.violations() == []
+
+
+def test_a_crash_right_after_it_is_healed_by_the_poll(wire: Wire) -> None:
+    """Nobody nudges: the step is found by the next look."""
+    process = without_mail(wire)
+    commands.redo(process.pk, "mail", **ANN)
+    scheduler.advance()
+    wire.run_until_idle()
+    assert only(process, "mail").state == "processed"
+
+
+def test_a_deadline_that_has_passed_since_undoes_nothing(wire: Wire) -> None:
+    process = without_mail(wire)
+    Process.objects.filter(pk=process.pk).update(deadline_at=timezone.now())
+    commands.redo(process.pk, "mail", **ANN)
+    with pytest.raises(StateError, match="past its point of no return"):
+        commands.undo(process.pk, outcome="cancelled", **ANN)
+    wire.run_until_idle()
+    process.refresh_from_db()
+    assert (process.state, process.deadline_at) == ("processed", None)
+
+
+def test_what_may_have_happened_is_called_again_on_a_persons_word(wire: Wire) -> None:
+    process = without_mail(wire, lose)
+    before = rows()
+    with pytest.raises(CommandError, match="may happen twice"):
+        call_command("sas", "process", "redo", str(process.pk), "--step", "mail", "--reason", "why")
+    assert rows() == before
+
+    call_command(
+        *("sas", "process", "redo", str(process.pk), "--step", "mail", "--reason", "why"),
+        "--may-happen-twice",
+    )
+    wire.run_until_idle()
+
+    assert only(process, "mail").state == "processed"
+    assert len(toy.calls["toy.mailer"]) == 2
+    entry = Journal.objects.get(event="resubmitted", step__name="mail")
+    assert (entry.before, entry.detail["may_happen_twice"]) == ("skipped", True)
+
+
+def test_an_operator_who_skipped_by_mistake_takes_it_back(wire: Wire) -> None:
+    toy.script["toy.alpha"] = refuse
+    process = submit("toy_line", subject="Toy 1", input={})
+    wire.run_until_idle()
+    commands.pause(process.pk, **ANN)
+    commands.skip(process.pk, "one", **ANN)
+    toy.script.clear()
+
+    commands.redo(process.pk, "one", **ANN)
+    commands.resume(process.pk, **ANN)
+    wire.run_until_idle()
+
+    assert wire.states(process) == {"one": "processed", "two": "processed"}
+    assert invariants.violations() == []
+
+
+def test_a_required_step_that_fails_again_is_an_operators(wire: Wire) -> None:
+    """Of a process that was processed nothing is undone, whatever its step declares."""
+    toy.script["toy.alpha"] = refuse
+    process = submit("toy_line", subject="Toy 1", input={})
+    wire.run_until_idle()
+    commands.skip(process.pk, "one", **ANN)
+    wire.run_until_idle()
+    commands.redo(process.pk, "one", **ANN)
+    wire.run_until_idle()
+
+    process.refresh_from_db()
+    assert process.state == "error"
+    with pytest.raises(StateError, match="past its point of no return"):
+        commands.undo(process.pk, outcome="cancelled", **ANN)

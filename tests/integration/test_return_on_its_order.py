@@ -1,0 +1,157 @@
+"""A return is on the pages of its order: by a column, for the buyer and for operators alike."""
+
+import json
+from io import StringIO
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.core.management import call_command
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+from django.test import Client
+
+from orders.models import Order, Return
+from orders.returning import ReturnRefused, accept_return
+from tests.factories import OrderFactory, ProcessFactory
+from tests.shop.conftest import order_with
+from tests.shop.test_order_page import page_of
+from workers.models import Process, Step
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def order() -> Order:
+    return order_with("processed", charge_payment={"processed": True})
+
+
+@pytest.fixture
+def operator(client: Client) -> Client:
+    client.force_login(get_user_model().objects.create_superuser("root"))
+    return client
+
+
+def stand(process: Process, step: str | None, state: str = "processing") -> None:
+    """Put a return where its step ``step`` is under way."""
+    ended = process.created_at if state == "compensated" else None
+    Process.objects.filter(pk=process.pk).update(
+        state=state, finished_at=ended, outcome=state if ended else None
+    )
+    Step.objects.filter(process=process).update(state="waiting", not_before=None)
+    Step.objects.filter(process=process, name=step).update(
+        state="pending", not_before=process.created_at
+    )
+
+
+@pytest.mark.parametrize(
+    ("step", "state", "words"),
+    [
+        ("await_parcel", "pending", "Your return has begun: we wait for your parcel."),
+        ("inspect", "processing", "Your parcel has come back: one of our people looks at it."),
+        ("refund", "processing", "Your return is accepted: we put your items back"),
+        (None, "error", "Your return needs one of our people, and is kept until"),
+        (None, "compensated", "Your return has ended: nothing was refunded."),
+    ],
+)
+def test_the_buyer_reads_where_the_return_is(
+    client: Client, order: Order, step: str | None, state: str, words: str
+) -> None:
+    assert "return" not in page_of(client, order).lower()
+
+    stand(accept_return(order, actor="ann"), step, state)
+
+    assert words in page_of(client, order)
+    assert "have been told" not in page_of(client, order)
+
+
+def test_the_newest_return_is_what_the_buyer_reads(client: Client, order: Order) -> None:
+    stand(accept_return(order, actor="ann"), None, "compensated")
+    accept_return(order, actor="ann")
+
+    assert "we wait for your parcel" in page_of(client, order)
+    assert "has ended" not in page_of(client, order)
+
+
+def test_the_return_of_another_order_is_not_on_the_page(client: Client, order: Order) -> None:
+    other = order_with("processed", charge_payment={"processed": True})
+    accept_return(other, actor="ann")
+
+    assert "return" not in page_of(client, order).lower()
+
+
+def test_operators_see_all_returns_of_an_order(operator: Client, order: Order) -> None:
+    first = accept_return(order, actor="ann")
+    stand(first, None, "compensated")
+    second = accept_return(order, actor="ann")
+
+    html = operator.get(f"/admin/orders/order/{order.number}/change/").content.decode()
+
+    places = [html.index(f"/admin/workers/process/{one.pk}/change/") for one in (second, first)]
+    assert places == sorted(places)
+    assert "await_parcel" in html
+
+
+def test_what_a_return_says_of_the_buyer_is_masked(operator: Client, order: Order) -> None:
+    Process.objects.filter(pk=order.process_id).update(
+        input={"customer": {"name": "Ada Lovelace", "email": "ada@example.org", "address": "x"}}
+    )
+    process = accept_return(order, actor="ann")
+    stand(process, None, "error")
+    fault = {"kind": "permanent", "code": "x", "message": "no account of Ada Lovelace"}
+    Step.objects.filter(process=process, name="refund").update(state="error", fault=fault)
+    url = f"/admin/orders/order/{order.number}/change/"
+
+    html = operator.get(url).content.decode()
+
+    assert "no account of A***" in html
+    assert "Lovelace" not in html.partition("notes-title")[0]
+
+
+def test_an_open_page_of_the_admin_learns_of_its_return(operator: Client, order: Order) -> None:
+    url = f"/admin/orders/order/{order.number}/live/"
+    seen = operator.get(url, headers={"HX-Request": "true"}).headers["X-Seen"]
+    asked = {"HX-Request": "true", "X-Seen": seen}
+    assert operator.get(url, headers=asked).status_code == 204
+
+    accept_return(order, actor="ann")
+
+    assert "Return of order" in operator.get(url, headers=asked).content.decode()
+
+
+def test_a_terminal_shows_the_returns(order: Order) -> None:
+    process = accept_return(order, actor="ann")
+    out, as_json = StringIO(), StringIO()
+
+    call_command("order", "show", str(order.number), stdout=out)
+    call_command("order", "show", str(order.number), "--json", stdout=as_json)
+
+    assert f"Return of order {order.number} (process {process.pk})  pending" in out.getvalue()
+    [shown] = json.loads(as_json.getvalue())["returns"]
+    assert (shown["process"], shown["state"]) == (process.pk, "pending")
+
+
+def test_a_title_makes_no_return(order: Order) -> None:
+    ProcessFactory(workflow="return", subject=f"Return of order {order.number}")
+
+    accept_return(order, actor="ann")
+    with pytest.raises(ReturnRefused, match="begun already"):
+        accept_return(order, actor="ann")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_returns_of_before_are_tied_to_their_orders() -> None:
+    order = OrderFactory(process=ProcessFactory(state="processed"))
+    process = ProcessFactory(workflow="return", subject=f"Return of order {order.number}")
+    ProcessFactory(workflow="return", subject="Return of order 999999")
+    ProcessFactory(workflow="return", subject="Something else")
+    executor = MigrationExecutor(connection)
+    executor.migrate([("orders", "0009_groups_of_dead_letters")])
+    try:
+        executor = MigrationExecutor(connection)
+        executor.migrate([("orders", "0010_returns_of_orders")])
+    finally:
+        executor.loader.build_graph()
+
+    assert list(Return.objects.values_list("order_id", "process_id")) == [
+        (order.number, process.pk)
+    ]

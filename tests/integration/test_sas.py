@@ -1,0 +1,64 @@
+"""`manage.py sas NOUN`: one command of the engine's, and every other name is the project's."""
+
+import subprocess
+import sys
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command, get_commands
+
+from workers.management.commands import sas
+
+
+def manage(*words: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "manage.py", *words], capture_output=True, text=True, check=False
+    )
+
+
+def test_it_is_the_only_command_of_the_engine_and_its_desk() -> None:
+    theirs = [name for name, app in get_commands().items() if app.partition(".")[0] == "workers"]
+    assert theirs == ["sas"]
+
+
+def test_nouns_come_from_the_engine_and_from_the_desk() -> None:
+    assert {"flow", "invariants", "sinks"} <= set(sas.nouns())
+    assert {"doctor", "incidents", "jobs"} <= set(sas.nouns())
+
+
+def test_the_engine_alone_has_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    alone = [app for app in sas.apps.get_app_configs() if app.name == "workers"]
+    monkeypatch.setattr(sas.apps, "get_app_configs", lambda: alone)
+
+    assert list(sas.nouns()) == ["flow", "invariants", "prune", "restored", "sinks"]
+
+
+def test_a_noun_that_is_unknown_is_refused_with_those_there_are() -> None:
+    with pytest.raises(CommandError, match=r"NOUN must be one of doctor, flow, .*, got 'orders'\."):
+        call_command("sas", "orders")
+
+
+@pytest.mark.django_db
+def test_it_passes_on_what_a_noun_takes_and_prints_where_it_is_told_to() -> None:
+    out = StringIO()
+    call_command("sas", "flow", "show", "--json", stdout=out)
+    assert out.getvalue().startswith('{"agents"')
+
+
+def test_help_names_every_noun() -> None:
+    done = manage("sas", "--help")
+    assert done.returncode == 0
+    for noun in sas.nouns():
+        assert f"  {noun} " in done.stdout
+
+
+def test_a_noun_speaks_for_itself_in_a_terminal() -> None:
+    usage = manage("sas", "flow", "--help")
+    wrong = manage("sas", "flow", "hold", "nothing")
+    nobody = manage("sas", "orders")
+
+    assert "usage: manage.py sas flow" in usage.stdout
+    assert wrong.returncode == 2
+    assert "usage: manage.py sas flow hold" in wrong.stderr
+    assert nobody.returncode == 1
+    assert "NOUN must be one of" in nobody.stderr

@@ -1,0 +1,87 @@
+"""What a session with the database is, whatever the server, the database or the role has set."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+import pytest
+from django.core.checks import run_checks
+from django.db import OperationalError, connection
+from django.db.utils import load_backend
+
+from sasproject import databases
+from tests.services import own_postgres_database
+from workers.checks import session, tables
+from workers.checks.session import check_session
+
+#: A database's own setting, what is told of it, and what the role is to be told.
+OTHERS = [
+    ("datestyle", "SQL, DMY", "ISO"),
+    ("default_transaction_isolation", "serializable", "read committed"),
+]
+
+
+@contextmanager
+def connected(url: str) -> Iterator[Any]:
+    """Connect as this project does."""
+    config = databases.configure(url)
+    config = {**connection.settings_dict, **config}
+
+    found = load_backend(config["ENGINE"]).DatabaseWrapper(config, "other")
+    try:
+        yield found
+    finally:
+        found.close()
+
+
+@pytest.mark.parametrize(("name", "value", "wanted"), OTHERS)
+def test_our_own_sessions_are_right_whatever_the_database_has(
+    name: str, value: str, wanted: str
+) -> None:
+    with own_postgres_database() as url:
+        database = url.rpartition("/")[2]
+        with psycopg.connect(url.replace("postgres://", "postgresql://"), autocommit=True) as admin:
+            admin.execute(f"ALTER DATABASE {database} SET {name} = '{value}'")
+        with connected(url) as ours:
+            assert session.unfit(ours) == []
+            # As in a project that sets nothing.
+            ours.close()
+            ours.settings_dict["OPTIONS"].pop("options")
+            ((what, remedy),) = session.unfit(ours)
+    assert what == f"The database's {name} is {value}, and must be {wanted}."
+    assert f"ALTER ROLE ... SET {name} = '{wanted}'" in remedy
+
+
+class TestCheck:
+    @pytest.fixture
+    def wrong(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(session, "unfit", lambda database: [("It is wrong.", "Mend it.")])
+
+    @pytest.mark.django_db
+    def test_check_and_migrate_refuse_it(self, wrong: None) -> None:
+        (refused,) = check_session(None, databases=["default"])
+        assert (refused.id, refused.msg, refused.hint) == (
+            "workers.E024",
+            "It is wrong.",
+            "Mend it.",
+        )
+
+    @pytest.mark.django_db
+    def test_whatever_starts_refuses_it(self, wrong: None) -> None:
+        assert tables.problem() == "It is wrong. Mend it."
+
+    def test_no_other_command_asks(self, wrong: None) -> None:
+        assert check_session(None) == []
+
+    @pytest.mark.django_db
+    def test_this_database_is_right(self) -> None:
+        assert session.unfit(connection) == []
+        assert "workers.E024" not in [one.id for one in run_checks(databases=["default"])]
+
+    def test_one_that_is_away_is_not_judged(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def away(database: Any) -> None:
+            raise OperationalError("away")
+
+        monkeypatch.setattr(session, "unfit", away)
+        assert check_session(None, databases=["default"]) == []

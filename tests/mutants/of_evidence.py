@@ -1,0 +1,217 @@
+"""Guards of what is known of an effect, and of whoever asks."""
+
+from tests.mutants.mutant import Mutant
+
+_EVIDENCE = "tests/unit/test_evidence.py"
+_ANSWERS = "tests/unit/test_external_answers.py"
+_LATE = "tests/unit/test_late_success.py"
+_BY_HAND = "tests/unit/test_by_hand.py"
+_FALL_BACK = "tests/unit/test_fall_back.py"
+_RESTORE = "tests/integration/test_perhaps_undone.py"
+_FAULTS = "tests/clients/test_faults.py"
+_RULES = "workers/rules/evidence.py"
+
+MUTANTS = (
+    Mutant(
+        "who was told of the end is told what comes after it",
+        "workers/store/sinks.py",
+        "if again := [locked.process.id for locked in lockeds if locked.had_ended]:",
+        "if again := []:",
+        "A submitter believes in a confirmation that was skipped, and never hears of the mail.",
+        ("tests/integration/test_redo.py",),
+    ),
+    Mutant(
+        "a fault proves nothing by itself",
+        _RULES,
+        "if fault.no_effect is True:",
+        "if fault.kind != 'transient':",
+        "A charge behind a 503 is not given back when its order is cancelled.",
+        (_EVIDENCE,),
+    ),
+    Mutant(
+        "doubt stays",
+        _RULES,
+        "step.may_have_effect = step.is_in_doubt\n",
+        "step.may_have_effect = step.is_in_doubt = False\n",
+        "A later refusal hides that an earlier call may have had its effect.",
+        (_EVIDENCE,),
+    ),
+    Mutant(
+        "a failure leaves doubt",
+        _RULES,
+        "    step.is_in_doubt = step.may_have_effect\n",
+        "    step.is_in_doubt = False\n",
+        "A call of unknown outcome counts as one that never was.",
+        (_EVIDENCE,),
+    ),
+    Mutant(
+        "a status is no proof unless declared",
+        "workers/http/faults.py",
+        "no_effect=False, status=status",
+        "status=status",
+        "A gateway's 402 counts as the service's word.",
+        (_FAULTS,),
+    ),
+    Mutant(
+        "quick retries of one call are calls",
+        "workers/http/client.py",
+        "fault.no_effect, fault.status = False, None",
+        "pass",
+        "A refused connection hides that the try before may have been carried out.",
+        (_FAULTS,),
+    ),
+    Mutant(
+        "a call under way keeps its effect possible",
+        "workers/rules/external_answers.py",
+        "if step.state == StepState.WAITING or step.is_at_work:\n        return False",
+        "if step.state == StepState.WAITING:\n        return False",
+        "An answer ends a step while its agent charges, and the charge is forgotten.",
+        (_ANSWERS,),
+    ),
+    Mutant(
+        "a person answers what asks",
+        "workers/rules/external_answers.py",
+        "if is_person and not (is_moot or may_be_asking(step)):",
+        "if False:",
+        "An operator declines a charge that asks nobody.",
+        (_ANSWERS,),
+    ),
+    Mutant(
+        "nobody asked is said",
+        "workers/rules/transitions.py",
+        "if step.early is not None and after in CLOSED_STEP_STATES - {StepState.COMPENSATED}:",
+        "if False:",
+        "An answer that counted for nothing leaves no trace.",
+        (_ANSWERS,),
+    ),
+    Mutant(
+        "no fall-back from doubt",
+        "workers/rules/on_failure.py",
+        "elif step.fallbacks and evidence.is_none(step) and _may_fall_back(step):",
+        "elif step.fallbacks and _may_fall_back(step):",
+        "The courier is booked beside a parcel that the carrier may have taken.",
+        (_FALL_BACK,),
+    ),
+    Mutant(
+        "the next agent waits for the undo",
+        "workers/rules/restart.py",
+        "if fall_back.is_awaited(step):",
+        "if False:",
+        "A step that was undone to fall back is given to the same agent again.",
+        (_FALL_BACK,),
+    ),
+    Mutant(
+        "a person undoes what a person did",
+        "workers/rules/compensation.py",
+        "forward_of(locked, step).is_by_hand",
+        "False",
+        "A bank transfer is refunded by a refund of nothing.",
+        (_BY_HAND,),
+    ),
+    Mutant(
+        "an undo by hand is not resubmitted",
+        "workers/rules/operator_commands.py",
+        "    if by_hand:\n",
+        "    if False:\n",
+        "An operator gives to a service what only a person can undo.",
+        (_BY_HAND,),
+    ),
+    Mutant(
+        "a late success is undone once more",
+        "workers/rules/late_success.py",
+        "if undo is not None and undo.state in _ENDED:",
+        "if False:",
+        "Money that moves after an undo is kept.",
+        (_LATE,),
+    ),
+    Mutant(
+        "a late success is new once",
+        "workers/rules/late_success.py",
+        "if step.early is not None:",
+        "if False:",
+        "A webhook that is sent again undoes again, for ever.",
+        (_LATE,),
+    ),
+    Mutant(
+        "what is done may have been undone",
+        _RULES,
+        "    step.fault = MAY_BE_UNDONE.noted(now)\n",
+        "",
+        "An order goes out whose money was given back after the restored time.",
+        (_EVIDENCE,),
+    ),
+    Mutant(
+        "a restore notes what is done",
+        "workers/store/operate/after_restore.py",
+        "if locked.is_given_up(step) or step.agent in local:",
+        "if locked.is_being_undone or step.agent in local:",
+        "While one step begins again, what stays beside it counts as done for certain.",
+        (_RESTORE,),
+    ),
+    Mutant(
+        "an end in doubt is told",
+        "workers/rules/apply_reply.py",
+        "            if perhaps:\n",
+        "            if False:\n",
+        "An order ends well on a charge that was given back, and nobody hears of it.",
+        (_EVIDENCE,),
+    ),
+    Mutant(
+        "one key gives back once",
+        "orders/clients/answers.py",
+        'return f"{undoes}:undo"',
+        'return f"{undoes}:{id(undoes)}"',
+        "An undo and a return give the same charge back.",
+        ("tests/clients/test_answers.py",),
+    ),
+    Mutant(
+        "a refund is keyed by its charge",
+        "orders/agents/payment.py",
+        "key=answers.give_back_key(undoes),",
+        "key=call.key,",
+        "A return gives a charge back beside its undo, for its step has a key of its own.",
+        ("tests/clients/test_answers.py",),
+    ),
+    Mutant(
+        "nothing undone is no success",
+        "orders/clients/answers.py",
+        "            if is_certain:\n",
+        "            if False:\n",
+        "A refund of nothing ends a return, and the customer's money is kept.",
+        ("tests/clients/test_answers.py",),
+    ),
+    Mutant(
+        "a call is repeated in doubt on a person's word",
+        "workers/rules/operator_commands.py",
+        "    if not may_happen_twice:\n",
+        "    if False:\n",
+        "A click on a skipped step sends a mail twice, and nobody was asked.",
+        ("tests/unit/test_redo.py",),
+    ),
+    Mutant(
+        "what can be undone is undone before it is done again",
+        "workers/rules/operator_commands.py",
+        "    if step.has_undo and not is_processed:\n",
+        "    if False:\n",
+        "A parcel that may have been booked is booked once more.",
+        ("tests/unit/test_redo.py",),
+    ),
+    Mutant(
+        "a processed process that goes on again is past its point of no return",
+        "workers/rules/operator_commands.py",
+        "        process.no_return = [\n"
+        "            one.name for one in locked.forward_steps if one.state == StepState.PROCESSED\n"
+        "        ]\n",
+        "",
+        "An order that is delivered is undone because its mail failed again.",
+        ("tests/unit/test_redo.py",),
+    ),
+    Mutant(
+        "a callback says that nothing happened as an agent does",
+        "workers/views/callbacks.py",
+        "no_effect=fault.no_effect)",
+        "no_effect=None)",
+        "What a service vouches for is undone in vain, or its silence is taken for a no.",
+        ("tests/api/test_callbacks.py",),
+    ),
+)

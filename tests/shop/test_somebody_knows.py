@@ -1,0 +1,141 @@
+"""A held-up order's page says that people have been told where they have been, and only there."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.utils import timezone
+
+from orders.models import Order
+from tests.on_call.conftest import NOW, incident, route
+from tests.shop.conftest import order_with
+from tests.shop.test_order_page import page_of, poll, seen_in
+from workers.models import Alert, Delivery, Incident
+from workers.states import DeliveryEvent, DeliveryState
+
+pytestmark = pytest.mark.django_db
+
+TOLD = "They have been told"
+WAITS = "Your order is kept until they have seen to it."
+
+
+@pytest.fixture
+def order() -> Order:
+    return order_with("error", charge_payment={"error": True})
+
+
+def alert_of(order: Order, **columns: Any) -> Incident:
+    row = incident()
+    Alert.objects.create(
+        cause="process_error:1",
+        code="process_error",
+        process=order.process,
+        incident=row,
+        raised_at=NOW,
+        last_raised_at=NOW,
+        **columns,
+    )
+    return row
+
+
+def tell(row: Incident, **columns: Any) -> Delivery:
+    given = {"event": DeliveryEvent.OPENED, "state": DeliveryState.DELIVERED, **columns}
+    return Delivery.objects.create(route=route(), incident=row, at=NOW, next_at=NOW, **given)
+
+
+def is_said_to_be_told(client: Client, order: Order) -> bool:
+    text = page_of(client, order)
+    assert (TOLD in text) != (WAITS in text)
+    assert ("Our people have been told." in text) == (TOLD in text)
+    return TOLD in text
+
+
+def test_without_a_route_nobody_is_said_to_have_been_told(client: Client, order: Order) -> None:
+    alert_of(order)
+
+    assert not is_said_to_be_told(client, order)
+
+
+def test_a_delivery_that_arrived_is_said(client: Client, order: Order) -> None:
+    tell(alert_of(order))
+
+    assert is_said_to_be_told(client, order)
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"state": DeliveryState.DUE},
+        {"state": DeliveryState.FAILED},
+        {"state": DeliveryState.GATHERED},
+        {"event": DeliveryEvent.RESOLVED},
+        # Before the incident came back.
+        {"reopened": 1},
+    ],
+)
+def test_a_delivery_that_told_nobody_of_it_is_not_said(
+    client: Client, order: Order, columns: dict[str, Any]
+) -> None:
+    tell(alert_of(order), **columns)
+
+    assert not is_said_to_be_told(client, order)
+
+
+def test_a_digest_that_arrived_tells_of_what_it_gathered(client: Client, order: Order) -> None:
+    row = tell(alert_of(order), state=DeliveryState.GATHERED)
+    row.digest = Delivery.objects.create(
+        route=row.route,
+        event=DeliveryEvent.DIGEST,
+        state=DeliveryState.DELIVERED,
+        at=NOW,
+        next_at=NOW,
+    )
+    row.save()
+
+    assert is_said_to_be_told(client, order)
+
+
+def test_whoever_has_taken_it_knows(client: Client, order: Order) -> None:
+    row = alert_of(order)
+    Incident.objects.filter(pk=row.pk).update(assignee=User.objects.create_user("ann"))
+
+    assert is_said_to_be_told(client, order)
+
+
+def test_whoever_acknowledged_the_alert_knows(client: Client, order: Order) -> None:
+    alert_of(order, acknowledged_by=User.objects.create_user("ann"), acknowledged_at=NOW)
+
+    assert is_said_to_be_told(client, order)
+
+
+def test_an_alert_that_is_over_says_nothing_of_what_holds_it_up_now(
+    client: Client, order: Order
+) -> None:
+    tell(alert_of(order, resolved_at=NOW))
+
+    assert not is_said_to_be_told(client, order)
+
+
+def test_an_open_page_learns_of_it(client: Client, order: Order) -> None:
+    row = alert_of(order)
+    html = client.get(order.get_absolute_url()).content.decode()
+    assert poll(client, order, **seen_in(html))[0] == 204
+
+    tell(row)
+
+    assert TOLD in poll(client, order, **seen_in(html))[1]
+
+
+def test_an_order_that_is_over_needs_nobody(client: Client, order: Order) -> None:
+    tell(alert_of(order))
+    process = order.process
+    type(process).objects.update(
+        state="compensated", outcome="compensated", finished_at=timezone.now()
+    )
+
+    text = page_of(client, order)
+
+    assert "Taking your payment Did not work" in text
+    assert "people" not in text
+    assert "Held up" not in text

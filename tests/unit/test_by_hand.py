@@ -1,0 +1,114 @@
+"""What a person did by hand a person undoes, on rows in memory."""
+
+import pytest
+
+from tests.unit.build import a_process, a_step
+from workers.exceptions import StateError
+from workers.rules import apply_reply, compensation, evidence, operator_commands, restart
+from workers.rules.evidence import Evidence
+from workers.rules.rows import StepRow
+from workers.rules.transitions import LockedProcess
+
+UNDO = {"name": "refund", "agent": "pay.refund"}
+
+
+def by_hand(*, is_in_doubt: bool = False) -> tuple[LockedProcess, StepRow]:
+    step = a_step("pay", "error", undo=UNDO, may_have_effect=is_in_doubt, is_in_doubt=is_in_doubt)
+    locked = a_process(step, state="error")
+    operator_commands.complete(locked, "pay", {"paid": "by transfer"}, "operator:ann", "paid")
+    return locked, step
+
+
+def with_undo(locked: LockedProcess, forward: StepRow, state: str = "waiting") -> StepRow:
+    """Add the undo step that the store makes of what was planned."""
+    undo = a_step("refund", state, undoes_id=forward.id)
+    locked.steps.append(undo)
+    return undo
+
+
+def test_it_is_known_to_be_done_by_hand() -> None:
+    locked, step = by_hand()
+
+    assert (step.state, evidence.of(step), locked.process.state) == (
+        "processed",
+        Evidence.BY_HAND,
+        "processing",
+    )
+
+
+def test_what_changes_nothing_outside_needs_nobody() -> None:
+    step = a_step("look", "error", effect="none")
+    operator_commands.complete(a_process(step, state="error"), "look", {}, "operator:ann", "")
+
+    assert evidence.of(step) == Evidence.NONE
+
+
+def test_a_plan_says_who_undoes_it() -> None:
+    locked, _ = by_hand()
+
+    plan = compensation.begin(locked, "cancelled", "operator:ann", "")
+
+    assert ([one.name for one in plan.undo], plan.by_hand) == (["refund"], ("pay",))
+
+
+@pytest.mark.parametrize("is_in_doubt", [False, True])
+@pytest.mark.parametrize("state", ["waiting", "pending"])
+def test_its_undo_is_an_operators_and_no_agents(state: str, is_in_doubt: bool) -> None:
+    locked, step = by_hand(is_in_doubt=is_in_doubt)
+    compensation.begin(locked, "cancelled", "operator:ann", "")
+    undo = with_undo(locked, step, state)
+
+    assert apply_reply.give_up_doubtful(locked, undo, "scheduler")
+    apply_reply.finish(locked, "scheduler")
+
+    assert (undo.state, locked.process.state) == ("error", "error")
+    assert undo.fault is not None
+    assert undo.fault.code == "done_by_hand"
+    assert ("look there as well" in undo.fault.message) == is_in_doubt
+    assert [alert.code for alert in locked.alerts] == ["undo_stuck"]
+
+
+def test_an_undo_that_was_given_up_is_not_resubmitted() -> None:
+    locked, step = by_hand()
+    compensation.begin(locked, "cancelled", "operator:ann", "")
+    undo = with_undo(locked, step, "error")
+    locked.process.state = "error"
+    before = repr(undo)
+
+    with pytest.raises(StateError, match="undoes what a person did"):
+        operator_commands.resubmit(locked, "operator:ann", "", nothing_happened=True)
+
+    assert (repr(undo), locked.process.state) == (before, "error")
+
+
+def test_once_a_person_has_undone_it_the_rest_follows() -> None:
+    locked, step = by_hand()
+    compensation.begin(locked, "cancelled", "operator:ann", "")
+    with_undo(locked, step, "error")
+    locked.process.state = "error"
+
+    operator_commands.complete(locked, "refund", {"back": True}, "operator:ann", "paid back")
+    apply_reply.finish(locked, "scheduler")
+
+    assert (step.state, evidence.of(step)) == ("compensated", Evidence.UNDONE)
+    assert locked.process.state == "cancelled"
+
+
+def test_beginning_again_asks_a_person_first() -> None:
+    locked, step = by_hand()
+    renewal = restart.begin(locked, "pay", "operator:ann", "")
+    undo = with_undo(locked, step)
+
+    assert renewal.undo.by_hand == ("pay",)
+    assert apply_reply.give_up_doubtful(locked, undo, "scheduler")
+    assert step.state == "processed"
+
+
+def test_what_a_service_did_is_undone_by_its_service() -> None:
+    step = a_step("pay", "processed", undo=UNDO, may_have_effect=True)
+    locked = a_process(step)
+    plan = compensation.begin(locked, "cancelled", "operator:ann", "")
+    undo = with_undo(locked, step)
+
+    assert plan.by_hand == ()
+    assert not apply_reply.give_up_doubtful(locked, undo, "scheduler")

@@ -1,0 +1,74 @@
+"""Rows that nobody edits by hand, and a plain admin of the engine's where there is no desk.
+
+What processes were given and have answered is not shown: it may be personal, and the desk masks it.
+"""
+
+from typing import Any, NoReturn
+
+from django.apps import apps
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.db.models import Model
+from django.http import HttpRequest
+
+from workers.models import Alert, Flow, Hold, Process, Sink, Step
+
+#: What is shown of each row, in its list and on its page.
+COLUMNS: dict[type[Model], tuple[str, ...]] = {
+    Process: (
+        *("id", "subject", "workflow", "version", "state", "outcome"),
+        *("created_at", "started_at", "finished_at", "paused_at", "deadline_at"),
+    ),
+    Step: (
+        *("id", "process_id", "name", "agent", "state", "attempt", "failure_count"),
+        *("not_before", "started_at", "complete_by", "finished_at"),
+    ),
+    Alert: ("id", "code", "process_id", "raised_at", "times", "acknowledged_at", "resolved_at"),
+    Sink: ("id", "process_id", "kind", "state", "cursor", "last", "tries", "next_try_at"),
+    Flow: (
+        *("agent", "window", "rate_per_second", "unavailable_streak"),
+        *("opened_at", "open_until", "forced", "deferred_window"),
+    ),
+    Hold: ("id", "kind", "name", "began_at", "began_by", "ended_at", "ended_by"),
+}
+
+
+class ReadOnlyAdmin(admin.ModelAdmin):
+    """An admin that shows rows and changes none, whatever permissions a user has."""
+
+    def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def save_model(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise PermissionDenied
+
+    def delete_model(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise PermissionDenied
+
+    def delete_queryset(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise PermissionDenied
+
+
+class RowsAdmin(ReadOnlyAdmin):
+    """The newest rows first, without a count of all."""
+
+    show_full_result_count = False
+    ordering = ("-pk",)
+
+
+if not apps.is_installed("workers.desk"):
+    for _model, _columns in COLUMNS.items():
+        admin.site.register(
+            _model,
+            type(
+                f"{_model.__name__}Admin",
+                (RowsAdmin,),
+                {"list_display": _columns, "fields": _columns},
+            ),
+        )

@@ -1,0 +1,49 @@
+"""What a worker's login must be allowed, asked before it starts.
+
+A right that is missing would let the worker start, and have duties fail one by one: an upgrade
+whose grants were forgotten would mute every alarm.
+"""
+
+from django.db import connection
+
+_ALL = ("SELECT", "INSERT", "UPDATE", "DELETE")
+_KEPT = ("SELECT", "INSERT", "UPDATE")
+#: By table what a worker does there, to some column at least.
+NEEDED: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("delivery", "lease", "process", "step"), _KEPT),
+    **dict.fromkeys(
+        ("alert", "incident", "sink", "live", "gauge", "minute", "proberesult", "worker"), _ALL
+    ),
+    "journal": ("SELECT", "INSERT", "DELETE"),
+    "release": ("SELECT", "INSERT"),
+    "hold": ("SELECT", "INSERT"),
+    "installation": ("SELECT", "UPDATE"),
+    **dict.fromkeys(("flow", "route"), ("SELECT", "UPDATE")),
+    **dict.fromkeys(("bulkitem", "bulkjob"), ("SELECT", "UPDATE", "DELETE")),
+    **dict.fromkeys(("note", "receivedwebhook", "undorequest"), ("SELECT", "DELETE")),
+}
+
+
+def problem() -> str | None:
+    """Return which right this login lacks to work, and what to do; None: it has all, or no role."""
+    if connection.vendor != "postgresql":
+        return None
+    wanted = [(f"workers_{table}", right) for table, rights in NEEDED.items() for right in rights]
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT current_user, w.table_name, w.wanted FROM unnest(%s::text[], %s::text[])"
+            " AS w(table_name, wanted) WHERE NOT CASE WHEN w.wanted = 'DELETE'"
+            " THEN has_table_privilege(w.table_name, w.wanted)"
+            " ELSE has_any_column_privilege(w.table_name, w.wanted) END"
+            " ORDER BY w.table_name, w.wanted",
+            [[table for table, _ in wanted], [right for _, right in wanted]],
+        )
+        missing = cursor.fetchall()
+    if not missing:
+        return None
+    role, table, right = missing[0]
+    more = f" ({len(missing) - 1} more)" if len(missing) > 1 else ""
+    return (
+        f"The login {role} lacks the right to {right} {table}{more}. Run the grants of"
+        ' "Limit what processes may do" in the documentation as the owner, then start again.'
+    )

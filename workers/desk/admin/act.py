@@ -1,0 +1,138 @@
+"""The audit: everything that people did, in the admin and in terminals alike, from the journal."""
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar
+
+from django.contrib import admin
+from django.contrib.admin import ShowFacets
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as lazy
+
+from workers.admin import ReadOnlyAdmin
+from workers.desk.admin import act_filters, act_lines, badges, csv_lists, search, subjects
+from workers.desk.admin.csv_lists import CsvListAdmin
+from workers.desk.admin.lists import BoundedChangeList, LiveListAdmin
+from workers.models import Act
+from workers.states import PEOPLE
+
+
+class ActChangeList(BoundedChangeList):
+    """A change list whose rows are in words, and masked."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        self.result_list = list(self.result_list)
+        act_lines.put_into_words(self.result_list, request.user)
+
+
+@admin.register(Act)
+class ActAdmin(ReadOnlyAdmin, CsvListAdmin, LiveListAdmin):
+    """What people did, the newest first; with a right of its own, ``workers.view_act``."""
+
+    # The list's own name is none that can be counted.
+    row_name, rows_name = lazy("act"), lazy("acts")
+    list_display = ("when", "who", "what", "about", "why")
+    list_display_links = ("when",)
+    list_filter: ClassVar = (
+        act_filters.PersonFilter,
+        act_filters.VerbFilter,
+        act_filters.JobFilter,
+        act_filters.FollowingFilter,
+        "at",
+    )
+    show_facets = ShowFacets.NEVER
+    sortable_by = ()
+    never_asked = ("detail",)
+    search_fields = ("actor",)
+    search_help_text = lazy("A person's name, or what finds the process or the order")
+    ordering = ("-at", "-id")
+    actions = None
+    fields = ("when", "who", "what", "about", "why", "detail_text")
+    csv_heads = ("at", "actor", "event", "what", "about", "process", "step", "reason", "detail")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Act]:
+        rows = super().get_queryset(request)
+        return rows.select_related("process", "step").defer(
+            "process__input", "step__result", "step__reply"
+        )
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        return self.fields
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Act], search_term: str
+    ) -> tuple[QuerySet[Act], bool]:
+        term = search_term.strip()
+        if not term:
+            return queryset, False
+        found = {*search.newest(term), *subjects.search(term)}
+        by_name = Q(actor__in=[term, f"{PEOPLE}{term}"])
+        return queryset.filter(by_name | Q(process__in=found) if found else by_name), False
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ActChangeList]:
+        return ActChangeList
+
+    def get_object(
+        self, request: HttpRequest, object_id: str, from_field: str | None = None
+    ) -> Any:
+        row = super().get_object(request, object_id, from_field)
+        if isinstance(row, Act):
+            act_lines.put_into_words([row], request.user)
+        return row
+
+    def csv_lines(self, rows: list[Act], *, is_personal: bool) -> Iterable[Sequence[Any]]:
+        act_lines.put_into_words(rows, None, is_personal=is_personal)
+        for row in rows:
+            shown: Any = row
+            reason = row.detail.get("reason", "")
+            yield (
+                csv_lists.instant(row.at),
+                row.actor,
+                row.event,
+                shown.line.event,
+                shown.about_text,
+                row.process_id or "",
+                row.step.name if row.step else "",
+                reason,
+                json.dumps(row.detail, ensure_ascii=False, default=str, sort_keys=True),
+            )
+
+    @admin.display(description=lazy("when"))
+    def when(self, row: Act) -> SafeString | str:
+        return badges.instant(row.at)
+
+    @admin.display(description=lazy("who"))
+    def who(self, row: Act) -> str:
+        return row.actor.removeprefix(PEOPLE)
+
+    @admin.display(description=lazy("what"))
+    def what(self, row: Any) -> SafeString | str:
+        if not row.line.step:
+            return str(row.line.event)
+        return format_html('{} <span class="sas-agent">{}</span>', row.line.event, row.line.step)
+
+    @admin.display(description=lazy("to what"))
+    def about(self, row: Any) -> SafeString | str:
+        text: SafeString | str = row.about_text or badges.NOTHING
+        if row.about_url:
+            text = format_html('<a href="{}">{}</a>', row.about_url, row.about_text)
+        if row.job is None:
+            return text
+        url = reverse("admin:workers_bulkjob_change", args=[row.job])
+        said = _("job %(n)d") % {"n": row.job}
+        return format_html('{} <a class="sas-agent" href="{}">{}</a>', text, url, said)
+
+    @admin.display(description=lazy("why"))
+    def why(self, row: Any) -> SafeString | str:
+        return format_html('<span class="sas-message">{}</span>', row.line.gist or badges.NOTHING)
+
+    @admin.display(description=lazy("details"))
+    def detail_text(self, row: Act) -> SafeString:
+        text = json.dumps(row.detail, ensure_ascii=False, indent=1, default=str, sort_keys=True)
+        return format_html('<pre tabindex="0">{}</pre>', text)

@@ -1,0 +1,113 @@
+"""What the audit is filtered by: who, what, in which job, and whether with what followed."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as lazy
+
+from workers.desk.admin import lists, wording
+from workers.models import Act, BulkItem, BulkJob
+from workers.rules.acts import FOLLOWING, FOLLOWING_OF_PROCESS
+from workers.states import PEOPLE
+
+#: Rows that are looked at for the choices of a filter, the newest.
+SAMPLED = 1000
+#: What a job's last chunk wrote bears an instant after the one that the job ended at.
+LAST_CHUNK = timedelta(minutes=1)
+
+
+def _sampled(request: HttpRequest, column: str) -> list[str]:
+    """Return what the newest rows say in a column; a poll shows no filters."""
+    if lists.is_poll(request):
+        return []
+    if "sas_acts" not in request.__dict__:
+        newest = Act.objects.order_by("-at", "-id")
+        request.__dict__["sas_acts"] = list(newest.values("actor", "event")[:SAMPLED])
+    return sorted({row[column] for row in request.__dict__["sas_acts"]})
+
+
+class PersonFilter(admin.SimpleListFilter):
+    title = lazy("person")
+    parameter_name = "by"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        names = {name.removeprefix(PEOPLE) for name in _sampled(request, "actor")}
+        # The chosen one stays, whatever has happened since.
+        chosen = self.value()
+        return [(name, name) for name in sorted(names | ({chosen} if chosen else set()))]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Act]) -> QuerySet[Act]:
+        return queryset.filter(actor=f"{PEOPLE}{self.value()}") if self.value() else queryset
+
+
+class VerbFilter(admin.SimpleListFilter):
+    title = lazy("what was done")
+    parameter_name = "verb"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        names = {name for name in _sampled(request, "event") if name not in FOLLOWING}
+        chosen = self.value()
+        known = names | ({chosen} if chosen else set())
+        return [(name, _words(name)) for name in sorted(known)]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Act]) -> QuerySet[Act]:
+        return queryset.filter(event=self.value()) if self.value() else queryset
+
+
+def _words(name: str) -> str:
+    of_step = name in wording.STEP_EVENTS and name not in wording.PROCESS_EVENTS
+    return wording.act(name, of_step=of_step)
+
+
+class JobFilter(admin.SimpleListFilter):
+    """What was done by one job and to it; shown where its page led here."""
+
+    title = lazy("job")
+    parameter_name = "job"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        chosen = self.value()
+        return [(chosen, _("job %(n)s") % {"n": chosen})] if chosen else []
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Act]) -> QuerySet[Act]:
+        chosen = self.value()
+        if not chosen:
+            return queryset
+        is_number = chosen.isascii() and chosen.isdigit() and len(chosen) < 19
+        job = BulkJob.objects.filter(pk=int(chosen)).first() if is_number else None
+        return queryset.none() if job is None else of_job(queryset, job)
+
+
+def of_job(rows: QuerySet[Act], job: BulkJob) -> QuerySet[Act]:
+    """Keep what was done to a job, and what it did to its processes while it ran."""
+    span = Q(at__gte=job.created_at)
+    if job.ended_at is not None:
+        span &= Q(at__lte=job.ended_at + LAST_CHUNK)
+    items = BulkItem.objects.filter(job=job).values("process")
+    by_it = Q(process__in=items, actor=job.actor)
+    return rows.filter(span, Q(process=None, detail__job=job.pk) | by_it)
+
+
+class FollowingFilter(admin.SimpleListFilter):
+    """Hides what only followed from what somebody did, unless it is asked for."""
+
+    title = lazy("rows")
+    parameter_name = "rows"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        return [("all", lazy("With what followed"))]
+
+    def choices(self, changelist: Any) -> Any:
+        choices = list(super().choices(changelist))
+        choices[0]["display"] = _("What people did")
+        return choices
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Act]) -> QuerySet[Act]:
+        if self.value() == "all":
+            return queryset
+        acts = queryset.exclude(event__in=sorted(FOLLOWING))
+        return acts.exclude(event__in=sorted(FOLLOWING_OF_PROCESS), step=None)

@@ -1,0 +1,37 @@
+"""What operators do to one process: each verb has a page with a preview and a form.
+
+``verb.py`` says what a verb is, ``page.py`` shows it and carries it out, ``offers.py`` finds
+those that are possible now, ``rehearsal.py`` tries them out.  The rules are the engine's.
+"""
+
+from workers.desk.admin.actions.action import Verb
+from workers.desk.admin.actions.answering import Answer
+from workers.desk.admin.actions.completing import Complete, Skip
+from workers.desk.admin.actions.editing import EditInput
+from workers.desk.admin.actions.pausing import Pause, Resume
+from workers.desk.admin.actions.redoing import Redo
+from workers.desk.admin.actions.renewing import BeginAgain
+from workers.desk.admin.actions.resubmitting import Resubmit
+from workers.desk.admin.actions.retiming import Retime
+from workers.desk.admin.actions.retrying import Retry
+from workers.desk.admin.actions.undoing import Cancel, Compensate
+
+#: In the order in which a page offers them.
+VERBS: tuple[Verb, ...] = (
+    Answer(),
+    Retry(),
+    Resubmit(),
+    Redo(),
+    Resume(),
+    Pause(),
+    EditInput(),
+    Retime(),
+    Complete(),
+    Skip(),
+    BeginAgain(),
+    Compensate(),
+    Cancel(),
+)
+BY_NAME: dict[str, Verb] = {verb.name: verb for verb in VERBS}
+
+__all__ = ["BY_NAME", "VERBS", "Verb"]

@@ -1,0 +1,176 @@
+"""A verb: one thing that an operator may do to a process or to one of its steps."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, ClassVar
+
+from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as lazy
+
+from workers.desk.admin import masking, snapshot
+from workers.desk.admin.actions.dry_run import Rehearsal
+from workers.desk.admin.masking import UNMASKED, Mask
+from workers.desk.admin.wording import Text
+from workers.exceptions import StateError
+from workers.models import Process, Step
+from workers.store.db import dialect
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a verb is about: a process as it was read, and one of its steps or none."""
+
+    process: Process
+    now: datetime
+    rehearsal: Rehearsal
+    step: Step | None = None
+    #: Hides what is personal of it from who has not been shown it.
+    mask: Mask = UNMASKED
+
+    @classmethod
+    def of(cls, process: Process, now: datetime, mask: Mask = UNMASKED) -> "Target":
+        return cls(process, now, Rehearsal(process, now), mask=mask)
+
+    def at(self, name: str) -> "Target | None":
+        """Return the target for one of its steps; None: there is no such step."""
+        found = next((step for step in self.process.steps.all() if step.name == name), None)
+        return None if found is None else replace(self, step=found)
+
+    @property
+    def step_name(self) -> str:
+        assert self.step is not None
+        return self.step.name
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of a preview: a title, and what it lists."""
+
+    title: str
+    items: tuple[str, ...]
+    is_ordered: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What will happen: one sentence, and the particulars."""
+
+    sentence: str
+    sections: tuple[Section, ...] = ()
+    #: On the button, where that is not the verb's own; empty: it is.
+    button: str = ""
+
+    @classmethod
+    def saying(cls, sentence: str, *sections: Section) -> "Preview":
+        """Make a preview of the sections that list something."""
+        return cls(sentence, tuple(section for section in sections if section.items))
+
+
+class ReasonForm(forms.Form):
+    """Why an operator acts: kept in the journal, for whoever reads it later."""
+
+    reason = forms.CharField(
+        label=lazy("Reason"),
+        max_length=500,
+        help_text=lazy("Kept in the journal with your name."),
+        widget=forms.Textarea(attrs={"rows": 3}),
+    )
+
+
+class VerbForm(ReasonForm):
+    #: The process's as the operator saw it: a process that has moved since is left alone.
+    sequence = forms.IntegerField(min_value=0, widget=forms.HiddenInput)
+    #: False where a valid form is shown once more before the verb is carried out.
+    is_confirmed = True
+
+    def __init__(self, target: Target, data: Mapping[str, Any] | None = None) -> None:
+        super().__init__(data, initial={"sequence": target.process.sequence})
+        self.target = target
+
+    def moved(self) -> str:
+        """Return that the process has moved since the page was opened; empty: it has not."""
+        process = self.target.process
+        if self.cleaned_data.get("sequence", process.sequence) == process.sequence:
+            return ""
+        said = _("%(subject)s has moved since the page was opened. Look again.")
+        return said % {"subject": process.subject}
+
+
+class Verb:
+    """One verb: its address, its permission, its preview, and the engine's verb behind it."""
+
+    #: In its address.
+    name: ClassVar[str]
+    #: On links to its page, and before what it is about in the page's title.
+    label: ClassVar[Text]
+    #: On the button that carries it out.
+    button: ClassVar[Text]
+    #: The permission needed, of the app ``workers``.
+    permission: ClassVar[str]
+    #: Below the process's address; ``<step>`` where it is about a step.
+    address: ClassVar[str]
+    form: ClassVar[type[VerbForm]] = VerbForm
+    template: ClassVar[str] = "admin/workers/verb.html"
+    #: It undoes or ends something.
+    is_grave: ClassVar[bool] = False
+    #: Something may be claimed at once afterwards.
+    is_nudging: ClassVar[bool] = True
+
+    @property
+    def is_of_step(self) -> bool:
+        return "<str:step>" in self.address
+
+    def permissions_for(self, target: Target) -> tuple[str, ...]:
+        """Return the permissions that this verb needs, all of them, with their app's label."""
+        return (f"workers.{self.permission}",)
+
+    def preview(self, target: Target) -> Preview:
+        """Return what will happen; raise ``StateError`` where it is not possible now."""
+        raise NotImplementedError
+
+    def check(self, target: Target) -> None:
+        """Raise ``StateError`` where ``preview`` would, for less: a page asks it of each step."""
+        self.preview(target)
+
+    def refusal(self, target: Target) -> str:
+        """Return why it is not possible just now; empty: it is."""
+        try:
+            self.check(target)
+        except StateError as error:
+            return str(error)
+        return ""
+
+    def perform(self, target: Target, actor: str, given: dict[str, Any]) -> str:
+        """Carry it out with what the form gave; return what to tell the operator.
+
+        Raises ``StateError``, and changes nothing, where the store refuses.
+        """
+        raise NotImplementedError
+
+    def title(self, target: Target) -> str:
+        if target.step is None:
+            return f"{self.label}: {target.process.subject}"
+        return f"{self.label}: {target.step_name}, {target.process.subject}"
+
+    def beside(self, target: Target, form: forms.Form) -> dict[str, Any]:
+        """Return what its own template shows beside."""
+        return {}
+
+
+def read(process_id: int, is_shown: Callable[[Process], bool]) -> Target:
+    """Read a process for verbs; raise ``Process.DoesNotExist``.
+
+    ``is_shown`` says whether its personal data may be seen.  The input itself stays as it is, for
+    it may be changed: whoever shows it masks it.
+    """
+    process = snapshot.with_steps(Process.objects.all()).get(pk=process_id)
+    mask = UNMASKED if is_shown(process) else masking.of_process(process)
+    masking.conceal_steps(process, mask)
+    return Target.of(process, dialect.read_clock(), mask)
+
+
+def said_of(target: Target, text: str) -> str:
+    """Return a message about a target: its subject, then ``text``."""
+    return _("%(subject)s: %(text)s") % {"subject": target.process.subject, "text": text}

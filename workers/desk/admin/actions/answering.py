@@ -1,0 +1,112 @@
+"""Answering a step that waits for somebody: yes or no, in the words of its agent."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as lazy
+
+from workers.client import answers
+from workers.desk.admin.actions import second_person
+from workers.desk.admin.actions.action import Preview, Target, Verb, VerbForm, said_of
+from workers.desk.admin.panel import pretty
+from workers.exceptions import Fault, Refused, StateError
+from workers.models import Sink
+from workers.rules.overdue_answers import ANSWER_STEP, permission_to_answer
+from workers.runtime.timestamps import moment
+from workers.states import PEOPLE
+
+APPROVE, DECLINE = "approve", "decline"
+
+
+class AnswerForm(VerbForm):
+    """Which button it was, and a comment; who declines says why."""
+
+    def __init__(self, target: Target, data: Mapping[str, Any] | None = None) -> None:
+        super().__init__(target, data)
+        self.decision = (data or {}).get("decision")
+        reason = self.fields["reason"]
+        reason.label = _("Comment")
+        reason.required = self.decision == DECLINE
+        reason.widget.is_required = False
+        reason.help_text = _(
+            "Needed for “%(no)s”. Kept with your name, and handed on as the answer."
+        ) % {"no": answers.labels(target.step.agent).no if target.step else ""}
+
+    def clean(self) -> dict[str, Any]:
+        given = super().clean() or {}
+        if self.decision not in (APPROVE, DECLINE):
+            raise forms.ValidationError(lazy("Press one of the two buttons."))
+        return {**given, "decision": self.decision}
+
+
+class Answer(Verb):
+    name = "answer"
+    label = lazy("Answer")
+    button = lazy("Approve")
+    permission = "answer_step"
+    address = "steps/<str:step>/answer/"
+    form = AnswerForm
+    template = "admin/workers/answer.html"
+
+    def permissions_for(self, target: Target) -> tuple[str, ...]:
+        asked = permission_to_answer(target.step) if target.step is not None else ""
+        return (asked or ANSWER_STEP,)
+
+    def check(self, target: Target) -> None:
+        step = target.step
+        assert step is not None
+        if step.deferral is None:
+            said = _("Step %(step)s is %(state)s and waits for nobody's answer.")
+            raise StateError(said % {"step": step.name, "state": step.state})
+
+    def preview(self, target: Target) -> Preview:
+        self.check(target)
+        assert target.step is not None
+        said = _(
+            "%(yes)s: %(subject)s goes on from %(step)s. %(no)s: what it did so far is undone."
+        )
+        sentence = said % {
+            **answers.labels(target.step.agent)._asdict(),
+            "subject": target.process.subject,
+            "step": target.step_name,
+        }
+        if Sink.objects.filter(process=target.process.pk).exists():
+            sentence += " " + _("Whoever submitted it is told.")
+        if target.step.complete_by is not None:
+            until = _("Not decided yet? Leave it as it is: it waits until %(at)s.")
+            sentence += " " + until % {"at": moment(target.step.complete_by, target.now)}
+        return second_person.preview(sentence, target.rehearsal.stage(), [target.step_name])
+
+    def perform(self, target: Target, actor: str, given: dict[str, Any]) -> str:
+        self.check(target)
+        assert target.step is not None
+        comment = given["reason"]
+        names = answers.labels(target.step.agent)
+        answer: dict[str, Any] | Fault = Refused("declined", comment)
+        said = _("%(step)s: “%(no)s”; what was done is being undone.")
+        if given["decision"] == APPROVE:
+            by = actor.removeprefix(PEOPLE)
+            answer = {"approved": True, "by": by, "comment": comment}
+            said = _("%(step)s: “%(yes)s”.")
+
+        def act() -> str:
+            answers.by_person(
+                target.process.pk,
+                target.step_name,
+                answer,
+                actor=actor,
+                sequence=given["sequence"],
+            )
+            return said_of(target, said % {"step": target.step_name, **names._asdict()})
+
+        body = {"body": answers.body_of(answer)}
+        return second_person.act_or_ask(self.name, act, target, actor, given, given=body)
+
+    def beside(self, target: Target, form: forms.Form) -> dict[str, Any]:
+        assert target.step is not None
+        return {
+            "input": pretty(target.mask.value(target.process.input)),
+            "labels": answers.labels(target.step.agent),
+        }

@@ -1,0 +1,176 @@
+"""Changing what agents work from: a field for each path that may be changed, then the diff."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as lazy
+
+from workers.client import operations
+from workers.desk.admin.actions import second_person
+from workers.desk.admin.actions.action import Preview, Target, Verb, VerbForm, said_of
+from workers.exceptions import StateError
+from workers.states import FINAL_PROCESS_STATES
+from workers.store.operate import edit_input
+
+MISSING = object()
+#: Longer texts get a field of several lines.
+SHORT = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One value, before and after."""
+
+    path: str
+    before: str
+    after: str
+
+
+class InputForm(VerbForm):
+    """One field per path, of the present value's type; shown once more before it lands."""
+
+    def __init__(self, target: Target, data: Mapping[str, Any] | None = None) -> None:
+        super().__init__(target, data)
+        self.paths = {f"value_{place}": path for place, path in enumerate(paths_of(target)) if path}
+        for name, path in self.paths.items():
+            value = at(target.process.input, path)
+            self.fields[name] = _field(path, value)
+            if self._is_masked(path):
+                self._mask(self.fields[name], target.mask.value_at(path, value))
+            else:
+                self.initial[name] = value
+        self.order_fields([*self.paths, "reason"])
+        self.is_confirmed = bool(data and "confirm" in data)
+        self.is_edited_again = bool(data and "edit" in data)
+        self.changed: dict[str, list[Any]] = {}
+
+    def clean(self) -> dict[str, Any]:
+        given = super().clean() or {}
+        if self.errors:
+            return given
+        values = {path: self._typed(name, path) for name, path in self.paths.items()}
+        before, editable = self.target.process.input, self.target.process.editable
+        try:
+            _after, self.changed = edit_input.changed_input(before, editable, values)
+        except StateError as error:
+            raise forms.ValidationError(str(error)) from error
+        if not self.changed:
+            raise forms.ValidationError(lazy("Nothing is different: every value is what it was."))
+        changes = {path: after for path, (_before, after) in self.changed.items()}
+        return {"reason": given["reason"], "sequence": given["sequence"], "changes": changes}
+
+    def _is_masked(self, path: str) -> bool:
+        value = at(self.target.process.input, path)
+        return bool(self.target.mask.value_at(path, value) != value)
+
+    def _mask(self, field: forms.Field, masked: Any) -> None:
+        """Have a field show nothing of what it is about: left empty, that stays what it is."""
+        field.required = False
+        field.widget.attrs["placeholder"] = _text(masked)
+        field.help_text = _("Now %(masked)s. Left empty, it stays what it is.") % {
+            "masked": _text(masked)
+        }
+
+    def _typed(self, name: str, path: str) -> Any:
+        value, was = self.cleaned_data[name], at(self.target.process.input, path)
+        if self._is_masked(path) and value in (None, ""):
+            return was
+        if isinstance(was, str) and "\r" not in was:
+            # Browsers end lines their own way.
+            return value.replace("\r\n", "\n")
+        return value
+
+    @property
+    def is_ready(self) -> bool:
+        """Say whether the diff is to be shown: all is valid, and nothing is decided yet."""
+        is_decided = self.is_confirmed or self.is_edited_again
+        return self.is_bound and self.is_valid() and not is_decided
+
+    def hide(self) -> None:
+        """Have every value go along unseen, for the page that asks for confirmation."""
+        for field in self.fields.values():
+            field.widget = field.hidden_widget()
+
+    def diff(self) -> list[Change]:
+        """Return what changes; what was there stays masked, what was typed is not."""
+        mask = self.target.mask
+        return [
+            Change(path, _text(mask.value_at(path, old)), _text(new))
+            for path, (old, new) in self.changed.items()
+        ]
+
+
+class EditInput(Verb):
+    name = "input"
+    label = lazy("Edit the input")
+    button = lazy("Preview")
+    permission = "edit_input"
+    address = "input/"
+    form = InputForm
+    template = "admin/workers/edit_input.html"
+
+    def check(self, target: Target) -> None:
+        process = target.process
+        if process.state in FINAL_PROCESS_STATES:
+            said = _("%(subject)s is %(state)s: no agent will read its input again.")
+            raise StateError(said % {"subject": process.subject, "state": process.state})
+        if not process.editable:
+            said = _("The workflow of %(subject)s lets nothing of its input be changed.")
+            raise StateError(said % {"subject": process.subject})
+
+    def preview(self, target: Target) -> Preview:
+        self.check(target)
+        sentence = _(
+            "Agents work from the new values from the next call on; calls already sent keep "
+            "what they were sent with."
+        )
+        return second_person.preview(sentence, target.rehearsal.stage(), paths_of(target))
+
+    def beside(self, target: Target, form: forms.Form) -> dict[str, Any]:
+        if not isinstance(form, InputForm) or not form.is_ready:
+            return {}
+        form.hide()
+        return {"diff": form.diff()}
+
+    def perform(self, target: Target, actor: str, given: dict[str, Any]) -> str:
+        def act() -> str:
+            changed = operations.edit_input(target.process.pk, actor=actor, **given)
+            return said_of(target, _("changed: %(paths)s.") % {"paths": ", ".join(changed)})
+
+        changes = {"changes": given["changes"]}
+        return second_person.act_or_ask(self.name, act, target, actor, given, given=changes)
+
+
+def paths_of(target: Target) -> list[str]:
+    """Return the paths that may be changed and are there."""
+    document = target.process.input
+    return [path for path in target.process.editable if at(document, path) is not MISSING]
+
+
+def at(document: Any, path: str) -> Any:
+    """Return the value at a dotted path; ``MISSING`` where there is none."""
+    for name in path.split("."):
+        document = document.get(name, MISSING) if isinstance(document, dict) else MISSING
+    return document
+
+
+def _field(path: str, value: Any) -> forms.Field:
+    match value:
+        case bool():
+            return forms.BooleanField(label=path, required=False)
+        case int():
+            return forms.IntegerField(label=path)
+        case float():
+            return forms.FloatField(label=path)
+        case str():
+            is_long = len(value) > SHORT or "\n" in value
+            widget = forms.Textarea(attrs={"rows": 4}) if is_long else forms.TextInput()
+            return forms.CharField(label=path, required=False, strip=False, widget=widget)
+    return forms.JSONField(label=path, required=False, widget=forms.Textarea(attrs={"rows": 4}))
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else forms.JSONField().prepare_value(value)

@@ -1,0 +1,55 @@
+"""Pausing a process, and letting it go on."""
+
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as lazy
+
+from workers.client import operations
+from workers.desk.admin.actions.action import Preview, Section, Target, Verb, said_of
+from workers.desk.admin.actions.dry_run import NOBODY
+from workers.rules import operator_commands
+from workers.states import StepState
+
+
+class Pause(Verb):
+    name = "pause"
+    label = lazy("Pause")
+    button = lazy("Pause it")
+    permission = "pause_process"
+    address = "pause/"
+
+    def preview(self, target: Target) -> Preview:
+        locked = target.rehearsal.stage()
+        operator_commands.pause(locked, NOBODY, "")
+        sentence = _(
+            "Nothing of %(subject)s is begun until somebody resumes it; a date by which it "
+            "must have ended still counts."
+        ) % {"subject": target.process.subject}
+        busy = [step.name for step in locked.steps if step.state == StepState.PROCESSING]
+        return Preview.saying(sentence, Section(_("In flight: goes on to its end"), tuple(busy)))
+
+    def perform(self, target: Target, actor: str, given: dict[str, Any]) -> str:
+        operations.pause(target.process.pk, actor=actor, **given)
+        return said_of(target, _("paused."))
+
+
+class Resume(Verb):
+    name = "resume"
+    label = lazy("Resume")
+    button = lazy("Resume it")
+    permission = "pause_process"
+    address = "resume/"
+
+    def preview(self, target: Target) -> Preview:
+        locked = target.rehearsal.stage()
+        operator_commands.resume(locked, NOBODY, "")
+        sentence = _("%(subject)s goes on by itself from where it is.") % {
+            "subject": target.process.subject
+        }
+        ready = [step.name for step in locked.steps if step.state == StepState.PENDING]
+        return Preview.saying(sentence, Section(_("Pending"), tuple(ready)))
+
+    def perform(self, target: Target, actor: str, given: dict[str, Any]) -> str:
+        operations.resume(target.process.pk, actor=actor, **given)
+        return said_of(target, _("resumed."))

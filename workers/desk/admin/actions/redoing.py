@@ -1,0 +1,76 @@
+"""Doing a skipped step again, once what it failed of is mended."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as lazy
+
+from workers.client import operations
+from workers.desk.admin import badges
+from workers.desk.admin.actions import second_person
+from workers.desk.admin.actions.action import Preview, Section, Target, Verb, VerbForm, said_of
+from workers.desk.admin.actions.dry_run import NOBODY
+from workers.rules import operator_commands
+from workers.states import ProcessState
+
+
+class RedoForm(VerbForm):
+    """Asks for one thing more where nobody knows whether the step happened."""
+
+    def __init__(self, target: Target, data: Mapping[str, Any] | None = None) -> None:
+        super().__init__(target, data)
+        name = target.step_name
+        why = target.rehearsal.refusal(lambda one: operator_commands.redo(one, name, NOBODY, ""))
+        if why and not target.rehearsal.refusal(
+            lambda one: operator_commands.redo(one, name, NOBODY, "", may_happen_twice=True)
+        ):
+            self.fields["may_happen_twice"] = forms.BooleanField(
+                label=_("It may happen twice: do it again all the same"), help_text=why
+            )
+
+
+class Redo(Verb):
+    name = "redo"
+    label = lazy("Do again")
+    button = lazy("Do it again")
+    permission = "redo_step"
+    address = "steps/<str:step>/redo/"
+    form = RedoForm
+
+    def check(self, target: Target) -> None:
+        stage = target.rehearsal.stage()
+        operator_commands.redo(stage, target.step_name, NOBODY, "", may_happen_twice=True)
+
+    def preview(self, target: Target) -> Preview:
+        step = target.step
+        assert step is not None
+        locked = target.rehearsal.stage()
+        repeated = operator_commands.redo(locked, step.name, NOBODY, "", may_happen_twice=True)
+        sentence = _(
+            "%(step)s is given to %(agent)s again, with %(n)d attempts and the same idempotency"
+            " key."
+        ) % {"step": step.name, "agent": step.agent, "n": step.failure_threshold}
+        if target.process.state == ProcessState.PROCESSED:
+            sentence += " " + _(
+                "%(subject)s is processed once more when that has ended; nothing of it is undone."
+            ) % {"subject": target.process.subject}
+        fault = badges.fault_text(step.fault)
+        twice = _("Nobody knows whether it happened: it may happen twice.")
+        paused = _("It is paused: nothing is done before somebody resumes it.")
+        mind = ((twice, bool(repeated)), (paused, locked.is_paused))
+        return second_person.preview(
+            sentence,
+            locked,
+            repeated,
+            Section(_("It was skipped because"), (fault,) if fault else ()),
+            Section(_("Mind"), tuple(text for text, applies in mind if applies)),
+        )
+
+    def perform(self, target: Target, actor: str, given: dict[str, Any]) -> str:
+        def act() -> str:
+            operations.redo(target.process.pk, target.step_name, actor=actor, **given)
+            return said_of(target, _("%(step)s is done again.") % {"step": target.step_name})
+
+        return second_person.act_or_ask(self.name, act, target, actor, given)

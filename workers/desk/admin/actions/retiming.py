@@ -1,0 +1,101 @@
+"""Giving a step more time, or less."""
+
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as lazy
+
+from workers.client import operations
+from workers.desk.admin.actions.action import Preview, Target, Verb, VerbForm, said_of
+from workers.desk.admin.actions.dry_run import NOBODY
+from workers.exceptions import StateError
+from workers.models import Step
+from workers.rules import operator_commands
+from workers.runtime import timestamps
+from workers.runtime.failpoints import durable
+from workers.states import FINAL_PROCESS_STATES
+from workers.store.operate import commands
+
+
+class RetimeForm(VerbForm):
+    seconds = forms.IntegerField(label=lazy("Seconds"), min_value=1)
+    #: The step's time as the operator saw it: setting it does not move the process's sequence.
+    seen = forms.CharField(widget=forms.HiddenInput, max_length=100)
+
+    field_order = ("seconds", "reason")
+
+    def __init__(self, target: Target, data: Any = None) -> None:
+        super().__init__(target, data)
+        step = target.step
+        assert step is not None
+        self.initial["seen"] = _time_of(step)
+        if step.deferral is None:
+            self.initial["seconds"] = step.timeout_seconds
+            self.fields["seconds"].help_text = _("%(from)d to %(to)d, for each attempt.") % {
+                "from": operator_commands.SHORTEST,
+                "to": operator_commands.LONGEST,
+            }
+        else:
+            self.fields["seconds"].help_text = _("From now on, for the answer to come.")
+
+    def clean_seconds(self) -> int:
+        seconds: int = self.cleaned_data["seconds"]
+        name, step = self.target.step_name, self.target.step
+        if step is not None and seconds == step.timeout_seconds:
+            # The store says so, or that somebody else was quicker.
+            return seconds
+        why = self.target.rehearsal.refusal(
+            lambda locked: operator_commands.retime(locked, name, seconds, NOBODY, "")
+        )
+        if why:
+            raise forms.ValidationError(why)
+        return seconds
+
+
+class Retime(Verb):
+    name = "retime"
+    label = lazy("Set time")
+    button = lazy("Set the time")
+    permission = "extend_step"
+    address = "steps/<str:step>/retime/"
+    form = RetimeForm
+
+    def preview(self, target: Target) -> Preview:
+        step = target.step
+        assert step is not None
+        if target.process.state in FINAL_PROCESS_STATES:
+            said = _("%(subject)s is %(state)s: no time runs any more.")
+            subject, state = target.process.subject, target.process.state
+            raise StateError(said % {"subject": subject, "state": state})
+        # Any other time than it has.
+        other = step.timeout_seconds % operator_commands.LONGEST + 1
+        operator_commands.retime(target.rehearsal.stage(), step.name, other, NOBODY, "")
+        if step.deferral is not None and step.complete_by is not None:
+            said = _("%(step)s waits for an answer until %(at)s. Set how long from now on.")
+            return Preview(said % {"step": step.name, "at": timestamps.full(step.complete_by)})
+        said = _(
+            "%(step)s has %(seconds)d s for each attempt. A shorter time acts at once; a longer "
+            "one once the present attempt has ended, or at once where nobody has begun it."
+        )
+        return Preview(said % {"step": step.name, "seconds": step.timeout_seconds})
+
+    def perform(self, target: Target, actor: str, given: dict[str, Any]) -> str:
+        self.preview(target)
+        seen, seconds = given.pop("seen"), given.pop("seconds")
+        with durable("retiming.perform"):
+            # Under the process's lock nothing comes between this look and the change.
+            commands.lock(target.process.pk, given["sequence"], None)
+            step = Step.objects.get(process=target.process, name=target.step_name)
+            if _time_of(step) != seen:
+                said = _("The time of %(step)s has been set since the page was opened. Look again.")
+                raise StateError(said % {"step": step.name})
+            operations.retime(target.process.pk, step.name, seconds, actor=actor, **given)
+        text = _("%(step)s has %(seconds)d s now.") % {"step": step.name, "seconds": seconds}
+        return said_of(target, text)
+
+
+def _time_of(step: Step) -> str:
+    if step.deferral is not None and step.complete_by is not None:
+        return step.complete_by.isoformat()
+    return str(step.timeout_seconds)

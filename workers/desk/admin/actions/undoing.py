@@ -1,0 +1,112 @@
+"""Stopping a process and undoing what it did: for whoever submitted it, or for the shop's sake."""
+
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as lazy
+
+from workers.client import operations
+from workers.definitions.sentences import in_words, say_names
+from workers.desk.admin.actions import second_person
+from workers.desk.admin.actions.action import Preview, Section, Target, Verb, said_of
+from workers.desk.admin.actions.dry_run import NOBODY
+from workers.rules import compensation
+from workers.rules.approved_acts import of_plan
+from workers.rules.rows import Entry
+from workers.rules.transitions import LockedProcess
+from workers.states import ProcessState, StepState
+
+
+class _Undo(Verb):
+    outcome: ClassVar[str]
+    is_grave = True
+
+    def check(self, target: Target) -> None:
+        compensation.refuse_if_too_late(target.rehearsal.stage())
+
+    def preview(self, target: Target) -> Preview:
+        locked = target.rehearsal.stage()
+        plan = compensation.begin(locked, self.outcome, NOBODY, "")
+        moves = of_plan(plan)
+        return second_person.preview(self.sentence(target), locked, moves, *sections(locked, plan))
+
+    def sentence(self, target: Target) -> str:
+        raise NotImplementedError
+
+    def perform(self, target: Target, actor: str, given: dict[str, Any]) -> str:
+        return second_person.act_or_ask(
+            self.name, lambda: self._undo(target, actor, given), target, actor, given
+        )
+
+    def _undo(self, target: Target, actor: str, given: dict[str, Any]) -> str:
+        plan = operations.undo(
+            target.process.pk,
+            outcome=self.outcome,
+            actor=actor,
+            reason=given["reason"],
+            sequence=given["sequence"],
+        )
+        names = in_words(say_names([planned.name for planned in plan.undo]))
+        if not names:
+            return said_of(target, _("stopped; nothing had to be undone."))
+        return said_of(target, _("being undone: %(steps)s.") % {"steps": names})
+
+
+class Cancel(_Undo):
+    name = "cancel"
+    label = lazy("Cancel")
+    button = lazy("Cancel it")
+    permission = "cancel_process"
+    address = "cancel/"
+    outcome = ProcessState.CANCELLED
+
+    def sentence(self, target: Target) -> str:
+        return _(
+            "%(subject)s stops here, what it did is undone, and it ends as cancelled: "
+            "somebody called it off."
+        ) % {"subject": target.process.subject}
+
+
+class Compensate(_Undo):
+    name = "compensate"
+    label = lazy("Undo")
+    button = lazy("Undo it")
+    permission = "compensate_process"
+    address = "compensate/"
+    outcome = ProcessState.COMPENSATED
+
+    def sentence(self, target: Target) -> str:
+        return _(
+            "%(subject)s stops here, what it did is undone, and it ends as compensated: "
+            "it could not be finished."
+        ) % {"subject": target.process.subject}
+
+
+def sections(locked: LockedProcess, plan: compensation.Plan) -> Iterable[Section]:
+    """Return what undoing comes to, for people; ``locked`` has just begun to compensate."""
+    at_work = [step.name for step in locked.forward_steps if step.is_at_work]
+    cancelled = [entry.detail["step"] for entry in locked.entries if _is_cancelled(entry)]
+    yield Section(
+        _("Undone, in this order"),
+        tuple(
+            _("%(undo)s by %(agent)s, for %(step)s")
+            % {
+                "undo": planned.name,
+                "agent": _("a person") if planned.forward.is_by_hand else planned.agent,
+                "step": planned.forward.name,
+            }
+            for planned in plan.undo
+        ),
+        is_ordered=True,
+    )
+    yield Section(_("Done by hand, so undone by hand: it stops there until then"), plan.by_hand)
+    paused = _("It is paused: nothing is undone until somebody resumes it.")
+    yield Section(_("Mind"), (paused,) if locked.is_paused else ())
+    yield Section(_("At work just now: runs to its end first"), tuple(at_work))
+    yield Section(_("Not done any more"), tuple(cancelled))
+    yield Section(_("May have had an effect, and nothing undoes it"), plan.lasting)
+
+
+def _is_cancelled(entry: Entry) -> bool:
+    return entry.step_id is not None and entry.after == StepState.CANCELLED

@@ -1,0 +1,173 @@
+"""Small pieces of markup that lists and pages share: states, instants and running clocks.
+
+``countdown.js`` keeps the clocks running; without it they stay as they were rendered.
+"""
+
+import json
+import re
+from datetime import datetime
+from typing import Any
+
+from django.utils import timezone
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from django.utils.text import Truncator
+from django.utils.translation import gettext as _
+
+from workers.desk.admin import wording
+from workers.desk.admin.icons import icon
+from workers.runtime import timestamps
+
+#: Shown where there is nothing to show.
+NOTHING = SafeString('<span class="sas-none">-</span>')
+_CODE = re.compile(r"`([^`]+)`")
+#: Where a long word may be broken.
+BREAK = SafeString("<wbr>")
+
+
+def state(name: str) -> SafeString:
+    """Return a state as a word with its shape."""
+    return format_html(
+        '<span class="sas-state sas-{}">{} {}</span>', name, icon(name), wording.state(name)
+    )
+
+
+def labelled(name: str, value: Any) -> SafeString:
+    """Return a value with its name, which is shown where the table has no head."""
+    return format_html('<span class="sas-label">{} </span>{}', name, value)
+
+
+def coded(text: str) -> SafeString:
+    """Return a text with what stands in backticks as code."""
+    # Every second part stands between two of them; one without an end is a backtick.
+    *pairs, rest = _CODE.split(text)
+    parts = ((pairs[place], pairs[place + 1]) for place in range(0, len(pairs), 2))
+    return format_html("{}{}", format_html_join("", "{}<code>{}</code>", parts), rest)
+
+
+def label(text: Any, shape: str, tone: str) -> SafeString:
+    """Return a word that is no state, in the shape and tone of one."""
+    return format_html('<span class="sas-state sas-{}">{} {}</span>', tone, icon(shape), text)
+
+
+def duration(seconds: float) -> str:
+    """Return a time as ``12 s``, ``2 min 05 s``, ``1 h 05 min`` or ``3 d 04 h``."""
+    minutes, rest = divmod(max(round(seconds), 0), 60)
+    if not minutes:
+        return f"{rest} s"
+    if minutes < 60:
+        return f"{minutes} min {rest:02} s"
+    hours, minutes = divmod(minutes, 60)
+    if hours < 24:
+        return f"{hours} h {minutes:02} min"
+    return f"{hours // 24} d {hours % 24:02} h"
+
+
+def span(seconds: float) -> str:
+    """Return a time in its largest unit only, as ages are told: ``5 min``, ``3 h``."""
+    whole = max(round(seconds), 0)
+    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if whole >= size:
+            return f"{whole // size} {unit}"
+    return f"{whole} s"
+
+
+def instant(at: datetime | None) -> SafeString | str:
+    """Return an instant with its time zone, without its date where that is today's."""
+    if at is None:
+        return NOTHING
+    return format_html(
+        '<time datetime="{}" title="{}">{}</time>',
+        at.isoformat(),
+        timestamps.full(at),
+        timestamps.moment(at, timezone.now()),
+    )
+
+
+def countdown(
+    at: datetime | None,
+    now: datetime,
+    left: str | None = None,
+    over: str | None = None,
+    *,
+    is_alarm: bool = False,
+) -> SafeString | str:
+    """Return the time until ``at``, running; ``left`` and ``over`` are texts with a %s.
+
+    With ``is_alarm`` it is red once the time is over: somebody should have come by then.
+    """
+    if at is None:
+        return NOTHING
+    left, over = left or _("%s left"), over or _("%s overdue")
+    seconds = (at - now).total_seconds()
+    text = (left if seconds > 0 else over).replace("%s", duration(abs(seconds)))
+    return format_html(
+        '<time class="sas-countdown{}"{} datetime="{}" title="{}" data-left="{}" data-over="{}">'
+        "{}</time>",
+        " sas-over" if is_alarm and seconds <= 0 else "",
+        SafeString(" data-alarm") if is_alarm else "",
+        at.isoformat(),
+        timestamps.full(at),
+        left,
+        over,
+        text,
+    )
+
+
+def age(at: datetime | None, now: datetime) -> SafeString | str:
+    """Return the time since ``at``, running."""
+    if at is None:
+        return NOTHING
+    return format_html(
+        '<time class="sas-age" datetime="{}" title="{}" data-age>{}</time>',
+        at.isoformat(),
+        timestamps.full(at),
+        span((now - at).total_seconds()),
+    )
+
+
+def json_text(value: Any) -> str:
+    """Return a value as JSON in one line."""
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def hold(kind: str, name: str) -> str:
+    """Return what a hold holds, in words."""
+    match kind:
+        case "everything":
+            return _("everything")
+        case "agent":
+            return _("agent %(name)s") % {"name": name}
+        case "step":
+            return _("steps called %(name)s") % {"name": name}
+    return f"{kind} {name}"
+
+
+def worker(name: str | None) -> SafeString | str:
+    """Return who holds a claim, with places where the name may be broken."""
+    if not name:
+        return NOTHING
+    parts = [(part,) for part in re.split(r"(?<=[@:])", name)]
+    return format_html_join(BREAK, "{}", parts)
+
+
+def fault_text(fault: Any) -> str:
+    """Return a fault in one line; nothing where there is none."""
+    if not isinstance(fault, dict) or not fault:
+        return ""
+    code, message = fault.get("code"), fault.get("message")
+    if code and str(code).replace("_", " ") in str(message):
+        code = None
+    said = ": ".join(str(part) for part in (code, message) if part and part != fault.get("kind"))
+    kind = fault.get("kind")
+    return f"{wording.fault_kind(str(kind))}: {said}" if kind and said else said or str(kind or "")
+
+
+def short_fault(fault: Any) -> SafeString | str:
+    """Return a fault in one short line, whole in its title."""
+    text = fault_text(fault)
+    if not text:
+        return NOTHING
+    return format_html(
+        '<span class="sas-fault" title="{}">{}</span>', text, Truncator(text).chars(90)
+    )

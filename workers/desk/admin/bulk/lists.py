@@ -1,0 +1,162 @@
+"""Lists whose rows each have a process: verbs as actions, with a page that asks first.
+
+The page makes a job of what it showed, and leads to the job's page.
+"""
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from django import forms
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from workers.conf import sas
+from workers.desk.admin.actions.page import actor, write_log
+from workers.desk.admin.bulk import selection
+from workers.desk.admin.bulk.form import JobForm
+from workers.desk.admin.bulk.kinds import KINDS, BulkVerb
+from workers.desk.admin.bulk.selection import Selection
+from workers.desk.admin.lists import LiveMedia, back_to, without_search
+from workers.desk.operate import jobs
+from workers.models import BulkJob
+
+Action = Callable[[admin.ModelAdmin, HttpRequest, QuerySet[Any]], HttpResponse | None]
+#: Ids in one question to the database.
+ASKED_AT_ONCE = 1000
+
+
+class BulkListAdmin(admin.ModelAdmin):
+    """A list with the bulk verbs that the user may use; ``…/pause/`` and so on make the job."""
+
+    #: Leads from a row to its process: ``process__``, or nothing.
+    process_path: str
+    #: Permissions of the app's own instead of a verb's, by its name.
+    bulk_permissions: ClassVar[dict[str, str]] = {}
+
+    def bulk_facts(self, rows: list[Any]) -> list[tuple[str, str]]:
+        """Return what else is worth knowing of the rows that will change: (name, value)."""
+        return []
+
+    def get_urls(self) -> list[URLPattern]:
+        named = f"{self.opts.app_label}_{self.opts.model_name}"
+        wrap = self.admin_site.admin_view
+        return [
+            path(f"{bulk.name}/", wrap(self._view_of(bulk)), name=f"{named}_{bulk.name}_selected")
+            for bulk in KINDS
+        ] + super().get_urls()
+
+    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
+        actions: dict[str, Any] = super().get_actions(request)
+        for bulk in KINDS:
+            if self.may(request, bulk):
+                name = f"{bulk.name}_selected"
+                actions[name] = (_action_of(bulk), name, str(bulk.description))
+        return actions
+
+    def may(self, request: HttpRequest, bulk: BulkVerb) -> bool:
+        """Say whether the user may do this to the rows of this list."""
+        return bool(request.user.has_perm(self.bulk_permissions.get(bulk.name) or bulk.permission))
+
+    def _view_of(self, bulk: BulkVerb) -> Callable[[HttpRequest], HttpResponse]:
+        @require_POST
+        def view(request: HttpRequest) -> HttpResponse:
+            return self._start(request, bulk)
+
+        return view
+
+    def _start(self, request: HttpRequest, bulk: BulkVerb) -> HttpResponse:
+        """Make a job of the rows that were shown; it changes each only if it has not moved."""
+        if not self.may(request, bulk):
+            raise PermissionDenied
+        form = JobForm(request.POST)
+        valid = form.is_valid()
+        seen = self._in_this_list(request, form.cleaned_data.get("seen", {}))
+        if not valid:
+            rows = self.get_queryset(request).filter(
+                **{f"{self.process_path}pk__in": list(seen)[:ASKED_AT_ONCE]}
+            )
+            return self.bulk_page(request, form, selection.select(rows, self.process_path, bulk))
+        if not seen:
+            messages.warning(request, _("None of these processes is in this list any more."))
+            return back_to(request, self._list_name)
+        reason = form.cleaned_data["reason"]
+        job_id = jobs.start(
+            bulk.name,
+            seen,
+            actor=actor(request),
+            reason=reason,
+            source={"list": self.opts.label_lower, "query": without_search(request.GET)},
+            rate_per_second=form.cleaned_data["rate"],
+            sample=form.cleaned_data["sample"] or 0,
+        )
+        job = BulkJob.objects.get(pk=job_id)
+        write_log(request, job, f"{bulk.label}: {job.total}.", reason)
+        return redirect("admin:workers_bulkjob_change", job_id)
+
+    def _in_this_list(self, request: HttpRequest, seen: dict[int, int]) -> dict[int, int]:
+        """Return those of the processes that this list has: its permission is none for others."""
+        ids, pk = list(seen), f"{self.process_path}pk"
+        rows = self.get_queryset(request).prefetch_related(None).order_by()
+        found: dict[int, int] = {}
+        for begin in range(0, len(ids), ASKED_AT_ONCE):
+            part = rows.filter(**{f"{pk}__in": ids[begin : begin + ASKED_AT_ONCE]})
+            found |= {
+                process_id: seen[process_id] for process_id in part.values_list(pk, flat=True)
+            }
+        return found
+
+    @property
+    def _list_name(self) -> str:
+        return f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist"
+
+    def ask(
+        self, request: HttpRequest, bulk: BulkVerb, rows: QuerySet[Any], **initial: Any
+    ) -> HttpResponse | None:
+        """Return the page that asks before a job on some rows; None where none of them changes."""
+        found = selection.select(rows, self.process_path, bulk)
+        if not found.seen:
+            why = found.left_out[0][1] if found.left_out else ""
+            said = _("%(verb)s: nothing of what was selected would change. %(why)s")
+            messages.warning(request, said % {"verb": bulk.label, "why": why})
+            return None
+        return self.bulk_page(request, JobForm(initial={"seen": found.frozen, **initial}), found)
+
+    def bulk_page(self, request: HttpRequest, form: JobForm, found: Selection) -> HttpResponse:
+        """Show what will change and what will not, and ask for the reason."""
+        query = request.GET.urlencode()
+        name = f"admin:{self.opts.app_label}_{self.opts.model_name}_{found.bulk.name}_selected"
+        context = {
+            **self.admin_site.each_context(request),
+            "title": str(found.bulk.description)
+            % {"verbose_name_plural": self.opts.verbose_name_plural},
+            "form": form,
+            "selection": found,
+            "warnings": found.warnings(),
+            "verb": found.bulk.verb,
+            "facts": self.bulk_facts([row for row, _steps in found.rows]),
+            "limit": int(sas.job_limit),
+            "query": f"?{query}" if query else "",
+            "list_url": reverse(self._list_name),
+            "change_name": f"admin:{self.opts.app_label}_{self.opts.model_name}_change",
+            "post_url": reverse(name),
+            "media": forms.Media(LiveMedia),
+            "opts": self.opts,
+        }
+        status = 400 if form.is_bound else 200
+        return TemplateResponse(request, "admin/workers/bulk.html", context, status=status)
+
+
+def _action_of(bulk: BulkVerb) -> Action:
+    def action(
+        model_admin: Any, request: HttpRequest, queryset: QuerySet[Any]
+    ) -> HttpResponse | None:
+        return model_admin.ask(request, bulk, queryset)  # type: ignore[no-any-return]
+
+    return action

@@ -1,0 +1,60 @@
+"""Sets of processes that a terminal can name: an incident's, a cause's, another job's."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db.models import QuerySet
+
+from workers.desk.admin import causes
+from workers.desk.admin.filters import with_step
+from workers.desk.admin.job_filter import of_job
+from workers.exceptions import StateError
+from workers.models import Alert, Incident, Process, Step
+from workers.states import LIVE_STEP_STATES
+
+#: The options that name a set, and what each is.
+OPTIONS: Mapping[str, str] = {
+    "incident": "the processes of an incident, by its key",
+    "error": "what stands in error for one cause: the last part of its address in the admin",
+    "job": "the processes of another job: ID, or ID:RESULT such as 12:failed_again",
+    "workflow": "of this workflow only",
+    "step": "whose current step is called so",
+    "agent": "whose current step is at this agent",
+}
+
+
+def find(options: Mapping[str, Any]) -> tuple[QuerySet[Process], dict[str, str]]:
+    """Return the processes that all the options name, and the options as a job's source.
+
+    Raises ``StateError`` where none is given, or where one names nothing that there is.
+    """
+    source = {name: str(options[name]) for name in OPTIONS if options.get(name)}
+    if not source:
+        names = ", ".join(f"--{name}" for name in OPTIONS)
+        raise StateError(f"A job needs a set of processes. Give one or more of {names}.")
+    rows = Process.objects.all()
+    if "incident" in source:
+        rows = _of_incident(rows, source["incident"])
+    if "error" in source:
+        cause = causes.cause_of(source["error"])
+        if cause is None:
+            raise StateError(f"Nothing stands in error for cause {source['error']!r}.")
+        rows = rows.filter(pk__in=causes.members(cause).values("process"))
+    if "job" in source:
+        rows = of_job(rows, "", source["job"])
+    if "workflow" in source:
+        rows = rows.filter(workflow=source["workflow"])
+    columns = (("step", "name"), ("agent", "agent"))
+    about = {column: source[name] for name, column in columns if name in source}
+    if about:
+        rows = with_step(rows, "", Step.objects.filter(state__in=LIVE_STEP_STATES, **about))
+    return rows, source
+
+
+def _of_incident(rows: QuerySet[Process], key: str) -> QuerySet[Process]:
+    """Return the processes of the members of an open incident: those whose cause is still so."""
+    incident = Incident.objects.filter(key=key, resolved_at=None).first()
+    if incident is None:
+        raise StateError(f"There is no open incident {key!r}. See manage.py sas incidents.")
+    members = Alert.objects.filter(incident=incident, resolved_at=None, process__isnull=False)
+    return rows.filter(pk__in=members.order_by().values("process"))

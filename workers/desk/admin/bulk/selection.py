@@ -1,0 +1,167 @@
+"""What was selected in a list: what a job would change, and what it would not, and why."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Literal
+
+from django.db.models import Model, QuerySet
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from workers.conf import sas
+from workers.definitions.sentences import unended
+from workers.desk.admin import snapshot
+from workers.desk.admin.actions.action import Target
+from workers.desk.admin.bulk.kinds import BulkVerb
+from workers.desk.admin.paging import COUNTED, counted
+from workers.desk.rules.job_verbs import QUIET_VERBS
+from workers.models import Process, Step
+from workers.rules import wait_reasons
+from workers.store.db import dialect
+from workers.store.flow import wait_facts
+
+#: Rows on which the verb is tried out before a page asks; the others are judged at their turn.
+LOOKED_AT = 1000
+#: Rows left out that are named with their reasons; the others are counted.
+NAMED = 100
+
+
+@dataclass(slots=True)
+class Selection:
+    """Rows of a list as an operator saw them: those that will change, and the others."""
+
+    bulk: BulkVerb
+    params: Mapping[str, Any]
+    #: How many were selected in all, counted no further than a list counts.
+    selected: int = 0
+    #: The frozen set: the sequence of each process by its id.
+    seen: dict[int, int] = field(default_factory=dict)
+    #: (row, its steps that are concerned), of those looked at.
+    rows: list[tuple[Any, list[str]]] = field(default_factory=list)
+    #: (row, why it stays as it is), of those looked at.
+    left_out: list[tuple[Any, str]] = field(default_factory=list)
+    #: There are more than one job may have.
+    is_capped: bool = False
+    #: How many rows each step is concerned in.
+    steps: dict[str, int] = field(default_factory=dict)
+    #: How many of those that will change are paused.
+    paused: int = 0
+    #: A step of each name and agent that the verb would make ready.
+    samples: dict[tuple[str, str], tuple[Step, Process]] = field(default_factory=dict)
+
+    @property
+    def unseen(self) -> int:
+        """Return how many are in the set on which the verb was not tried out."""
+        return len(self.seen) - len(self.rows)
+
+    @property
+    def frozen(self) -> str:
+        """Return the frozen set for the form: process and sequence of each."""
+        return ",".join(f"{process_id}:{sequence}" for process_id, sequence in self.seen.items())
+
+    @property
+    def counted(self) -> str:
+        if self.selected > COUNTED:
+            return f"{max(COUNTED, len(self.seen))}+"
+        return counted(self.selected)
+
+    @property
+    def unnamed(self) -> str:
+        """Return how many are left out and not named, in words."""
+        n = self.selected - len(self.rows) - len(self.left_out)
+        if self.is_capped or self.unseen or n == 0:
+            return ""
+        if self.selected > COUNTED:
+            return _("and more")
+        return ngettext("and %(n)d more", "and %(n)d more", n) % {"n": n}
+
+    def warnings(self) -> list[str]:
+        """Return what would keep them from going on all the same, just now."""
+        if self.bulk.name in QUIET_VERBS or not self.samples:
+            return []
+        situation = wait_facts.read()
+        found = []
+        for (name, _agent), (step, process) in self.samples.items():
+            why = wait_reasons.obstacle(step, process, situation.now, situation.facts)
+            if why:
+                found.append(_("%(step)s %(why)s.") % {"step": name, "why": unended(why)})
+        if self.paused and self.bulk.name != "resume":
+            text = ngettext(
+                "%(n)d of them is paused: nothing of it begins until somebody resumes it.",
+                "%(n)d of them are paused: nothing of those begins until somebody resumes them.",
+                self.paused,
+            )
+            found.append(text % {"n": self.paused})
+        return found
+
+    def keep(self, most: int) -> None:
+        """Leave all but the first so many of the set for another job."""
+        self.seen = dict(list(self.seen.items())[:most])
+
+    def look_at(self, rows: Iterable[Any], now: datetime) -> None:
+        """Try the verb out on rows; those that it would leave as they are leave the set."""
+        rows = list(rows)
+        known = self.bulk.worth([process_of(row).pk for row in rows])
+        for row in rows:
+            self._look_at(row, now, known)
+
+    def _look_at(self, row: Any, now: datetime, known: Mapping[int, Decimal]) -> None:
+        target = Target.of(process_of(row), now)
+        refusal = self.bulk.refusal(target, self.params, known)
+        if refusal:
+            self.seen.pop(target.process.pk, None)
+            self.left_out.append((row, refusal))
+            return
+        names = self.bulk.concerned(target)
+        self.rows.append((row, names))
+        self.paused += target.process.paused_at is not None
+        for name in names:
+            self.steps[name] = self.steps.get(name, 0) + 1
+        for step in target.process.steps.all():
+            if step.name in names:
+                self.samples.setdefault((step.name, step.agent), (step, target.process))
+
+
+def select(
+    queryset: QuerySet[Any],
+    path: str,
+    bulk: BulkVerb,
+    *,
+    params: Mapping[str, Any] | None = None,
+    tried: Literal["first", "all", "none"] = "first",
+) -> Selection:
+    """Freeze the selected rows that are worth trying, and try the verb out on some of them.
+
+    ``path`` leads from a row to its process.  What is beyond the limit of a job is left for the
+    next one.
+    """
+    now = dialect.read_clock()
+    plain = queryset.prefetch_related(None).order_by(f"{path}pk")
+    candidates = bulk.candidates(plain, path, now)
+    limit = int(sas.job_limit)
+    pairs = list(candidates.values_list(f"{path}pk", f"{path}sequence")[: limit + 1])
+    selection = Selection(
+        bulk, params or {}, seen=dict(pairs[:limit]), is_capped=len(pairs) > limit
+    )
+    selection.selected = plain.order_by()[: COUNTED + 1].count()
+    wanted = list(selection.seen)[: {"first": LOOKED_AT, "all": None, "none": 0}[tried]]
+    for begin in range(0, len(wanted), LOOKED_AT):
+        part = wanted[begin : begin + LOOKED_AT]
+        rows = queryset.filter(**{f"{path}pk__in": part}).order_by(f"{path}pk")
+        selection.look_at(_read(rows, path), now)
+    if tried != "none" and not selection.is_capped and len(pairs) <= LOOKED_AT:
+        others = plain.exclude(**{f"{path}pk__in": [process_id for process_id, _ in pairs]})
+        selection.look_at(_read(others, path)[:NAMED], now)
+    return selection
+
+
+def _read(queryset: QuerySet[Any], path: str) -> QuerySet[Any]:
+    plain = queryset.prefetch_related(None)
+    return snapshot.with_steps(plain.select_related("process") if path else plain, path)
+
+
+def process_of(row: Model) -> Process:
+    process: Process = row if isinstance(row, Process) else row.process  # type: ignore[attr-defined]
+    return process

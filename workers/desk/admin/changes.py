@@ -1,0 +1,153 @@
+"""Whether anything has changed since a page was drawn: asked first by every poll.
+
+A page is drawn with a *marker*, and its polls send that marker back; where it is still the same,
+the answer is 204 and nothing else is read.  Every change of a process has a journal row, so that
+the newest row's id tells of all of them.  What has none (a breaker, the room at an agent, a
+worker that is silent) is seen ``FRESH_SECONDS`` late at most: a marker is not older.
+
+Of two transactions the one with the smaller id may commit last.  A page of one process is never
+misled, for its rows are written under the lock of the process; a list is at most that long.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import QuerySet
+
+from workers.store.db import dialect
+
+#: What tells of every change of a process.
+_EVERYTHING = (
+    "(SELECT max(id) FROM workers_journal)",
+    "(SELECT max(id) FROM workers_alert)",
+    "(SELECT max(acknowledged_at) FROM workers_alert WHERE acknowledged_at IS NOT NULL)",
+)
+_DUE_SINKS = "workers_sink WHERE state = 'open' AND last > cursor"
+
+#: A page is drawn anew at least this often.
+FRESH_SECONDS = 15
+#: One of figures, which are those of minutes, at least this often.
+HEALTH_SECONDS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """What a page shows, in a word, and when it was so by the database's clock."""
+
+    text: str
+    at: datetime
+
+
+def of_process(process_id: int, *, beside: Sequence[QuerySet[Any]] = ()) -> Marker:
+    """Return the marker of a page about one process; ``beside`` as in ``of_everything``."""
+    return _read(
+        "(SELECT max(id) FROM workers_journal WHERE process_id = %s)",
+        "(SELECT max(id) FROM workers_alert WHERE process_id = %s)",
+        "(SELECT max(acknowledged_at) FROM workers_alert WHERE process_id = %s)",
+        params=[process_id] * 3,
+        beside=beside,
+    )
+
+
+def of_everything(*more: object, beside: Sequence[QuerySet[Any]] = ()) -> Marker:
+    """Return the marker of a list of processes, or of what goes with them.
+
+    ``more`` is what else the list depends on; ``beside`` are queries of one value that tell of it.
+    """
+    return _read(*_EVERYTHING, more=more, beside=beside)
+
+
+def of_desk(*more: object, beside: Sequence[QuerySet[Any]] = ()) -> Marker:
+    """Return the marker of a front page: processes, incidents and the figures of the last hour.
+
+    The sweep counts and ends incidents, and writes no journal row.
+    """
+    return _read(
+        *_EVERYTHING,
+        "(SELECT max(id) FROM workers_incident)",
+        "(SELECT count(*) FROM workers_incident WHERE resolved_at IS NULL)",
+        "(SELECT sum(members) FROM workers_incident WHERE resolved_at IS NULL)",
+        "(SELECT max(last_at) FROM workers_incident WHERE resolved_at IS NULL)",
+        "(SELECT max(at) FROM workers_gauge WHERE span = 60)",
+        more=more,
+        beside=beside,
+    )
+
+
+def of_sinks() -> Marker:
+    """Return the marker of the list of who is told.
+
+    What is told leaves the index of what is due, and what fails goes to its end; one in the middle
+    of many is seen ``FRESH_SECONDS`` late at most.
+    """
+    return _read(
+        *_EVERYTHING,
+        f"(SELECT min(next_try_at) FROM {_DUE_SINKS})",
+        f"(SELECT max(next_try_at) FROM {_DUE_SINKS})",
+    )
+
+
+def of_deliveries() -> Marker:
+    """Return the marker of the lists of routes and of what they were told.
+
+    One that fails goes to the end of the index of what is due, one that ends leaves it.
+    """
+    return _read(
+        *_EVERYTHING,
+        "(SELECT max(id) FROM workers_delivery)",
+        "(SELECT count(*) FROM workers_delivery WHERE state = 'due')",
+        "(SELECT max(next_at) FROM workers_delivery WHERE state = 'due')",
+    )
+
+
+def of_jobs() -> Marker:
+    """Return the marker of the list of jobs: of their progress, too."""
+    return _read(
+        *_EVERYTHING,
+        "(SELECT max(id) FROM workers_bulkjob)",
+        "(SELECT count(*) FROM workers_bulkjob WHERE state = 'running')",
+        "(SELECT sum(done) FROM workers_bulkjob WHERE state = 'running')",
+    )
+
+
+def of_leases() -> Marker:
+    """Return the marker of the list of duties: every round of one is news, and so is its begin."""
+    return _read(
+        "(SELECT max(performed_at) FROM workers_lease)",
+        "(SELECT max(expires_at) FROM workers_lease)",
+        "(SELECT count(holder) FROM workers_lease)",
+        "(SELECT max(failed_at) FROM workers_lease)",
+    )
+
+
+def of_health() -> Marker:
+    """Return the marker of the pages about figures: they are new once a minute, and marks are."""
+    return _read(
+        "(SELECT max(at) FROM workers_gauge WHERE span = 60)",
+        "(SELECT cursor FROM workers_lease WHERE name = 'health')",
+        "(SELECT max(id) FROM workers_journal WHERE process_id IS NULL)",
+        "(SELECT max(id) FROM workers_incident)",
+        "(SELECT max(looked_at) FROM workers_proberesult)",
+        fresh_seconds=HEALTH_SECONDS,
+    )
+
+
+def _read(
+    *newest: str,
+    params: list[int] | None = None,
+    more: tuple[object, ...] = (),
+    beside: Sequence[QuerySet[Any]] = (),
+    fresh_seconds: int = FRESH_SECONDS,
+) -> Marker:
+    """Read what is newest, each by the end of an index, and the clock: one statement."""
+    clock, clock_params = dialect.clock(None)
+    asked = [rows.query.sql_with_params() for rows in beside]
+    facts = ", ".join([clock, *newest, *(f"({statement})" for statement, _params in asked)])
+    given = [value for _statement, values in asked for value in values]
+    row = dialect.fetch(f"SELECT {facts}", [*clock_params, *(params or []), *given])[0]
+    at = dialect.instant(row[0])
+    assert at is not None
+    period = int(at.timestamp() // fresh_seconds)
+    return Marker("|".join(str(fact) for fact in (period, *row[1:], *more)), at)

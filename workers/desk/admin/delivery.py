@@ -1,0 +1,218 @@
+"""Deliveries: what routes were told of incidents, and what they answered."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
+from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as lazy
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_POST
+
+from workers.admin import ReadOnlyAdmin
+from workers.definitions import delivery_problems
+from workers.definitions.alert_kinds import alert_kind
+from workers.desk.admin import badges, changes
+from workers.desk.admin.actions.page import actor, write_log
+from workers.desk.admin.changes import Marker
+from workers.desk.admin.lists import ClockedChangeList, LiveListAdmin, back_to
+from workers.desk.admin.masking import UNKNOWN
+from workers.desk.operate.deliveries import resend
+from workers.models import Delivery, Incident, Route
+from workers.states import DeliveryState
+
+PERMISSION = "workers.resend_delivery"
+#: Deliveries shown on an incident's page.
+SHOWN = 50
+
+
+class DeliveryChangeList(ClockedChangeList):
+    """A change list whose rows know whether one may act."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        for row in self.result_list:
+            row.may_resend = row.state == DeliveryState.FAILED and may(request)
+
+
+def may(request: HttpRequest) -> bool:
+    user: Any = request.user
+    return bool(user.has_perm(PERMISSION))
+
+
+@require_POST
+def resend_one(request: HttpRequest, pk: int) -> HttpResponse:
+    """Have a delivery that was given up sent again; the list it was clicked in is shown again."""
+    if not may(request):
+        raise PermissionDenied
+    delivery = get_object_or_404(Delivery.objects.select_related("route"), pk=pk)
+    if resend(delivery.pk, actor=actor(request)):
+        said = _("Sent again: %(delivery)s.") % {"delivery": delivery}
+        write_log(request, delivery, said, "")
+        messages.success(request, said)
+    else:
+        messages.warning(request, _("It was not given up: there is nothing to send again."))
+    return back_to(request, "admin:workers_delivery_changelist")
+
+
+class RouteFilter(admin.SimpleListFilter):
+    title = lazy("route")
+    parameter_name = "route__id__exact"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        return [(str(pk), name) for pk, name in Route.objects.values_list("pk", "name")[:100]]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Delivery]) -> QuerySet[Delivery]:
+        value = self.value() or ""
+        if not (value.isdecimal() and len(value) < 19):
+            return queryset
+        return queryset.filter(route_id=int(value))
+
+
+@admin.register(Delivery)
+class DeliveryAdmin(ReadOnlyAdmin, LiveListAdmin):
+    """What routes were told, the newest first."""
+
+    never_asked = ("problem", "answer")
+    list_display = ("when", "standing", "route", "what", "concerns", "answered", "again")
+    list_display_links = ("when",)
+    list_filter = ("state", RouteFilter)
+    list_select_related = ("route", "incident")
+    sortable_by = ()
+    ordering = ("-pk",)
+    fields = (
+        *("route", "what", "concerns", "standing", "tries", "said"),
+        *("noted", "ended", "next_try", "message"),
+    )
+    readonly_fields = (
+        "what",
+        "concerns",
+        "standing",
+        "said",
+        "noted",
+        "ended",
+        "next_try",
+        "message",
+    )
+
+    def get_urls(self) -> list[URLPattern]:
+        wrap = self.admin_site.admin_view
+        return [
+            path("<int:pk>/resend/", wrap(resend_one), name="workers_delivery_resend"),
+            *super().get_urls(),
+        ]
+
+    def marker(self, request: HttpRequest) -> Marker:
+        return changes.of_deliveries()
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[DeliveryChangeList]:
+        return DeliveryChangeList
+
+    @admin.display(description=lazy("when"))
+    def when(self, row: Any) -> SafeString | str:
+        return badges.instant(row.at)
+
+    @admin.display(description=lazy("noted"))
+    def noted(self, row: Delivery) -> SafeString | str:
+        return badges.instant(row.at)
+
+    @admin.display(description=lazy("ended"))
+    def ended(self, row: Delivery) -> SafeString | str:
+        return badges.instant(row.ended_at)
+
+    @admin.display(description=lazy("next try"))
+    def next_try(self, row: Delivery) -> SafeString | str:
+        return badges.instant(row.next_at) if row.state == DeliveryState.DUE else badges.NOTHING
+
+    @admin.display(description=lazy("id of the message"))
+    def message(self, row: Delivery) -> str:
+        return row.message_id
+
+    @admin.display(description=lazy("state"))
+    def standing(self, row: Delivery) -> SafeString:
+        return standing_mark(row)
+
+    @admin.display(description=lazy("told"))
+    def what(self, row: Delivery) -> str:
+        return str(row.get_event_display())
+
+    @admin.display(description=lazy("incident"))
+    def concerns(self, row: Delivery) -> SafeString | str:
+        if row.incident is None:
+            return badges.NOTHING
+        return format_html(
+            '<a href="{}">{}</a>',
+            reverse("admin:workers_incident_change", args=[row.incident_id]),
+            title_of(row.incident),
+        )
+
+    @admin.display(description=lazy("answer"))
+    def answered(self, row: Any) -> SafeString | str:
+        return answer_mark(row, row.now)
+
+    @admin.display(description=lazy("answer"))
+    def said(self, row: Delivery) -> str:
+        return answer_of(row) or str(badges.NOTHING)
+
+    @admin.display(description=lazy("send again"))
+    def again(self, row: Any) -> SafeString | str:
+        if not row.may_resend:
+            return badges.NOTHING
+        return format_html(
+            '<button type="submit" class="sas-button" formaction="{}" aria-label="{}">{}</button>',
+            reverse("admin:workers_delivery_resend", args=[row.pk]),
+            _("Send again: %(delivery)s") % {"delivery": row},
+            _("Send again"),
+        )
+
+
+def title_of(incident: Incident) -> str:
+    return alert_kind(incident.code).title_with(incident.params)
+
+
+def answer_of(row: Delivery) -> str:
+    """Return how a delivery went at last, in words; receivers repeat what they were told."""
+    said = delivery_problems.answer_text(row.problem, row.answer_status, row.answer)
+    return UNKNOWN.text(said)
+
+
+def standing_mark(row: Delivery) -> SafeString:
+    """Return where a delivery stands."""
+    text = row.get_state_display()
+    if row.state == DeliveryState.FAILED:
+        return badges.label(text, "alert", "alert")
+    if row.state == DeliveryState.DUE:
+        failing = _("failing") if row.tries else text
+        return badges.label(failing, "pending", "skipped" if row.tries else "processing")
+    return badges.label(text, "processed", "processed")
+
+
+def answer_mark(row: Delivery, now: Any) -> SafeString | str:
+    """Return what was answered, how often it was tried, and when it is tried again."""
+    parts: list[Any] = []
+    if row.tries:
+        tries = ngettext("%(n)d failed try", "%(n)d failed tries", row.tries)
+        parts.append(tries % {"n": row.tries})
+        if row.state == DeliveryState.DUE:
+            parts.append(badges.countdown(row.next_at, now, _("next in %s"), _("due %s ago")))
+    said = answer_of(row)
+    if not parts and not said:
+        return badges.NOTHING
+    return format_html(
+        '<span class="sas-message">{}</span> <span class="sas-agent">{}</span>',
+        said,
+        format_html_join(" · ", "{}", ((part,) for part in parts)),
+    )
+
+
+def of_incident(incident_id: int) -> Sequence[Delivery]:
+    """Return who was told of an incident, the newest first: for its page."""
+    found = Delivery.objects.filter(incident=incident_id).select_related("route", "digest")
+    return list(found.order_by("-pk")[:SHOWN])

@@ -1,0 +1,194 @@
+"""What each agent may have in flight, and what it has; its breaker, and what operators set."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib import admin
+from django.contrib.admin.views.main import ChangeList
+from django.db.models import Count
+from django.http import HttpRequest
+from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from workers.admin import ReadOnlyAdmin
+from workers.desk.admin import badges, flow_views
+from workers.desk.admin.filters import not_over
+from workers.desk.admin.lists import LiveListAdmin
+from workers.desk.admin.row_page import RowPageAdmin
+from workers.models import Flow, LiveStep, Step
+from workers.rules.breaker import Breaker
+from workers.states import LIVE_STEP_STATES, BreakerState, StepState
+from workers.store.db import dialect
+from workers.store.flow import holds, last_answers
+
+
+class _CountedChangeList(ChangeList):
+    """A change list whose rows know how many steps of their agent are in which state."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        # What waits for an answer holds no room.
+        at_work = LiveStep.objects.exclude(state=StepState.ERROR).filter(is_deferred=False)
+        # As the list that the number leads to: what was undone keeps the step it was undone for.
+        failed = not_over(Step.objects.filter(state=StepState.ERROR), "process__")
+        counts = {
+            (agent, state): n
+            for steps in (at_work, failed)
+            for agent, state, n in steps.order_by()
+            .values_list("agent", "state")
+            .annotate(n=Count("pk"))
+        }
+        # Where they are not bounded nobody counts them: they may be many.
+        bounded = Flow.objects.exclude(deferred_window=None).values("agent")
+        outstanding = dict(
+            LiveStep.objects.filter(is_deferred=True, agent__in=bounded)
+            .order_by()
+            .values_list("agent")
+            .annotate(n=Count("pk"))
+        )
+        now, held = dialect.read_clock(), holds.current()
+        self.result_list = list(self.result_list)
+        answers = last_answers.of([row.agent for row in self.result_list if row.open_until])
+        for row in self.result_list:
+            row.counts = {state: counts.get((row.agent, state), 0) for state in LIVE_STEP_STATES}
+            row.outstanding = outstanding.get(row.agent, 0)
+            row.now = now
+            row.last_answer = answers.get(row.agent, "")
+            row.is_held = bool({("everything", ""), ("agent", row.agent)} & held)
+            row.may_set = request.user.has_perm(flow_views.PERMISSION)
+            row.may_look = request.user.has_perm("workers.view_process")
+
+
+@admin.register(Flow)
+class FlowAdmin(RowPageAdmin, ReadOnlyAdmin, LiveListAdmin):
+    """One row per agent, with its steps in flight, waiting and in error."""
+
+    change_form_template = "admin/workers/flow_page.html"
+    # The list's own name is none that can be counted.
+    row_name, rows_name = _("agent"), _("agents")
+    list_display = (
+        "agent",
+        "breaker",
+        "window_",
+        "rate",
+        "deferred",
+        "in_flight",
+        "waiting",
+        "in_error",
+        "set_",
+    )
+    list_display_links = None
+    search_fields = ("agent",)
+    ordering = ("agent",)
+
+    def get_urls(self) -> list[URLPattern]:
+        wrap = self.admin_site.admin_view
+        setting = path("<str:agent>/set/", wrap(flow_views.set_one), name="workers_flow_set")
+        return [setting, *super().get_urls()]
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        return _CountedChangeList
+
+    def row_context(self, request: HttpRequest, row: Flow) -> dict[str, Any]:
+        return {"title": row.agent}
+
+    @admin.display(description=_("breaker"))
+    def breaker(self, row: Any) -> SafeString:
+        held = badges.label(_("held"), "pending", "skipped") if row.is_held else ""
+        mark = format_html("{} {}", breaker_mark(row, row.now), held)
+        if not row.last_answer:
+            return mark
+        return format_html('{} <span class="sas-quiet">{}</span>', mark, row.last_answer)
+
+    @admin.display(description=_("rate per second"), ordering="rate_per_second")
+    def rate(self, row: Flow) -> SafeString | str:
+        if row.rate_per_second is None:
+            return badges.NOTHING
+        return badges.labelled(gettext("rate"), f"{row.rate_per_second:g}")
+
+    @admin.display(description=_("answers outstanding"), ordering="deferred_window")
+    def deferred(self, row: Any) -> SafeString | str:
+        if row.deferred_window is None:
+            return badges.NOTHING
+        text = gettext("%(number)d of %(most)d") % {
+            "number": row.outstanding,
+            "most": row.deferred_window,
+        }
+        return badges.labelled(gettext("answers outstanding"), text)
+
+    @admin.display(description=_("window"), ordering="window")
+    def window_(self, row: Flow) -> SafeString:
+        return badges.labelled(gettext("window"), row.window)
+
+    @admin.display(description=_("set"))
+    def set_(self, row: Any) -> SafeString | str:
+        if not row.may_set:
+            return badges.NOTHING
+        return format_html(
+            '<a class="sas-button" href="{}">{}<span class="visually-hidden"> {}</span></a>',
+            reverse("admin:workers_flow_set", args=[row.agent]),
+            _("Set…"),
+            row.agent,
+        )
+
+    @admin.display(description=_("in flight"))
+    def in_flight(self, row: Any) -> SafeString:
+        return _number(row, StepState.PROCESSING, gettext("in flight"))
+
+    @admin.display(description=_("waiting for room or time"))
+    def waiting(self, row: Any) -> SafeString:
+        return _number(row, StepState.PENDING, gettext("waiting"))
+
+    @admin.display(description=_("in error"))
+    def in_error(self, row: Any) -> SafeString:
+        return _number(row, StepState.ERROR, gettext("in error"))
+
+
+def _number(row: Any, state: str, name: str) -> SafeString:
+    """Return how many steps are in a state, leading to their processes."""
+    count = row.counts[state]
+    if not count or not row.may_look:
+        return badges.labelled(name, count)
+    query = urlencode({"at": f"{state}:{row.agent}"})
+    url = f"{reverse('admin:workers_process_changelist')}?{query}"
+    text = format_html(
+        '<a href="{}">{}<span class="visually-hidden"> {}, {}</span></a>',
+        url,
+        count,
+        name,
+        row.agent,
+    )
+    return badges.labelled(name, text)
+
+
+#: The state of a step whose shape and tone each state of a breaker has.
+LOOKS: Mapping[str, str] = {
+    BreakerState.CLOSED: StepState.PROCESSED,
+    BreakerState.FORCED_CLOSED: StepState.CANCELLED,
+    BreakerState.HALF_OPEN: StepState.SKIPPED,
+    BreakerState.FORCED_OPEN: StepState.ERROR,
+    BreakerState.OPEN: StepState.ERROR,
+}
+
+
+def breaker_mark(flow: Flow, now: datetime) -> SafeString:
+    """Return where a breaker stands, an operator's word before its own."""
+    breaker = Breaker(0, flow.opened_at, flow.open_until, flow.forced)
+    mark = breaker_label(breaker.standing(now))
+    if breaker.standing(now) != BreakerState.OPEN:
+        return mark
+    return format_html(
+        "{} {}",
+        mark,
+        badges.countdown(flow.open_until, now, gettext("tried again in %s"), gettext("due")),
+    )
+
+
+def breaker_label(name: str) -> SafeString:
+    """Return the state of a breaker as a word with its shape."""
+    return badges.label(BreakerState(name).label, LOOKS[name], LOOKS[name])

@@ -1,0 +1,211 @@
+"""The hand-over sheet: what the next person on duty must know, as a page and as text."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.utils.formats import number_format
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from workers.definitions.alert_kinds import alert_kind
+from workers.desk.admin import badges, masking, piles
+from workers.desk.admin.bulk.kinds import label_of
+from workers.desk.admin.paging import COUNTED, counted
+from workers.desk.admin.piles import Pile, WaitingPile
+from workers.desk.admin.wait_filters import is_paused
+from workers.desk.operate import incident_list
+from workers.desk.operate.incident_list import IncidentLine
+from workers.models import BulkJob, Hold, Note, Process
+from workers.rules.wait_reasons import next_probe
+from workers.runtime import timestamps
+from workers.states import JobState
+from workers.store.flow import wait_facts
+
+#: Rows of each kind on one sheet; the rest is counted.
+MOST = 100
+#: A shift, unless somebody says otherwise; and the longest look back.
+SHIFT_HOURS, LONGEST_HOURS = 8, 168
+#: Jobs that are not over.
+_GOING_ON = (JobState.RUNNING, JobState.PAUSED)
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenNote:
+    """A note, and what it is on."""
+
+    at: datetime
+    author: str
+    about: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class PausedProcess:
+    """A process that somebody paused, and why."""
+
+    process: Process
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """What is open, stopped and under way at one instant, and what was noted since."""
+
+    now: datetime
+    since: datetime
+    incidents: list[IncidentLine]
+    #: What waits for somebody; of what nothing waits is not told.
+    piles: list[tuple[WaitingPile, Pile]]
+    notes: list[WrittenNote]
+    holds: list[Hold]
+    paused: list[PausedProcess]
+    paused_count: str
+    jobs: list[BulkJob]
+    #: Agents whose services are not called: (agent, since when, what happens next).
+    breakers: list[tuple[str, datetime | None, str]]
+
+
+def read(hours: int = SHIFT_HOURS, now: datetime | None = None) -> Sheet:
+    """Read the sheet; personal data in it is masked, for it is made to be sent."""
+    paused = list(Process.objects.filter(is_paused()).order_by("paused_at")[: COUNTED + 1])
+    shown = paused[:MOST]
+    situation = wait_facts.read(shown, now)
+    pauses = situation.facts.pauses
+    since = situation.now - timedelta(hours=hours)
+    rows = incident_list.read(MOST, situation).lines
+    going_on = BulkJob.objects.filter(state__in=[str(state) for state in _GOING_ON])
+    return Sheet(
+        now=situation.now,
+        since=since,
+        incidents=rows,
+        piles=_piles(),
+        notes=_notes(since),
+        holds=masking.conceal_words(
+            Hold.objects.filter(ended_at=None).order_by("began_at")[:MOST], "reason"
+        ),
+        paused=[
+            PausedProcess(one, str(pauses[one.pk]) if one.pk in pauses else "") for one in shown
+        ],
+        paused_count=counted(len(paused)),
+        jobs=masking.conceal_words(going_on.order_by("pk")[:MOST], "reason"),
+        breakers=_breakers(situation),
+    )
+
+
+def _piles() -> list[tuple[WaitingPile, Pile]]:
+    known = piles.waiting()
+    found = piles.counted({pile.name: pile.kind() for pile in known})
+    return [(pile, found[pile.name]) for pile in known if found[pile.name].count]
+
+
+def _notes(since: datetime) -> list[WrittenNote]:
+    rows = Note.objects.filter(at__gte=since).select_related("incident", "process", "author")
+    found = list(rows.defer("process__input").order_by("-at")[:MOST])
+    masks = masking.of_processes(note.process_id for note in found)
+    return [
+        WrittenNote(
+            note.at,
+            str(note.author or "?"),
+            _about(note),
+            masks[note.process_id].text(note.text),
+        )
+        for note in found
+    ]
+
+
+def _about(note: Note) -> str:
+    if note.incident is not None:
+        return alert_kind(note.incident.code).title_with(note.incident.params)
+    return note.process.subject if note.process else ""
+
+
+def _breakers(situation: wait_facts.Situation) -> list[tuple[str, datetime | None, str]]:
+    flows = situation.facts.flows or {}
+    return [
+        (agent, flow.breaker.opened_at, comes)
+        for agent, flow in sorted(flows.items())
+        if (comes := next_probe(flow, situation.now))
+    ]
+
+
+def text(sheet: Sheet) -> str:
+    """Return the sheet as plain text: for a mail, and for a terminal."""
+    return "\n".join(_lines(sheet)) + "\n"
+
+
+def _lines(sheet: Sheet) -> Iterator[str]:
+    yield _("Hand-over, %(at)s") % {"at": timestamps.full(sheet.now)}
+    yield from _section(_("Open incidents"), [_incident(line) for line in sheet.incidents])
+    yield from _section(_("Waiting for somebody"), [_pile(*one) for one in sheet.piles])
+    said = _("Notes since %(at)s") % {"at": timestamps.full(sheet.since)}
+    yield from _section(said, [_note(note) for note in sheet.notes])
+    yield from _section(_("Held"), [_hold(hold) for hold in sheet.holds])
+    paused = _("Paused: %(count)s") % {"count": sheet.paused_count}
+    yield from _section(paused, [_pause(one) for one in sheet.paused])
+    yield from _section(_("Jobs under way"), [_job(job) for job in sheet.jobs])
+    yield from _section(
+        _("Services that are not called"), [_breaker(*one) for one in sheet.breakers]
+    )
+
+
+def _section(title: str, items: list[str]) -> Iterator[str]:
+    yield ""
+    yield title
+    yield from (f"- {item}" for item in items)
+    if not items:
+        yield _("- nothing")
+
+
+def _incident(line: IncidentLine) -> str:
+    row = line.incident
+    members = ngettext("%(n)d member", "%(n)d members", row.members) % {"n": row.members}
+    parts: list[Any] = [line.title, row.get_state_display(), members]
+    if row.money:
+        worth = number_format(row.money, 2, force_grouping=True)
+        parts.append(_("worth %(money)s") % {"money": worth})
+    parts.append(_("owner %(owner)s") % {"owner": row.assignee or _("nobody")})
+    parts.append(_("since %(at)s") % {"at": timestamps.full(row.opened_at)})
+    parts += [_("next: %(next)s") % {"next": line.next_act}] if line.next_act else []
+    return "; ".join(map(str, parts))
+
+
+def _pile(waiting: WaitingPile, pile: Pile) -> str:
+    words = {"what": waiting.title, "n": pile.count}
+    if pile.oldest is None:
+        return _("%(what)s: %(n)d") % words
+    at = timestamps.full(pile.oldest)
+    return _("%(what)s: %(n)d, the oldest since %(at)s") % {**words, "at": at}
+
+
+def _note(note: WrittenNote) -> str:
+    words = " ".join(note.text.split())
+    return f"{timestamps.full(note.at)} {note.author}, {note.about}: {words}"
+
+
+def _hold(hold: Hold) -> str:
+    what = badges.hold(hold.kind, hold.name)
+    since = timestamps.full(hold.began_at)
+    return f"{what}, {since}, {hold.began_by}: {hold.reason}"
+
+
+def _pause(one: PausedProcess) -> str:
+    since = timestamps.full(one.process.paused_at) if one.process.paused_at else ""
+    return f"{one.process.subject}, {since} {one.why}".rstrip()
+
+
+def _job(job: BulkJob) -> str:
+    return _("job %(n)d: %(verb)s, %(state)s, %(done)d of %(total)d, %(actor)s: %(reason)s") % {
+        "n": job.pk,
+        "verb": label_of(job.verb),
+        "state": job.get_state_display(),
+        "done": job.done,
+        "total": job.total,
+        "actor": job.actor,
+        "reason": job.reason,
+    }
+
+
+def _breaker(agent: str, since: datetime | None, comes: str) -> str:
+    return f"{agent}, {timestamps.full(since)}: {comes}" if since else f"{agent}: {comes}"

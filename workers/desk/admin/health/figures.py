@@ -1,0 +1,206 @@
+"""What the health page shows: an agent's figures column by column, and those of a whole range."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from workers.desk.admin.health.frames import Frame
+from workers.desk.rules import latency
+from workers.desk.rules.minutes import EVERY_PROCESS, MOVES, RESULTS, Figures, Level, summed, worst
+from workers.desk.store import gauges, minutes
+from workers.states import BreakerState
+
+SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
+#: Percentiles by their names; None where nothing was measured.
+Percentiles = Mapping[str, float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One agent's figures, or those of processes, in one column."""
+
+    at: datetime
+    #: How many a minute, by what became of them.
+    rates: Mapping[str, float]
+    calls: Percentiles
+    waits: Percentiles
+    workers: int
+    #: None: nobody looked.
+    level: Level | None
+
+    @property
+    def rate(self) -> float:
+        return sum(self.rates.values())
+
+    @property
+    def pending(self) -> float | None:
+        return None if self.level is None else self.level.pending
+
+    @property
+    def in_flight(self) -> float | None:
+        return None if self.level is None else self.level.in_flight
+
+    @property
+    def window_size(self) -> float | None:
+        return None if self.level is None else self.level.window_size
+
+    @property
+    def oldest_seconds(self) -> float | None:
+        """Return how long the oldest has waited: no time where none does."""
+        return None if self.level is None else self.level.oldest_seconds or 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class AgentFigures:
+    """An agent over a whole range; without a name, all processes."""
+
+    agent: str
+    counts: Mapping[str, int]
+    #: Results a minute.
+    rate: float
+    calls: Percentiles
+    waits: Percentiles
+    #: How it stood when it was last looked at; None: nobody looked within the range.
+    level: Level | None
+    columns: Sequence[Column] = field(default_factory=list)
+
+    @property
+    def total(self) -> int:
+        return sum(self.counts.values())
+
+    @property
+    def bad(self) -> int:
+        """Return how many results were not as they should be, without refusals of business."""
+        return self.total - self.counts.get("ok", 0) - self.counts.get("refused", 0)
+
+    @property
+    def bad_share(self) -> float:
+        return 100 * self.bad / self.total if self.total else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The rows of a frame, each with when it begins."""
+
+    frame: Frame
+    figures: Sequence[tuple[datetime, Figures]]
+    levels: Sequence[tuple[datetime, Level]]
+
+    @property
+    def agents(self) -> list[str]:
+        names = {figures.agent for _at, figures in self.figures}
+        return sorted(names - {EVERY_PROCESS} | {level.agent for _at, level in self.levels})
+
+
+def read(frame: Frame, agent: str | None = None) -> Rows:
+    """Read a frame, of one agent only where it is given; two statements either way."""
+    wanted = (frame.range.span, frame.begin, frame.end, agent)
+    return Rows(frame, minutes.of_span(*wanted), gauges.of_span(*wanted))
+
+
+def of_agent(rows: Rows, agent: str) -> AgentFigures:
+    """Return what became of an agent's calls; without a name, of processes."""
+    return _of_agent(
+        agent,
+        rows.frame,
+        [(at, figures) for at, figures in rows.figures if figures.agent == agent],
+        [(at, level) for at, level in rows.levels if level.agent == agent],
+    )
+
+
+def together(rows: Rows) -> list[Column]:
+    """Return what became of processes, with the calls of all agents, and how those stood."""
+    frame = rows.frame
+    return [
+        _column(
+            at,
+            Figures(
+                EVERY_PROCESS,
+                _one(EVERY_PROCESS, [one for one in group if one.agent == EVERY_PROCESS]).counts,
+                latency.merged(one.calls for one in group),
+                latency.merged(one.waits for one in group),
+            ),
+            _at_once(looks),
+            frame.minutes(at),
+            MOVES,
+        )
+        for at, group, looks in zip(
+            frame.columns, frame.gathered(rows.figures), frame.gathered(rows.levels), strict=True
+        )
+    ]
+
+
+def _at_once(levels: Sequence[Level]) -> list[Level]:
+    """Return how all agents stood together, each at its worst in the column."""
+    known = worst(levels)
+    if not known:
+        return []
+    ages = [level.oldest_seconds for level in known if level.oldest_seconds is not None]
+    everything = Level(
+        "",
+        sum(level.pending for level in known),
+        sum(level.in_flight for level in known),
+        sum(level.failed for level in known),
+        sum(level.window_size for level in known),
+        max(ages, default=None),
+        max((level.breaker for level in known), key=list(BreakerState.values).index),
+    )
+    return [everything]
+
+
+def _of_agent(
+    name: str,
+    frame: Frame,
+    rows: Sequence[tuple[datetime, Figures]],
+    levels: Sequence[tuple[datetime, Level]],
+) -> AgentFigures:
+    kinds = RESULTS if name != EVERY_PROCESS else MOVES
+    total = _one(name, [figures for _at, figures in rows])
+    columns = [
+        _column(at, _one(name, group), looks, frame.minutes(at), kinds)
+        for at, group, looks in zip(
+            frame.columns, frame.gathered(rows), frame.gathered(levels), strict=True
+        )
+    ]
+    minutes_in_all = sum(frame.minutes(at) for at in frame.columns)
+    return AgentFigures(
+        name,
+        {kind: total.counts.get(kind, 0) for kind in kinds},
+        sum(total.counts.values()) / minutes_in_all,
+        _percentiles(total.calls),
+        _percentiles(total.waits),
+        levels[-1][1] if levels else None,
+        columns,
+    )
+
+
+def since_known(columns: Sequence[Column], rates: Sequence[float]) -> list[float | None]:
+    """Return rates of columns, None before anybody looked: a new installation's were not 0."""
+    is_known = [column.level is not None or column.rate > 0 for column in columns]
+    first = is_known.index(True) if True in is_known else len(columns)
+    return [None] * first + list(rates[first:])
+
+
+def _one(name: str, group: Sequence[Figures]) -> Figures:
+    return summed(group)[0] if group else Figures(name)
+
+
+def _column(
+    at: datetime,
+    figures: Figures,
+    looks: Sequence[Level],
+    length: float,
+    kinds: Sequence[str],
+) -> Column:
+    return Column(
+        at,
+        {kind: figures.counts.get(kind, 0) / length for kind in kinds},
+        _percentiles(figures.calls),
+        _percentiles(figures.waits),
+        figures.workers,
+        worst(looks)[0] if looks else None,
+    )
+
+
+def _percentiles(buckets: latency.Buckets) -> Percentiles:
+    return {name: latency.percentile(buckets, share) for name, share in SHARES.items()}

@@ -1,0 +1,85 @@
+"""What happened meanwhile: incidents, code that was new, and what operators set."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from workers.definitions.alert_kinds import alert_kind
+from workers.desk.admin import badges, wording
+from workers.desk.admin.health.frames import Frame
+from workers.models import Incident, Journal, Release
+
+#: Marks of each kind that are shown, the newest.
+MOST = 30
+#: Rows without a process that are looked at: most of them are other acts.
+LOOKED_AT = 500
+#: Acts that change how agents fare; what is done about incidents does not.
+ACTS = ("flow_set", "held", "lifted", "job_started", "job_paused", "job_resumed", "job_stopped")
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Something at one instant, with its tone and, where it has a page, that."""
+
+    at: datetime
+    tone: str
+    text: str
+    url: str = ""
+
+
+def read(frame: Frame, user: Any, agent: str = "") -> list[Mark]:
+    """Return what a user may know of, the newest first; of an agent what concerns it or all."""
+    found = [*_releases(frame)]
+    if user.has_perm("workers.view_incident"):
+        found += _incidents(frame, agent)
+    if user.has_perm("workers.view_flow"):
+        found += _acts(frame, agent)
+    return sorted(found, key=lambda mark: mark.at, reverse=True)
+
+
+def _releases(frame: Frame) -> Iterable[Mark]:
+    rows = Release.objects.filter(seen_at__gte=frame.begin).order_by("-pk")[:MOST]
+    for row in rows:
+        yield Mark(row.seen_at, "live", _("new code: %(name)s") % {"name": row.name})
+
+
+def _incidents(frame: Frame, agent: str) -> Iterable[Mark]:
+    rows = Incident.objects.filter(opened_at__gte=frame.begin).order_by("-pk")[:MOST]
+    for row in rows:
+        of_agents = {row.params.get("agent"), row.params.get("about")}
+        if agent and row.params.get("agent") and agent not in of_agents:
+            continue
+        text = alert_kind(row.code).title_with(row.params)
+        yield Mark(
+            row.opened_at, "bad", text, reverse("admin:workers_incident_change", args=[row.pk])
+        )
+
+
+def _acts(frame: Frame, agent: str) -> Iterable[Mark]:
+    # The newest rows without a process, by the end of their index, whatever their age.
+    newest = Journal.objects.filter(process=None).order_by("-id")[:LOOKED_AT]
+    kept = 0
+    for row in newest.values("event", "actor", "detail", "at"):
+        if row["at"] < frame.begin or kept == MOST:
+            return
+        about = _about(row["event"], row["detail"])
+        if row["event"] not in ACTS or (agent and about not in ("", agent)):
+            continue
+        kept += 1
+        said = [wording.event(row["event"], of_step=False), about]
+        said.append(row["actor"].removeprefix("operator:"))
+        yield Mark(row["at"], "person", " · ".join(filter(None, said)))
+
+
+def _about(event: str, detail: dict[str, Any]) -> str:
+    """Return what an act was about; the reasons that were given stay in the journal."""
+    if event == "flow_set":
+        return str(detail.get("agent") or "")
+    if event in ("held", "lifted"):
+        kind, name = str(detail.get("kind") or ""), str(detail.get("name") or "")
+        return name if kind == "agent" else badges.hold(kind, name)
+    return _("job %(n)s") % {"n": detail.get("job")} if detail.get("job") else ""

@@ -1,0 +1,83 @@
+"""The last hour in a few small lines, for the front page."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from django.utils.translation import gettext as _
+
+from workers.desk.admin.health import charts, figures
+from workers.desk.admin.health.figures import Column
+from workers.desk.admin.health.frames import Frame
+from workers.desk.admin.health.page import STALE, frame_now
+
+#: Minutes that the number beside a line is the mean of.
+LATELY = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Spark:
+    """One line: what it is of, its number in words, and its outline."""
+
+    name: str
+    title: str
+    value: str
+    #: The most within the hour.
+    most: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Strip:
+    sparks: Sequence[Spark]
+    #: When it was read, and up to when minutes were rolled up.
+    now: datetime
+    until: datetime
+    is_stale: bool
+
+
+def read() -> Strip:
+    """Return the strip; costs three statements."""
+    frame, now = frame_now("1h")
+    columns = figures.together(figures.read(frame))
+    pending = [column.pending for column in columns]
+    ages = [column.oldest_seconds for column in columns]
+    p95 = [column.calls["p95"] for column in columns]
+    return Strip(
+        [
+            _rate(frame, columns, "taken", _("taken a minute")),
+            _rate(frame, columns, "ended", _("ended a minute")),
+            _rate(frame, columns, "failed", _("stopped in error a minute")),
+            _spark(frame, "pending", _("steps waiting"), pending, charts.number),
+            _spark(frame, "oldest", _("the oldest waits"), ages, charts.seconds),
+            _spark(frame, "p95", _("95 of 100 calls take at most"), p95, charts.seconds),
+        ],
+        now,
+        frame.until,
+        now - frame.until > STALE,
+    )
+
+
+def _rate(frame: Frame, columns: Sequence[Column], move: str, title: str) -> Spark:
+    rates = figures.since_known(columns, [column.rates[move] for column in columns])
+    lately = [rate for rate in rates[-LATELY:] if rate is not None]
+    mean = sum(lately) / len(lately) if lately else 0.0
+    spark = _spark(frame, move, title, rates, charts.number)
+    return replace(spark, value=charts.number(mean))
+
+
+def _spark(
+    frame: Frame,
+    name: str,
+    title: str,
+    values: Sequence[float | None],
+    word: Callable[[float], str],
+) -> Spark:
+    known = [value for value in values if value is not None]
+    return Spark(
+        name,
+        title,
+        word(known[-1]) if known else "-",
+        word(max(known)) if known else "",
+        charts.spark(frame, values),
+    )

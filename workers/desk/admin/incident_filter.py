@@ -1,0 +1,63 @@
+"""Lists of processes narrowed to the members of an incident."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as lazy
+
+from workers.definitions.alert_kinds import alert_kind
+from workers.desk.admin.bulk.kinds import BY_NAME
+from workers.desk.admin.bulk.lists import BulkListAdmin
+from workers.desk.admin.filters import ProcessFilter, among
+from workers.models import Alert, Incident, Process
+
+STILL_SO = Q(resolved_at=None)
+
+
+class IncidentFilter(ProcessFilter):
+    """The members of one incident; shown where its page led to it.
+
+    Those whose cause is still so; of one that is resolved, all that it had.
+    """
+
+    title = lazy("incident")
+    parameter_name = "incident"
+    asks_first = True
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        chosen = self.value()
+        if not chosen:
+            return []
+        is_number = chosen.isascii() and chosen.isdigit() and len(chosen) < 19
+        incident = Incident.objects.filter(pk=int(chosen)).first() if is_number else None
+        if incident is None:
+            return [(chosen, _("one that is not there any more"))]
+        return [(chosen, alert_kind(incident.code).title_with(incident.params))]
+
+    def narrow(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
+        if not (value.isascii() and value.isdigit() and len(value) < 19):
+            return rows.none()
+        return members(
+            rows, self.path, int(value), STILL_SO | Q(incident__resolved_at__isnull=False)
+        )
+
+
+def members(rows: QuerySet[Any], path: str, incident_id: int, which: Q = STILL_SO) -> QuerySet[Any]:
+    """Return those of the rows whose process an incident still stops, or has ``which`` alerts."""
+    alerts = Alert.objects.filter(which, incident_id=incident_id, process__isnull=False)
+    return among(rows, path, alerts.order_by().values("process"))
+
+
+def list_to_resubmit(request: HttpRequest) -> BulkListAdmin | None:
+    """Return the list in which the user may resubmit, an app's own first; None: there is none."""
+    found = [
+        model_admin
+        for model_admin in admin.site._registry.values()
+        if isinstance(model_admin, BulkListAdmin)
+        and model_admin.has_view_permission(request)
+        and model_admin.may(request, BY_NAME["resubmit"])
+    ]
+    return min(found, key=lambda model_admin: model_admin.model is Process, default=None)

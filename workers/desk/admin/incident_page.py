@@ -1,0 +1,136 @@
+"""Everything an operator sees of one incident: what broke, how much of it, and its members."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from urllib.parse import parse_qs
+
+from django.core.paginator import Page, Paginator
+
+from workers.desk.admin import arrivals, masking, subjects, timeline
+from workers.desk.admin.arrivals import Chart
+from workers.desk.admin.paging import COUNTED
+from workers.desk.admin.timeline import Line
+from workers.desk.operate import incident_list
+from workers.desk.operate.incident_list import IncidentLine
+from workers.models import Alert, BulkJob, Incident, Note
+from workers.store.flow import wait_facts
+
+#: Members on a page; the chart looks at so many of the newest.
+PAGE, CHARTED = 50, 5000
+#: Notes on the page, the newest.
+NOTES = 50
+#: Jobs on the page, of so many that are looked at.
+JOBS, LOOKED_AT = 10, 200
+#: Journal lines of a sample, the newest.
+SAMPLE_LINES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One member with the end of its process's journal."""
+
+    alert: Alert
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentPanel:
+    """The live part of the page."""
+
+    line: IncidentLine
+    now: datetime
+    chart: Chart | None
+    #: Newest alert that the page has shown, and how many came after it.
+    seen: int
+    news: int
+    #: Alerts that are still so, the newest first; None: there are more than were looked at.
+    still: list[int] | None
+
+    @property
+    def incident(self) -> Incident:
+        return self.line.incident
+
+
+def panel(incident: Incident, seen: int | None) -> IncidentPanel:
+    """Read the live part; ``seen`` is the newest alert that the page was opened with."""
+    situation = wait_facts.read()
+    (line,) = incident_list.in_words([incident], situation)
+    columns = ("pk", "raised_at", "resolved_at")
+    newest = list(incident.alerts.order_by("-pk").values_list(*columns)[:CHARTED])
+    last_id = newest[0][0] if newest else 0
+    seen = last_id if seen is None else seen
+    end = incident.resolved_at or situation.now
+    return IncidentPanel(
+        line=line,
+        now=situation.now,
+        chart=arrivals.chart([at for _, at, _ in newest], end),
+        seen=seen,
+        news=sum(alert_id > seen for alert_id, _, _ in newest),
+        still=[pk for pk, _, ended_at in newest if ended_at is None]
+        if len(newest) < CHARTED
+        else None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """A page of the alerts of an incident, and a few of them with the ends of their journals."""
+
+    page: Page
+    samples: list[Sample]
+
+
+def members(panel: IncidentPanel, number: int) -> Members:
+    """Return the alerts that are still so, the newest first; of one that is resolved, all it had.
+
+    The samples are the newest, the oldest, and one between, of as many as are counted.
+    """
+    keys = _members(panel)[:COUNTED]
+    page: Any = Paginator(keys, PAGE).get_page(number)
+    sampled = list(dict.fromkeys(keys[place] for place in (0, len(keys) // 2, -1))) if keys else []
+    known = (
+        Alert.objects.select_related("process", "step")
+        .defer("process__input", "step__result", "step__reply")
+        .in_bulk([*sampled, *page.object_list])
+    )
+    masks = masking.conceal_alerts(known.values())
+    for alert in known.values():
+        if alert.step is not None:
+            masking.conceal_step(alert.step, masks[alert.process_id])
+    urls = subjects.pages(alert.process_id for alert in known.values() if alert.process_id)
+    for alert in known.values():
+        alert.subject_url = urls.get(alert.process_id or 0)  # type: ignore[attr-defined]
+    page.object_list = [known[key] for key in page.object_list if key in known]
+    about = [known[key] for key in sampled if key in known and known[key].process is not None]
+    processes = [alert.process for alert in about if alert.process]
+    # For a process that is well by now: what had failed, not how it ended.
+    failed = {a.process_id: a.last_raised_at for a in about if a.process_id and a.resolved_at}
+    ends = timeline.ends(processes, SAMPLE_LINES, masks, failed)
+    return Members(page, [Sample(alert, ends[alert.process_id or 0]) for alert in about])
+
+
+def _members(panel: IncidentPanel) -> list[int]:
+    rows = panel.incident.alerts.order_by("-pk").values_list("pk", flat=True)
+    if panel.incident.resolved_at is not None:
+        return list(rows[:COUNTED])
+    if panel.still is not None:
+        return panel.still
+    return list(rows.filter(resolved_at=None)[:COUNTED])
+
+
+def jobs(incident: Incident) -> list[BulkJob]:
+    """Return the newest jobs on its members: by its key, or by a list that shows its members."""
+    since = BulkJob.objects.filter(created_at__gte=incident.opened_at).order_by("-pk")[:LOOKED_AT]
+    return [job for job in since if _is_on(job, incident)][:JOBS]
+
+
+def _is_on(job: BulkJob, incident: Incident) -> bool:
+    listed = parse_qs(str(job.source.get("query", ""))).get("incident", [])
+    return job.source.get("incident") == incident.key or str(incident.pk) in listed
+
+
+def notes(incident: Incident) -> list[Note]:
+    """Return the newest notes on an incident, masked in memory: never to be saved."""
+    rows = incident.notes.select_related("author").order_by("-pk")[:NOTES]
+    return masking.conceal_words(rows, "text")

@@ -1,0 +1,243 @@
+"""What the page of a job shows: how far it is, what became of its processes, and each of them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib import admin
+from django.core.paginator import Paginator
+from django.db.models import Count
+from django.http import HttpRequest, QueryDict
+from django.urls import reverse
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from workers.desk.admin import badges, job_views, masking, subjects
+from workers.desk.admin.bulk.kinds import BY_NAME, label_of
+from workers.desk.admin.bulk.lists import BulkListAdmin
+from workers.desk.admin.changes import Marker
+from workers.desk.admin.lists import without_search
+from workers.desk.admin.wording import Text
+from workers.desk.operate import job_results
+from workers.desk.operate.job_results import Result
+from workers.desk.rules.job_verbs import STEERING
+from workers.models import BulkItem, BulkJob, Process
+from workers.rules.refusals import text_of
+from workers.states import JobState
+from workers.store.db import dialect
+
+PER_PAGE = 50
+#: The shape and tone of each state, and of what came of a process: those of a like state of steps.
+MARKS: Mapping[str, str] = {
+    JobState.PLANNED: "waiting",
+    JobState.RUNNING: "processing",
+    JobState.PAUSED: "pending",
+    JobState.STOPPED: "cancelled",
+    JobState.DONE: "processed",
+}
+RESULT_MARKS: Mapping[str, str] = {
+    Result.TO_DO: "waiting",
+    Result.REFUSED: "skipped",
+    Result.PROCESSED: "processed",
+    Result.FAILED_AGAIN: "error",
+    Result.WAITING: "processing",
+    Result.UNDONE: "compensated",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Pile:
+    """Items that came to one thing: a link to them, and back to the list with exactly these."""
+
+    name: str
+    label: Text
+    count: int
+    url: str
+    list_url: str
+    is_chosen: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One process of the job."""
+
+    subject: str
+    url: str
+    mark: SafeString
+    why: str
+
+
+def state_mark(job: BulkJob) -> SafeString:
+    shape = MARKS[job.state]
+    return badges.label(JobState(job.state).label, shape, shape)
+
+
+def progress(job: BulkJob) -> str:
+    """Return how far a job is, in words."""
+    done = _("%(done)d of %(total)d") % {"done": job.done, "total": job.total}
+    if not job.refused:
+        return done
+    turned_down = ngettext("%(n)d refused", "%(n)d refused", job.refused) % {"n": job.refused}
+    return f"{done}, {turned_down}"
+
+
+def counts(job: BulkJob) -> dict[str, int]:
+    """Count the items of a job by what came of them, in one query."""
+    rows = job_results.with_result(BulkItem.objects.filter(job=job)).order_by()
+    return dict(rows.values_list("result").annotate(Count("pk")))
+
+
+def marker(job: BulkJob) -> Marker:
+    """Return the marker of the page of a job: what became of its items is news, too."""
+    return Marker(_seen(job, counts(job)), dialect.read_clock())
+
+
+def _seen(job: BulkJob, by_result: Mapping[str, int]) -> str:
+    parts = [job.state, job.done, job.refused, *(by_result.get(result, 0) for result in Result)]
+    return "-".join(map(str, parts))
+
+
+def context(request: HttpRequest, job: BulkJob) -> dict[str, Any]:
+    """Return what the page and its live part show; the job is masked in memory."""
+    masking.conceal_words([job], "reason")
+    by_result = counts(job)
+    chosen = request.GET.get("is", "")
+    chosen = chosen if chosen in Result.values else ""
+    model_admin = list_of(job)
+    listed = _reverse(model_admin, "changelist")
+    piles = [
+        Pile(
+            result.value,
+            result.label,
+            by_result[result],
+            f"?{urlencode({'is': result.value})}",
+            f"{listed}?{urlencode({'job': f'{job.pk}:{result.value}'})}",
+            result == chosen,
+        )
+        for result in Result
+        if by_result.get(result)
+    ]
+    now = dialect.read_clock()
+    page = _page(job, chosen, by_result, request.GET.get("p", ""))
+    return {
+        "job": job,
+        "verb": label_of(job.verb),
+        "state": state_mark(job),
+        "state_name": JobState(job.state).label,
+        "progress": progress(job),
+        "percent": 100 * job.done // job.total if job.total else 0,
+        "piles": piles,
+        "chosen": chosen,
+        "page": page,
+        "lines": _lines(request, page.object_list),
+        "acts": _acts(request, job),
+        "again": _again(request, job, model_admin, by_result),
+        "source": source_of(job),
+        "list_url": f"{listed}?{urlencode({'job': job.pk})}",
+        "may_list": model_admin.has_view_permission(request),
+        "seen": _seen(job, by_result),
+        "live_url": _live_url(job, chosen, page.number),
+        "now": now,
+        "server_now": now.isoformat(),
+    }
+
+
+def list_of(job: BulkJob) -> BulkListAdmin:
+    """Return the list that its set was chosen in; that of processes, where there is none."""
+    wanted = job.source.get("list")
+    for model, model_admin in admin.site._registry.items():
+        if model._meta.label_lower == wanted and isinstance(model_admin, BulkListAdmin):
+            return model_admin
+    fallback = admin.site._registry[Process]
+    assert isinstance(fallback, BulkListAdmin)
+    return fallback
+
+
+def source_of(job: BulkJob) -> tuple[str, str]:
+    """Return where its set came from, in words, and the address of that; empty: it has none."""
+    source = job.source
+    if "incident" in source:
+        return _("incident %(key)s") % {"key": source["incident"]}, ""
+    if "list" in source:
+        # Made before searches were left out, it may have one, with somebody's name in it.
+        model_admin, query = list_of(job), without_search(QueryDict(str(source.get("query", ""))))
+        name = str(model_admin.opts.verbose_name_plural)
+        url = _reverse(model_admin, "changelist") + (f"?{query}" if query else "")
+        return (_("%(list)s, as filtered") if query else _("%(list)s")) % {"list": name}, url
+    said = ", ".join(f"{name} {value}" for name, value in source.items())
+    return said or _("a terminal"), ""
+
+
+def _page(job: BulkJob, chosen: str, by_result: Mapping[str, int], wanted: str) -> Any:
+    items = job_results.of_result(job.pk, chosen) if chosen else BulkItem.objects.filter(job=job)
+    rows = job_results.with_result(items)
+    total = by_result.get(chosen, 0) if chosen else sum(by_result.values())
+    found = Paginator(rows.select_related("process").order_by("process_id"), PER_PAGE)
+    found.count = total
+    return found.get_page(wanted)
+
+
+def _lines(request: HttpRequest, items: Any) -> list[Line]:
+    rows = list(items)
+    urls = subjects.pages(item.process_id for item in rows)
+    refused = [item.process_id for item in rows if item.refusal]
+    masks = masking.of_processes(refused) if refused else {}
+    may_see = request.user.has_perm("workers.view_process")
+    found = []
+    for item in rows:
+        url = urls.get(item.process_id, "")
+        if not url and may_see:
+            url = reverse("admin:workers_process_change", args=[item.process_id])
+        why = ""
+        if item.refusal:
+            said = text_of(item.refusal["code"], item.refusal["params"])
+            why = masks[item.process_id].text(said)
+        found.append(Line(item.process.subject, url, result_mark(item.result), why))
+    return found
+
+
+def result_mark(result: str) -> SafeString:
+    shape = RESULT_MARKS[result]
+    return badges.label(Result(result).label, shape, shape)
+
+
+def _acts(request: HttpRequest, job: BulkJob) -> list[tuple[str, Text, str]]:
+    """Return what the user may do to the job now: (name, label, address)."""
+    if not job_views.may(request, job):
+        return []
+    return [
+        (act, _label(job, act), reverse(f"admin:workers_bulkjob_{act}", args=[job.pk]))
+        for act, (before, _after) in STEERING.items()
+        if job.state in before
+    ]
+
+
+def _label(job: BulkJob, act: str) -> Text:
+    if act == "resume" and job.is_sampled:
+        rest = ngettext("Go on with the other one", "Go on with the other %(n)d", job.left)
+        return rest % {"n": job.left}
+    return job_views.LABELS[act]
+
+
+def _again(
+    request: HttpRequest, job: BulkJob, model_admin: BulkListAdmin, by_result: Mapping[str, int]
+) -> dict[str, Any] | None:
+    """Return where to resubmit what failed again; None: nothing did, or the user may not."""
+    n = by_result.get(Result.FAILED_AGAIN, 0)
+    if not n or not model_admin.may(request, BY_NAME["resubmit"]):
+        return None
+    listed = _reverse(model_admin, "changelist")
+    return {"n": n, "url": f"{listed}?{urlencode({'job': f'{job.pk}:{Result.FAILED_AGAIN}'})}"}
+
+
+def _live_url(job: BulkJob, chosen: str, number: int) -> str:
+    query = {**({"is": chosen} if chosen else {}), **({"p": number} if number > 1 else {})}
+    address = reverse("admin:workers_bulkjob_live", args=[job.pk])
+    return f"{address}?{urlencode(query)}" if query else address
+
+
+def _reverse(model_admin: BulkListAdmin, name: str) -> str:
+    opts = model_admin.opts
+    return reverse(f"admin:{opts.app_label}_{opts.model_name}_{name}")

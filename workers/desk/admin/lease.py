@@ -1,0 +1,70 @@
+"""Who performs each periodic duty, and when it was last performed."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.admin.views.main import ChangeList
+from django.http import HttpRequest
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as lazy
+
+from workers.admin import ReadOnlyAdmin
+from workers.conf import sas
+from workers.desk.admin import badges, changes
+from workers.desk.admin.changes import Marker
+from workers.desk.admin.lists import ClockedChangeList, LiveListAdmin
+from workers.models import Lease
+from workers.rules.wait_reasons import Duty
+from workers.store import leases
+
+#: How often each duty is performed that somebody waits for.
+INTERVALS: dict[str, Callable[[], float]] = {
+    leases.SWEEP: lambda: sas.sweep_seconds,
+    leases.POLL: lambda: sas.poll_seconds,
+}
+
+
+@admin.register(Lease)
+class LeaseAdmin(ReadOnlyAdmin, LiveListAdmin):
+    """When was the last sweep, when the last poll."""
+
+    list_display = ("name", "performed", "holder_now", "expires", "failure")
+    list_display_links = None
+    ordering = ("name",)
+
+    def marker(self, request: HttpRequest) -> Marker:
+        return changes.of_leases()
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        return ClockedChangeList
+
+    @admin.display(description=lazy("last performed"), ordering="performed_at")
+    def performed(self, row: Any) -> SafeString | str:
+        ago = badges.countdown(row.performed_at, row.now, _("%s in the future"), _("%s ago"))
+        interval = INTERVALS.get(row.name)
+        duty = Duty(interval(), row.performed_at) if interval else None
+        if duty is None or not duty.is_late(row.now):
+            return ago
+        return format_html("{} {}", badges.label(_("overdue"), "error", "error"), ago)
+
+    @admin.display(description=lazy("held by"))
+    def holder_now(self, row: Lease) -> str:
+        return row.holder or _("nobody just now")
+
+    @admin.display(description=lazy("lease ends"))
+    def expires(self, row: Any) -> SafeString | str:
+        return badges.countdown(row.expires_at, row.now, _("in %s"), _("%s ago"))
+
+    @admin.display(description=lazy("raised last"))
+    def failure(self, row: Any) -> SafeString | str:
+        if not row.error:
+            return ""
+        ago = badges.countdown(row.failed_at, row.now, _("%s in the future"), _("%s ago"))
+        said = format_html("{}: {}", ago, row.error)
+        if not row.failures:
+            # The duty has been performed since.
+            return said
+        return format_html("{} {}", badges.label(_("raises"), "error", "error"), said)

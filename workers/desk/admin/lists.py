@@ -1,0 +1,320 @@
+"""Change lists that keep themselves up to date: the page, and its rows alone for a poll."""
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from django.contrib import admin
+from django.contrib.admin.views.main import ERROR_FLAG, SEARCH_VAR, ChangeList
+from django.core.paginator import Paginator
+from django.db.models import Model, Prefetch, Q, QuerySet, prefetch_related_objects
+from django.db.models.constants import LOOKUP_SEP
+from django.forms import Media, Script
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils.text import capfirst
+
+from workers.desk.admin import changes, masking, snapshot
+from workers.desk.admin.changes import Marker
+from workers.desk.admin.facets import Facets
+from workers.desk.admin.history import MaskedHistoryAdmin
+from workers.desk.admin.paging import BoundedPaginator
+from workers.models import Alert, Process
+from workers.runtime.storable_text import is_storable
+from workers.store.db import dialect
+from workers.store.flow import wait_facts
+
+#: Read by ``live.js``: the database's clock, and the sign that an answer is one of ours.
+CLOCK_HEADER = "X-Server-Now"
+#: What a page shows, as ``changes`` says it: sent with it, and back by its polls (``live.js``).
+SEEN_HEADER = "X-Seen"
+
+
+#: Nothing that a list is searched or filtered by is longer.
+LONGEST_QUESTION = 400
+
+#: With more rows than this there are no counts beside the filters: each reads all of them.
+FACET_ROWS = 10_000
+
+
+def is_poll(request: HttpRequest) -> bool:
+    """Say whether a page asks for its live part only."""
+    return request.method == "GET" and request.headers.get("HX-Request") == "true"
+
+
+def back_to(request: HttpRequest, name: str) -> HttpResponse:
+    """Redirect to a list as it was filtered: actions hand its query on from page to page."""
+    query = request.GET.urlencode()
+    return redirect(reverse(name) + (f"?{query}" if query else ""))
+
+
+def without_search(query: QueryDict) -> str:
+    """Return what a list is filtered by, to be kept; what was searched for may be a name."""
+    kept = query.copy()
+    kept.pop(SEARCH_VAR, None)
+    return kept.urlencode()
+
+
+def stamp(response: HttpResponse, marker: Marker) -> None:
+    """Send the database's clock along, for the countdowns, and what the page now shows."""
+    response[CLOCK_HEADER] = marker.at.isoformat()
+    response[SEEN_HEADER] = marker.text
+
+
+def is_seen(request: HttpRequest, marker: Marker) -> bool:
+    """Say whether a poll comes from a page that shows what ``marker`` stands for already."""
+    return is_poll(request) and request.headers.get(SEEN_HEADER) == marker.text
+
+
+def unchanged(marker: Marker) -> HttpResponse:
+    """Answer a poll with nothing but the clock."""
+    response = HttpResponse(status=204)
+    stamp(response, marker)
+    return response
+
+
+def live_part(
+    request: HttpRequest, marker: Marker, template: str, context: Callable[[], dict[str, Any]]
+) -> HttpResponse:
+    """Answer with the live part of a page; with 204, and nothing read, where it is shown already.
+
+    Whoever calls has read the marker first: what changes meanwhile is seen by the next poll.
+    """
+    if is_seen(request, marker):
+        return unchanged(marker)
+    response = TemplateResponse(request, template, context())
+    stamp(response, marker)
+    return response
+
+
+def live_page(
+    request: HttpRequest,
+    model_admin: admin.ModelAdmin,
+    marker: Marker,
+    templates: tuple[str, str],
+    context: Callable[[], dict[str, Any]],
+) -> HttpResponse:
+    """Answer with a page that keeps itself up to date; a poll, with its live part.
+
+    ``templates`` are that of the page and that of its part; ``context`` is what both show.
+    """
+    page, part = templates
+    if is_poll(request):
+        return live_part(request, marker, part, context)
+    around = {
+        **model_admin.admin_site.each_context(request),
+        "server_now": marker.at.isoformat(),
+        "seen": marker.text,
+        "media": Media(LiveMedia),
+        "opts": model_admin.opts,
+    }
+    response = TemplateResponse(request, page, around | context())
+    stamp(response, marker)
+    return response
+
+
+class LiveMedia:
+    """Style and scripts of every page of ours."""
+
+    css = {"all": ["workers/admin.css"]}
+    js = [
+        Script("workers/htmx-2.min.js", defer=True),
+        Script("workers/countdown.js", defer=True),
+        Script("workers/live.js", defer=True),
+        Script("workers/tables.js", defer=True),
+        Script("workers/keys.js", defer=True),
+    ]
+
+
+def is_askable(text: str) -> bool:
+    """Say whether a database can be asked for a text: no NUL, no lone surrogate, no essay."""
+    return len(text) <= LONGEST_QUESTION and is_storable(text)
+
+
+def asks_what_can_be_asked(request: HttpRequest) -> bool:
+    """Say whether a database can be asked for all that an address says."""
+    # A NUL in the search has a word of Django's own.
+    asked = [
+        value.replace("\x00", "") if name == SEARCH_VAR else value
+        for name, values in request.GET.lists()
+        for value in values
+    ]
+    return all(map(is_askable, asked))
+
+
+class AskableListAdmin(MaskedHistoryAdmin):
+    """A list, and pages, that answer whatever stands in their addresses.
+
+    What no database can be asked leads back to the whole list, with Django's word for a
+    filter that it did not understand.
+    """
+
+    #: Fields that no address filters by: what is masked, or shown to nobody, could be guessed
+    #: letter by letter, by what such a filter finds.
+    never_asked: ClassVar[tuple[str, ...]] = ()
+
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
+        is_private = not set(lookup.split(LOOKUP_SEP)).isdisjoint(self.never_asked)
+        return not is_private and super().lookup_allowed(lookup, value, request)
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        if not asks_what_can_be_asked(request):
+            return redirect(f"{request.path}?{ERROR_FLAG}=1")
+        try:
+            return super().changelist_view(request, extra_context)
+        except OverflowError:
+            # An instant whose day, elsewhere, is before the first or after the last.
+            return redirect(f"{request.path}?{ERROR_FLAG}=1")
+
+    def get_object(
+        self, request: HttpRequest, object_id: str, from_field: str | None = None
+    ) -> Model | None:
+        if not is_askable(object_id):
+            return None
+        return super().get_object(request, object_id, from_field)
+
+
+class LiveListAdmin(AskableListAdmin):
+    """A list that refreshes its rows; a poll is answered without filters and their counts.
+
+    Where nothing has changed it is answered with 204, before a row is read."""
+
+    change_list_template = "admin/workers/live_list.html"
+    # The page of a row loads the same scripts.
+    change_form_template = "admin/workers/change_page.html"
+    show_full_result_count = False
+    list_per_page = 50
+    # Nobody reads more, and a page of them would be megabytes.
+    list_max_show_all = 0
+
+    class Media(LiveMedia):
+        pass
+
+    def marker(self, request: HttpRequest) -> Marker:
+        """Return what tells cheaply whether the list has changed."""
+        return changes.of_everything()
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        return BoundedChangeList
+
+    def get_paginator(
+        self, request: HttpRequest, queryset: QuerySet[Any], per_page: int, *more: Any, **named: Any
+    ) -> Paginator:
+        if queryset.model is not self.model:
+            # The history of a row.
+            return super().get_paginator(request, queryset, per_page, *more, **named)
+        return BoundedPaginator(queryset, per_page, rows=self.get_queryset(request))
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        found: QuerySet[Any] = super().get_queryset(request)
+        joined = self.list_select_related
+        return found.select_related(*joined) if isinstance(joined, tuple) else found
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        # Before the rows are read: what changes meanwhile is seen by the next poll.
+        marker = self.marker(request)
+        if is_seen(request, marker) and self.has_view_permission(request):
+            return unchanged(marker)
+        context = {
+            "title": capfirst(self.opts.verbose_name_plural),
+            "server_now": marker.at.isoformat(),
+            "seen": marker.text,
+            **(extra_context or {}),
+        }
+        response = super().changelist_view(request, context)
+        if is_poll(request) and isinstance(response, TemplateResponse):
+            response.template_name = "admin/workers/live_rows.html"
+            stamp(response, marker)
+        return response
+
+
+class BoundedChangeList(ChangeList):
+    """A change list that costs about the same however many rows its table has.
+
+    Rows are counted up to a bound, and the counts beside filters are left out where the table is
+    large: each would read all of it.
+    """
+
+    def __init__(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
+        super().__init__(request, *args, **kwargs)
+        if is_poll(request) or self._is_large():
+            self.add_facets = self.is_facets_optional = False
+        facets = Facets(request, self, getattr(self, "_rest", {}))
+        for spec in self.filter_specs:
+            # Django asks each filter, and each of them asks the database.
+            spec.get_facet_queryset = lambda _listed, spec=spec: facets.of(spec)  # type: ignore[attr-defined]
+
+    def get_filters(self, request: HttpRequest) -> Any:
+        """Keep what of the address is no filter's: facets are counted under it, too."""
+        found = super().get_filters(request)
+        self._rest = dict(found[2])
+        return found
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        if not self.multi_page:
+            # Django would ask for the only page by the filters again.
+            self.result_list = self.paginator.page(1).object_list
+
+    def get_ordering_field(self, field_name: Any) -> Any:
+        """Return what a column is sorted by; None, whatever the address says, where it must not."""
+        may = field_name in (self.sortable_by or ())
+        return super().get_ordering_field(field_name) if may else None
+
+    @property
+    def is_bounded(self) -> bool:
+        """Say whether there are more rows than were counted."""
+        return bool(getattr(self.paginator, "is_bounded", False))
+
+    def _is_large(self) -> bool:
+        newest = getattr(self.paginator, "newest", None)
+        if newest is None:
+            # Nothing is listed, and nobody knows of how many.
+            newest = self.root_queryset.order_by("-pk").values_list("pk", flat=True).first()
+        return isinstance(newest, int) and newest > FACET_ROWS
+
+
+class ClockedChangeList(BoundedChangeList):
+    """A change list whose rows know the database's time."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        now = dialect.read_clock()
+        self.result_list = list(self.result_list)
+        for row in self.result_list:
+            row.now = now
+
+
+class ConditionFilter(admin.SimpleListFilter):
+    """A filter each of whose choices is a condition on the rows: (name, label, condition)."""
+
+    choices_of: tuple[tuple[str, Any, Q], ...] = ()
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        return [(name, label) for name, label, _condition in self.choices_of]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        conditions = {name: condition for name, _label, condition in self.choices_of}
+        condition = conditions.get(str(self.value()))
+        return queryset if condition is None else queryset.filter(condition)
+
+
+class StandingChangeList(BoundedChangeList):
+    """A change list whose rows know where their processes stand."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        self.result_list = list(self.result_list)
+        processes = [row if isinstance(row, Process) else row.process for row in self.result_list]
+        opened = Prefetch("alerts", Alert.objects.filter(acknowledged_at=None), "open_alerts")
+        prefetch_related_objects(processes, opened)
+        masks = masking.of_processes(process.pk for process in processes)
+        situation = wait_facts.read(processes, masks=masks)
+        for row, process in zip(self.result_list, processes, strict=True):
+            masking.conceal_steps(process, masks[process.pk])
+            row.standing = snapshot.of(process, situation)

@@ -1,0 +1,82 @@
+"""Personal data, masked wherever the admin shows it, until somebody with the right asks for it.
+
+Rows are masked in memory, after they were read and before anything is made of them.
+"""
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+from django.db.models import Model
+
+from workers.definitions.alert_kinds import alert_text
+from workers.models import Alert, Process, Step
+from workers.rules.masks import STARS, UNKNOWN, UNMASKED, Mask, masked
+from workers.store.personal_data import of_process, of_processes
+
+M = TypeVar("M", bound=Model)
+
+#: With what an application's own pages mask.
+__all__ = [
+    "STARS",
+    "UNKNOWN",
+    "UNMASKED",
+    "Mask",
+    "conceal",
+    "conceal_alerts",
+    "conceal_step",
+    "conceal_steps",
+    "conceal_words",
+    "masked",
+    "of_process",
+    "of_processes",
+]
+
+
+def conceal(process: Process, mask: Mask) -> None:
+    """Mask a process in memory, with its steps: for a page, never to be saved.
+
+    What explains it afterwards repeats what its steps say, and is masked with them.
+    """
+    process.input = mask.value(process.input)
+    process.lane = mask.text(process.lane)
+    conceal_steps(process, mask)
+
+
+def conceal_steps(process: Process, mask: Mask) -> None:
+    """Mask the steps of a process in memory: for a page, never to be saved."""
+    for step in process.steps.all():
+        conceal_step(step, mask)
+
+
+def conceal_step(step: Step, mask: Mask) -> None:
+    """Mask a step in memory: for a page, never to be saved."""
+    for record in (step.fault, step.deferral):
+        # In place: the columns themselves are the store's to assign.
+        if isinstance(record, dict):
+            record.update(mask.record(record))
+
+
+def conceal_words(rows: Iterable[M], *columns: str) -> list[M]:
+    """Mask what people wrote about no one process, in memory: for a page, never to be saved.
+
+    Of whom it tells is not known: mail addresses are masked.  Returns the rows.
+    """
+    rows = list(rows)
+    for row in rows:
+        for column in columns:
+            setattr(row, column, UNKNOWN.text(getattr(row, column)))
+    return rows
+
+
+def conceal_alerts(alerts: Iterable[Alert]) -> dict[int | None, Mask]:
+    """Put alerts into words, masked, in memory: for a page, never to be saved.
+
+    Returns the masks of their processes, for what else is shown of them.
+    """
+    alerts = list(alerts)
+    masks = of_processes(alert.process_id for alert in alerts)
+    for alert in alerts:
+        said = alert_text(alert.code, alert.params, alert.message)
+        alert.message = masks[alert.process_id].text(said)
+        alert.comment = masks[alert.process_id].text(alert.comment)
+    return masks

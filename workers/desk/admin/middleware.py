@@ -1,0 +1,76 @@
+"""On every page of the admin: what others wrote is visible, times are the viewer's."""
+
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.utils import timezone
+
+from workers.desk.store import preferences
+from workers.runtime.visible_text import escaped, unseen
+
+#: Where the session keeps the name of the time zone.
+KEPT_ZONE = "sas_time_zone"
+#: And whether the keys of lists are switched off.
+KEYS_OFF = "sas_keys_off"
+
+#: What ends a line of a page is no text of anybody.
+_UNSEEN = unseen(keep="\t\n\r")
+#: What is typed goes back as it is: it is not shown as a word of ours.
+_PARTS = re.compile(
+    rf"""(<textarea\b.*?</textarea>|\svalue="[^"]*")|{_UNSEEN.pattern}""", re.DOTALL
+)
+
+
+class VisibleText:
+    """Shows control characters, and what turns or hides text, as escapes on pages of an admin."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        response = self._get_response(request)
+        if isinstance(response, HttpResponse) and _is_page_of_admin(request, response):
+            text = response.content.decode(response.charset)
+            if _UNSEEN.search(text):
+                response.content = _PARTS.sub(lambda one: one[1] or escaped(one), text)
+        return response
+
+
+class ViewerTimeZone:
+    """Shows times in the time zone that the user of an admin has chosen for themselves.
+
+    The session keeps the choice, so that a page costs no query more; it is read once for each.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        try:
+            return self._get_response(request)
+        finally:
+            timezone.deactivate()
+
+    def process_view(self, request: HttpRequest, *_view: Any) -> None:
+        match = request.resolver_match
+        if match is None or "admin" not in match.app_names or request.user.pk is None:
+            return
+        if KEPT_ZONE not in request.session:
+            chosen = preferences.chosen(request.user.pk)
+            request.session[KEPT_ZONE] = chosen.time_zone
+            request.session[KEYS_OFF] = not chosen.has_keys
+        name = request.session[KEPT_ZONE]
+        # One that this machine does not know any more is as good as none.
+        with suppress(ZoneInfoNotFoundError, ValueError):
+            timezone.activate(ZoneInfo(name))
+
+
+def _is_page_of_admin(request: HttpRequest, response: HttpResponse) -> bool:
+    match = request.resolver_match
+    is_page = response.get("Content-Type", "").startswith("text/html")
+    return is_page and match is not None and "admin" in match.app_names

@@ -1,0 +1,194 @@
+"""The page of one process, and its live part: for the engine's admin and for an app's own."""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.db.models import Exists, Model, OuterRef, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import URLPattern, path, reverse
+from django.views.decorators.http import require_POST
+
+from workers.desk.admin import changes, lists, masking, notes, panel, showing, undo_request_views
+from workers.desk.admin.actions import available
+from workers.desk.admin.actions.page import actor
+from workers.desk.admin.masking import UNMASKED
+from workers.desk.admin.pictures import read as pictures
+from workers.desk.admin.row_page import RowPageAdmin
+from workers.models import Note, Process, UndoRequest
+from workers.states import UndoRequestState
+
+
+class ProcessPageAdmin(RowPageAdmin):
+    """A change page that shows a process; ``live_template`` is the part that is polled.
+
+    The poll has an address of its own below the page: ``…/live/``.
+    """
+
+    change_form_template = "admin/workers/process_page.html"
+    live_template: str
+    #: How a row leads to its process: ``process__``, or nothing where rows are processes.
+    process_path: str
+    #: Where the links to verbs stand, for their way back; see ``actions.places``.
+    origin: ClassVar[str] = ""
+    #: Verbs that the page has its own way for.
+    own_verbs: ClassVar[frozenset[str]] = frozenset()
+
+    def get_urls(self) -> list[URLPattern]:
+        views = {
+            "live": self.live_view,
+            "show": require_POST(self.show_view),
+            "hide": require_POST(self.hide_view),
+            "note": require_POST(self.note_view),
+        }
+        ours = [
+            path(
+                f"<int:pk>/{what}/",
+                self.admin_site.admin_view(view),
+                name=f"{self.opts.app_label}_{self.opts.model_name}_{what}",
+            )
+            for what, view in views.items()
+        ]
+        return [*ours, *super().get_urls()]
+
+    def process_of(self, row: Any) -> Process:
+        """Return the process of a row, fetched ``snapshot.with_steps``."""
+        raise NotImplementedError
+
+    def process_id_at(self, pk: int) -> int | None:
+        """Return the id of the process of the row with this key; None where there is none."""
+        raise NotImplementedError
+
+    def facts_of_row(self) -> dict[str, Exists]:
+        """Return what is read with the row of a page, so that most pages need not ask for it."""
+        return {}
+
+    def beside(self, process_id: int) -> Sequence[QuerySet[Any]]:
+        """Return queries of one value that tell of what else the live part shows."""
+        return ()
+
+    def get_object(
+        self, request: HttpRequest, object_id: str, from_field: str | None = None
+    ) -> Any:
+        """Return a row with all of its process; None where there is none."""
+        if not lists.is_askable(object_id):
+            return None
+        # With the input, which lists leave out.
+        rows = self.get_queryset(request).defer(None)
+        on_it = Note.objects.filter(process=OuterRef(f"{self.process_path}pk"))
+        asked = UndoRequest.objects.filter(
+            process=OuterRef(f"{self.process_path}pk"), state=UndoRequestState.WAITING
+        )
+        rows = rows.annotate(
+            has_notes=Exists(on_it.order_by()),
+            has_undo_request=Exists(asked.order_by()),
+            **self.facts_of_row(),
+        )
+        try:
+            return rows.get(pk=object_id)
+        except (rows.model.DoesNotExist, ValidationError, ValueError, OverflowError):
+            return None
+
+    def page_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
+        """Return what the live part shows, and the page around it."""
+        before, place = _number(request, "before"), _number(request, "steps")
+        process = self.process_of(row)
+        is_shown = showing.is_shown(request, process)
+        mask = UNMASKED if is_shown else masking.of_process(process)
+        shown = panel.of(process, mask, before, place)
+        current = shown.standing.current
+        return {
+            "row": row,
+            "panel": shown,
+            "pictures": pictures.read(process, shown.now, mask, current.name if current else None),
+            "offers": available.of(
+                request,
+                shown.standing,
+                [line.step.name for line in shown.steps],
+                origin=self.origin,
+                without=self.own_verbs,
+            ),
+            "undo_request": undo_request_views.of_process(process)
+            if row.has_undo_request
+            else None,
+            "mask": mask,
+            "is_shown": is_shown,
+            "showing_url": self._showing_url(request, row, is_shown=is_shown),
+            "showing_label": showing.HIDE if is_shown else showing.SHOW,
+            "live_template": self.live_template,
+            "live_url": self._url(row, "live") + ("" if place is None else f"?steps={place}"),
+            # A look at the past stands still.
+            "is_live": before is None,
+            "server_now": shown.server_now,
+        }
+
+    def row_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
+        """Return what the whole page shows: beside the live part what no poll draws again."""
+        pk = self.process_of(row).pk
+        # Before the rest is read: what changes meanwhile is seen by the next poll.
+        seen = changes.of_process(pk, beside=self.beside(pk)).text
+        context = self.page_context(request, row)
+        return context | {
+            "seen": seen,
+            "title": str(row),
+            # Most have none: whether one has was read with the row.
+            "notes": notes.of_process(pk, context["mask"]) if row.has_notes else [],
+            "note_form": notes.NoteForm(),
+            "note_url": self._url(row, "note") if notes.may(request) else "",
+        }
+
+    def live_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        process_id = self.process_id_at(pk)
+        if process_id is None:
+            raise Http404
+
+        def context() -> dict[str, Any]:
+            row = self._row(request, pk)
+            return {**self.admin_site.each_context(request), **self.page_context(request, row)}
+
+        marker = changes.of_process(process_id, beside=self.beside(process_id))
+        return lists.live_part(request, marker, self.live_template, context)
+
+    def show_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Show the page's personal data for a while, and journal that; see ``showing``."""
+        row = self._row(request, pk)
+        process = self.process_of(row)
+        showing.show(request, process, actor(request), process.pk)
+        return redirect(self._url(row, "change"))
+
+    def hide_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        row = self._row(request, pk)
+        showing.hide(request, self.process_of(row))
+        return redirect(self._url(row, "change"))
+
+    def note_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Write a note on the page's process."""
+        row = self._row(request, pk)
+        notes.write(request, self.process_of(row).pk)
+        return redirect(f"{self._url(row, 'change')}#notes-title")
+
+    def _row(self, request: HttpRequest, pk: int) -> Any:
+        row = self.get_object(request, str(pk))
+        if not self.has_view_permission(request, row):
+            raise PermissionDenied
+        if row is None:
+            raise Http404
+        return row
+
+    def _showing_url(self, request: HttpRequest, row: Model, *, is_shown: bool) -> str:
+        if not showing.may(request):
+            return ""
+        return self._url(row, "hide" if is_shown else "show")
+
+    def _url(self, row: Model, what: str) -> str:
+        name = f"admin:{self.opts.app_label}_{self.opts.model_name}_{what}"
+        return reverse(name, args=[row.pk], current_app=self.admin_site.name)
+
+
+def _number(request: HttpRequest, name: str) -> int | None:
+    """Return what the address says of a journal row or a step's place, if it is sensible."""
+    text = request.GET.get(name, "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None

@@ -1,0 +1,169 @@
+"""Everything an operator sees of one process: headline, steps, alerts, timeline."""
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+
+from workers.client.progress import ProcessProgress, StepProgress
+from workers.definitions.alert_kinds import alert_text
+from workers.desk.admin import badges, masking, snapshot, timeline
+from workers.desk.admin.masking import Mask
+from workers.desk.admin.snapshot import ProcessSnapshot
+from workers.desk.admin.timeline import Timeline
+from workers.models import Alert, Process, Step
+from workers.states import StepState
+
+
+@dataclass(frozen=True, slots=True)
+class StepLine:
+    """One step: its row, its progress, and what both come to for people."""
+
+    step: Step
+    progress: StepProgress
+    clock: SafeString | str
+    fault: str
+    result: str
+
+    @property
+    def shown_fault(self) -> str:
+        """Return the fault, where the explanation does not tell it already."""
+        fault = self.step.fault
+        message = fault.get("message") if isinstance(fault, dict) else None
+        return "" if message and message in self.progress.explanation else self.fault
+
+
+#: Steps on a page: a process may have thousands, and each is drawn with all that may be done to it.
+STEPS_SHOWN = 100
+#: The newest.
+ALERTS_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class StepRange:
+    """Which of its steps a page of a process shows."""
+
+    first: int
+    total: int
+
+    @classmethod
+    def around(cls, progress: ProcessProgress, wanted: int | None) -> "StepRange":
+        """Return the range that ``wanted``, a place, is in; else where something goes on."""
+        steps = progress.steps
+        if wanted is None:
+            wanted = steps.index(progress.current) if progress.current else 0
+        place = min(wanted, max(len(steps) - 1, 0))
+        return cls(place - place % STEPS_SHOWN, len(steps))
+
+    @property
+    def end(self) -> int:
+        return min(self.first + STEPS_SHOWN, self.total)
+
+    @property
+    def is_part(self) -> bool:
+        return self.total > STEPS_SHOWN
+
+    @property
+    def number(self) -> int:
+        """Return the place of the first one as people count."""
+        return self.first + 1
+
+    @property
+    def earlier(self) -> int | None:
+        return self.first - STEPS_SHOWN if self.first else None
+
+    @property
+    def later(self) -> int | None:
+        return self.end if self.end < self.total else None
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One process at one instant, for ``process/*.html``."""
+
+    standing: ProcessSnapshot
+    #: Those of the range.
+    steps: tuple[StepLine, ...]
+    range: StepRange
+    timeline: Timeline
+    alerts: tuple[Alert, ...]
+    #: Hides what is personal of it from who has not been shown it.
+    mask: Mask
+
+    @property
+    def process(self) -> Process:
+        return self.standing.process
+
+    @property
+    def input(self) -> str:
+        return pretty(self.process.input)
+
+    @property
+    def headline(self) -> str:
+        return self.standing.progress.headline
+
+    @property
+    def now(self) -> datetime:
+        return self.standing.now
+
+    @property
+    def server_now(self) -> str:
+        return self.standing.now.isoformat()
+
+
+def of(process: Process, mask: Mask, before: int | None = None, place: int | None = None) -> Panel:
+    """Return what there is to see of a process that was fetched ``snapshot.with_steps``.
+
+    The process is masked in memory and not to be saved.  ``before`` turns the timeline back,
+    ``place`` is that of a step to show.
+    """
+    masking.conceal(process, mask)
+    there = snapshot.at_once(process, mask)
+    shown = StepRange.around(there.progress, place)
+    steps = there.progress.steps[shown.first : shown.end]
+    named = Step.objects.filter(process=process, name__in=[step.name for step in steps])
+    results = {name: mask.value(result) for name, result in named.values_list("name", "result")}
+    rows = {step.name: step for step in process.steps.all()}
+    return Panel(
+        standing=there,
+        steps=tuple(_line(rows[step.name], step, results.get(step.name), there) for step in steps),
+        range=shown,
+        timeline=timeline.read(process, before, mask=mask),
+        alerts=_alerts(process, mask),
+        mask=mask,
+    )
+
+
+def _alerts(process: Process, mask: Mask) -> tuple[Alert, ...]:
+    alerts = process.alerts.select_related("acknowledged_by").order_by("-id")[:ALERTS_SHOWN]
+    for alert in alerts:
+        alert.message = mask.text(alert_text(alert.code, alert.params, alert.message))
+        alert.comment = mask.text(alert.comment)
+    return tuple(alerts)
+
+
+def _line(step: Step, progress: StepProgress, result: Any, there: ProcessSnapshot) -> StepLine:
+    return StepLine(
+        step=step,
+        progress=progress,
+        clock=_clock(step, progress, there),
+        fault=badges.fault_text(step.fault),
+        result="" if result is None else pretty(result),
+    )
+
+
+def _clock(step: Step, progress: StepProgress, there: ProcessSnapshot) -> SafeString | str:
+    """Return the clock that runs for a step: its deadline, or the wait for its next attempt."""
+    if step.finished_at is not None:
+        return ""
+    if step.state == StepState.PENDING and progress.retry_seconds is not None:
+        return badges.countdown(step.not_before, there.now, _("again in %s"), _("due"))
+    return badges.countdown(step.complete_by, there.now, is_alarm=True)
+
+
+def pretty(value: Any) -> str:
+    """Return JSON for people."""
+    return json.dumps(value, ensure_ascii=False, indent=2, default=str)

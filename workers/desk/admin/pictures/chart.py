@@ -1,0 +1,331 @@
+"""The chart of a process's attempts: a row per step, places in per cent.  Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from workers.desk.admin import badges
+from workers.desk.admin.pictures import attempts, axis
+from workers.desk.admin.pictures.attempts import Attempt, Mark, StepHistory
+from workers.desk.admin.pictures.axis import Axis, Fold
+from workers.models import Journal, Process, Step
+from workers.runtime import timestamps
+from workers.states import FINAL_PROCESS_STATES, PEOPLE
+
+#: Steps that have a row; the others have nothing new to show.
+ROWS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One stretch of an attempt."""
+
+    #: waiting, call or answer
+    kind: str
+    tone: str
+    x: str
+    width: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """Something at one instant: a mark, the end of a failed attempt, a deadline."""
+
+    #: mark, failed or deadline
+    kind: str
+    tone: str
+    x: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A text on the axis."""
+
+    x: str
+    anchor: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """A fold, in every row."""
+
+    x: str
+    width: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChartRow:
+    name: str
+    agent: str
+    state: str
+    is_undo: bool
+    #: All of it in one sentence, for who does not see it.
+    summary: str
+    bars: tuple[Bar, ...]
+    signs: tuple[Sign, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of the table that says the same."""
+
+    at: datetime
+    step: str
+    what: str
+    waited: str
+    took: str
+    more: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    rows: tuple[ChartRow, ...]
+    labels: tuple[Label, ...]
+    fold_labels: tuple[Label, ...]
+    bands: tuple[Band, ...]
+    #: The process's deadline, through all rows.
+    deadline: Sign | None
+    #: The present, through all rows; None where it is over.
+    now: str | None
+    lines: tuple[Line, ...]
+    #: Steps with something to draw, and those without room.
+    shown: int
+    left_out: int
+    #: What the journal tells of before this is not drawn; None: all of it is.
+    since: datetime | None
+    zone: str
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.rows
+
+
+def make(
+    process: Process,
+    steps: Sequence[Step],
+    rows: Sequence[Journal],
+    now: datetime,
+    *,
+    is_cut: bool = False,
+) -> Chart:
+    """Lay out a process's attempts from its steps and its journal, the oldest row first.
+
+    ``is_cut`` says that older journal rows were not read.
+    """
+    histories = [one for one in attempts.of_steps(process, steps, rows) if not one.is_empty]
+    newest = sorted(histories, key=lambda one: one.last_at, reverse=True)[:ROWS]
+    kept = [one for one in histories if one in newest] if len(histories) > ROWS else histories
+    marks = attempts.of_process(rows)
+    is_over = process.state in FINAL_PROCESS_STATES
+    scale = _axis(process, kept, marks, now, is_over=is_over)
+    deadline = _deadline(process, scale)
+    chart_rows = [_process_row(process, marks, scale)] if marks else []
+    chart_rows += [_row(one, scale, now) for one in kept]
+    first = rows[0].at if rows and is_cut else None
+    return Chart(
+        rows=tuple(chart_rows),
+        labels=tuple(
+            Label(_percent(tick.x), tick.anchor, _clock(tick.at, now, scale))
+            for tick in scale.ticks()
+        ),
+        fold_labels=tuple(_fold_labels(scale.folds)),
+        bands=tuple(_band(fold) for fold in scale.folds),
+        deadline=deadline,
+        now=None if is_over or not scale.has(now) else _percent(scale.x(now)),
+        lines=tuple(_lines(kept, marks, now)),
+        shown=len(kept),
+        left_out=len(histories) - len(kept),
+        since=first,
+        zone=timestamps.zone_at(now),
+    )
+
+
+def _axis(
+    process: Process,
+    histories: Sequence[StepHistory],
+    marks: Sequence[Mark],
+    now: datetime,
+    *,
+    is_over: bool,
+) -> Axis:
+    instants = [mark.at for mark in marks]
+    busy = []
+    if not is_over:
+        instants.append(now)
+        if process.deadline_at is not None:
+            instants.append(process.deadline_at)
+    for history in histories:
+        instants += [mark.at for mark in history.marks]
+        for attempt in history.attempts:
+            instants += [at for at in _instants(attempt) if at is not None]
+            if attempt.ended_at is None and attempt.due_by is not None:
+                instants.append(attempt.due_by)
+            if attempt.called_at is not None:
+                end = attempt.deferred_at or attempt.ended_at or now
+                busy.append((attempt.called_at, max(end, attempt.called_at)))
+    return axis.make(instants or [process.created_at], busy, None if is_over else now)
+
+
+def _instants(attempt: Attempt) -> tuple[datetime | None, ...]:
+    return attempt.ready_at, attempt.called_at, attempt.deferred_at, attempt.ended_at
+
+
+def _process_row(process: Process, marks: Sequence[Mark], scale: Axis) -> ChartRow:
+    return ChartRow(
+        name=process.subject,
+        agent="",
+        state=process.state,
+        is_undo=False,
+        summary=f"{process.subject}: " + "; ".join(mark.text for mark in marks),
+        bars=(),
+        signs=tuple(_sign(mark, scale) for mark in marks),
+    )
+
+
+def _row(history: StepHistory, scale: Axis, now: datetime) -> ChartRow:
+    step = history.step
+    bars, signs = [], [_sign(mark, scale) for mark in history.marks]
+    for attempt in history.attempts:
+        bars += _bars(attempt, scale, now)
+        signs += _ends(attempt, scale)
+    claims = [attempt for attempt in history.attempts if attempt.number is not None]
+    count = ngettext("%(n)d attempt", "%(n)d attempts", len(claims)) % {"n": len(claims)}
+    last = history.attempts[-1].outcome if history.attempts else history.marks[-1].text
+    return ChartRow(
+        name=step.name,
+        agent=step.agent,
+        state=step.state,
+        is_undo=step.undoes_id is not None,
+        summary=f"{step.name}: {count}; {last}",
+        bars=tuple(bars),
+        signs=tuple(signs),
+    )
+
+
+def _bars(attempt: Attempt, scale: Axis, now: datetime) -> list[Bar]:
+    end = attempt.ended_at or max(now, attempt.ready_at)
+    started = attempt.called_at
+    named = _number(attempt)
+    stretches = [("waiting", attempt.ready_at, started or end, _("waited"))]
+    if started is not None:
+        stretches.append(("call", started, attempt.deferred_at or end, _("call")))
+    if attempt.deferred_at is not None:
+        stretches.append(("answer", attempt.deferred_at, end, _("waited for an answer")))
+    bars = []
+    for kind, begin, until, what in stretches:
+        if kind == "waiting" and begin >= until:
+            continue
+        x = scale.x(begin)
+        title = f"{named}: {what} {_seconds(begin, until)}"
+        if kind != "waiting" or started is None:
+            title = f"{title} · {_end_of(attempt)}"
+        tone = "plain" if kind == "waiting" else attempt.tone
+        bars.append(Bar(kind, tone, _percent(x), _percent(max(scale.x(until) - x, 0)), title))
+    return bars
+
+
+def _end_of(attempt: Attempt) -> str:
+    return f"{attempt.outcome}: {attempt.fault}" if attempt.fault else attempt.outcome
+
+
+def _ends(attempt: Attempt, scale: Axis) -> list[Sign]:
+    signs = []
+    if attempt.ended_at is not None and attempt.tone not in ("good", "plain"):
+        title = f"{_number(attempt)}: {_end_of(attempt)}"
+        signs.append(Sign("failed", attempt.tone, _percent(scale.x(attempt.ended_at)), title))
+    by = attempt.due_by
+    if by is not None and (attempt.ended_at is None or attempt.ended_at >= by):
+        title = _("%(attempt)s: to be complete by %(at)s")
+        title = title % {"attempt": _number(attempt), "at": timestamps.full(by)}
+        signs.append(Sign("deadline", "bad", _percent(scale.x(by)), title))
+    return signs
+
+
+def _sign(mark: Mark, scale: Axis) -> Sign:
+    said = [timestamps.full(mark.at), mark.text]
+    if mark.is_by_person:
+        said.append(mark.actor.removeprefix(PEOPLE))
+    if mark.reason:
+        said.append(mark.reason)
+    return Sign("mark", mark.tone, _percent(scale.x(mark.at)), " · ".join(said))
+
+
+def _deadline(process: Process, scale: Axis) -> Sign | None:
+    at = process.deadline_at
+    if at is None or not scale.has(at):
+        return None
+    title = _("it must end by %(at)s") % {"at": timestamps.full(at)}
+    return Sign("deadline", "bad", _percent(scale.x(at)), title)
+
+
+def _band(fold: Fold) -> Band:
+    title = _("%(time)s left out") % {"time": badges.duration(fold.seconds)}
+    return Band(_percent(fold.left), _percent(fold.width), title)
+
+
+def _fold_labels(folds: Sequence[Fold]) -> list[Label]:
+    """Return how long the folds are, the longest first, where there is room to write it."""
+    labels: list[Label] = []
+    taken: list[float] = []
+    for fold in sorted(folds, key=lambda one: one.seconds, reverse=True):
+        x = fold.left + fold.width / 2
+        if any(abs(x - other) < axis.LABEL_ROOM * 0.6 for other in taken):
+            continue
+        taken.append(x)
+        anchor = "start" if x < 8 else "end" if x > 92 else "middle"
+        labels.append(Label(_percent(x), anchor, badges.span(fold.seconds)))
+    return labels
+
+
+def _lines(histories: Sequence[StepHistory], marks: Sequence[Mark], now: datetime) -> list[Line]:
+    lines = [_marked(mark, "") for mark in marks]
+    for history in histories:
+        lines += [_marked(mark, history.step.name) for mark in history.marks]
+        lines += [_attempted(attempt, history.step.name, now) for attempt in history.attempts]
+    return sorted(lines, key=lambda line: line.at)
+
+
+def _marked(mark: Mark, step: str) -> Line:
+    said = [mark.actor.removeprefix(PEOPLE)] if mark.is_by_person else []
+    said += [mark.reason] if mark.reason else []
+    return Line(mark.at, step, mark.text, "", "", " · ".join(said))
+
+
+def _attempted(attempt: Attempt, step: str, now: datetime) -> Line:
+    end = attempt.ended_at or max(now, attempt.ready_at)
+    started = attempt.called_at
+    return Line(
+        at=attempt.ready_at,
+        step=step,
+        what=f"{_number(attempt)}: {attempt.outcome}",
+        waited=_seconds(attempt.ready_at, started or end),
+        took=_seconds(started, end) if started is not None else "",
+        more=attempt.fault,
+    )
+
+
+def _number(attempt: Attempt) -> str:
+    if attempt.number is None:
+        return _("no attempt yet") if not attempt.event else _("attempt")
+    return _("attempt %(n)d") % {"n": attempt.number}
+
+
+def _seconds(begin: datetime, end: datetime) -> str:
+    seconds = max((end - begin).total_seconds(), 0.0)
+    return f"{seconds:.2f} s" if seconds < 10 else badges.duration(seconds)
+
+
+def _clock(at: datetime, now: datetime, scale: Axis) -> str:
+    """Return an instant on the axis: with tenths of a second where little time is drawn."""
+    return timestamps.short(at, now, with_tenths=scale.drawn_seconds < 20)
+
+
+def _percent(value: float) -> str:
+    return f"{value:.3f}%"

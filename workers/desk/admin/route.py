@@ -1,0 +1,237 @@
+"""Routes: who is told of incidents, whether that works, and a test of it."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.db.models import Exists, OuterRef, QuerySet, Subquery
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as lazy
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_POST
+
+from workers.desk.admin import badges, changes
+from workers.desk.admin.actions.page import actor, write_log
+from workers.desk.admin.changes import Marker
+from workers.desk.admin.delivery import answer_of, standing_mark
+from workers.desk.admin.lists import BoundedChangeList, LiveListAdmin, back_to
+from workers.desk.admin.route_form import RouteForm, kind_names
+from workers.desk.notify import incident_relay
+from workers.desk.store import routes
+from workers.models import Delivery, Route
+from workers.states import DeliveryState
+from workers.store.db import dialect
+
+TEST, MUTE = "workers.test_route", "workers.mute_route"
+MUTED_SECONDS = 3600
+
+
+class RouteChangeList(BoundedChangeList):
+    """A change list whose rows know the time, their last delivery, and whether one may act."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        now = dialect.read_clock()
+        self.result_list = list(self.result_list)
+        last = Delivery.objects.in_bulk([row.last_id for row in self.result_list if row.last_id])
+        for row in self.result_list:
+            row.now = now
+            row.last = last.get(row.last_id)
+            row.may_test = may(request, TEST)
+
+
+def may(request: HttpRequest, permission: str) -> bool:
+    user: Any = request.user
+    return bool(user.has_perm(permission))
+
+
+@require_POST
+def test_one(request: HttpRequest, pk: int) -> HttpResponse:
+    """Send a test to a route, at once, and say what was answered."""
+    if not may(request, TEST):
+        raise PermissionDenied
+    route = get_object_or_404(Route, pk=pk)
+    arrived = incident_relay.test(route.pk, actor=actor(request))
+    delivery = Delivery.objects.filter(route=route).order_by("-pk").first()
+    if delivery is None:
+        messages.warning(request, _("%(route)s is gone.") % {"route": route})
+        return redirect("admin:workers_route_changelist")
+    said = (
+        _("Sent to %(route)s: %(answer)s") if arrived else _("%(route)s failed: %(answer)s")
+    ) % {
+        "route": route,
+        "answer": answer_of(delivery) or _("the mail server took it."),
+    }
+    write_log(request, route, said, "")
+    (messages.success if arrived else messages.error)(request, said)
+    if request.POST.get("from") == "page":
+        return redirect("admin:workers_route_change", route.pk)
+    return back_to(request, "admin:workers_route_changelist")
+
+
+@admin.action(description=lazy("Mute selected routes for an hour"), permissions=["mute"])
+def mute_selected(
+    model_admin: admin.ModelAdmin, request: HttpRequest, queryset: QuerySet[Route]
+) -> None:
+    """Have the selected routes told of nothing for an hour; longer is set on their pages."""
+    until = dialect.read_clock() + timedelta(seconds=MUTED_SECONDS)
+    found = queryset.order_by("pk")
+    count = sum(routes.mute(route, until, actor=actor(request)) for route in found)
+    text = ngettext("%(n)d route is muted.", "%(n)d routes are muted.", count) % {"n": count}
+    messages.success(request, text)
+
+
+@admin.action(description=lazy("Tell selected routes again"), permissions=["mute"])
+def unmute_selected(
+    model_admin: admin.ModelAdmin, request: HttpRequest, queryset: QuerySet[Route]
+) -> None:
+    found = queryset.order_by("pk")
+    count = sum(routes.mute(route, None, actor=actor(request)) for route in found)
+    text = ngettext("%(n)d route is told again.", "%(n)d routes are told again.", count)
+    messages.success(request, text % {"n": count})
+
+
+@admin.register(Route)
+class RouteAdmin(LiveListAdmin):
+    """Who is told of incidents."""
+
+    form = RouteForm
+    change_form_template = "admin/workers/route_page.html"
+    list_display = ("name", "standing", "kind", "masked", "told_of", "newest", "test")
+    never_asked = ("address", "secret")
+    sortable_by = ()
+    ordering = ("name",)
+    actions = (mute_selected, unmute_selected)
+    fieldsets = (
+        (None, {"fields": ("name", "kind", "address", "secret", "is_active")}),
+        (lazy("Which incidents"), {"fields": ("least_severity", "kinds", "agents")}),
+        (
+            lazy("When"),
+            {
+                "fields": (
+                    *("repeat_seconds", "digest_seconds", "hourly_limit"),
+                    *("quiet_from", "quiet_to", "time_zone", "muted_until"),
+                )
+            },
+        ),
+        (lazy("Words"), {"fields": ("language",)}),
+    )
+
+    def get_urls(self) -> list[URLPattern]:
+        wrap = self.admin_site.admin_view
+        return [
+            path("<int:pk>/test/", wrap(test_one), name="workers_route_test"),
+            *super().get_urls(),
+        ]
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        if obj is None or self.has_change_permission(request, obj):
+            return super().get_fieldsets(request, obj)
+        # Whoever may only look sees nothing that is secret.
+        named = (*("masked", "told_of", "repeat_seconds", "digest_seconds", "hourly_limit"),)
+        quiet = ("quiet_from", "quiet_to", "time_zone", "language", "muted_until", "is_active")
+        return ((None, {"fields": ("name", "kind", *named, *quiet)}),)
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        if obj is None or self.has_change_permission(request, obj):
+            return ()
+        return ("masked", "told_of")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Route]:
+        of_route = Delivery.objects.filter(route=OuterRef("pk"))
+        rows: QuerySet[Route] = super().get_queryset(request)
+        return rows.annotate(
+            last_id=Subquery(of_route.order_by("-pk").values("pk")[:1]),
+            is_failing=Exists(of_route.filter(state=DeliveryState.DUE, tries__gt=0)),
+        )
+
+    def marker(self, request: HttpRequest) -> Marker:
+        return changes.of_deliveries()
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[RouteChangeList]:
+        return RouteChangeList
+
+    def has_mute_permission(self, request: HttpRequest) -> bool:
+        return may(request, MUTE)
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        context = {"may_test": may(request, TEST), **(extra_context or {})}
+        return super().change_view(request, object_id, form_url, context)
+
+    def save_model(self, request: HttpRequest, obj: Route, form: Any, change: bool) -> None:
+        routes.save(obj, actor=actor(request))
+        if form.made_secret:
+            said = _("Webhooks are signed with this secret, which is shown only now: %(secret)s")
+            messages.warning(request, said % {"secret": form.made_secret})
+
+    def delete_model(self, request: HttpRequest, obj: Route) -> None:
+        routes.delete(obj, actor=actor(request))
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Route]) -> None:
+        for route in queryset.order_by("pk"):
+            routes.delete(route, actor=actor(request))
+
+    def get_deleted_objects(
+        self, objs: Sequence[Any] | QuerySet[Any], request: HttpRequest
+    ) -> tuple[list[str], dict[str, int], set[str], list[str]]:
+        """Count what goes along: to list deliveries one by one says nothing."""
+        count = Delivery.objects.filter(route__in=objs).count()
+        told = ngettext("and %(n)d delivery", "and %(n)d deliveries", count) % {"n": count}
+        model_count = {str(Delivery._meta.verbose_name_plural): count}
+        return [*map(str, objs), told], model_count, set(), []
+
+    @admin.display(description=lazy("state"))
+    def standing(self, row: Any) -> SafeString:
+        if not row.is_active:
+            return badges.label(_("off"), "cancelled", "cancelled")
+        if row.muted_until is not None and row.muted_until > row.now:
+            until = badges.countdown(row.muted_until, row.now, _("%s left"))
+            return format_html("{} {}", badges.label(_("muted"), "pending", "skipped"), until)
+        if row.is_failing or (row.last is not None and row.last.state == DeliveryState.FAILED):
+            return badges.label(_("failing"), "alert", "alert")
+        return badges.label(_("on"), "processed", "processed")
+
+    @admin.display(description=lazy("address"))
+    def masked(self, row: Route) -> SafeString:
+        return format_html('<span class="sas-message">{}</span>', row.masked_address)
+
+    @admin.display(description=lazy("told of"))
+    def told_of(self, row: Route) -> SafeString:
+        of = [str(row.get_least_severity_display()), *kind_names(row), *row.agents]
+        return format_html('<span class="sas-message">{}</span>', ", ".join(of))
+
+    @admin.display(description=lazy("last delivery"))
+    def newest(self, row: Any) -> SafeString | str:
+        if row.last is None:
+            return badges.NOTHING
+        url = reverse("admin:workers_delivery_changelist") + f"?route__id__exact={row.pk}"
+        return format_html(
+            '{} <a class="sas-agent" href="{}">{}</a>',
+            standing_mark(row.last),
+            url,
+            badges.age(row.last.at, row.now),
+        )
+
+    @admin.display(description=lazy("test"))
+    def test(self, row: Any) -> SafeString | str:
+        if not row.may_test:
+            return badges.NOTHING
+        return format_html(
+            '<button type="submit" class="sas-button" formaction="{}" aria-label="{}">{}</button>',
+            reverse("admin:workers_route_test", args=[row.pk]),
+            _("Send a test to %(route)s") % {"route": row},
+            _("Send a test"),
+        )

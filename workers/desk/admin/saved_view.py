@@ -1,0 +1,219 @@
+"""Saved views: all that a user may see, with counts; saved, renamed, shared and deleted here."""
+
+from itertools import chain
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.contrib.admin.views.main import ChangeList
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.text import capfirst
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as lazy
+from django.views.decorators.http import require_POST, require_safe
+
+from workers.desk.admin import badges, view_counts, view_lists
+from workers.desk.admin.lists import AskableListAdmin, LiveMedia
+from workers.desk.admin.view_lists import SaveForm, ViewListAdmin
+from workers.desk.rules import saved_views as rules
+from workers.desk.rules.saved_views import ViewError
+from workers.desk.store import saved_views
+from workers.exceptions import StateError
+from workers.models import SavedView
+
+CHANGE, DELETE = "workers.change_savedview", "workers.delete_savedview"
+
+
+@require_POST
+def save(request: HttpRequest) -> HttpResponse:
+    """Keep a list as it is narrowed; what came of it is told above that list."""
+    model_admin = _list_named(request, request.POST.get("list", ""))
+    asked, form = QueryDict(request.POST.get("query", "")), SaveForm(request.POST)
+    here = redirect(f"{model_admin.list_url}?{asked.urlencode()}")
+    if not form.is_valid():
+        messages.error(request, " ".join(map(str, chain(*form.errors.values()))))
+        return here
+    name = form.cleaned_data["name"]
+    try:
+        query = rules.kept((each, value) for each in asked for value in asked.getlist(each))
+    except ViewError as error:
+        messages.error(request, str(error))
+        return here
+    try:
+        view_counts.check(request, model_admin, query)
+    except ViewError as error:
+        messages.error(request, str(error))
+        # The list would refuse the address, and say nothing.
+        return redirect(model_admin.list_url)
+    saved_views.save(
+        int(request.user.pk or 0),
+        model_admin.list_label,
+        name,
+        query,
+        is_shared=form.cleaned_data["is_shared"],
+    )
+    messages.success(request, _("Saved as “%(name)s”.") % {"name": name})
+    return here
+
+
+@require_safe
+def links(request: HttpRequest) -> HttpResponse:
+    """Answer with the views that stand above a list, each with its count."""
+    model_admin = _list_named(request, request.GET.get("list", ""))
+    shown = view_lists.links(request, model_admin, request.GET.get("shown", ""))
+    looks = view_counts.look(request, [link.view for link in shown])
+    context = {"label": model_admin.list_label, "links": shown, "looks": looks}
+    return TemplateResponse(request, "admin/workers/saved_view/links.html", context)
+
+
+def _list_named(request: HttpRequest, label: str) -> ViewListAdmin:
+    model_admin = view_lists.lists().get(label)
+    if model_admin is None:
+        raise Http404
+    if not model_admin.has_view_permission(request):
+        raise PermissionDenied
+    return model_admin
+
+
+class ViewForm(forms.ModelForm):
+    class Meta:
+        model = SavedView
+        fields = ("name", "is_shared")
+
+    def clean_name(self) -> str:
+        name: str = self.cleaned_data["name"]
+        try:
+            rules.refuse_personal(name)
+        except ViewError as error:
+            raise forms.ValidationError(str(error)) from error
+        others = SavedView.objects.exclude(pk=self.instance.pk).filter(
+            owner=self.instance.owner_id, of_list=self.instance.of_list, name=name
+        )
+        if others.exists():
+            raise forms.ValidationError(_("Another view of this list has that name."))
+        return name
+
+
+class SavedViewChangeList(ChangeList):
+    """A change list whose rows know what they find."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        self.result_list = list(self.result_list)
+        looks, known = view_counts.look(request, self.result_list), view_lists.lists()
+        for row in self.result_list:
+            row.look, row.model_admin = looks[row.pk], known.get(row.of_list)
+
+
+@admin.register(SavedView)
+class SavedViewAdmin(AskableListAdmin):
+    """A user's own views, and those that others share."""
+
+    form = ViewForm
+    change_list_template = "admin/workers/saved_view/list.html"
+    change_form_template = "admin/workers/change_page.html"
+    list_display = ("name", "opens", "narrowed_by", "shared_by", "since")
+    list_select_related = ("owner",)
+    # Each is counted.
+    list_per_page = 20
+    list_max_show_all = 0
+    show_full_result_count = False
+    sortable_by = ()
+    actions = None
+    fields = ("name", "is_shared", "listed", "narrowed_by", "shared_by", "since")
+    readonly_fields = ("listed", "narrowed_by", "shared_by", "since")
+
+    class Media(LiveMedia):
+        pass
+
+    def get_urls(self) -> list[URLPattern]:
+        wrap = self.admin_site.admin_view
+        return [
+            path("save/", wrap(save), name="workers_savedview_save"),
+            path("links/", wrap(links), name="workers_savedview_links"),
+            *super().get_urls(),
+        ]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[SavedView]:
+        return view_lists.visible(request)
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        return SavedViewChangeList
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        title = capfirst(self.opts.verbose_name_plural)
+        return super().changelist_view(request, {"title": title, **(extra_context or {})})
+
+    def change_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        try:
+            return super().change_view(request, *args, **kwargs)
+        except StateError:
+            # Somebody took the name after the form had looked for it: this time it finds it.
+            return super().change_view(request, *args, **kwargs)
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return self.has_view_permission(request)
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        # Whoever may see a list has views of it; those of others are not among the rows.
+        return any(each.has_view_permission(request) for each in view_lists.lists().values())
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        # Lists have the form.
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return obj is not None and _may(request, obj, CHANGE)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return obj is not None and _may(request, obj, DELETE)
+
+    def save_model(self, request: HttpRequest, obj: SavedView, form: Any, change: bool) -> None:
+        saved_views.change(obj.pk, obj.name, is_shared=obj.is_shared)
+
+    def delete_model(self, request: HttpRequest, obj: SavedView) -> None:
+        saved_views.delete(obj.pk)
+
+    @admin.display(description=lazy("opens"))
+    def opens(self, row: Any) -> SafeString:
+        if row.look.problem:
+            return format_html('<span class="sas-fault">{}</span>', row.look.problem)
+        title = capfirst(row.model_admin.opts.verbose_name_plural)
+        text = f"{title}: {row.look.count}" if row.look.count else title
+        return format_html('<a href="{}?{}">{}</a>', row.model_admin.list_url, row.query, text)
+
+    @admin.display(description=lazy("list"))
+    def listed(self, row: SavedView) -> str:
+        model_admin = view_lists.lists().get(row.of_list)
+        if model_admin is None:
+            return _("%(list)s, which is gone") % {"list": row.of_list}
+        return str(capfirst(model_admin.opts.verbose_name_plural))
+
+    @admin.display(description=lazy("narrowed by"))
+    def narrowed_by(self, row: SavedView) -> SafeString:
+        parts = ", ".join(f"{name}: {value}" for name, value in rules.parts_of(row.query))
+        return format_html('<span class="sas-message">{}</span>', parts)
+
+    @admin.display(description=lazy("owner"))
+    def shared_by(self, row: SavedView) -> str:
+        said = _("%(owner)s, shared") if row.is_shared else "%(owner)s"
+        return said % {"owner": row.owner}
+
+    @admin.display(description=lazy("saved"))
+    def since(self, row: SavedView) -> SafeString | str:
+        return badges.instant(row.created_at)
+
+
+def _may(request: HttpRequest, view: SavedView, permission: str) -> bool:
+    """Say whether a view is the user's own, or the user may do this to those that others share."""
+    # What others do not share is not among the rows.
+    return view.owner_id == request.user.pk or bool(request.user.has_perm(permission))

@@ -1,0 +1,68 @@
+"""Where the things that processes are about have pages: the app that submitted them says so."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
+
+from workers.desk.admin.wording import Text
+
+#: Takes ids of processes; returns the address of a page for those it knows.
+Finder = Callable[[Iterable[int]], dict[int, str]]
+
+_finders: list[Finder] = []
+
+
+def register_pages(finder: Finder) -> Finder:
+    """Make the pages of an app's own rows known; a decorator."""
+    if finder not in _finders:
+        _finders.append(finder)
+    return finder
+
+
+def pages(process_ids: Iterable[int]) -> dict[int, str]:
+    """Return the addresses of the subjects' pages by process, where there are any."""
+    ids = set(process_ids)
+    found: dict[int, str] = {}
+    for finder in _finders:
+        found |= finder(ids - found.keys())
+    return found
+
+
+#: Takes what somebody typed; returns the ids of the processes, some hundreds at most, that an app
+#: knows by it.
+Searcher = Callable[[str], Iterable[int]]
+
+_searchers: list[Searcher] = []
+
+
+def register_search(searcher: Searcher) -> Searcher:
+    """Have processes found by what an app knows of its own rows; a decorator."""
+    if searcher not in _searchers:
+        _searchers.append(searcher)
+    return searcher
+
+
+def search(term: str) -> set[int]:
+    """Return the processes that the apps know by ``term``."""
+    return {process_id for searcher in _searchers for process_id in searcher(term)}
+
+
+_lists: list[tuple[str, str, Text]] = []
+
+
+def register_list(url_name: str, permission: str, label: Text) -> None:
+    """Make an app's own list of its rows known, which narrows by ``incident`` as processes do."""
+    if (entry := (url_name, permission, label)) not in _lists:
+        _lists.append(entry)
+
+
+def lists(user: Any) -> list[tuple[str, Text]]:
+    """Return the addresses and names of the lists that a user may see, the apps' own first."""
+    own = ("admin:workers_process_changelist", "workers.view_process", _("processes"))
+    return [
+        (reverse(url_name), label)
+        for url_name, permission, label in (*_lists, own)
+        if user.has_perm(permission)
+    ]

@@ -1,0 +1,194 @@
+"""Requests for approval: those that wait, what became of the others, a page of each."""
+
+from typing import Any, ClassVar
+
+from django.contrib import admin
+from django.http import HttpRequest
+from django.urls import URLPattern, path, reverse
+from django.utils.formats import number_format
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as lazy
+
+from workers.admin import ReadOnlyAdmin
+from workers.desk.admin import badges, masking, piles, showing, subjects, undo_request_views
+from workers.desk.admin.lists import ClockedChangeList, ConditionFilter, LiveListAdmin
+from workers.desk.admin.panel import pretty
+from workers.desk.admin.piles import Kind, WaitingPile
+from workers.desk.admin.row_page import RowPageAdmin
+from workers.desk.admin.undo_request_views import label_of, over, waiting
+from workers.models import UndoRequest
+from workers.rules.refusals import text_of
+from workers.states import PEOPLE, UndoRequestState
+from workers.store.db import dialect
+
+piles.register(
+    WaitingPile(
+        "undo_requests",
+        lazy("Requests for approval"),
+        lambda: Kind(waiting(UndoRequest.objects.all()), "asked_at"),
+        *("admin:workers_undorequest_changelist", "is=waiting", "workers.view_undorequest"),
+    )
+)
+
+#: The shape and tone of each state: those of a like state of steps.
+LOOKS = {
+    UndoRequestState.WAITING: "pending",
+    UndoRequestState.APPROVED: "processed",
+    UndoRequestState.DECLINED: "skipped",
+}
+
+
+class UndoRequestChangeList(ClockedChangeList):
+    """A change list whose rows know the time, where to look, and are masked."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        masks = masking.of_processes(row.process_id for row in self.result_list)
+        found = subjects.pages(row.process_id for row in self.result_list)
+        for row in self.result_list:
+            row.subject_url = found.get(row.process_id, "")
+            conceal(row, masks[row.process_id])
+
+
+class StateFilter(ConditionFilter):
+    title = lazy("state")
+    parameter_name = "is"
+
+    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
+        value = self.value()
+        if value == UndoRequestState.WAITING:
+            return waiting(queryset)
+        return queryset.filter(state=value) if value in UndoRequestState.values else queryset
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        return [(state.value, state.label) for state in UndoRequestState]
+
+
+@admin.register(UndoRequest)
+class UndoRequestAdmin(RowPageAdmin, ReadOnlyAdmin, LiveListAdmin):
+    """Requests, the newest first; with rights of their own to see them and to decide."""
+
+    change_form_template = "admin/workers/undo_request/page.html"
+    list_display = ("number", "standing", "about", "worth", "asked", "why", "decided")
+    list_display_links = ("number",)
+    never_asked = ("reason", "comment", "given", "refusal")
+    list_filter: ClassVar = (StateFilter,)
+    list_select_related = ("process",)
+    search_fields = ("asked_by", "decided_by")
+    search_help_text = lazy("Who asked or decided")
+    sortable_by = ()
+    ordering = ("-id",)
+
+    def get_queryset(self, request: HttpRequest) -> Any:
+        return super().get_queryset(request).defer("process__input")
+
+    def get_urls(self) -> list[URLPattern]:
+        decide = self.admin_site.admin_view(undo_request_views.decide)
+        name = "workers_undorequest_decide"
+        return [path("<int:pk>/decide/", decide, name=name), *super().get_urls()]
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ClockedChangeList]:
+        return UndoRequestChangeList
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return undo_request_views.may_see(request)
+
+    def row_context(self, request: HttpRequest, row: UndoRequest) -> dict[str, Any]:
+        now = dialect.read_clock()
+        mask = masking.of_processes([row.process_id])[row.process_id]
+        if showing.is_shown(request, row.process):
+            mask = masking.UNMASKED
+        conceal(row, mask)
+        why_over = over(row, now)
+        return {
+            "title": _("Request %(n)d: %(what)s") % {"n": row.pk, "what": what(row)},
+            "asked": row,
+            "what": what(row),
+            "given": given(row, mask),
+            "state": standing_mark(row, why_over),
+            "subject_url": subject_url(request, row),
+            "now": now,
+            "server_now": now.isoformat(),
+            "why_over": why_over,
+            "form": undo_request_views.DecisionForm(),
+            "may_decide": undo_request_views.may_decide(request, row) and not why_over,
+            "is_own": undo_request_views.is_own(request, row),
+        }
+
+    @admin.display(description=lazy("request"))
+    def number(self, row: UndoRequest) -> str:
+        return f"{row.pk} {what(row)}"
+
+    @admin.display(description=lazy("state"))
+    def standing(self, row: Any) -> SafeString:
+        return standing_mark(row, over(row, row.now))
+
+    @admin.display(description=lazy("about"))
+    def about(self, row: Any) -> SafeString | str:
+        if not row.subject_url:
+            return str(row.process.subject)
+        return format_html('<a href="{}">{}</a>', row.subject_url, row.process.subject)
+
+    @admin.display(description=lazy("worth"))
+    def worth(self, row: UndoRequest) -> SafeString | str:
+        if row.amount is None:
+            return _("unknown")
+        return number_format(row.amount, 2, force_grouping=True)
+
+    @admin.display(description=lazy("asked"))
+    def asked(self, row: Any) -> SafeString:
+        return _by(row.asked_by, badges.age(row.asked_at, row.now))
+
+    @admin.display(description=lazy("why"))
+    def why(self, row: UndoRequest) -> SafeString:
+        return format_html('<span class="sas-message">{}</span>', row.reason)
+
+    @admin.display(description=lazy("decided"))
+    def decided(self, row: Any) -> SafeString | str:
+        if row.decided_at is None:
+            return badges.NOTHING
+        return _by(row.decided_by, badges.instant(row.decided_at))
+
+
+def conceal(row: UndoRequest, mask: masking.Mask) -> None:
+    """Mask a request in memory, with why it came too late in words: never to be saved."""
+    shown: Any = row
+    row.reason, row.comment = mask.text(row.reason), mask.text(row.comment)
+    why = text_of(row.refusal["code"], row.refusal["params"]) if row.refusal else ""
+    shown.too_late = mask.text(why)
+
+
+def what(row: UndoRequest) -> str:
+    """Return what is asked for; of a verb that this code has not, its name."""
+    label = label_of(row)
+    return f"{label}: {row.step}" if row.step else label
+
+
+def given(row: UndoRequest, mask: masking.Mask) -> str:
+    """Return what else was given to the verb, as JSON, masked; empty: nothing."""
+    changes = row.given.get("changes")
+    if isinstance(changes, dict):
+        return pretty({path: mask.value_at(path, value) for path, value in changes.items()})
+    return pretty(mask.record(row.given)) if row.given else ""
+
+
+def standing_mark(row: UndoRequest, why_over: str) -> SafeString:
+    """Return where a request stands; one that waits and is over says so."""
+    if why_over:
+        return badges.label(_("over"), "skipped", "skipped")
+    look = LOOKS[UndoRequestState(row.state)]
+    return badges.label(row.get_state_display(), look, look)
+
+
+def subject_url(request: HttpRequest, row: UndoRequest) -> str:
+    """Return the address of what a request is about; empty: there is none to see."""
+    url = subjects.pages([row.process_id]).get(row.process_id, "")
+    if not url and request.user.has_perm("workers.view_process"):
+        url = reverse("admin:workers_process_change", args=[row.process_id])
+    return url
+
+
+def _by(who: str, when: SafeString | str) -> SafeString:
+    return format_html('{} <span class="sas-agent">{}</span>', who.removeprefix(PEOPLE), when)

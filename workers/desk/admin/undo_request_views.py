@@ -1,0 +1,134 @@
+"""Deciding on a request for approval, and which wait: what a page, a list and a desk share."""
+
+from datetime import datetime
+
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.db.models import F, QuerySet
+from django.db.models.functions import Now
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as lazy
+from django.views.decorators.http import require_POST
+
+from workers.client import operations
+from workers.definitions.sentences import in_words, say_names
+from workers.desk.admin.actions import BY_NAME
+from workers.desk.admin.actions.page import actor, write_log
+from workers.exceptions import StateError
+from workers.models import Process, UndoRequest
+from workers.rules.refusals import refused
+from workers.rules.two_persons import GOOD_FOR, refuse_if_expired
+from workers.states import UndoRequestState
+
+PERMISSION = "workers.decide_undorequest"
+APPROVE, DECLINE = "approve", "decline"
+
+
+class DecisionForm(forms.Form):
+    """Which button it was, and a comment; who declines says why."""
+
+    decision = forms.ChoiceField(
+        choices=[(APPROVE, ""), (DECLINE, "")], widget=forms.HiddenInput, required=True
+    )
+    comment = forms.CharField(
+        label=lazy("Comment"),
+        required=False,
+        max_length=500,
+        help_text=lazy("Kept in the journal with your name. Needed to decline."),
+        widget=forms.Textarea(attrs={"rows": 3}),
+    )
+
+    def clean_comment(self) -> str:
+        comment: str = self.cleaned_data["comment"]
+        if self.cleaned_data.get("decision") == DECLINE and not comment:
+            raise forms.ValidationError(_("Say why it is declined."))
+        return comment
+
+
+def may(request: HttpRequest) -> bool:
+    return bool(request.user.has_perm(PERMISSION))
+
+
+def is_own(request: HttpRequest, row: UndoRequest) -> bool:
+    return row.asked_by == actor(request)
+
+
+def may_decide(request: HttpRequest, row: UndoRequest) -> bool:
+    """Say whether the user may decide on a request now: it waits, and is somebody else's."""
+    is_waiting = row.state == UndoRequestState.WAITING
+    return may(request) and is_waiting and not is_own(request, row)
+
+
+def waiting(rows: QuerySet[UndoRequest]) -> QuerySet[UndoRequest]:
+    """Keep the requests that wait and are still good."""
+    return rows.filter(
+        state=UndoRequestState.WAITING,
+        asked_at__gte=Now() - GOOD_FOR,
+        process__sequence=F("sequence"),
+    )
+
+
+def may_see(request: HttpRequest) -> bool:
+    """Say whether the user may see requests: whoever decides sees what about."""
+    return may(request) or request.user.has_perm("workers.view_undorequest")
+
+
+def label_of(row: UndoRequest) -> str:
+    """Return the verb that is asked for; one that this code has not, by its name."""
+    return str(BY_NAME[row.verb].label) if row.verb in BY_NAME else row.verb
+
+
+def of_process(process: Process) -> UndoRequest | None:
+    """Return the request of a process that waits and is still good."""
+    return waiting(UndoRequest.objects.filter(process=process.pk)).first()
+
+
+def over(row: UndoRequest, now: datetime) -> str:
+    """Return why a request that waits cannot be approved any more; empty: it can, or is decided."""
+    if row.state != UndoRequestState.WAITING:
+        return ""
+    try:
+        refuse_if_expired(row.pk, row.asked_at, now)
+    except StateError as refusal:
+        return str(refusal)
+    if row.process.sequence != row.sequence:
+        return str(refused("undo_moved", subject=row.process.subject))
+    return ""
+
+
+@require_POST
+def decide(request: HttpRequest, pk: int) -> HttpResponse:
+    """Approve or decline, and show the request as it is now."""
+    if not may(request):
+        raise PermissionDenied
+    row = get_object_or_404(UndoRequest.objects.select_related("process"), pk=pk)
+    form = DecisionForm(request.POST)
+    page = redirect("admin:workers_undorequest_change", pk)
+    if not form.is_valid():
+        messages.error(request, " ".join(str(e) for found in form.errors.values() for e in found))
+        return page
+    comment = form.cleaned_data["comment"]
+    try:
+        decision = operations.decide_approval(
+            pk,
+            is_approved=form.cleaned_data["decision"] == APPROVE,
+            actor=actor(request),
+            reason=comment,
+        )
+    except StateError as refusal:
+        messages.warning(request, str(refusal))
+        return page
+    if decision.refusal is not None:
+        messages.warning(request, _("Declined: %(why)s") % {"why": decision.refusal})
+        return page
+    said = _("Request %(n)d is declined: nothing changes.") % {"n": pk}
+    if decision.moves is not None:
+        names = in_words(say_names(decision.moves))
+        done = {"n": pk, "what": label_of(row), "names": names}
+        said = _("Request %(n)d is approved and carried out. %(what)s: %(names)s.") % done
+    write_log(request, row, said, comment)
+    messages.success(request, said)
+    return page

@@ -1,0 +1,172 @@
+"""Lists that have saved views above them, and a form that saves one more."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.contrib.admin import ModelAdmin
+from django.contrib.admin.views.main import SEARCH_VAR
+from django.db.models import Case, Q, QuerySet, Value, When
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils.http import urlencode
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as lazy
+
+from workers.desk.admin.lists import AskableListAdmin, is_poll
+from workers.desk.rules import saved_views
+from workers.desk.rules.saved_views import ViewError
+from workers.models import SavedView
+from workers.models.saved_view import LONGEST_NAME
+
+#: Views above a list, and counted there; all of them have a page.
+SHOWN = 12
+
+
+class SaveForm(forms.Form):
+    """What a view is called, and whose it is."""
+
+    name = forms.CharField(label=lazy("Name"), max_length=LONGEST_NAME)
+    is_shared = forms.BooleanField(
+        label=lazy("Shared"),
+        required=False,
+        help_text=lazy("Everybody who may see the list sees it, too."),
+    )
+
+    def clean_name(self) -> str:
+        name: str = self.cleaned_data["name"]
+        try:
+            saved_views.refuse_personal(name)
+        except ViewError as error:
+            raise forms.ValidationError(str(error)) from error
+        return name
+
+
+class ViewListAdmin(AskableListAdmin):
+    """A list above which stand the views of it that a user has, as links."""
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        response = super().changelist_view(request, extra_context)
+        if isinstance(response, TemplateResponse) and not is_poll(request):
+            context = response.context_data
+            if context and "cl" in context:
+                context["views"] = strip(request, self)
+        return response
+
+    @property
+    def list_label(self) -> str:
+        """Return the name by which views refer to the list."""
+        return str(self.opts.label_lower)
+
+    @property
+    def list_url(self) -> str:
+        return reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist")
+
+
+@dataclass(frozen=True, slots=True)
+class Strip:
+    """What stands above a list before its views are asked for: it costs no query."""
+
+    label: str
+    #: The list's query as it is shown.
+    query: str
+    #: Why that cannot be kept; empty: it can.
+    problem: str
+    form: SaveForm
+
+    @property
+    def links_url(self) -> str:
+        """Return where the views are, as links with their counts."""
+        asked = urlencode({"list": self.label, "shown": self.query})
+        return f"{reverse('admin:workers_savedview_links')}?{asked}"
+
+    @property
+    def is_searched(self) -> bool:
+        return SEARCH_VAR in QueryDict(self.query)
+
+
+def strip(request: HttpRequest, model_admin: ViewListAdmin) -> Strip:
+    """Return what stands above a list."""
+    query, problem = request.GET.urlencode(), ""
+    try:
+        query = saved_views.kept(
+            (name, value) for name, values in request.GET.lists() for value in values
+        )
+    except ViewError as error:
+        problem = str(error)
+    return Strip(model_admin.list_label, query, problem, SaveForm())
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A view above its list."""
+
+    view: SavedView
+    url: str
+    is_shown: bool
+    #: Who shares it; empty: it is the viewer's own.
+    shared_by: str
+
+
+def links(request: HttpRequest, model_admin: ViewListAdmin, shown: str) -> list[Link]:
+    """Return the views of a list, the user's own first; ``shown`` is the query it shows."""
+    own_first = Case(When(owner=request.user.pk, then=Value(0)), default=Value(1))
+    views = visible(request).filter(of_list=model_admin.list_label).select_related("owner")
+    rows = views.order_by(own_first, "name", "pk")[:SHOWN]
+    return [_link(request, model_admin, view, shown) for view in rows]
+
+
+def _link(request: HttpRequest, model_admin: ViewListAdmin, view: SavedView, shown: str) -> Link:
+    url = f"{model_admin.list_url}?{view.query}"
+    if unknown_filters(request, model_admin, view.query):
+        # The list would show everything, and not say why.
+        url = reverse("admin:workers_savedview_change", args=[view.pk])
+    return Link(
+        view,
+        url,
+        is_shown=saved_views.is_same(view.query, shown),
+        shared_by="" if view.owner_id == request.user.pk else str(view.owner),
+    )
+
+
+def unknown_filters(request: HttpRequest, model_admin: ModelAdmin, query: str) -> str:
+    """Say which filters of a query a list does not have; empty: it has all of them."""
+    specs: list[Any] = list(model_admin.get_list_filter(request))
+    fields = [spec if isinstance(spec, str) else spec[0] for spec in specs if _is_of_field(spec)]
+    names = [spec.parameter_name for spec in specs if not _is_of_field(spec)]
+    return no_such(saved_views.unknown(query, names, fields))
+
+
+def no_such(names: Iterable[str]) -> str:
+    """Say that a list has no filters of these names; empty: there are no names."""
+    named = ", ".join(names)
+    if not named:
+        return ""
+    return _("The list has no such filter: %(names)s. Save the view again.") % {"names": named}
+
+
+def _is_of_field(spec: Any) -> bool:
+    return isinstance(spec, str | tuple | list)
+
+
+def visible(request: HttpRequest) -> QuerySet[SavedView]:
+    """Return the views that a user may see: their own, and the shared ones of lists they may."""
+    labels = [
+        label for label, model_admin in lists().items() if model_admin.has_view_permission(request)
+    ]
+    own = Q(owner=request.user.pk)
+    return SavedView.objects.filter(own | Q(is_shared=True, of_list__in=labels))
+
+
+def lists() -> dict[str, ViewListAdmin]:
+    """Return the lists that have views, by the names by which those refer to them."""
+    return {
+        model_admin.list_label: model_admin
+        for model_admin in admin.site._registry.values()
+        if isinstance(model_admin, ViewListAdmin)
+    }

@@ -1,0 +1,103 @@
+"""List filters on what keeps processes from going on: a pause, and what an agent has to do."""
+
+from datetime import datetime
+from fnmatch import fnmatchcase
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as lazy
+
+from workers.definitions import registry
+from workers.desk.admin import wording
+from workers.desk.admin.filters import ProcessFilter, with_step
+from workers.desk.rules.list_query import period
+from workers.models import Step
+from workers.states import LIVE_STEP_STATES
+
+
+def is_paused(path: str = "") -> Q:
+    """Return that a process is paused, as its index says it: what is over is so no more."""
+    return Q(**{f"{path}paused_at__isnull": False, f"{path}finished_at__isnull": True})
+
+
+class PausedFilter(ProcessFilter):
+    title = lazy("paused")
+    parameter_name = "paused"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        return [("yes", _("Paused"))]
+
+    def narrow(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
+        return rows.filter(is_paused(self.path))
+
+
+class AtAgentFilter(ProcessFilter):
+    """Processes with a step in one state at one agent, ``STATE:AGENT``: where a number led here."""
+
+    title = lazy("at agent")
+    parameter_name = "at"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        chosen = self.value()
+        if not chosen:
+            return []
+        state, _colon, agent = chosen.partition(":")
+        return [(chosen, f"{agent}, {wording.state(state)}")]
+
+    def narrow(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
+        state, _colon, agent = value.partition(":")
+        if state not in LIVE_STEP_STATES:
+            return rows.none()
+        # What waits for an answer holds no room, and is no work of the agent's.
+        steps = Step.objects.filter(agent=agent, state=state, deferral__isnull=True)
+        return with_step(rows, self.path, steps)
+
+
+class SinceFilter(ProcessFilter):
+    """Processes submitted in the last ``1h``, ``90m`` or ``7d``: any such period may be asked for.
+
+    Found by their ids, which begin with the time; those of an older make by their date alone.
+    """
+
+    title = lazy("submitted in the last")
+    parameter_name = "since"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        # Where the query bar led here: each choice would be counted, beside what is long counted.
+        chosen = self.value()
+        return [(chosen, chosen)] if chosen and period(chosen) is not None else []
+
+    def narrow(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
+        span = period(value)
+        assert span is not None
+        at = timezone.now() - span
+        return rows.filter(
+            **{f"{self.path}uid__gte": first_id(at), f"{self.path}created_at__gte": at}
+        )
+
+
+def first_id(at: datetime) -> UUID:
+    """Return the id before all that processes submitted from an instant on have."""
+    return UUID(int=int(at.timestamp() * 1000) << 80)
+
+
+class WithAgentFilter(ProcessFilter):
+    """Processes whose step in hand is at an agent, or at those that ``payment.*`` matches."""
+
+    title = lazy("with agent")
+    parameter_name = "with_agent"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        chosen = self.value()
+        return [(chosen, chosen)] if chosen else []
+
+    def narrow(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
+        names = [value]
+        if "*" in value:
+            names = [agent.name for agent in registry.agents() if fnmatchcase(agent.name, value)]
+        steps = Step.objects.filter(agent__in=names, state__in=LIVE_STEP_STATES)
+        return with_step(rows, self.path, steps)

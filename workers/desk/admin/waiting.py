@@ -1,0 +1,84 @@
+"""Steps that wait for somebody's answer: those that the user of a request may give."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.core.paginator import Paginator
+from django.db.models import Exists, OuterRef, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as lazy
+from django.views.decorators.http import require_safe
+
+from workers.desk.admin import piles, subjects
+from workers.desk.admin.lists import LiveMedia
+from workers.desk.admin.piles import Kind, WaitingPile
+from workers.models import Journal, Process, Step
+from workers.rules.overdue_answers import ANSWER_STEP
+from workers.store.db import dialect
+
+PAGE = 50
+
+
+def unanswered() -> QuerySet[Step]:
+    """Return the deferred steps, whoever may answer them."""
+    # Deferred is enough; the other is what an index has.
+    return Step.objects.filter(live__look_at__isnull=False, live__is_deferred=True)
+
+
+piles.register(
+    WaitingPile(
+        "answers",
+        lazy("Steps that wait for an answer"),
+        lambda: Kind(unanswered(), "started_at"),
+        *("admin:workers_process_waiting", "", ANSWER_STEP),
+    )
+)
+
+
+def may_answer(user: Any) -> bool:
+    """Say whether ``user`` may answer questions that name no permission of their own."""
+    return bool(user.has_perm(ANSWER_STEP))
+
+
+def allowed(user: Any) -> QuerySet[Step]:
+    """Return the deferred steps that ``user`` may answer."""
+    asked = unanswered()
+    named = set(asked.order_by().values_list("deferral__permission", flat=True).distinct())
+    rights = [name for name in named if user.has_perm(name or ANSWER_STEP)]
+    return asked.filter(deferral__permission__in=rights)
+
+
+def steps(user: Any) -> QuerySet[Step]:
+    """Return the deferred steps that ``user`` may answer, the oldest first.
+
+    Each says in ``is_escalated`` whether an operator was told that its answer is overdue.
+    """
+    # It moves nothing, which an index is for.
+    told = Journal.objects.filter(
+        step=OuterRef("pk"), attempt=OuterRef("attempt"), event="escalated", after=None
+    )
+    return allowed(user).annotate(is_escalated=Exists(told)).order_by("started_at", "pk")
+
+
+@require_safe
+def show(request: HttpRequest) -> HttpResponse:
+    """Answer with the list; a user who may answer nothing gets an empty one."""
+    found = steps(request.user).select_related("process").defer("process__input", "result", "reply")
+    page = Paginator(found, PAGE).get_page(request.GET.get("page"))
+    known = subjects.pages(step.process_id for step in page)
+    lines = [(step, known.get(step.process_id)) for step in page]
+    now = dialect.read_clock()
+    context = {
+        **admin.site.each_context(request),
+        "title": _("Waiting for somebody"),
+        "page": page,
+        "lines": lines,
+        "now": now,
+        "server_now": now.isoformat(),
+        "media": forms.Media(LiveMedia),
+        "opts": Process._meta,
+    }
+    return TemplateResponse(request, "admin/workers/waiting.html", context)

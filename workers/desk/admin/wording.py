@@ -1,0 +1,217 @@
+"""What an operator reads: states, faults and journal events in plain words."""
+
+from collections.abc import Mapping
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from workers.models import Journal
+from workers.states import PEOPLE
+
+Text = str | Promise
+
+STATES: dict[str, Text] = {
+    "waiting": _("waiting"),
+    "pending": _("pending"),
+    "processing": _("processing"),
+    "processed": _("processed"),
+    "error": _("error"),
+    "skipped": _("skipped"),
+    "compensating": _("compensating"),
+    "compensated": _("compensated"),
+    "cancelled": _("cancelled"),
+}
+
+FAULT_KINDS: dict[str, Text] = {
+    "unavailable": _("unavailable"),
+    "transient": _("transient"),
+    "permanent": _("permanent"),
+    "expired": _("expired"),
+    "refused": _("refused"),
+}
+
+#: What happened to a step.
+STEP_EVENTS: dict[str, Text] = {
+    "ready": _("Ready, and waiting for room at its agent"),
+    "claimed": _("Claimed for an attempt"),
+    "handed_back": _("Released: no failure counted"),
+    "lost": _("Nobody started it: the same request was sent again"),
+    "reply_filed": _("Reply filed on the step"),
+    "stale_reply": _("Late reply ignored: its claim no longer held"),
+    "processed": _("Done"),
+    "failed": _("Failed: one failure counted"),
+    "parked": _("Service not reached: parked, no failure counted"),
+    "refused": _("Refused by the service"),
+    "expired": _("Expired without a reply: one failure counted"),
+    "fell_back": _("Handed to the fall-back agent"),
+    "skipped": _("Skipped"),
+    "resubmitted": _("Attempts reset"),
+    "waits_long": _("Failed for good: waits, then is tried again with all its attempts"),
+    "cancelled": _("Cancelled"),
+    "nothing_to_undo": _("Nothing to undo after all"),
+    "compensated": _("Its effect was undone"),
+    "deferred": _("Asked, and waits for an answer"),
+    "escalated": _("The answer is overdue: an alert was raised"),
+    "answer_kept": _("An answer came early and is kept"),
+    "late_success": _("A success came after it was undone"),
+    "asked_again": _("It is asked to undo once more"),
+    "nobody_asked": _("Nobody was asked: the answer kept for it counts for nothing"),
+    "hurried": _("Tried again without waiting"),
+    "retimed": _("Its time was set"),
+    "begins_again": _("Begins again, with a new idempotency key"),
+    "restored": _("Its claim was void after the database was restored"),
+    "outcome_unknown": _("Nobody knows whether it happened, and it must not be repeated"),
+    "done_by_hand": _("It undoes what a person did: a person is to do that, too"),
+    "key_expired": _("Nobody knows whether it happened, and the service has forgotten its key"),
+    "condition_failed": _("Its condition could not be worked out"),
+}
+
+#: What happened to the process as a whole.
+PROCESS_EVENTS: dict[str, Text] = {
+    "submitted": _("Submitted"),
+    "started": _("Work began"),
+    "processed": _("Everything is done"),
+    "error": _("Stopped: an operator is needed"),
+    "resubmitted": _("Resubmitted by an operator"),
+    "compensating": _("Compensating: what was done is being undone"),
+    "compensated": _("Undone"),
+    "cancelled": _("Cancelled"),
+    "paused": _("Paused by an operator"),
+    "unpaused": _("Resumed by an operator"),
+    "resumed": _("Goes on: the last step in error was dealt with"),
+    "input_edited": _("Its input was changed"),
+    "undo_asked": _("A second person was asked to approve an act"),
+    "undo_approved": _("A second person approved an act"),
+    "undo_declined": _("The request for approval was declined"),
+    "begins_again": _("Goes on, from the steps that begin again"),
+    "deadline_passed": _("The date by which it must have ended has passed"),
+    "restored": _("The database was restored: the outcome of what may have run is unknown"),
+    "held": _("Held by an operator"),
+    "lifted": _("A hold was lifted"),
+    "flow_set": _("The flow of an agent was set"),
+    "route_set": _("A route was set"),
+    "route_deleted": _("A route was removed"),
+    "route_muted": _("A route was muted or unmuted"),
+    "job_started": _("A job was started"),
+    "job_paused": _("A job was paused"),
+    "job_resumed": _("A job was resumed"),
+    "job_stopped": _("A job was stopped"),
+    "incident_taken": _("An incident was taken"),
+    "incident_assigned": _("An incident was assigned"),
+    "incident_snoozed": _("An incident was put off"),
+    "incident_resolved": _("An incident was resolved by hand"),
+    "handed_over": _("The shift was handed over"),
+    "incident_noted": _("A note was written on an incident"),
+    "noted": _("A note was written on it"),
+    "alert_acknowledged": _("An alert was acknowledged"),
+    "route_tested": _("A route was tested"),
+    "delivery_resent": _("An undelivered message to a route was sent again"),
+    "retold": _("Its submitter is told again"),
+    "exported": _("A list was downloaded as a file"),
+    "pruned_by_hand": _("Old records were pruned by hand"),
+    "personal_shown": _("Its personal data were shown to an operator"),
+    "pruned": _("Its earlier journal was pruned"),
+}
+
+
+def register_events(events: Mapping[str, Text]) -> None:
+    """Say how the acts of an app's own, which it journals with ``record_act``, are called."""
+    PROCESS_EVENTS.update(events)
+
+
+#: What a person answered who was asked.
+ANSWERED: dict[str, Text] = {
+    "processed": _("Answered: it goes on"),
+    "refused": _("Answered: declined"),
+}
+#: The same of a step that a person ended.
+BY_HAND: dict[str, Text] = {
+    "processed": _("Completed by hand"),
+    "skipped": _("Skipped by hand"),
+}
+
+#: How an event is to be taken, where that is not plainly neutral.
+TONES: dict[str, str] = {
+    "processed": "good",
+    "failed": "bad",
+    "refused": "bad",
+    "expired": "bad",
+    "error": "bad",
+    "lost": "odd",
+    "parked": "odd",
+    "handed_back": "odd",
+    "stale_reply": "odd",
+    "nobody_asked": "odd",
+    "late_success": "bad",
+    "asked_again": "odd",
+    "fell_back": "odd",
+    "skipped": "odd",
+    "resubmitted": "person",
+    "cancelled": "person",
+    "escalated": "odd",
+    "restored": "odd",
+    "outcome_unknown": "bad",
+    "key_expired": "bad",
+    "done_by_hand": "bad",
+    "condition_failed": "bad",
+    "deadline_passed": "bad",
+    "paused": "person",
+    "unpaused": "person",
+    "hurried": "person",
+    "retimed": "person",
+    "input_edited": "person",
+    "undo_asked": "person",
+    "undo_approved": "person",
+    "undo_declined": "person",
+    "held": "person",
+    "lifted": "person",
+    "flow_set": "person",
+    "route_set": "person",
+    "route_deleted": "person",
+    "route_muted": "person",
+    "job_started": "person",
+    "job_paused": "person",
+    "job_resumed": "person",
+    "job_stopped": "person",
+    "personal_shown": "person",
+    "exported": "person",
+    "noted": "person",
+    "retold": "person",
+    "alert_acknowledged": "person",
+}
+
+
+def state(name: str) -> str:
+    return str(STATES.get(name, name))
+
+
+def fault_kind(name: str) -> str:
+    return str(FAULT_KINDS.get(name, name))
+
+
+def event(name: str, *, of_step: bool, by_hand: bool = False) -> str:
+    """Return an event as a sentence; one that has none is told by its name."""
+    if by_hand and name in BY_HAND:
+        return str(BY_HAND[name])
+    known = (STEP_EVENTS if of_step else PROCESS_EVENTS).get(name)
+    return str(known or name.replace("_", " ").capitalize())
+
+
+def act(name: str, *, of_step: bool, by_hand: bool = False) -> str:
+    """Return what a person did as a sentence: a step that they ended was asked, or by hand."""
+    if of_step and not by_hand and name in ANSWERED:
+        return str(ANSWERED[name])
+    return event(name, of_step=of_step, by_hand=by_hand)
+
+
+def of_row(row: Journal) -> str:
+    """Return what a journal's row tells, as a sentence."""
+    by_hand = isinstance(row.detail, dict) and bool(row.detail.get("by_hand"))
+    said = act if row.actor.startswith(PEOPLE) else event
+    return said(row.event, of_step=row.step_id is not None, by_hand=by_hand)
+
+
+def tone(name: str, *, by_hand: bool = False) -> str:
+    if by_hand:
+        return "person"
+    return TONES.get(name, "plain")

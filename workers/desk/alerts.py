@@ -1,0 +1,42 @@
+"""The desk's kinds of alerts.
+
+Each says here what it is called, how grave it is, what to do, what it says, and when its cause has
+ended: SQL about the alert ``a`` with its process ``p`` and step ``s``, if it has any, and the
+bounds ``c`` (``store.alert_resolution``).  Without, it closes when somebody acknowledges it.
+"""
+
+from django.utils.translation import gettext_lazy as _
+
+from workers.definitions.alert_kinds import AlertKind, IncidentKind, Severity, register_alert_kind
+
+for _kind in (
+    AlertKind(
+        "route_undeliverable",
+        IncidentKind.OTHER,
+        Severity.URGENT,
+        _("Route %(about)s cannot be told of incidents"),
+        _(
+            "See its deliveries in the admin for what was answered, fix its address or its"
+            " receiver, and have what was given up sent again."
+        ),
+        message=_(
+            "Route %(route)s cannot be told of incidents: %(reason)s. Fix it, then send a test from"
+            " its page in the admin."
+        ),
+    ),
+    AlertKind(
+        "probe_failed",
+        IncidentKind.INSTALLATION,
+        Severity.ERROR,
+        {
+            "found": _("The doctor finds an error: %(finding)s"),
+            "": _("The doctor's probe %(about)s finds an error"),
+        },
+        _("See on the doctor's page why it matters and what to do, and do that."),
+        goes_on=_("the doctor looks again each minute"),
+        message=_("%(probe)s: %(finding)s. %(why)s"),
+        ended_sql="NOT EXISTS (SELECT 1 FROM workers_proberesult r WHERE r.level = 'error'"
+        " AND a.cause = 'probe_failed:' || r.name)",
+    ),
+):
+    register_alert_kind(_kind)

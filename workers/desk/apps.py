@@ -1,0 +1,17 @@
+from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
+
+
+class DeskConfig(AppConfig):
+    name = "workers.desk"
+    label = "desk"
+    verbose_name = _("Operators' desk")
+
+    def ready(self) -> None:
+        from workers.desk import alerts, duties  # noqa: F401  (they register themselves)
+        from workers.desk.notify.incident_relay import IncidentRelay
+        from workers.desk.notify.ping import Ping
+        from workers.notify import threads
+
+        threads.also_run(IncidentRelay)
+        threads.also_run(Ping)

@@ -1,0 +1,53 @@
+"""Looking over an installation: what is wrong, why it matters, what to do.
+
+A probe is a small function that looks at one thing and changes nothing.  An app adds its own
+by decorating them in a module ``doctor``; ``manage.py sas doctor`` runs them all.
+"""
+
+from workers.desk.doctor import (
+    agents,
+    alerts,
+    backlog,
+    broker,
+    database,
+    duties,
+    files,
+    queues,
+    rounds,
+    routes,
+    settings,
+    tables,
+    worker_pools,
+)
+from workers.desk.doctor.finding import Finding, Level, error, info, ok, warning
+from workers.desk.doctor.registry import Need, Probe, probe, probes
+from workers.desk.doctor.run import ProbeFinding, examine, worst
+
+__all__ = [
+    "Finding",
+    "Level",
+    "Need",
+    "Probe",
+    "ProbeFinding",
+    "agents",
+    "alerts",
+    "backlog",
+    "broker",
+    "database",
+    "duties",
+    "error",
+    "examine",
+    "files",
+    "info",
+    "ok",
+    "probe",
+    "probes",
+    "queues",
+    "rounds",
+    "routes",
+    "settings",
+    "tables",
+    "warning",
+    "worker_pools",
+    "worst",
+]

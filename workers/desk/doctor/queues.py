@@ -1,0 +1,117 @@
+"""The queues: whether each is there, read by somebody, and not too full."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from celery import current_app
+
+from workers.celery.queues import ENGINE_QUEUES, agent_queues, declared_otherwise, remedy_of
+from workers.definitions.agent import DEFAULT_QUEUE
+from workers.definitions.sentences import say as _
+from workers.desk.doctor.connecting import AMQP, kind, while_connected
+from workers.desk.doctor.finding import Finding, Level, error, info, ok, warning
+from workers.desk.doctor.own_queues import own_queues
+from workers.desk.doctor.registry import Need, probe
+from workers.wire.dispatch import (
+    REPLY_QUEUE,
+    REPORTS_QUEUE,
+    SCHEDULER_QUEUE,
+    SUPERVISOR_QUEUE,
+)
+
+MANY_MESSAGES = 10_000
+_WITHOUT = {
+    SCHEDULER_QUEUE: _("Nothing is claimed and nothing carried on."),
+    REPLY_QUEUE: _("What agents answer is not read; after a while steps expire."),
+    SUPERVISOR_QUEUE: _("No expired step is tried again."),
+    REPORTS_QUEUE: _("No submitter is told."),
+    DEFAULT_QUEUE: _("No service is called."),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A queue at the broker; ``readers`` None: this broker does not say."""
+
+    messages: int
+    readers: int | None
+
+
+@probe("queues", needs=Need.NOTHING)
+@while_connected
+def are_read(connection: Any) -> Iterable[Finding]:
+    """Look at every queue there should be."""
+    names = [*sorted({*ENGINE_QUEUES, *agent_queues()}), *own_queues()]
+    states = {name: state_of(connection, name) for name in names}
+    there = {name: state for name, state in states.items() if state}
+    # First, because nobody can read such a queue.
+    found = _differing(connection, there)
+    found += [finding for name, state in states.items() if (finding := _judge(name, state))]
+    yield from found
+    if all(finding.level is Level.INFO for finding in found):
+        is_told = all(state.readers is not None for state in there.values())
+        read, unsaid = (
+            _("%(n)d queues are there and read", n=len(there)),
+            _("%(n)d queues can be read; this broker does not say by whom", n=len(there)),
+        )
+        yield ok(read if is_told else unsaid)
+    waiting = ", ".join(f"{name} {state.messages}" for name, state in there.items())
+    yield info(_("messages: %(queues)s", queues=waiting or _("none")))
+
+
+def _judge(name: str, state: State | None) -> Finding | None:
+    own = own_queues().get(name)
+    why = own.without if own else _WITHOUT.get(name, _("The agents of this queue are not called."))
+    remedy = own.start if own else _("Start a worker with -Q %(name)s, or without -Q.", name=name)
+    if state is None:
+        # Whoever wants an application's own queue declares it: there, nobody ever did.
+        return (info if own else error)(_("there is no queue %(name)s", name=name), why, remedy)
+    if state.readers == 0 and own and state.messages:
+        # An application may do without it, but whoever sent these waits for an answer.
+        said = _("nobody reads the queue %(name)s, in which messages wait", name=name)
+        return error(said, why, remedy)
+    if state.readers == 0:
+        level = warning if own else error
+        return level(_("nobody reads the queue %(name)s", name=name), why, remedy)
+    if state.messages > MANY_MESSAGES:
+        return warning(
+            _("%(messages)s messages wait in %(name)s", messages=state.messages, name=name),
+            _("Whoever reads it does not keep up."),
+            own.fall_behind if own else _("Run more workers with -Q %(name)s.", name=name),
+        )
+    return None
+
+
+def _differing(connection: Any, names: Iterable[str]) -> list[Finding]:
+    """Look whether queues that exist are of the kind that a worker declares."""
+    # However an application's own was declared, its consumer takes it as it is.
+    ours = current_app.amqp.queues
+    if kind(connection) != AMQP:
+        return []
+    return [
+        error(
+            _("the queue %(name)s is not as this code declares it: %(said)s", name=name, said=said),
+            _("A worker that reads it ends as soon as it starts, and nothing reaches it."),
+            remedy_of(name),
+        )
+        for name in names
+        if name in ours and (said := declared_otherwise(connection, ours[name]))
+    ]
+
+
+def state_of(connection: Any, name: str) -> State | None:
+    """Ask for a queue; None: there is none."""
+    channel = connection.channel()
+    try:
+        if kind(connection) == AMQP:
+            _, messages, readers = channel.queue_declare(name, passive=True)
+            return State(messages, readers)
+        # Elsewhere a queue is where its messages are: an empty one is as good as none.
+        return State(channel._size(name), None)
+    except connection.channel_errors:
+        return None
+    finally:
+        # A refusal has closed it.
+        if channel.connection is not None:
+            channel.close()

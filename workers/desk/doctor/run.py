@@ -1,0 +1,185 @@
+"""Running the probes: each within its time, whatever it meets."""
+
+import os
+import threading
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from django.db import connection, connections
+from django.db.migrations.executor import MigrationExecutor
+
+from workers.definitions.sentences import changed
+from workers.definitions.sentences import say as _
+from workers.definitions.sentences import say_counted as ngettext
+from workers.desk.doctor.finding import Finding, Level, error, info, warning
+from workers.desk.doctor.registry import Look, Need, Probe
+from workers.desk.doctor.secrets import masked
+from workers.exceptions import first_line, in_a_line
+
+#: Time one probe has; its thread is left behind then, and ends with the process.
+PROBE_SECONDS = 10.0
+#: Times that, where others want the processors: what only waits for its turn is not hanging.
+MOST_STRETCH = 4.0
+#: Processes that want each processor, from which on a look that has not ended proves nothing.
+CROWDED = 1.5
+#: What PostgreSQL says where a login lacks a right.
+NOT_ALLOWED = "42501"
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeFinding:
+    """A finding, and the probe it comes from."""
+
+    group: str
+    probe: str
+    finding: Finding
+
+
+def examine(probes: Iterable[Probe], *, seconds: float = PROBE_SECONDS) -> Iterator[ProbeFinding]:
+    """Yield what each probe finds, in order; one whose need is not met is left out."""
+    left_out: dict[str, int] = {}
+    missing: dict[Need, str] = {}
+    for probe in probes:
+        if lack := _lack(probe.needs, missing, seconds):
+            left_out[lack] = left_out.get(lack, 0) + 1
+            continue
+        found, problem = _run(probe.look, seconds)
+        if problem:
+            found = [
+                error(
+                    _("the probe %(name)s %(problem)s", name=probe.name, problem=problem),
+                    _("What it looks at is unknown."),
+                    _(
+                        "Look at it by hand; if it is in order, report this as a fault of the"
+                        " doctor."
+                    ),
+                )
+            ]
+        for one in found:
+            yield ProbeFinding(probe.group, probe.name, _tellable(one))
+    for lack, count in left_out.items():
+        yield ProbeFinding(
+            "doctor",
+            "left_out",
+            error(
+                ngettext(
+                    "%(n)d probe was left out: %(lack)s",
+                    "%(n)d probes were left out: %(lack)s",
+                    count,
+                    lack=lack,
+                ),
+                _("What they look at is unknown."),
+                _("Mend that, and ask again."),
+            ),
+        )
+
+
+def _lack(needs: Need, missing: dict[Need, str], seconds: float) -> str:
+    """Return what is not there of what a probe needs; each is looked for once."""
+    for need, look, said in (
+        (Need.DATABASE, _touch_database, _("the database does not answer")),
+        (Need.TABLES, _touch_tables, _("migrations are not applied")),
+    ):
+        if needs < need:
+            return ""
+        if need not in missing:
+            missing[need] = said if _run(look, seconds)[1] else ""
+        if missing[need]:
+            return missing[need]
+    return ""
+
+
+def _touch_database() -> list[Finding]:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1")
+    return []
+
+
+def _touch_tables() -> list[Finding]:
+    executor = MigrationExecutor(connection)
+    if executor.migration_plan(executor.loader.graph.leaf_nodes()):
+        raise LookupError
+    return []
+
+
+def _tellable(found: Finding) -> Finding:
+    """Return a finding masked and as it can be kept; one that cannot is an error of its probe."""
+    try:
+        level, texts = Level(found.level), found.texts.values()
+        return Finding(level, *(changed(text, masked) for text in texts))
+    except Exception as failure:  # noqa: BLE001 (a probe may be an application's)
+        return error(
+            _("a finding cannot be told: %(failure)s", failure=in_a_line(failure, 300)),
+            _("What it says is unknown."),
+            _("Have the probe return Finding values with texts. Report this as a fault of it."),
+        )
+
+
+def _run(look: Look, seconds: float) -> tuple[list[Finding], str]:
+    """Run a look in a thread; return what it found, or in what way it failed."""
+    found: list[Finding] = []
+    problems: list[str] = []
+
+    def go() -> None:
+        try:
+            found.extend(look())
+        except (Exception, SystemExit) as failure:  # noqa: BLE001 (any failure is a finding)
+            if _is_not_allowed(failure):
+                found.append(_may_not_look(failure))
+                return
+            said = in_a_line(failure, 300)
+            problems.append(_("failed: %(failure)s", failure=said))
+        finally:
+            connections.close_all()
+
+    crowd = crowding()
+    limit = round(seconds * min(crowd, MOST_STRETCH), 2)
+    thread = threading.Thread(target=go, name="probe", daemon=True)
+    thread.start()
+    thread.join(limit)
+    if thread.is_alive():
+        return _unended(limit, max(crowd, crowding()))
+    return found, problems[0] if problems else ""
+
+
+def crowding() -> float:
+    """Return how many processes want each processor just now; 1 at least."""
+    try:
+        load = os.getloadavg()[0]
+    except OSError:
+        return 1.0
+    return max(1.0, load / (os.cpu_count() or 1))
+
+
+def _unended(seconds: float, crowd: float) -> tuple[list[Finding], str]:
+    """Return what a look that has not ended in time says: on a crowded machine nothing is wrong."""
+    if crowd < CROWDED:
+        return [], _("has not ended within %(seconds)g s", seconds=seconds)
+    slow = warning(
+        _(
+            "nothing was found within %(seconds)g s: %(n)d processes want each processor of this"
+            " machine",
+            seconds=seconds,
+            n=round(crowd),
+        ),
+        _("What this probe looks at is unknown."),
+        _("Ask again when the machine is less busy: `manage.py sas doctor`."),
+    )
+    return [slow], ""
+
+
+def _is_not_allowed(failure: BaseException) -> bool:
+    return getattr(failure.__cause__, "sqlstate", None) == NOT_ALLOWED
+
+
+def _may_not_look(failure: BaseException) -> Finding:
+    return info(
+        _("this login may not look: %(failure)s", failure=first_line(failure)),
+        _("It may still do all that its role needs."),
+        _('Ask with a login that may: see "Limit what processes may do" in the documentation.'),
+    )
+
+
+def worst(told: Iterable[ProbeFinding]) -> Level:
+    """Return the worst level among what was told."""
+    return max((one.finding.level for one in told), key=lambda level: level.rank, default=Level.OK)

@@ -1,0 +1,56 @@
+"""Settings: the system checks, asked here so that one command says everything."""
+
+from collections.abc import Iterable
+
+from django.conf import settings
+from django.core import checks
+
+from workers.checks.in_flight import find_missing
+from workers.definitions.sentences import say as _
+from workers.desk.doctor.finding import Finding, Level, info, ok
+from workers.desk.doctor.registry import Need, probe
+
+
+@probe("settings", needs=Need.NOTHING)
+def system_checks() -> Iterable[Finding]:
+    """Run Django's checks and ours."""
+    bad = [_finding(message) for message in checks.run_checks() if not message.is_silenced()]
+    yield from bad or [ok(_("the system checks find nothing"))]
+    if settings.DEBUG:
+        yield info(
+            _("DEBUG is on"),
+            _(
+                "Pages of errors show settings and code to whoever sees them, and the checks for a "
+                "deployment are left out."
+            ),
+            _("Switch DEBUG off for everything but development."),
+        )
+
+
+@probe("settings", needs=Need.NOTHING, applies=lambda: not settings.DEBUG, in_rounds=False)
+def deployment_checks() -> Iterable[Finding]:
+    """Run the checks of a deployment: a worker has no static files, and is none of the web's."""
+    known = {str(message) for message in checks.run_checks()}
+    found = checks.run_checks(include_deployment_checks=True)
+    bad = [
+        _finding(message)
+        for message in found
+        if not message.is_silenced() and str(message) not in known
+    ]
+    yield from bad or [ok(_("the checks of a deployment find nothing"))]
+
+
+@probe("settings")
+def code_has_what_orders_need() -> Iterable[Finding]:
+    """Look for workflow versions, steps and agents that orders in flight need and nobody has."""
+    yield from (_finding(message) for message in find_missing())
+
+
+def _finding(message: checks.CheckMessage) -> Finding:
+    level = Level.ERROR if message.level >= checks.ERROR else Level.WARNING
+    return Finding(
+        level,
+        _("%(id)s: %(text)s", id=message.id or "", text=str(message.msg)),
+        _("A system check."),
+        str(message.hint or ""),
+    )

@@ -1,0 +1,88 @@
+"""Tables: how large they are, and whether what is over goes."""
+
+from collections.abc import Iterable
+
+from workers.conf import sas
+from workers.definitions.sentences import say as _
+from workers.definitions.sentences import say_counted as ngettext
+from workers.desk.doctor.finding import Finding, info, warning
+from workers.desk.doctor.registry import probe
+from workers.store import prune_journals
+from workers.store.db import dialect
+
+#: Rows from which on a journal that is kept for good deserves a decision.
+MANY_ROWS = 10_000_000
+FOR_GOOD_DAYS = 36_500
+#: Rows that are dead and not yet vacuumed, in all and as a share of the table.
+MANY_DEAD, DEAD_SHARE = 100_000, 0.3
+MANY_HELD_BACK = 1000
+SHOWN = 5
+
+
+@probe("tables")
+def sizes() -> Iterable[Finding]:
+    """Say which tables are the largest."""
+    if not dialect.is_postgres():
+        pages, size = (
+            dialect.fetch(f"PRAGMA {name}")[0][0] for name in ("page_count", "page_size")
+        )
+        yield info(_("the database has %(size)s", size=_bytes(pages * size)))
+        return
+    found = dialect.fetch(
+        "SELECT s.relname, pg_total_relation_size(s.relid), greatest(c.reltuples, 0)::bigint,"
+        " s.n_dead_tup FROM pg_stat_user_tables s JOIN pg_class c ON c.oid = s.relid"
+        " WHERE s.schemaname = current_schema() ORDER BY 2 DESC"
+    )
+    largest = ", ".join(f"{name} {_bytes(size)}" for name, size, *_ in found[:SHOWN])
+    yield info(_("the largest tables: %(largest)s", largest=largest))
+    yield from _journal(
+        {name: rows for name, _size, rows, _dead in found}.get("workers_journal", 0)
+    )
+    for name, _size, rows, dead in found:
+        if dead > MANY_DEAD and dead > DEAD_SHARE * (rows + dead):
+            yield warning(
+                _(
+                    "%(name)s has %(dead)s dead rows and %(rows)s live ones",
+                    name=name,
+                    dead=dead,
+                    rows=rows,
+                ),
+                _("Every scan reads them too."),
+                _("See that autovacuum runs, and that no transaction stays open for hours."),
+            )
+
+
+def _journal(rows: int) -> Iterable[Finding]:
+    if rows > MANY_ROWS and sas.keep_journal_days >= FOR_GOOD_DAYS:
+        yield warning(
+            _("the journal has about %(rows)s rows and is kept for good", rows=rows),
+            _("It grows by some twenty rows an order."),
+            _(
+                "Set SAS_KEEP_JOURNAL_DAYS if nobody needs the oldest: see "
+                '"Look after an installation" in the documentation.'
+            ),
+        )
+
+
+@probe("tables")
+def nothing_holds_pruning_back() -> Iterable[Finding]:
+    """Count the old processes that stay whole for an alert or a submitter."""
+    count = prune_journals.held_back()
+    if count >= MANY_HELD_BACK:
+        yield warning(
+            ngettext(
+                "%(n)d old process keeps its journal",
+                "%(n)d old processes keep their journal",
+                count,
+            ),
+            _("Each has an open alert, or somebody was not told of it."),
+            _("Acknowledge the alerts; `manage.py sas sinks list --state undeliverable`."),
+        )
+
+
+def _bytes(count: float) -> str:
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if count < 1024:
+            return f"{count:.0f} {unit}"
+        count /= 1024
+    return f"{count:.1f} TB"

@@ -1,0 +1,95 @@
+"""Looks over an installation and says what is wrong, why it matters and what to do."""
+
+import argparse
+import json
+import os
+from collections.abc import Callable
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from workers.desk import doctor
+from workers.desk.doctor import Level, ProbeFinding
+from workers.management.terminal import TerminalCommand
+from workers.management.wording import counted
+
+COLOURS = {Level.OK: "32", Level.INFO: "36", Level.WARNING: "33", Level.ERROR: "31"}
+FAIL_LEVELS = (Level.WARNING, Level.ERROR)
+
+
+class Command(TerminalCommand):
+    help = (
+        "Looks at database, broker, workers, periodic duties, agents, backlog, tables and "
+        "settings, and says of each finding why it matters and what to do. Changes nothing. "
+        "Exit 1 where an error was found, or a warning with --fail-level warning."
+    )
+    # What they find is told with the rest, instead of ending this.
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("--json", dest="as_json", action="store_true", help="one JSON object")
+        parser.add_argument(
+            "--fail-level",
+            choices=[str(level) for level in FAIL_LEVELS],
+            default=str(Level.ERROR),
+            help="exit 1 from this level on; default error",
+        )
+        parser.add_argument(
+            "--only", action="append", metavar="GROUP", help="only this group; may be repeated"
+        )
+        parser.add_argument("--quiet", action="store_true", help="only findings that need action")
+
+    def handle(
+        self, *, as_json: bool, fail_level: str, only: list[str] | None, quiet: bool, **_: Any
+    ) -> None:
+        probes = doctor.probes()
+        groups = list(dict.fromkeys(one.group for one in probes))
+        if unknown := sorted(set(only or ()) - set(groups)):
+            raise CommandError(f"There is no group {unknown[0]!r}. Groups: {', '.join(groups)}.")
+        told: list[ProbeFinding] = []
+        for one in doctor.examine(one for one in probes if only is None or one.group in only):
+            if not quiet or one.finding.level.rank >= Level.WARNING.rank:
+                if not as_json:
+                    self._print(one, is_first=not told or told[-1].group != one.group)
+                told.append(one)
+        if as_json:
+            self._print_json(told)
+        else:
+            self.stdout.write(_summary(told))
+        if doctor.worst(told).rank >= Level(fail_level).rank:
+            raise SystemExit(1)
+
+    def _print(self, told: ProbeFinding, *, is_first: bool) -> None:
+        if is_first:
+            self.stdout.write(told.group)
+        found = told.finding
+        said = found.in_words()
+        self.stdout.write("  ", ending="")
+        self.stdout.write(f"{found.level:7}", self._colour(found.level), ending="")
+        self.stdout.write(f" {said['what']}")
+        for label, text in (("why", said["why"]), ("do", said["remedy"])):
+            if text and found.level.rank > Level.OK.rank:
+                self.stdout.write(f"  {'':7} {label}: {text}")
+
+    def _colour(self, level: Level) -> Callable[[str], str] | None:
+        # https://no-color.org: set and not empty.
+        if os.environ.get("NO_COLOR") or not self.stdout.isatty():
+            return None
+        return lambda word: f"\x1b[{COLOURS[level]}m{word}\x1b[0m"
+
+    def _print_json(self, told: list[ProbeFinding]) -> None:
+        findings = [
+            {"group": one.group, "probe": one.probe, **one.finding.in_words()} for one in told
+        ]
+        facts = {"worst": doctor.worst(told), **_counts(told), "findings": findings}
+        self.stdout.write(json.dumps(facts, ensure_ascii=False))
+
+
+def _counts(told: list[ProbeFinding]) -> dict[str, int]:
+    levels = [one.finding.level for one in told]
+    return {"errors": levels.count(Level.ERROR), "warnings": levels.count(Level.WARNING)}
+
+
+def _summary(told: list[ProbeFinding]) -> str:
+    counts = _counts(told)
+    return f"{counted(counts['errors'], 'error')}, {counted(counts['warnings'], 'warning')}."

@@ -1,0 +1,1 @@
+"""Telling operators: messages about incidents, and the ping to whoever watches."""

@@ -1,0 +1,63 @@
+"""The open incidents as operators read them: what broke, how much of it, and what happens next."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import F
+
+from workers.definitions.alert_kinds import alert_kind
+from workers.desk.rules.next_acts import next_act
+from workers.models import Incident
+from workers.store.flow import wait_facts
+from workers.store.flow.wait_facts import Situation
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentLine:
+    """One incident at one instant, in words."""
+
+    incident: Incident
+    title: str
+    #: What is known of the cause beside it; empty: nothing.
+    known: str
+    remedy: str
+    next_act: str
+
+
+@dataclass(frozen=True, slots=True)
+class OpenIncidents:
+    lines: list[IncidentLine]
+    now: datetime
+
+
+def read(limit: int | None = None, situation: Situation | None = None) -> OpenIncidents:
+    """Return the incidents that are not resolved: the gravest first, of those the oldest.
+
+    Those that are put off come last, the next to wake first.  ``situation`` is what is known
+    already of how things are; None: it is read.
+    """
+    rows = Incident.objects.filter(resolved_at=None).select_related("assignee")
+    situation = situation or wait_facts.read()
+    asleep_last = F("snooze_until").asc(nulls_first=True)
+    rows = rows.order_by(asleep_last, "severity", "opened_at")[:limit]
+    return OpenIncidents(in_words(rows, situation), situation.now)
+
+
+def in_words(incidents: Iterable[Incident], situation: Situation) -> list[IncidentLine]:
+    """Put incidents into words; what is resolved has no next act."""
+    lines = []
+    for incident in incidents:
+        kind = alert_kind(incident.code)
+        lines.append(
+            IncidentLine(
+                incident,
+                kind.title_with(incident.params),
+                kind.known_with(incident.params),
+                kind.remedy_with(incident.params),
+                ""
+                if incident.resolved_at
+                else next_act(incident.code, incident.params, situation.facts.flows, situation.now),
+            )
+        )
+    return lines

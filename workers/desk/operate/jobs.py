@@ -1,0 +1,132 @@
+"""Working through jobs: small ones at once, large ones in slices, beside the Scheduler's work."""
+
+import logging
+from collections.abc import Mapping
+from datetime import datetime
+from time import monotonic
+from typing import Any
+from uuid import uuid4
+
+from django.db import InterfaceError, OperationalError
+
+from workers.conf import sas
+from workers.desk import wake_ups
+from workers.desk.rules.job_verbs import QUIET_VERBS
+from workers.desk.store import jobs
+from workers.desk.store.jobs import ChunkResult
+from workers.runtime.worker_identity import me
+from workers.store import leases
+from workers.wire.wake_ups import wake_scheduler
+
+log = logging.getLogger(__name__)
+
+#: A job of so many processes is worked through by whoever starts it.
+AT_ONCE = 50
+#: So long jobs are worked before whatever else waits in the queue comes in between.
+SLICE_SECONDS = 1.0
+#: Shorter waits for a rate are not worth a message each.
+SHORTEST_WAIT_SECONDS = 0.2
+
+
+def start(
+    verb: str,
+    seen: Mapping[int, int],
+    *,
+    actor: str,
+    reason: str,
+    source: Mapping[str, Any],
+    params: Mapping[str, Any] | None = None,
+    rate_per_second: float | None = None,
+    sample: int = 0,
+) -> int:
+    """Make a job of a frozen set and have it worked; return its number.
+
+    A small one without a rate is worked through before this returns, or to the end of its
+    sample.  Raises ``StateError`` for a verb that no job has.
+    """
+    job_id = jobs.create(
+        verb,
+        seen,
+        actor=actor,
+        reason=reason,
+        source=source,
+        params=params,
+        rate_per_second=rate_per_second,
+        sample=sample,
+    )
+    if len(seen) <= AT_ONCE and rate_per_second is None:
+        while not _work(job_id, AT_ONCE).is_over:
+            pass
+        _wake_scheduler(verb)
+    else:
+        wake_ups.wake_job_runner()
+    return job_id
+
+
+def steer(job_id: int, act: str, *, actor: str, reason: str = "") -> None:
+    """Pause, resume or stop a job; raise ``StateError`` where its state forbids that."""
+    jobs.steer(job_id, act, actor=actor, reason=reason)
+    if act == "resume":
+        wake_ups.wake_job_runner()
+
+
+def _wake_scheduler(verb: str) -> None:
+    """Have claimed what a verb has made ready."""
+    if verb not in QUIET_VERBS:
+        wake_scheduler()
+
+
+def run(now: datetime | None = None) -> None:
+    """Work the running jobs in turn, a chunk each, for a slice of time; ask for the next slice.
+
+    A lease keeps all but one worker idle.  One that works on after its lease is over does no harm:
+    each chunk locks its job.
+    """
+    holder = f"{me('jobs')}:{uuid4().hex[:8]}"
+    with leases.held(leases.JOBS, holder, sas.lease_seconds) as lease:
+        if not lease:
+            return
+        wait = _slice(lease, monotonic() + SLICE_SECONDS, now)
+    if wait == 0:
+        wake_ups.RUN_JOBS.send()
+    elif wait is not None and wait < sas.poll_seconds:
+        wake_ups.RUN_JOBS.after(max(wait, SHORTEST_WAIT_SECONDS))
+
+
+def _slice(lease: leases.HeldLease, end: float, now: datetime | None) -> float | None:
+    """Return after how long there is more to do; None: no job runs."""
+    while job_ids := jobs.running():
+        waits = []
+        has_landed = False
+        for job_id in job_ids:
+            worked = _work(job_id, int(sas.job_batch), now)
+            has_landed = has_landed or bool(worked.landed)
+            if not worked.is_over:
+                waits.append(worked.wait_seconds)
+            if monotonic() >= end or not lease.renew():
+                waits.append(0.0)
+                break
+        if has_landed:
+            wake_scheduler()
+        if waits and (min(waits) > 0 or monotonic() >= end):
+            return min(waits)
+    return None
+
+
+def _work(job_id: int, most: int, now: datetime | None = None) -> ChunkResult:
+    """Work a chunk; where it fails, its items one by one, so that one holds up no other."""
+    try:
+        return jobs.work(job_id, most, now)
+    except (OperationalError, InterfaceError):
+        raise
+    except Exception as error:
+        log.exception("job_chunk_failed", extra={"job": job_id, "processes": most})
+        if most == 1:
+            return jobs.refuse_next(job_id, type(error).__name__, now)
+    landed = turned_down = 0
+    for _ in range(most):
+        worked = _work(job_id, 1, now)
+        landed, turned_down = landed + worked.landed, turned_down + worked.refused
+        if worked.is_over or worked.wait_seconds:
+            return ChunkResult(landed, turned_down, worked.is_over, worked.wait_seconds)
+    return ChunkResult(landed, turned_down)

@@ -1,0 +1,1 @@
+"""What the desk decides: pure functions of values."""

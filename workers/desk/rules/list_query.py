@@ -1,0 +1,180 @@
+"""What somebody types above a list, as the list's own filters: ``state:error since:1h``.  Pure."""
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Decimal
+from difflib import get_close_matches
+
+from django.utils.translation import gettext as _
+
+from workers.states import ProcessState
+
+#: What is typed -> the parameter of the list's address.
+WORDS: Mapping[str, str] = {
+    "state": "state",
+    "workflow": "workflow",
+    "step": "step",
+    "agent": "with_agent",
+    "fault": "fault",
+    "needs": "needs",
+    "since": "since",
+    "job": "job",
+    "incident": "incident",
+    "money": "money",
+    "ref": "q",
+}
+#: Words that need no value.
+FLAGS: Mapping[str, tuple[str, str]] = {"paused": ("paused", "yes")}
+#: Words with few values.
+VALUES: Mapping[str, tuple[str, ...]] = {
+    "state": tuple(ProcessState.values),
+    "needs": ("someone", "error", "alert", "expired"),
+}
+_UNITS = {"m": "minutes", "h": "hours", "d": "days"}
+_PERIOD = re.compile(r"(\d{1,4})([mhd])")
+_PART = re.compile(r'"([^"]*)"|(\S+)')
+_WORD = re.compile(r"([A-Za-z]+):(.*)", re.DOTALL)
+#: How amounts are compared, and the lookup of each.
+_COMPARED: Mapping[str, str] = {">=": "gte", "<=": "lte", ">": "gt", "<": "lt", "=": "exact"}
+_COMPARISON = re.compile(r"([A-Za-z]+)(>=|<=|>|<|=)(.*)", re.DOTALL)
+_AMOUNT = r"\d{1,10}(?:\.\d{1,2})?"
+_AMOUNTS = re.compile(rf"(>=|<=|>|<|=)({_AMOUNT})|({_AMOUNT})\.\.({_AMOUNT})")
+
+
+class QueryError(ValueError):
+    """A word that cannot be understood; says which, and what would be."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListQuery:
+    """Parameters of a list's address; what is left is searched for."""
+
+    params: dict[str, str]
+
+    @property
+    def is_plain(self) -> bool:
+        """Say whether nothing but a search was typed."""
+        return not self.params.keys() - {"q"}
+
+
+def parse(text: str, filters: Collection[str] | None = None) -> ListQuery:
+    """Return what was typed as parameters; raise ``QueryError`` naming the word that is wrong.
+
+    ``filters`` are those of the list; a word for another is refused.  None: it has all.
+    What stands in quotes, and what looks like no word of ours, is searched for as it is.
+    """
+    params: dict[str, str] = {}
+    search: list[str] = []
+    for quoted, part in _PART.findall(text):
+        if part in FLAGS:
+            name, value = FLAGS[part]
+            params[name] = value
+            continue
+        match = _WORD.fullmatch(part) or _compared(part)
+        word = match[1].lower() if match else ""
+        if match is None or not _is_word(word):
+            search.append(quoted or part)
+            continue
+        if filters is not None and WORDS[word] not in {*filters, "q"}:
+            raise QueryError(
+                _("%(word)s is no word of this list, whose rows do not have it. Leave it out.")
+                % {"word": word}
+            )
+        value = _checked(word, "".join(match.groups()[1:]))
+        if WORDS[word] == "q":
+            search.append(value)
+        elif params.setdefault(WORDS[word], value) != value:
+            raise QueryError(_("%(word)s: is there twice. Leave one.") % {"word": word})
+    if search:
+        params["q"] = " ".join(search)
+    return ListQuery(params)
+
+
+def unknown(text: str, filters: Collection[str]) -> str:
+    """Return that something typed looks like a word and is none; empty: nothing does.
+
+    For a search that found nothing: ``ch:123`` may as well be what is looked for.
+    """
+    for _quoted, part in _PART.findall(text):
+        match = _WORD.fullmatch(part)
+        if match and match[1].lower() not in WORDS:
+            ours = (word for word, param in WORDS.items() if param in {*filters, "q"})
+            names = {"word": match[1], "known": ", ".join(f"{word}:" for word in ours)}
+            return _("%(word)s: is no word of a list, and was searched for. Words: %(known)s") % (
+                names
+            )
+    return ""
+
+
+def _compared(part: str) -> re.Match[str] | None:
+    """Return a comparison of what can be compared; of anything else, such as a=b, nothing."""
+    match = _COMPARISON.fullmatch(part)
+    return match if match and match[1].lower() == "money" else None
+
+
+def _is_word(word: str) -> bool:
+    if word in WORDS:
+        return True
+    near = get_close_matches(word, WORDS, n=1, cutoff=0.75)
+    if near:
+        raise QueryError(
+            _("%(word)s: is no word of a list. Did you mean %(near)s:? Quote it to search for it.")
+            % {"word": word, "near": near[0]}
+        )
+    return False
+
+
+def _checked(word: str, value: str) -> str:
+    names = {"word": word, "value": value}
+    if not value:
+        raise QueryError(_("%(word)s: needs a value behind it, without a space.") % names)
+    known = VALUES.get(word)
+    if known and value not in known:
+        names["known"] = ", ".join(known)
+        raise QueryError(_("%(word)s: must be one of %(known)s, got %(value)s.") % names)
+    if word == "since" and period(value) is None:
+        raise QueryError(
+            _("%(word)s: must be a number with m, h or d, such as 1h, got %(value)s.") % names
+        )
+    if word == "money" and not amounts(value):
+        raise QueryError(
+            _(
+                "money must be compared with an amount, such as money>100, money<=99.50 or"
+                " money:100..500, got %(value)s."
+            )
+            % names
+        )
+    if word in ("job", "incident") and not re.fullmatch(r"\d{1,18}(:\w+)?", value, re.ASCII):
+        raise QueryError(_("%(word)s: must be a number, got %(value)s.") % names)
+    return value
+
+
+def period(text: str) -> timedelta | None:
+    """Return a period such as ``90m``, ``1h`` or ``7d``; None: it is none."""
+    match = _PERIOD.fullmatch(text) if text.isascii() else None
+    return timedelta(**{_UNITS[match[2]]: int(match[1])}) if match else None
+
+
+def amounts(text: str) -> dict[str, Decimal]:
+    """Return what ``>100``, ``<=99.50`` or ``100..500`` asks of an amount, by lookup.
+
+    Nothing: it asks nothing that can be answered.
+    """
+    match = _AMOUNTS.fullmatch(text) if text.isascii() else None
+    if match is None:
+        return {}
+    sign, amount, least, most = match.groups()
+    if sign:
+        return {_COMPARED[sign]: Decimal(amount)}
+    return {"gte": Decimal(least), "lte": Decimal(most)} if Decimal(least) <= Decimal(most) else {}
+
+
+def searched(text: str) -> str:
+    """Return what of a search without filters is searched for: as typed, but for quotes and ref."""
+    try:
+        query = parse(text)
+    except QueryError:
+        return text
+    return query.params["q"] if query.is_plain and query.params else text

@@ -1,0 +1,1 @@
+"""What the desk keeps: the only writer of its rows."""

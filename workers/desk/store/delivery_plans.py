@@ -1,0 +1,192 @@
+"""Noting what routes are to be told of incidents: a delivery for each, once.
+
+A delivery is the note that its route was told.  It is made under the route's lock, in the
+transaction that decides it, so that of two sweeps one makes it and a killed one makes it whole
+or not at all.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from workers.definitions.alert_kinds import IncidentKind, Severity
+from workers.desk.rules import incident_routing as routing
+from workers.desk.store import routes
+from workers.desk.store.deliveries import UNDELIVERABLE
+from workers.models import Delivery, Route
+from workers.models.route import RouteKind
+from workers.runtime.failpoints import durable
+from workers.states import DeliveryEvent, DeliveryState, IncidentState
+from workers.store.db import dialect
+
+#: Open incidents that are looked at: there is one for each cause, so that more is a flood.
+MOST_INCIDENTS = 1000
+#: How long after its end an incident is still told as resolved: longer than any quiet hours.
+RESOLVED_SECONDS = 7 * 86_400
+#: The longest time for which a route gathers.
+LONGEST_DIGEST_SECONDS = 7 * 86_400
+
+_INCIDENT = (
+    "i.id, i.kind, i.code, i.params, i.severity, i.state, i.reopened, i.opened_at, i.last_at"
+)
+
+
+def plan(now: datetime | None = None) -> int:
+    """Note what routes are to be told now; return how many messages will leave.
+
+    Reads first: mostly there is nothing to note.  What another sweep is at is left to it.
+    """
+    at = dialect.read_clock(now)
+    active = list(Route.objects.filter(is_active=True).order_by("pk"))
+    if not active or not any(_plans(active, at)):
+        return 0
+    with durable("delivery_plans.plan"):
+        locked = routes.locked(Route.objects.filter(is_active=True))
+        return sum(_write(route_id, made, at) for route_id, made in _plans(locked, at))
+
+
+def _plans(active: Sequence[Route], at: datetime) -> Iterable[tuple[int, routing.Plan]]:
+    """Yield the routes that are to be told something, and of what."""
+    incidents = _incidents(at)
+    if not incidents:
+        return
+    told = _told(incidents)
+    history = _history(at)
+    for row in active:
+        route = _rule(row)
+        notices = [
+            due
+            for incident, about in incidents
+            if about != row.pk
+            and (due := routing.notice(route, incident, told[row.pk, incident.id], at))
+        ]
+        made = routing.plan(route, notices, history.get(row.pk, routing.History()), at)
+        if made.alone or made.together:
+            yield row.pk, made
+
+
+def _rule(row: Route) -> routing.Route:
+    return routing.Route(
+        row.pk,
+        keeps_incidents=row.kind == RouteKind.PAGERDUTY,
+        kinds=row.kinds,
+        agents=row.agents,
+        least_severity=row.least_severity,
+        quiet_from=row.quiet_from,
+        quiet_to=row.quiet_to,
+        time_zone=row.time_zone,
+        repeat_seconds=row.repeat_seconds,
+        digest_seconds=row.digest_seconds,
+        hourly_limit=row.hourly_limit,
+        muted_until=row.muted_until,
+    )
+
+
+def _incidents(at: datetime) -> list[tuple[routing.Incident, int | None]]:
+    """Return the incidents that somebody may have to be told of, the gravest first.
+
+    Beside each the id of the route that it is about: one that cannot be told is not told so.
+    """
+    since = dialect.instant_text(at - timedelta(seconds=RESOLVED_SECONDS))
+    rows = dialect.fetch(
+        f"SELECT {_INCIDENT} FROM workers_incident i WHERE i.resolved_at IS NULL"
+        " ORDER BY i.severity, i.opened_at LIMIT %s",
+        [MOST_INCIDENTS],
+    )
+    rows += dialect.fetch(
+        f"SELECT {_INCIDENT} FROM workers_incident i"
+        " WHERE i.resolved_at > %s"
+        " AND EXISTS (SELECT 1 FROM workers_delivery o WHERE o.incident_id = i.id"
+        " AND o.reopened = i.reopened AND o.event = 'opened' AND NOT EXISTS (SELECT 1"
+        " FROM workers_delivery e WHERE e.incident_id = i.id AND e.route_id = o.route_id"
+        " AND e.reopened = i.reopened AND e.event = 'resolved')) ORDER BY i.resolved_at LIMIT %s",
+        [since, MOST_INCIDENTS],
+    )
+    return [_incident(row) for row in rows]
+
+
+def _incident(row: Sequence[Any]) -> tuple[routing.Incident, int | None]:
+    incident_id, kind, code, document, severity, state, reopened, opened_at, last_at = row
+    is_failure = kind == IncidentKind.FAILURE
+    params = dialect.document(document)
+    incident = routing.Incident(
+        incident_id,
+        kind,
+        str(params.get("about" if kind == IncidentKind.AGENT else "agent") or ""),
+        severity,
+        is_open=state == IncidentState.OPEN,
+        is_acknowledged=state == IncidentState.ACKNOWLEDGED,
+        is_resolved=state == IncidentState.RESOLVED,
+        reopened=reopened,
+        opened_at=dialect.instant(opened_at) if is_failure else None,
+        last_at=dialect.instant(last_at) if is_failure else None,
+    )
+    about = str(params.get("about") or "")
+    is_of_route = code == UNDELIVERABLE and about.isdecimal()
+    return incident, int(about) if is_of_route else None
+
+
+def _told(
+    incidents: Sequence[tuple[routing.Incident, int | None]],
+) -> dict[tuple[int, int], list[routing.PastDelivery]]:
+    """Return by route and incident what was noted since the incident opened, or came back."""
+    reopened = {incident.id: incident.reopened for incident, _about in incidents}
+    rows = dialect.fetch(
+        "SELECT d.route_id, d.incident_id, d.reopened, d.event, d.at FROM workers_delivery d"
+        f" WHERE {dialect.among('d.incident_id')}",
+        [dialect.id_list(sorted(reopened))],
+    )
+    told: dict[tuple[int, int], list[routing.PastDelivery]] = defaultdict(list)
+    for route_id, incident_id, number, event, at in rows:
+        moment = dialect.instant(at)
+        assert moment is not None
+        if number == reopened[incident_id]:
+            told[route_id, incident_id].append(routing.PastDelivery(event, moment))
+    return told
+
+
+def _history(at: datetime) -> dict[int, routing.History]:
+    """Return what routes were told lately: one by one within the hour, and when all at once."""
+    hour_ago = dialect.instant_text(at - timedelta(seconds=routing.HOUR_SECONDS))
+    is_urgent = "i.severity = %s AND d.event IN ('opened', 'repeat')"
+    rows = dialect.fetch(
+        f"SELECT d.route_id, count(CASE WHEN {is_urgent} AND d.at > %s THEN 1 END),"
+        " count(CASE WHEN d.event <> 'digest' AND d.at > %s THEN 1 END),"
+        " max(CASE WHEN d.event = 'digest' THEN d.at END) FROM workers_delivery d"
+        " LEFT JOIN workers_incident i ON i.id = d.incident_id"
+        " WHERE d.at > %s AND d.event <> 'test' AND d.state <> 'gathered' GROUP BY d.route_id",
+        [
+            *(int(Severity.URGENT), hour_ago, hour_ago),
+            dialect.instant_text(at - timedelta(seconds=LONGEST_DIGEST_SECONDS)),
+        ],
+    )
+    return {
+        route_id: routing.History(urgent, sent - urgent, dialect.instant(digest_at))
+        for route_id, urgent, sent, digest_at in rows
+    }
+
+
+def _write(route_id: int, made: routing.Plan, at: datetime) -> int:
+    """Write the deliveries of a plan, under the route's lock; return how many leave."""
+    Delivery.objects.bulk_create([_row(route_id, due, at) for due in made.alone])
+    if made.together:
+        digest = Delivery.objects.create(
+            route_id=route_id, event=DeliveryEvent.DIGEST, at=at, next_at=at
+        )
+        gathered = {"state": DeliveryState.GATHERED, "digest": digest, "ended_at": at}
+        Delivery.objects.bulk_create([_row(route_id, due, at, **gathered) for due in made.together])
+    return len(made.alone) + bool(made.together)
+
+
+def _row(route_id: int, due: routing.Notice, at: datetime, **columns: Any) -> Delivery:
+    return Delivery(
+        route_id=route_id,
+        incident_id=due.incident_id,
+        event=due.event,
+        reopened=due.reopened,
+        number=due.number,
+        at=at,
+        next_at=at,
+        **columns,
+    )

@@ -1,0 +1,303 @@
+"""Gathering alerts into incidents: by the sweep, so that whoever raises one writes nothing more.
+
+Alerts that belong to no incident are locked first, but for those that somebody else holds, then the
+incidents in the order of their keys.  Several sweeps at once do no harm: each row is judged again
+under its lock.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from itertools import groupby
+from typing import Any
+
+from workers.definitions import amounts
+from workers.definitions.alert_kinds import IncidentKind
+from workers.desk.rules.incidents import (
+    REOPEN_WITHIN,
+    AlertFacts,
+    Cause,
+    IncidentRow,
+    cause_of,
+    named_after,
+    refreshed,
+)
+from workers.protocol.faults import FaultRecord
+from workers.runtime.failpoints import durable
+from workers.states import IncidentState
+from workers.store import personal_data
+from workers.store.db import bulk_update, dialect
+
+#: Alerts attached in one transaction.
+PORTION = 500
+
+#: Alerts that belong to no incident yet, with what tells their causes apart.
+_UNCOLLECTED = (
+    "SELECT a.id, a.last_raised_at, a.process_id, a.code, a.cause, a.params, a.message,"
+    " p.subject, p.workflow, s.name, s.agent, s.fault"
+    " FROM workers_alert a LEFT JOIN workers_process p ON p.id = a.process_id"
+    " LEFT JOIN workers_step s ON s.id = a.step_id"
+    " WHERE a.incident_id IS NULL AND a.resolved_at IS NULL ORDER BY a.id LIMIT %s"
+)
+#: How many members of each incident are still so, and what they are worth: one pass of an index.
+_MEMBERS = (
+    "(SELECT a.incident_id, count(*) AS members, sum(a.money) AS money FROM workers_alert a"
+    " WHERE a.incident_id IS NOT NULL AND a.resolved_at IS NULL GROUP BY a.incident_id)"
+)
+
+#: The alerts of open incidents that are of no process, which are few: they say by and by what is
+#: known of the cause.
+_TOLD = (
+    "SELECT t.id, t.key, t.params, a.code, a.cause, a.params, a.message FROM workers_incident t"
+    " JOIN workers_alert a ON a.incident_id = t.id AND a.resolved_at IS NULL"
+    f" WHERE t.resolved_at IS NULL AND t.kind <> '{IncidentKind.FAILURE}'"
+    " AND a.process_id IS NULL ORDER BY t.id, a.id"
+)
+
+
+def collect(now: datetime | None = None) -> int:
+    """Attach the next alerts to the incidents of their causes; return how many were attached.
+
+    An incident that was resolved not long ago is reopened; where there is none, one is opened.
+    """
+    alerts = _uncollected()
+    if not alerts:
+        return 0
+    at = dialect.read_clock(now)
+    worth = amounts.amounts({alert.process_id for alert in alerts if alert.process_id is not None})
+    with durable("incidents.collect"):
+        # What was closed or pruned meanwhile opens none; whoever raises one just now goes first.
+        still = {
+            row[0]
+            for row in dialect.fetch(
+                f"SELECT t.id FROM workers_alert t WHERE {dialect.among('t.id')}"
+                " AND t.incident_id IS NULL AND t.resolved_at IS NULL ORDER BY t.id "
+                + dialect.lock_rows("t", skip_locked=True),
+                [dialect.id_list([alert.id for alert in alerts])],
+            )
+        }
+        by_cause: dict[Cause, list[_Alert]] = {}
+        for alert in alerts:
+            if alert.id in still:
+                by_cause.setdefault(alert.cause, []).append(alert)
+        for cause in sorted(by_cause, key=lambda cause: cause.key):
+            _attach(cause, by_cause[cause], worth, at)
+        _retire_older(sorted(still), at)
+    return len(still)
+
+
+@dataclass(frozen=True, slots=True)
+class _Alert:
+    """An alert that belongs to no incident yet."""
+
+    id: int
+    raised_at: datetime
+    process_id: int | None
+    cause: Cause
+
+
+def _uncollected() -> list[_Alert]:
+    alerts = []
+    rows = dialect.fetch(_UNCOLLECTED, [PORTION])
+    masks = personal_data.of_processes(row[2] for row in rows)
+    for alert_id, raised_at, process_id, code, cause, params, message, *about in rows:
+        subject, workflow, step, agent = (text or "" for text in about[:4])
+        facts = AlertFacts(
+            *(code, cause, dialect.document(params), message, subject, workflow, step, agent),
+            FaultRecord.from_json(dialect.document(about[4])),
+            masks[process_id],
+        )
+        at = dialect.instant(raised_at)
+        assert at is not None
+        alerts.append(_Alert(alert_id, at, process_id, cause_of(facts)))
+    return alerts
+
+
+def _attach(
+    cause: Cause, alerts: Sequence[_Alert], worth: Mapping[int, Decimal], at: datetime
+) -> None:
+    """Attach alerts, which are locked, to the incident of their cause, and count them in."""
+    incident_id = _lock_or_open(cause, min(alert.raised_at for alert in alerts), at)
+    money = {alert.id: worth.get(alert.process_id or 0) for alert in alerts}
+    bulk_update.update(
+        "workers_alert",
+        {"id": "id", "money": "decimal"},
+        [
+            {"id": alert.id, "money": None if money[alert.id] is None else str(money[alert.id])}
+            for alert in alerts
+        ],
+        "incident_id = v.incident, money = v.money",
+        "t.incident_id IS NULL",
+        same={"incident": ("id", incident_id)},
+        are_locked=True,
+    )
+    _count_in(
+        incident_id,
+        len(alerts),
+        max(alert.raised_at for alert in alerts),
+        [amount for amount in money.values() if amount is not None],
+    )
+
+
+def _lock_or_open(cause: Cause, since: datetime, at: datetime) -> int:
+    """Return the incident of a cause, locked: the one there is, one reopened, or a new one."""
+    incident_id = _lock(cause.key, at)
+    if incident_id is None:
+        _open(cause, since)
+        # Another sweep may have opened it at the same time: whichever there is.
+        incident_id = _lock(cause.key, at)
+        assert incident_id is not None
+    return incident_id
+
+
+def _lock(key: str, at: datetime) -> int | None:
+    """Lock the incident of a key that is not resolved, or was not long ago; reopen that."""
+    found = dialect.fetch(
+        "SELECT t.id, t.resolved_at FROM workers_incident t WHERE t.key = %s"
+        " AND (t.resolved_at IS NULL OR t.resolved_at > %s)"
+        # The open one first; of those that were resolved, the newest.
+        " ORDER BY t.resolved_at IS NULL DESC, t.id DESC LIMIT 1 " + dialect.lock_rows("t"),
+        [key, dialect.instant_text(at - REOPEN_WITHIN)],
+    )
+    if not found:
+        return None
+    incident_id, resolved_at = found[0]
+    if resolved_at is not None:
+        dialect.execute(
+            "UPDATE workers_incident SET state = %s, resolved_at = NULL, reopened = reopened + 1"
+            " WHERE id = %s",
+            [IncidentState.OPEN.value, incident_id],
+        )
+    return int(incident_id)
+
+
+def _open(cause: Cause, since: datetime) -> None:
+    text = dialect.instant_text(since)
+    params, document = dialect.typed("json", cause.params)
+    dialect.execute(
+        "INSERT INTO workers_incident (key, kind, code, params, severity, state, opened_at,"
+        f" last_at, members, total, reopened) VALUES (%s, %s, %s, {params}, %s, %s, %s, %s,"
+        " 0, 0, 0) ON CONFLICT (key) WHERE resolved_at IS NULL DO NOTHING",
+        [
+            cause.key,
+            cause.kind.value,
+            cause.code,
+            *document,
+            cause.severity,
+            IncidentState.OPEN.value,
+            text,
+            text,
+        ],
+    )
+
+
+def _count_in(incident_id: int, count: int, newest: datetime, worth: Sequence[Decimal]) -> None:
+    """Count new alerts on their incident, which is locked; ``refresh`` counts anew."""
+    text = dialect.instant_text(newest)
+    added, params = ("", [])
+    if worth:
+        added, params = ", money = COALESCE(money, 0) + %s", [str(sum(worth))]
+    dialect.execute(
+        "UPDATE workers_incident SET members = members + %s, total = total + %s,"
+        f" last_at = CASE WHEN last_at < %s THEN %s ELSE last_at END{added} WHERE id = %s",
+        [count, count, text, text, *params, incident_id],
+    )
+
+
+def _retire_older(alert_ids: Sequence[int], at: datetime) -> None:
+    """End older alerts of the same causes: those that were acknowledged and then raised anew."""
+    if not alert_ids:
+        return
+    text = dialect.instant_text(at)
+    dialect.execute(
+        "UPDATE workers_alert SET resolved_at = %s WHERE resolved_at IS NULL"
+        " AND acknowledged_at IS NOT NULL AND EXISTS (SELECT 1 FROM workers_alert n WHERE"
+        f" {dialect.among('n.id')} AND n.incident_id = workers_alert.incident_id"
+        " AND n.cause = workers_alert.cause AND n.id > workers_alert.id)",
+        [text, dialect.id_list(alert_ids)],
+    )
+
+
+def refresh(now: datetime | None = None) -> int:
+    """Correct the counts of open incidents, resolve those without a cause; return how many moved.
+
+    One that was put off until now is open again, and each says what its newest alert says.  Costs
+    two statements while nothing changes.
+    """
+    at = dialect.read_clock(now)
+    moving = [row.id for row, after in _judged("t.resolved_at IS NULL", [], at) if row != after]
+    told_anew = _told_anew()
+    if not moving and not told_anew:
+        return 0
+    with durable("incidents.refresh"):
+        locked = dialect.fetch(
+            f"SELECT t.id FROM workers_incident t WHERE {dialect.among('t.id')}"
+            " AND t.resolved_at IS NULL ORDER BY t.key " + dialect.lock_rows("t", skip_locked=True),
+            [dialect.id_list([*moving, *told_anew])],
+        )
+        # Counted by a later statement than the lock: whoever attaches alerts holds it.
+        which, ids = dialect.among("t.id"), [dialect.id_list([row[0] for row in locked])]
+        changed = [after for row, after in _judged(which, ids, at) if row != after]
+        for row in changed:
+            _write(row)
+        for (incident_id,) in locked:
+            if incident_id in told_anew:
+                _tell(incident_id, told_anew[incident_id])
+    return len(changed)
+
+
+def _told_anew() -> dict[int, dict[str, Any]]:
+    """Return the parameters of the incidents whose newest alerts say something else than they."""
+    anew = {}
+    for (incident_id, key, before), rows in groupby(dialect.fetch(_TOLD), lambda row: row[:3]):
+        causes = [
+            cause_of(AlertFacts(code, cause, dialect.document(params), message))
+            for *_, code, cause, params, message in rows
+        ]
+        params = named_after(causes[-1].params, [cause.params["about"] for cause in causes])
+        # It has another cause where a mere text tells causes apart.
+        if causes[-1].key == key and params != dialect.document(before):
+            anew[incident_id] = params
+    return anew
+
+
+def _tell(incident_id: int, params: Mapping[str, Any]) -> None:
+    value, document = dialect.typed("json", params)
+    dialect.execute(
+        f"UPDATE workers_incident SET params = {value} WHERE id = %s", [*document, incident_id]
+    )
+
+
+def _judged(
+    which: str, params: Sequence[Any], at: datetime
+) -> list[tuple[IncidentRow, IncidentRow]]:
+    """Return incidents as they are, and as they are to be."""
+    pairs = []
+    for incident_id, state, members, money, until, count, worth in dialect.fetch(
+        "SELECT t.id, t.state, t.members, t.money, t.snooze_until, COALESCE(m.members, 0), m.money"
+        f" FROM workers_incident t LEFT JOIN {_MEMBERS} m ON m.incident_id = t.id"
+        f" WHERE {which} ORDER BY t.id",
+        params,
+    ):
+        row = IncidentRow(incident_id, state, members, _money(money), dialect.instant(until))
+        pairs.append((row, refreshed(row, count, _money(worth), at)))
+    return pairs
+
+
+def _money(value: Any) -> Decimal | None:
+    # SQLite adds up floating point numbers.
+    return None if value is None else Decimal(str(value)).quantize(Decimal("0.01"))
+
+
+def _write(row: IncidentRow) -> None:
+    until = None if row.snooze_until is None else dialect.instant_text(row.snooze_until)
+    ended = None if row.resolved_at is None else dialect.instant_text(row.resolved_at)
+    dialect.execute(
+        "UPDATE workers_incident SET state = %s, members = %s, money = %s, snooze_until = %s,"
+        " resolved_at = %s WHERE id = %s",
+        [
+            *(str(row.state), row.members),
+            *(None if row.money is None else str(row.money), until, ended, row.id),
+        ],
+    )

@@ -1,0 +1,245 @@
+"""Figures of minutes, rolled up from the journal, and of longer spans, summed up from those.
+
+A minute is rolled up from the journal alone, so twice comes to the same row.  Its journal rows
+are found by their ids, which are given out in the order of time but for transactions that were
+under way together (``SLACK``): the journal needs no index by time, and what is written to it
+costs nothing more.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from workers.desk.rules import latency
+from workers.desk.rules.minutes import EVERY_PROCESS, LONGER, Figures, begin, summed
+from workers.runtime.failpoints import durable
+from workers.states import Span
+from workers.store.db import dialect
+
+#: A row may stand behind others that are so much younger, or before others that are so much older.
+SLACK = timedelta(seconds=60)
+#: Bounds are sought no closer than this: reading so many rows more costs nothing.
+NEAR_ROWS = 1024
+_LENGTH = timedelta(seconds=Span.MINUTE)
+_COLUMNS = {
+    "agent": "text",
+    "counts": "json",
+    "calls": "json",
+    "waits": "json",
+    "workers": "int",
+}
+#: Counted beside results: how many processes of workers had a hand in them.
+_WORKERS = "workers"
+
+
+def roll_up(minute: datetime) -> int:
+    """Roll up the minute that begins then; return how many agents it has figures of.
+
+    Two at once write the same.
+    """
+    figures = _read(minute)
+    if figures:
+        with durable("minutes.roll_up"):
+            _write(Span.MINUTE, minute, figures)
+    return len(figures)
+
+
+def sum_up(span: Span, at: datetime) -> int:
+    """Sum up the minutes of the longer span that begins then; return of how many agents."""
+    end = at + timedelta(seconds=span)
+    figures = summed(figures for _at, figures in of_span(Span.MINUTE, at, end))
+    if figures:
+        with durable("minutes.sum_up"):
+            _write(span, at, figures)
+    return len(figures)
+
+
+def sum_up_around(minutes: Iterable[datetime]) -> None:
+    """Sum up every longer span that one of some minutes lies in, one under way as far as it is."""
+    wanted = {(span, begin(minute, span)) for minute in minutes for span in LONGER}
+    for span, at in sorted(wanted):
+        sum_up(span, at)
+
+
+def of_span(
+    span: Span, since: datetime, until: datetime, agent: str | None = None
+) -> list[tuple[datetime, Figures]]:
+    """Return the figures of all spans that begin from ``since`` on and before ``until``.
+
+    Each with when it begins; of one ``agent`` only, where that is given.
+    """
+    of_agent, params = ("", []) if agent is None else (" AND agent = %s", [agent])
+    return [
+        (
+            _instant(at),
+            Figures(
+                name,
+                dialect.document(counts),
+                _buckets(dialect.document(calls)),
+                _buckets(dialect.document(waits)),
+                workers,
+            ),
+        )
+        for at, name, counts, calls, waits, workers in dialect.fetch(
+            "SELECT at, agent, counts, calls, waits, workers FROM workers_minute"
+            f" WHERE span = %s AND at >= %s AND at < %s{of_agent} ORDER BY at, agent",
+            [int(span), dialect.instant_text(since), dialect.instant_text(until), *params],
+        )
+    ]
+
+
+def _instant(value: Any) -> datetime:
+    at = dialect.instant(value)
+    assert at is not None
+    return at
+
+
+def _buckets(document: dict[str, int]) -> dict[int, int]:
+    return {int(bucket): count for bucket, count in document.items()}
+
+
+def _write(span: Span, at: datetime, figures: Sequence[Figures]) -> None:
+    rows = [
+        {
+            "agent": one.agent,
+            "counts": one.counts,
+            "calls": {str(bucket): count for bucket, count in sorted(one.calls.items())},
+            "waits": {str(bucket): count for bucket, count in sorted(one.waits.items())},
+            "workers": one.workers,
+        }
+        for one in figures
+    ]
+    names = ", ".join(_COLUMNS)
+    when, params = dialect.typed("instant", at)
+    dialect.execute(
+        f"INSERT INTO workers_minute (span, at, {names})"
+        f" SELECT {int(span)}, {when}, {names} FROM {dialect.rows_as('v', _COLUMNS)}"
+        # In the order of the key, so that two do not wait in a circle; and true for SQLite's sake.
+        " WHERE true ORDER BY agent ON CONFLICT (span, at, agent) DO UPDATE SET "
+        + ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS if name != "agent"),
+        [*params, dialect.encode(rows)],
+    )
+
+
+def _read(minute: datetime) -> list[Figures]:
+    """Return what the journal tells of a minute, by agent."""
+    end = minute + _LENGTH
+    first, last = _edge(minute - SLACK)[0], _edge(end + SLACK)[1]
+    rows = dialect.fetch(
+        _statement(), [first, last, dialect.instant_text(minute), dialect.instant_text(end)]
+    )
+    return _figures(rows)
+
+
+def _statement() -> str:
+    """Return the statement that counts what became of calls and of processes."""
+    agent, started = dialect.text_in("r.detail", "agent"), dialect.text_in("r.detail", "started_at")
+    until = (
+        f"CASE WHEN r.event = 'expired' THEN {dialect.text_in('r.detail', 'complete_by')}"
+        " ELSE CAST(r.at AS text) END"
+    )
+    # What somebody else answered, or did not, tells nothing of the call.
+    is_called = (
+        f"{dialect.text_in('r.detail', 'answered')} IS NULL"
+        f" AND COALESCE({dialect.text_in('r.detail', 'fault', 'code')}, '') <> 'unanswered'"
+    )
+    result = (
+        "CASE r.event WHEN 'processed' THEN 'ok' WHEN 'failed' THEN 'transient'"
+        " WHEN 'parked' THEN 'unavailable' WHEN 'expired' THEN 'expired'"
+        # Rows of before have no kind.
+        f" ELSE COALESCE({dialect.text_in('r.detail', 'fault', 'kind')}, 'permanent') END"
+    )
+    return f"""
+WITH written AS MATERIALIZED (
+    SELECT j.step_id, j.event, j.detail, j.at FROM workers_journal j
+    WHERE j.id >= %s AND j.id < %s AND j.at >= %s AND j.at < %s AND (
+        j.step_id IS NULL AND j.process_id IS NOT NULL
+            AND j.event IN ('submitted', 'error', 'processed', 'compensated', 'cancelled')
+        OR j.step_id IS NOT NULL AND j.before = 'processing'
+            AND j.event IN ('processed', 'failed', 'parked', 'expired', 'refused'))
+), ended AS MATERIALIZED (
+    SELECT COALESCE({agent}, '') AS agent, {result} AS result,
+        {dialect.text_in("r.detail", "locked_by")} AS worker,
+        CASE WHEN {is_called} THEN {dialect.seconds_between(started, until)} END AS call,
+        {dialect.seconds_between(dialect.text_in("r.detail", "claimed_at"), started)} AS wait
+    FROM written r
+    WHERE r.step_id IS NOT NULL AND {dialect.text_in("r.detail", "by_hand")} IS NULL
+), bucketed AS (
+    SELECT e.agent, e.result, {dialect.count_reached("e.call", latency.BOUNDS)} AS call,
+        {dialect.count_reached("e.wait", latency.BOUNDS)} AS wait
+    FROM ended e
+)
+SELECT b.agent, b.result, b.call, b.wait, count(*) FROM bucketed b
+GROUP BY b.agent, b.result, b.call, b.wait
+UNION ALL SELECT e.agent, '{_WORKERS}', NULL, NULL, count(DISTINCT e.worker)
+FROM ended e GROUP BY e.agent
+UNION ALL SELECT '{EVERY_PROCESS}', m.move, NULL, NULL, count(*) FROM (
+    SELECT CASE r.event WHEN 'submitted' THEN 'taken' WHEN 'error' THEN 'failed'
+        ELSE 'ended' END AS move
+    FROM written r WHERE r.step_id IS NULL
+) m GROUP BY m.move
+"""
+
+
+def _figures(rows: Iterable[tuple[Any, ...]]) -> list[Figures]:
+    counts: dict[str, dict[str, int]] = {}
+    calls: dict[str, dict[int, int]] = {}
+    waits: dict[str, dict[int, int]] = {}
+    for agent, name, call, wait, count in rows:
+        _add(counts.setdefault(agent, {}), name, count)
+        for group, bucket in ((calls, call), (waits, wait)):
+            if bucket is not None:
+                _add(group.setdefault(agent, {}), bucket, count)
+    return [
+        Figures(
+            agent,
+            {name: count for name, count in by_name.items() if name != _WORKERS},
+            calls.get(agent, {}),
+            waits.get(agent, {}),
+            by_name.get(_WORKERS, 0),
+        )
+        for agent, by_name in sorted(counts.items())
+    ]
+
+
+def _add(counts: dict[Any, int], name: Any, count: int) -> None:
+    counts[name] = counts.get(name, 0) + count
+
+
+def _edge(at: datetime) -> tuple[int, int]:
+    """Return two ids near each other: that of a row from before ``at``, and a later one.
+
+    What has the later one or a higher one was written from ``at`` on, but for ``SLACK``.
+    """
+    newest = _row("ORDER BY id DESC LIMIT 1")
+    if newest is None or newest[1] < at:
+        last = newest[0] if newest else 0
+        return last, last + 1
+    # Away from the newest in growing steps, because most minutes that are asked for are there.
+    before, after, reach = 0, newest[0], NEAR_ROWS
+    while not before and reach < newest[0]:
+        row = _row_from(newest[0] - reach)
+        if row[1] < at:
+            before = row[0]
+        else:
+            after, reach = newest[0] - reach, 4 * reach
+    while after - before > NEAR_ROWS:
+        middle = (before + after) // 2
+        row = _row_from(middle)
+        if row[1] < at:
+            before = row[0]
+        else:
+            after = middle
+    return before, after
+
+
+def _row_from(journal_id: int) -> tuple[int, datetime]:
+    row = _row("WHERE id >= %s ORDER BY id LIMIT 1", journal_id)
+    assert row is not None
+    return row
+
+
+def _row(which: str, *params: int) -> tuple[int, datetime] | None:
+    rows = dialect.fetch(f"SELECT id, at FROM workers_journal {which}", params)
+    at = dialect.instant(rows[0][1]) if rows else None
+    return None if at is None else (rows[0][0], at)

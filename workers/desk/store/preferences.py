@@ -1,0 +1,49 @@
+"""What users of the admin have chosen for themselves."""
+
+from dataclasses import dataclass
+from zoneinfo import available_timezones
+
+from workers.exceptions import StateError
+from workers.models import Preferences
+from workers.runtime.failpoints import durable
+from workers.store.db import dialect
+
+
+def set_time_zone(user_id: int, name: str) -> None:
+    """Have times shown to a user in this time zone; empty: in that of the installation.
+
+    Raises ``StateError``, and changes nothing, for a name that is no time zone.
+    """
+    if name and name not in available_timezones():
+        raise StateError(f"A time zone must be a name such as Europe/Paris, got {name!r}.")
+    with durable("preferences.set_time_zone"):
+        dialect.execute(
+            "INSERT INTO workers_preferences (user_id, time_zone) VALUES (%s, %s)"
+            " ON CONFLICT (user_id) DO UPDATE SET time_zone = excluded.time_zone",
+            [user_id, name],
+        )
+
+
+def set_keys(user_id: int, *, is_on: bool) -> None:
+    """Have the keys of lists do something for a user, or nothing."""
+    with durable("preferences.set_keys"):
+        dialect.execute(
+            "INSERT INTO workers_preferences (user_id, has_no_keys) VALUES (%s, %s)"
+            " ON CONFLICT (user_id) DO UPDATE SET has_no_keys = excluded.has_no_keys",
+            [user_id, not is_on],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class UserPreferences:
+    """What a user has chosen; or has not, which is as installed."""
+
+    #: Name of a time zone; empty: that of the installation.
+    time_zone: str = ""
+    has_keys: bool = True
+
+
+def chosen(user_id: int) -> UserPreferences:
+    """Return what a user has chosen."""
+    row = Preferences.objects.filter(user=user_id).first()
+    return UserPreferences() if row is None else UserPreferences(row.time_zone, not row.has_no_keys)

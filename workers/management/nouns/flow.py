@@ -1,0 +1,166 @@
+"""Shows and sets what agents may have in flight, and holds and lifts."""
+
+import argparse
+import json
+from difflib import get_close_matches
+from typing import Any
+
+from django.core.management.base import CommandError
+from django.db.models import Count
+
+from workers.client import operations
+from workers.definitions import registry
+from workers.exceptions import StateError
+from workers.management.terminal import TerminalCommand, actor
+from workers.management.wording import one_line
+from workers.models import Flow, Hold, LiveStep
+from workers.rules.masks import UNKNOWN
+from workers.rules.wait_reasons import next_probe
+from workers.runtime import timestamps
+from workers.states import StepState
+from workers.store.flow import holds, last_answers, wait_facts
+
+
+class Command(TerminalCommand):
+    help = (
+        "Shows the window, rate and breaker of every agent and what is held; sets them; holds "
+        "everything, an agent or a step name, and lifts it again."
+    )
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        actions = parser.add_subparsers(dest="action", required=True)
+        show = actions.add_parser("show", help="every agent, and what is held")
+        show.add_argument("--json", dest="as_json", action="store_true")
+        setting = actions.add_parser("set", help="limits or breaker of an agent")
+        setting.add_argument("agent")
+        setting.add_argument("--window", type=int, help="claims in flight at most")
+        setting.add_argument("--rate", help="claims a second at most, or none")
+        setting.add_argument("--deferred", help="answers outstanding at most, or none")
+        setting.add_argument("--breaker", choices=["open", "closed", "auto"])
+        setting.add_argument("--reason", default="", help="kept in the journal")
+        for name, says in (("hold", "claim nothing more of it"), ("lift", "end a hold")):
+            holding = actions.add_parser(name, help=says)
+            holding.add_argument("kind", choices=holds.KINDS)
+            holding.add_argument("name", nargs="?", default="", help="of the agent or step")
+            holding.add_argument("--reason", default="", help="kept in the journal")
+
+    def handle(self, *, action: str, **options: Any) -> None:
+        if action == "show":
+            self._show(as_json=options["as_json"])
+            return
+        reason = options["reason"].strip()
+        if not reason:
+            raise CommandError("Say why, with --reason: it is kept in the journal.")
+        try:
+            self._act(action, reason, options)
+        except StateError as refusal:
+            raise CommandError(str(refusal)) from None
+
+    def _act(self, action: str, reason: str, options: dict[str, Any]) -> None:
+        if action == "set":
+            changed = operations.set_flow(
+                options["agent"], _changes(options), actor=actor(), reason=reason
+            )
+            for name, (before, after) in changed.items():
+                self.stdout.write(f"{options['agent']} {name}: {before} -> {after}")
+            if not changed:
+                self.stdout.write(f"{options['agent']} is as you want it.")
+            return
+        if action == "hold" and options["kind"] == "step":
+            _refuse_unknown_step(options["name"])
+        verb = operations.hold if action == "hold" else operations.lift
+        verb(options["kind"], options["name"], actor=actor(), reason=reason)
+        what = f"{options['kind']} {options['name']}".strip()
+        self.stdout.write(f"{what} is {'held' if action == 'hold' else 'lifted'}.")
+
+    def _show(self, *, as_json: bool) -> None:
+        waits = _waits_by_agent()
+        agents: list[dict[str, Any]] = [
+            {**row, "waiting": waits.get(row["agent"], 0)}
+            for row in Flow.objects.order_by("agent").values()
+        ]
+        held = list(Hold.objects.filter(ended_at=None).values())
+        for hold in held:
+            hold["reason"] = UNKNOWN.text(hold["reason"])
+        if as_json:
+            facts = {"agents": agents, "held": held}
+            self.stdout.write(json.dumps(facts, default=str, ensure_ascii=False))
+            return
+        probes = _next_probes()
+        answers = last_answers.of(list(probes))
+        for row in agents:
+            rate = f"{row['rate_per_second']:g}/s" if row["rate_per_second"] else "no rate"
+            state = row["forced"] or ("open" if row["open_until"] else "closed")
+            by_force = " by force" if row["forced"] else ""
+            deferred = f"  deferred {row['deferred_window']}" if row["deferred_window"] else ""
+            self.stdout.write(
+                f"{row['agent']:<28}window {row['window']:<7}{rate:<12}breaker {state}{by_force}"
+                f"{deferred}"
+            )
+            if comes := probes.get(row["agent"]):
+                self.stdout.write(f"  {_standing(row, comes)}")
+                if answer := answers.get(row["agent"]):
+                    self.stdout.write(f"  last answer: {one_line(answer)}")
+        for hold in held:
+            what = f"{hold['kind']} {hold['name']}".strip()
+            self.stdout.write(f"Held: {what}, by {hold['began_by']}: {hold['reason']}")
+
+
+def _standing(row: dict[str, Any], comes: str) -> str:
+    """Return since when a breaker is open, what comes next, and how many steps wait for it."""
+    since = f"not reached since {timestamps.full(row['opened_at'])}; " if row["opened_at"] else ""
+    return f"{since}{comes}; steps waiting: {row['waiting']}"
+
+
+def _next_probes() -> dict[str, str]:
+    """Return when each open breaker lets a call through next, by agent."""
+    situation = wait_facts.read()
+    flows = (situation.facts.flows or {}).items()
+    return {agent: comes for agent, flow in flows if (comes := next_probe(flow, situation.now))}
+
+
+def _waits_by_agent() -> dict[str, int]:
+    """Return how many steps of each agent may be claimed, or will be."""
+    steps = LiveStep.objects.filter(state=StepState.PENDING).order_by()
+    return dict(steps.values_list("agent").annotate(n=Count("pk")))
+
+
+def _refuse_unknown_step(name: str) -> None:
+    known = registry.step_names()
+    if name and name not in known:
+        near = get_close_matches(name, known, n=1)
+        hint = f" Did you mean {near[0]}?" if near else ""
+        raise CommandError(f"No workflow has a step {name!r}.{hint}")
+
+
+def _changes(options: dict[str, Any]) -> dict[str, Any]:
+    changes: dict[str, Any] = {}
+    if options["window"] is not None:
+        changes["window"] = options["window"]
+    if options["rate"] is not None:
+        changes["rate_per_second"] = _rate(options["rate"])
+    if options["deferred"] is not None:
+        changes["deferred_window"] = _deferred_window(options["deferred"])
+    if options["breaker"] is not None:
+        changes["forced"] = None if options["breaker"] == "auto" else options["breaker"]
+    if not changes:
+        raise CommandError("Say what to set: --window, --rate, --deferred or --breaker.")
+    return changes
+
+
+def _rate(text: str) -> float | None:
+    if text == "none":
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        raise CommandError(f"--rate is {text!r}. Give a number, or none.") from None
+
+
+def _deferred_window(text: str) -> int | None:
+    if text == "none":
+        return None
+    try:
+        return int(text)
+    except ValueError:
+        raise CommandError(f"--deferred is {text!r}. Give a whole number, or none.") from None

@@ -1,0 +1,75 @@
+"""Whether a process can take work: the database answers, and takes a row."""
+
+import sqlite3
+import time
+from threading import Lock
+
+from django.db import DatabaseError, InterfaceError
+
+from workers.runtime import db_connections
+from workers.store import leases
+
+#: The row that is written, and how long an answer holds: strangers may ask as often as they like.
+ROW, FRESH_SECONDS = "readyz", 1.0
+#: How long a question waits for the answer to another. A database that hangs holds up one thread
+#: of the process, and not one more with each question.
+PATIENCE_SECONDS = 1.0
+#: PostgreSQL's code of a disk that is full.
+DISK_FULL = "53100"
+
+
+class _Answer:
+    """What was found a moment ago."""
+
+    def __init__(self) -> None:
+        self.problem = ""
+        self.until = float("-inf")
+
+    def is_fresh(self) -> bool:
+        return time.monotonic() < self.until
+
+
+_answer = _Answer()
+_looking = Lock()
+
+
+def problem() -> str:
+    """Return what is wrong with the database; empty: a row can be written.
+
+    ``read-only``, ``full`` (its disk) or ``unreachable``.  An answer holds for a second.
+    """
+    if _answer.is_fresh():
+        return _answer.problem
+    if not _looking.acquire(timeout=PATIENCE_SECONDS):
+        return "unreachable"
+    try:
+        if not _answer.is_fresh():
+            _answer.problem = _look()
+            _answer.until = time.monotonic() + FRESH_SECONDS
+        return _answer.problem
+    finally:
+        _looking.release()
+
+
+def forget() -> None:
+    """Have the next question asked anew."""
+    _answer.until = float("-inf")
+
+
+def _look() -> str:
+    try:
+        db_connections.require_writable()
+        leases.is_due(ROW, FRESH_SECONDS)
+        # That row found a place that was free already.
+        db_connections.require_room()
+    except (DatabaseError, InterfaceError) as error:
+        if db_connections.is_read_only(error):
+            return "read-only"
+        return "full" if _is_full(error.__cause__) else "unreachable"
+    return ""
+
+
+def _is_full(cause: BaseException | None) -> bool:
+    if isinstance(cause, sqlite3.Error):
+        return getattr(cause, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
+    return getattr(cause, "sqlstate", None) == DISK_FULL

@@ -1,0 +1,77 @@
+"""Duties: what is done beside recovery and claiming, each by itself, with a lease of its own.
+
+What stands above the Supervisor and the Scheduler registers its duties here.  They perform
+whatever is registered and import none of it.  A duty that raises keeps its exception on its
+lease, and holds up neither the others nor its caller.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from enum import Enum, auto
+from uuid import uuid4
+
+from workers.conf import sas
+from workers.exceptions import AWAY, first_line
+from workers.store import leases
+from workers.store.leases import HeldLease
+
+log = logging.getLogger(__name__)
+
+Duty = Callable[[HeldLease], object]
+
+
+class When(Enum):
+    """When a registered duty is performed.  None precedes recovery, which depends on nothing."""
+
+    #: With each sweep, after recovery, whatever that raised.
+    SWEEP = auto()
+    #: With each poll of the Scheduler.
+    POLL = auto()
+
+
+_registered: dict[str, tuple[When, Duty]] = {}
+
+
+def duty(name: str, when: When, *, before: str = "") -> Callable[[Duty], Duty]:
+    """Register a duty by the name of its lease; a decorator.
+
+    Duties are performed in the order in which they are registered, but for those that are to come
+    ``before`` one that is registered already.
+    """
+
+    def register(function: Duty) -> Duty:
+        if name in _registered:
+            raise ValueError(f"The duty {name!r} is registered already. Give it another name.")
+        later = list(_registered)[list(_registered).index(before) :] if before else []
+        _registered[name] = (when, function)
+        for other in later:
+            _registered[other] = _registered.pop(other)
+        return function
+
+    return register
+
+
+def registered(when: When) -> dict[str, Duty]:
+    """Return the duties that are registered for a moment, by name."""
+    return {name: function for name, (at, function) in _registered.items() if at is when}
+
+
+def perform(duties: Mapping[str, Duty], worker: str) -> list[str]:
+    """Perform the duties whose leases are free, by their names; return those that raised.
+
+    Raises nothing: a failure is logged, and kept on the lease.
+    """
+    failed = []
+    for name, function in duties.items():
+        holder = f"{worker}:{uuid4().hex[:8]}"
+        try:
+            with leases.held(name, holder, sas.lease_seconds) as lease:
+                if lease:
+                    function(lease)
+        except AWAY as away:
+            failed.append(name)
+            log.warning("duty_failed", extra={"duty": name, "reason": first_line(away)})
+        except Exception:
+            failed.append(name)
+            log.exception("duty_failed", extra={"duty": name})
+    return failed

@@ -1,0 +1,91 @@
+"""What the code of live workers knows, as each has reported it: who may claim and call what."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import reduce
+from operator import add
+from typing import Any
+
+from workers.definitions import known
+from workers.definitions.known import KnownDefinitions
+from workers.store.db import dialect
+from workers.store.live_workers import EACH, document, seen
+
+
+@dataclass(frozen=True, slots=True)
+class LiveWorkers:
+    """The workers that are alive, each as its queues, its processes and its code."""
+
+    rows: Sequence[tuple[Sequence[str], int, str]] = ()
+
+    def serving(self, queue: str) -> int:
+        """Return how many processes serve a queue."""
+        return sum(count for queues, count, _ in self.rows if queue in queues)
+
+    def calling(self, agent: str, queue: str) -> int:
+        """Return how many processes serve an agent's queue and have the agent in their code."""
+        return sum(
+            count for queues, count, code in self.rows if queue in queues and _can_call(code, agent)
+        )
+
+
+def read(found: Any) -> LiveWorkers:
+    """Return the live workers, from the value of ``document``."""
+    return LiveWorkers(dialect.document(found) or ())
+
+
+def alive(now: datetime | None = None) -> LiveWorkers:
+    """Return the live workers."""
+    at, params = dialect.clock(now)
+    return read(dialect.fetch(f"SELECT {document(at)}", params)[0][0])
+
+
+#: What other codes know, by code, as it was read: it never changes.
+_of_codes: dict[str, KnownDefinitions] = {}
+
+
+def _can_call(code: str, agent: str) -> bool:
+    """Say whether a code has an agent; one that says nothing of itself has all."""
+    if not code or code == known.own_code():
+        return True
+    if code not in _of_codes:
+        rows = dialect.fetch(
+            "SELECT w.known FROM workers_worker w WHERE w.code = %s LIMIT 1", [code]
+        )
+        if not rows:
+            # It has just left, and its processes with it.
+            return False
+        _of_codes[code] = KnownDefinitions.of_document(dialect.document(rows[0][0]))
+    return agent in _of_codes[code].agents
+
+
+@dataclass(frozen=True, slots=True)
+class KnownToLive:
+    """What the code of any live worker knows."""
+
+    known: KnownDefinitions
+    #: Whether all say what they know; code of an earlier release of the engine does not.
+    is_whole: bool
+
+
+def known_to_live(now: datetime | None = None) -> KnownToLive:
+    """Return what the live workers say that their code knows, together."""
+    at, params = dialect.clock(now)
+    rows = dialect.fetch(
+        f"SELECT w.code, w.known FROM workers_worker w WHERE {EACH} AND {seen('w.seen_at', at)}",
+        params,
+    )
+    by_code = {code: dialect.document(said) for code, said in rows if code}
+    said = reduce(add, map(KnownDefinitions.of_document, by_code.values()), KnownDefinitions())
+    return KnownToLive(said, all(code for code, _ in rows))
+
+
+def is_called(agent: str, now: datetime | None = None) -> bool:
+    """Say whether a live worker says that its code has an agent."""
+    return agent in known_to_live(now).known.agents
+
+
+def known_elsewhere(now: datetime | None = None) -> KnownDefinitions:
+    """Return what other live workers know and the code of this process does not."""
+    return known_to_live(now).known - known.own()
