@@ -30,8 +30,9 @@ other; ``compensated`` is where the step goes whose effect they undid.  Not draw
 answers late (a callback, an operator) ends a step that is pending or in error; a step whose
 outcome nobody may find out by calling again goes from pending to error; a process that
 begins again from an earlier step takes that step and those after it back to waiting; a skipped step
-that is done again goes back to pending, and its process, where it was processed, to processing; and
-where a success comes after its undo, the undo goes back to pending and the process to compensating.
+that is done again goes back to pending, its process, where it was processed, to processing, and
+what comes after it and has not begun to waiting; and where a success comes after its undo, the undo
+goes back to pending and the process to compensating.
 """
 
 from django.db.models import IntegerChoices, TextChoices
@@ -184,6 +185,8 @@ STEP_MOVES: frozenset[tuple[str, str]] = frozenset(
         # An undo that is asked once more; and what was skipped, done again.
         (StepState.PROCESSED, StepState.PENDING),
         (StepState.SKIPPED, StepState.PENDING),
+        # What has not begun waits again for a skipped step that is done again.
+        (StepState.PENDING, StepState.WAITING),
         (StepState.WAITING, StepState.CANCELLED),
         (StepState.PENDING, StepState.CANCELLED),
         (StepState.PROCESSING, StepState.CANCELLED),

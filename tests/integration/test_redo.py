@@ -140,11 +140,39 @@ def test_an_operator_who_skipped_by_mistake_takes_it_back(wire: Wire) -> None:
     toy.script.clear()
 
     commands.redo(process.pk, "one", **ANN)
+    assert wire.states(process) == {"one": "pending", "two": "waiting"}
+    assert invariants.violations() == []
     commands.resume(process.pk, **ANN)
     wire.run_until_idle()
 
     assert wire.states(process) == {"one": "processed", "two": "processed"}
     assert invariants.violations() == []
+
+
+def test_what_had_gone_on_without_it_is_sound_and_what_begins_beside_it_is_not(
+    wire: Wire,
+) -> None:
+    toy.script["toy.alpha"] = refuse
+    process = submit("toy_line", subject="Toy 1", input={})
+    wire.run_until_idle()
+    commands.skip(process.pk, "one", **ANN)
+    # Begun: its message is on its way.
+    scheduler.advance()
+    assert wire.states(process) == {"one": "skipped", "two": "processing"}
+
+    commands.redo(process.pk, "one", **ANN)
+
+    assert wire.states(process) == {"one": "pending", "two": "processing"}
+    assert invariants.violations() == []
+
+    left = Journal.objects.get(process=process, step__name="two", before="waiting")
+    again = Journal.objects.get(process=process, step__name="one", before="skipped")
+    Journal.objects.filter(pk__in=(left.pk, again.pk)).update(before="")
+    Journal.objects.filter(pk=again.pk).update(before="waiting", step=left.step)
+    Journal.objects.filter(pk=left.pk).update(
+        before="skipped", step=again.step, event="resubmitted"
+    )
+    assert "order_of_steps" in {found.invariant for found in invariants.violations()}
 
 
 def test_a_required_step_that_fails_again_is_an_operators(wire: Wire) -> None:

@@ -197,6 +197,30 @@ MUTANTS = (
         ("tests/unit/test_redo.py",),
     ),
     Mutant(
+        "what has not begun waits for what is done again",
+        "workers/rules/operator_commands.py",
+        '            locked.move(later, StepState.WAITING, "resubmitted", actor)\n',
+        "            pass\n",
+        "Who skipped a charge by mistake and takes it back ships beside it.",
+        ("tests/unit/test_redo.py",),
+    ),
+    Mutant(
+        "what has begun is not taken back for what is done again",
+        "workers/rules/operator_commands.py",
+        " and not later.attempt:\n",
+        ":\n",
+        "A call that may have happened is forgotten by the step that made it.",
+        ("tests/unit/test_redo.py",),
+    ),
+    Mutant(
+        "what begins beside a step that is done again is found",
+        "workers/operate/invariants.py",
+        " AND r.before = 'skipped' AND r.id >\"\n",
+        " AND r.before = 'skipped' AND 0 <\"\n",
+        "A step that ships before its charge is done again is told by nobody.",
+        ("tests/integration/test_redo.py",),
+    ),
+    Mutant(
         "a processed process that goes on again is past its point of no return",
         "workers/rules/operator_commands.py",
         "        process.no_return = [\n"

@@ -45,6 +45,24 @@ def test_it_has_its_attempts_back_and_the_open_process_stays_as_it_is() -> None:
     assert locked.ready_forward_steps() == []
 
 
+def test_what_has_not_begun_after_it_waits_for_it_and_what_has_goes_on() -> None:
+    """Whoever skips a charge by mistake does not ship beside it."""
+    behind = {"state": "pending", "after": ("mail",), "not_before": NOW}
+    later, begun = a_step("b", **behind), a_step("c", attempt=1, **behind)
+    beside = a_step("d", "pending", not_before=NOW)
+    locked = a_process(a_step("a", "processed"), skipped(), later, begun, beside)
+
+    redo(locked)
+
+    assert [step.state for step in (later, begun, beside)] == ["waiting", "pending", "pending"]
+    assert (later.not_before, begun.not_before) == (None, NOW)
+    assert [(e.event, e.before, e.after) for e in locked.entries] == [
+        ("resubmitted", "skipped", "pending"),
+        ("resubmitted", "pending", "waiting"),
+    ]
+    assert locked.ready_forward_steps() == []
+
+
 def test_a_processed_process_goes_on_for_it_and_is_never_undone() -> None:
     mail = skipped()
     locked = a_process(a_step("a", "processed"), mail, state="processed")

@@ -17,15 +17,12 @@ from workers.rules.on_failure import is_unjudged
 from workers.rules.refusals import refused
 from workers.rules.rows import StepRow
 from workers.rules.transitions import LockedProcess
-from workers.states import FINAL_PROCESS_STATES, ProcessState, StepState
+from workers.states import FINAL_PROCESS_STATES, LIVE_STEP_STATES, ProcessState, StepState
 
 #: Bounds of a step's timeout in seconds; longer work defers.
 SHORTEST, LONGEST = 1, TIMEOUT_SECONDS
 #: The longest time in seconds for which a deferred answer is waited for.
 LONGEST_DEFERRAL = 366 * 86_400
-_DONE = frozenset(
-    {StepState.PROCESSED, StepState.SKIPPED, StepState.COMPENSATED, StepState.CANCELLED}
-)
 
 
 def doubtful(locked: LockedProcess) -> list[str]:
@@ -82,9 +79,10 @@ def redo(
 ) -> list[str]:
     """Do a skipped step again, with its attempts given back; return its name if in doubt, or none.
 
-    A processed process goes on for it, and is past its point of no return: it stays so final that
-    nothing of it is undone.  ``may_happen_twice`` says of a call whose outcome only a person can
-    find out that it is to be repeated, under its key as it was, all the same.
+    What comes after it and has not begun waits for it.  A processed process goes on for it, and is
+    past its point of no return: it stays so final that nothing of it is undone.
+    ``may_happen_twice`` says of a call whose outcome only a person can find out that it is to be
+    repeated, under its key as it was, all the same.
     """
     step = locked.named(name, locked.forward_steps)
     _refuse_to_redo(locked, step, may_happen_twice=may_happen_twice)
@@ -119,6 +117,10 @@ def _redo(locked: LockedProcess, step: StepRow, actor: str, reason: str) -> list
         failure_count=counted,
         may_happen_twice=is_repeated or None,
     )
+    for later in locked.forward_steps:
+        if step.name in later.after and later.state == StepState.PENDING and not later.attempt:
+            later.not_before = None
+            locked.move(later, StepState.WAITING, "resubmitted", actor)
     return [step.name] if is_repeated else []
 
 
@@ -204,9 +206,7 @@ def resting(locked: LockedProcess) -> list[str]:
     return [
         step.name
         for step in locked.steps
-        if step.state == StepState.PENDING
-        and step.not_before is not None
-        and step.not_before > locked.now
+        if step.state == StepState.PENDING and (step.not_before or locked.now) > locked.now
     ]
 
 
@@ -229,7 +229,7 @@ def retime(locked: LockedProcess, name: str, seconds: int, actor: str, reason: s
     """
     step = locked.named(name)
     is_over = locked.process.state in FINAL_PROCESS_STATES or locked.is_given_up(step)
-    if is_over or step.state in _DONE:
+    if is_over or step.state not in (StepState.WAITING, *LIVE_STEP_STATES):
         raise StateError(f"Step {name} is {step.state}: its time does not matter any more.")
     longest = LONGEST_DEFERRAL if step.is_deferred else LONGEST
     if not SHORTEST <= seconds <= longest:
@@ -305,15 +305,12 @@ def skip(locked: LockedProcess, name: str, actor: str, reason: str) -> None:
 
 
 def _refuse_unless_idle(locked: LockedProcess, step: StepRow, done: str) -> None:
-    is_idle = step.state in (StepState.PENDING, StepState.ERROR) or (
-        step.state == StepState.PROCESSING and not step.is_at_work
-    )
     if step.is_at_work:
         raise StateError(
             f"An agent is at work on step {step.name} until {step.complete_by:%H:%M:%S} UTC. "
             "Wait for its answer or its deadline."
         )
-    if not is_idle or locked.is_given_up(step):
+    if step.state not in LIVE_STEP_STATES or locked.is_given_up(step):
         raise StateError(f"Step {step.name} is {step.state} and cannot be {done}.")
 
 
