@@ -53,6 +53,8 @@ def configure(url: str) -> dict[str, Any]:
         options.setdefault("keepalives_idle", 30)
         options.setdefault("keepalives_interval", 10)
         options.setdefault("keepalives_count", 3)
+        # Keepalive says nothing while a statement is on its way: milliseconds.
+        options.setdefault("tcp_user_timeout", 30_000)
         options.setdefault("target_session_attrs", "read-write")
         # The last word counts: the URL's own limits win, and the others stay.
         options["options"] = f"{LIMITS} {options.get('options', '')}".rstrip()

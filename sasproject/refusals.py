@@ -17,6 +17,8 @@ from workers.exceptions import causes, first_line
 
 #: PostgreSQL's code of a relation that does not exist, and SQLite's words.
 _NO_TABLE, _NO_SUCH_TABLE = "42P01", "no such table"
+#: PostgreSQL's code of a lock that was not given in time.
+_NO_LOCK = "55P03"
 
 
 def explain(error: BaseException) -> str | None:
@@ -28,6 +30,11 @@ def explain(error: BaseException) -> str | None:
             return str(one)
         if isinstance(one, DatabaseError) and _is_missing_table(one):
             return f"A table is missing ({first_line(one)}). Run `manage.py migrate`."
+        if _code(one) == _NO_LOCK:
+            return (
+                f"Somebody holds a lock: {first_line(one)}. "
+                "End the long transaction, such as a dump or a report, and try again."
+            )
         if isinstance(one, DjangoError) and (said := database_login.explain(one)):
             return said
         if isinstance(one, BrokerError):
@@ -53,4 +60,9 @@ def install() -> None:
 
 
 def _is_missing_table(error: DatabaseError) -> bool:
-    return getattr(error.__cause__, "sqlstate", "") == _NO_TABLE or _NO_SUCH_TABLE in str(error)
+    return _code(error) == _NO_TABLE or _NO_SUCH_TABLE in str(error)
+
+
+def _code(error: BaseException) -> str:
+    """Return PostgreSQL's code of an error of Django's, or nothing."""
+    return getattr(error.__cause__, "sqlstate", None) or ""

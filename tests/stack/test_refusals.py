@@ -10,6 +10,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import OperationalError, ProgrammingError, connection
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
+from psycopg.errors import LockNotAvailable
 
 from sasproject import brokers, databases, logs, refusals
 from sasproject.variables import Variables, refused
@@ -98,6 +99,15 @@ def test_a_database_that_refuses_is_not_said_to_be_silent() -> None:
     assert str(refusals.explain(refusal)).startswith("The database refuses the connection: conn")
     standby = OperationalError("connection failed: session is read-only")
     assert str(refusals.explain(standby)).startswith("The database is read-only: conn")
+
+
+def test_a_lock_that_is_not_given_is_not_said_to_be_a_database_that_is_away() -> None:
+    """A migration behind a dump: nothing is wrong with the address."""
+    error = OperationalError("canceling statement due to lock timeout")
+    error.__cause__ = LockNotAvailable()
+    said = str(refusals.explain(error))
+    assert said.startswith("Somebody holds a lock: canceling statement due to lock timeout.")
+    assert "DATABASE_URL" not in said
 
 
 @pytest.mark.parametrize(
@@ -278,6 +288,7 @@ FORGETS = """
 from django.core.management import call_command
 from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
+from psycopg.errors import LockNotAvailable
 call_command("migrate", verbosity=0)
 recorder = MigrationRecorder(connection)
 newest = max(name for app, name in recorder.applied_migrations() if app == "workers")

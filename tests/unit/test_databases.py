@@ -37,6 +37,12 @@ def test_a_server_that_can_write_is_asked_for(query: str, wanted: str) -> None:
     assert session(HOST + query)["target_session_attrs"] == wanted
 
 
+@pytest.mark.parametrize(("query", "wanted"), [("", 30_000), ("?tcp_user_timeout=5000", 5000)])
+def test_a_statement_to_a_server_that_is_gone_is_not_waited_for(query: str, wanted: int) -> None:
+    """Without it the kernel sends it again for a quarter of an hour."""
+    assert int(session(HOST + query)["tcp_user_timeout"]) == wanted
+
+
 @pytest.mark.parametrize(
     ("url", "host", "port"),
     [

@@ -20,7 +20,7 @@ class Flow(models.Model):
     open_until = models.DateTimeField(null=True)
     #: An operator's word over the breaker: open or closed; null = it decides itself.
     forced = models.CharField(max_length=10, null=True)  # noqa: DJ001 (null = not forced)
-    #: Claims a second at most; null = no limit.
+    #: Calls a second at most; null = no limit.
     rate_per_second = models.FloatField(null=True)
     #: What is left of the rate, and when it was last reckoned.
     tokens = models.FloatField(default=0, db_default=0)

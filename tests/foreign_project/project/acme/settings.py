@@ -55,8 +55,9 @@ DATABASES = {
         "HOST": _DATABASE.hostname,
         "PORT": _DATABASE.port,
         "OPTIONS": {
+            "tcp_user_timeout": 30000,
             "options": "-c statement_timeout=15000 -c lock_timeout=5000"
-            " -c idle_in_transaction_session_timeout=30000"
+            " -c idle_in_transaction_session_timeout=30000",
         },
     }
 }
