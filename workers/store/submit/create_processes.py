@@ -64,7 +64,7 @@ def _process(workflow: Workflow, one: NewProcess, turn: datetime, at: datetime) 
     if deadline_at is None and workflow.deadline_seconds is not None:
         deadline_at = at + timedelta(seconds=workflow.deadline_seconds)
     return Process(
-        # In the order of time: keys begin with it, and what is under way shares pages of the index.
+        # In the order of time: what is under way shares pages of the index.
         uid=uuid7(),
         workflow=workflow.name,
         version=workflow.version,
