@@ -280,8 +280,10 @@ class Engine(RuleBasedStateMachine):
         chosen = self.world.step(process, step)
         if self.world.is_unclear(chosen):
             return
+        # Before: once its undo is done a step may begin again, under another key.
+        undoes = self.world.undone_by(chosen)
         if self.order(commands.complete, process, 0, chosen.name, {"size": 11}):
-            self.world.do_by_hand(chosen)
+            self.world.do_by_hand(chosen, undoes)
 
     @move(agent=st.sampled_from(["toy.alpha", "toy.beta", "toy.undoer"]))
     def hold_or_lift(self, agent: str) -> None:

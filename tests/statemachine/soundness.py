@@ -28,13 +28,14 @@ class Soundness:
         self._services = services
         self._clock = clock
         self._seen = 0
-        self._swept_at = self._polled_at = clock.now
+        self._swept_at = self._attended_at = clock.now
 
     def swept(self) -> None:
         self._swept_at = self._clock.now
 
     def polled(self) -> None:
-        self._polled_at = self._clock.now
+        """Note that what the last sweep has left to the Scheduler is decided."""
+        self._attended_at = self._swept_at
 
     def wrong(self) -> list[str]:
         """Return what must never be true."""
@@ -53,7 +54,7 @@ class Soundness:
         return found
 
     def _broken_invariants(self) -> Iterator[str]:
-        absent = self._clock.now - min(self._swept_at, self._polled_at)
+        absent = self._clock.now - self._attended_at
         is_attended = absent < timedelta(seconds=SLACK_SECONDS - 5)
         for one in violations():
             if is_attended or one.invariant not in _OF_THE_PUNCTUAL:

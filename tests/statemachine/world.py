@@ -71,14 +71,16 @@ class World:
         steps = list(Step.objects.filter(process=process).order_by("position"))
         return steps[place % len(steps)]
 
-    def do_by_hand(self, step: Step) -> None:
+    def undone_by(self, step: Step) -> str | None:
+        """Return the key of what an undo step undoes."""
+        return None if step.undoes is None else step.undoes.idempotency_key
+
+    def do_by_hand(self, step: Step, undoes: str | None) -> None:
         """Have an operator do what a step was to do, at the service, where it is not done."""
         subject = Process.objects.get(pk=step.process_id).subject
-        payload = {}
-        if step.undoes_id is not None:
-            payload["undoes"] = Step.objects.get(pk=step.undoes_id).idempotency_key
-        elif self.is_done(step):
+        if undoes is None and self.is_done(step):
             return
+        payload = {} if undoes is None else {"undoes": undoes}
         self.services.take_effect(step.agent, subject, step.idempotency_key, payload)
 
     def is_done(self, step: Step) -> bool:
