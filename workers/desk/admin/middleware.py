@@ -1,4 +1,4 @@
-"""On every page of the admin: what others wrote is visible, times are the viewer's."""
+"""On every page of the admin: visible text, the viewer's times, the desk's lists in groups."""
 
 import re
 from collections.abc import Callable
@@ -8,8 +8,10 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
+from django.template.response import TemplateResponse
 from django.utils import timezone
 
+from workers.desk.admin import navigation
 from workers.desk.store import preferences
 from workers.runtime.visible_text import escaped, unseen
 
@@ -68,6 +70,27 @@ class ViewerTimeZone:
         # One that this machine does not know any more is as good as none.
         with suppress(ZoneInfoNotFoundError, ValueError):
             timezone.activate(ZoneInfo(name))
+
+
+class Navigation:
+    """Shows the desk's lists in groups, in the sidebar and on the index of any admin site."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        return self._get_response(request)
+
+    def process_template_response(
+        self, request: HttpRequest, response: TemplateResponse
+    ) -> TemplateResponse:
+        context = response.context_data
+        if context and "available_apps" in context:
+            # The page of one app shows that app as a whole in its title; its template does it.
+            names = {"available_apps"} if "app_label" in context else {"available_apps", "app_list"}
+            for name in names & context.keys():
+                context[name] = navigation.in_groups(request, context[name])
+        return response
 
 
 def _is_page_of_admin(request: HttpRequest, response: HttpResponse) -> bool:
