@@ -29,9 +29,8 @@ def links(request: HttpRequest, incident: Incident) -> list[tuple[str, Text]]:
     if is_of_processes(incident):
         return _lists(request, incident)
     page = _PAGES_BY_CODE.get(incident.code) or _PAGES.get(incident.kind)
-    if page is None or not request.user.has_perm(page.permission):
-        return []
-    return [(page.url(request), page.label)]
+    line = page and page.line(request)
+    return [(line["admin_url"], line["name"])] if line else []
 
 
 def is_of_processes(incident: Incident) -> bool:

@@ -8,10 +8,10 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
-from django.template.response import TemplateResponse
 from django.utils import timezone
+from django.utils.deprecation import MiddlewareMixin
 
-from workers.desk.admin import navigation
+from workers.desk.admin.navigation import in_groups
 from workers.desk.store import preferences
 from workers.runtime.visible_text import escaped, unseen
 
@@ -28,14 +28,10 @@ _PARTS = re.compile(
 )
 
 
-class VisibleText:
+class VisibleText(MiddlewareMixin):
     """Shows control characters, and what turns or hides text, as escapes on pages of an admin."""
 
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
-        self._get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        response = self._get_response(request)
+    def process_response(self, request: HttpRequest, response: Any) -> Any:
         if isinstance(response, HttpResponse) and _is_page_of_admin(request, response):
             text = response.content.decode(response.charset)
             if _UNSEEN.search(text):
@@ -72,24 +68,16 @@ class ViewerTimeZone:
             timezone.activate(ZoneInfo(name))
 
 
-class Navigation:
+class Navigation(MiddlewareMixin):
     """Shows the desk's lists in groups, in the sidebar and on the index of any admin site."""
 
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
-        self._get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        return self._get_response(request)
-
-    def process_template_response(
-        self, request: HttpRequest, response: TemplateResponse
-    ) -> TemplateResponse:
+    def process_template_response(self, request: HttpRequest, response: Any) -> Any:
         context = response.context_data
         if context and "available_apps" in context:
-            # The page of one app shows that app as a whole in its title; its template does it.
+            # The page of one app is titled by its list: its template makes the groups.
             names = {"available_apps"} if "app_label" in context else {"available_apps", "app_list"}
             for name in names & context.keys():
-                context[name] = navigation.in_groups(request, context[name])
+                context[name] = in_groups(request, context[name])
         return response
 
 
