@@ -1,6 +1,7 @@
 """The desk's lists and pages stand by what a person does, on the index, its page and everywhere."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
 from django.db import connection
 from django.http import HttpRequest, HttpResponse
+from django.template import engines
 from django.template.response import TemplateResponse
 from django.test import Client, RequestFactory
 from django.test.utils import CaptureQueriesContext
@@ -17,11 +19,13 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests import axe
 from tests.admin.test_accessible import THEMES, WIDTHS, open_page
+from workers import desk
 from workers.desk.admin import navigation
 from workers.desk.admin.middleware import Navigation
 from workers.desk.admin.navigation import GROUPS, in_groups
 from workers.models import Incident, Preferences
 
+DESK_PAGE = Path(desk.__file__).parent / "templates/admin/workers/app_index.html"
 TITLES = [
     "Needs me",
     "Processes and jobs",
@@ -115,6 +119,17 @@ def test_the_page_of_the_desk_keeps_its_title_and_way_back(admin_client: Client)
     crumbs = answer.content.decode().split('<div class="breadcrumbs">')[1].split("</div>")[0]
     assert "Processes" in crumbs
     assert "Needs me" not in crumbs
+
+
+def test_the_page_of_a_project_without_the_shop_has_the_groups(root: Any) -> None:
+    """The shop has a template in place of the desk's; a guest's project has the desk's."""
+    request = request_of(root, "/admin/workers/")
+    answer = admin.site.app_index(request, "workers")
+    answer.template_name = engines["django"].from_string(DESK_PAGE.read_text(encoding="utf-8"))
+    html = answer.render().content.decode()
+    places = [html.index(f">{title}</a>") for title in ("All incidents", *TITLES)]
+    assert places == sorted(places)
+    assert "workers/live.js" in html
 
 
 @pytest.mark.django_db
