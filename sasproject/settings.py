@@ -92,6 +92,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "workers.desk.admin.middleware.VisibleText",
     "workers.desk.admin.middleware.ViewerTimeZone",
+    "workers.desk.admin.middleware.Navigation",
     # The last: it answers in place of a login page that was sent too often.
     "axes.middleware.AxesMiddleware",
 ]

@@ -175,7 +175,7 @@ def test_a_page_whose_user_signed_out_says_that_it_is_stale(page: Page) -> None:
 def test_a_question_is_approved_from_the_index(page: Page, wire: Wire) -> None:
     process = toys.asked(wire)
     page.goto("/admin/")
-    page.get_by_role("link", name="waiting for somebody").click()
+    page.get_by_role("link", name="1 waiting for somebody").click()
     page.get_by_role("link", name="Answer Toy 1, ask").click()
     expect(page.get_by_text("is it paid?")).to_be_visible()
     page.get_by_label("Comment").fill("The money is here.")

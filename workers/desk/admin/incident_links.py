@@ -1,40 +1,26 @@
 """Where an incident leads to: the lists of its processes, or the page of what else it is about."""
 
-from dataclasses import dataclass
-
 from django.http import HttpRequest
-from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
 from workers.definitions.alert_kinds import IncidentKind
 from workers.desk.admin import incident_filter, subjects
+from workers.desk.admin.navigation import Page
 from workers.desk.admin.wording import Text
 from workers.models import Incident
 
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """A page of the admin that shows what incidents of a kind are about."""
-
-    url_name: str
-    permission: str
-    label: Text
-
-
-_DOCTOR = Page("admin:workers_proberesult_changelist", "workers.view_proberesult", lazy("Doctor"))
+_DOCTOR = Page("proberesult_changelist", lazy("Doctor"), "workers.view_proberesult")
 _PAGES: dict[str, Page] = {
-    IncidentKind.AGENT: Page("admin:workers_flow_changelist", "workers.view_flow", lazy("Flow")),
+    IncidentKind.AGENT: Page("flow_changelist", lazy("Flow"), "workers.view_flow"),
     IncidentKind.DEFINITION: _DOCTOR,
     IncidentKind.DUTY: _DOCTOR,
     IncidentKind.INSTALLATION: _DOCTOR,
 }
 #: Kinds with incidents of several things: pages by the code of their alerts.
 _PAGES_BY_CODE = {
-    "sink_undeliverable": Page("admin:workers_sink_changelist", "workers.view_sink", lazy("Sinks")),
-    "route_undeliverable": Page(
-        "admin:workers_delivery_changelist", "workers.view_delivery", lazy("Deliveries")
-    ),
+    "sink_undeliverable": Page("sink_changelist", lazy("Sinks"), "workers.view_sink"),
+    "route_undeliverable": Page("delivery_changelist", lazy("Deliveries"), "workers.view_delivery"),
 }
 
 
@@ -43,9 +29,8 @@ def links(request: HttpRequest, incident: Incident) -> list[tuple[str, Text]]:
     if is_of_processes(incident):
         return _lists(request, incident)
     page = _PAGES_BY_CODE.get(incident.code) or _PAGES.get(incident.kind)
-    if page is None or not request.user.has_perm(page.permission):
-        return []
-    return [(reverse(page.url_name), page.label)]
+    line = page and page.line(request)
+    return [(line["admin_url"], line["name"])] if line else []
 
 
 def is_of_processes(incident: Incident) -> bool:

@@ -1,4 +1,4 @@
-"""On every page of the admin: what others wrote is visible, times are the viewer's."""
+"""On every page of the admin: visible text, the viewer's times, the desk's lists in groups."""
 
 import re
 from collections.abc import Callable
@@ -9,7 +9,9 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils import timezone
+from django.utils.deprecation import MiddlewareMixin
 
+from workers.desk.admin.navigation import in_groups
 from workers.desk.store import preferences
 from workers.runtime.visible_text import escaped, unseen
 
@@ -26,14 +28,10 @@ _PARTS = re.compile(
 )
 
 
-class VisibleText:
+class VisibleText(MiddlewareMixin):
     """Shows control characters, and what turns or hides text, as escapes on pages of an admin."""
 
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
-        self._get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        response = self._get_response(request)
+    def process_response(self, request: HttpRequest, response: Any) -> Any:
         if isinstance(response, HttpResponse) and _is_page_of_admin(request, response):
             text = response.content.decode(response.charset)
             if _UNSEEN.search(text):
@@ -68,6 +66,19 @@ class ViewerTimeZone:
         # One that this machine does not know any more is as good as none.
         with suppress(ZoneInfoNotFoundError, ValueError):
             timezone.activate(ZoneInfo(name))
+
+
+class Navigation(MiddlewareMixin):
+    """Shows the desk's lists in groups, in the sidebar and on the index of any admin site."""
+
+    def process_template_response(self, request: HttpRequest, response: Any) -> Any:
+        context = response.context_data
+        if context and "available_apps" in context:
+            # The page of one app is titled by its list: its template makes the groups.
+            names = {"available_apps"} if "app_label" in context else {"available_apps", "app_list"}
+            for name in names & context.keys():
+                context[name] = in_groups(request, context[name])
+        return response
 
 
 def _is_page_of_admin(request: HttpRequest, response: HttpResponse) -> bool:

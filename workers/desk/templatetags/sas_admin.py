@@ -19,6 +19,7 @@ from workers.desk.admin import (
     incident,
     job_page,
     masking,
+    navigation,
     undo_request_views,
     wording,
 )
@@ -165,6 +166,12 @@ def person(actor: str) -> str:
 @register.filter
 def hold_name(hold: Hold) -> str:
     return badges.hold(hold.kind, hold.name)
+
+
+@register.simple_tag(takes_context=True)
+def in_groups(context: RequestContext, app_list: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the apps of an admin site with the desk's lists by what a person does."""
+    return navigation.in_groups(context["request"], app_list)
 
 
 @register.simple_tag

@@ -1,0 +1,341 @@
+"""The desk's lists and pages stand by what a person does, on the index, its page and everywhere."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib import admin
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Permission
+from django.db import connection
+from django.http import HttpRequest, HttpResponse
+from django.template import engines
+from django.template.response import TemplateResponse
+from django.test import Client, RequestFactory
+from django.test.utils import CaptureQueriesContext
+from django.urls import path
+from playwright.sync_api import Browser, Page, expect
+
+from tests import axe
+from tests.admin.test_accessible import THEMES, WIDTHS, open_page
+from workers import desk
+from workers.desk.admin import navigation
+from workers.desk.admin.middleware import Navigation
+from workers.desk.admin.navigation import GROUPS, in_groups
+from workers.models import Incident, Preferences
+
+DESK_PAGE = Path(desk.__file__).parent / "templates/admin/workers/app_index.html"
+TITLES = [
+    "Needs me",
+    "Processes and jobs",
+    "Incidents and routes",
+    "Flow and holds",
+    "Health, doctor and audit",
+]
+
+
+def person(name: str, *rights: str) -> Client:
+    """Return the client of somebody who may do this and nothing else."""
+    user = get_user_model().objects.create_user(name, is_staff=True)
+    for right in rights:
+        app, codename = right.split(".")
+        user.user_permissions.add(
+            Permission.objects.get(content_type__app_label=app, codename=codename)
+        )
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def of_desk(apps: list[dict[str, Any]]) -> dict[str, list[str]]:
+    return {
+        app["name"]: [str(line["name"]) for line in app["models"]]
+        for app in apps
+        if app["app_label"] == "workers"
+    }
+
+
+def request_of(user: Any, url: str = "/admin/") -> HttpRequest:
+    request = RequestFactory().get(url)
+    request.user = user
+    return request
+
+
+def passed(request: HttpRequest, answer: Any) -> Any:
+    """Return an answer as the middleware leaves it, before it is made a page."""
+    return Navigation(lambda request: HttpResponse()).process_template_response(request, answer)
+
+
+@pytest.fixture
+def sidebar() -> Iterator[None]:
+    """The sidebar, which the shop has switched off."""
+    admin.site.enable_nav_sidebar = True
+    yield
+    admin.site.enable_nav_sidebar = False
+
+
+@pytest.fixture
+def root(db: None) -> Any:
+    return get_user_model().objects.create_superuser("root")
+
+
+def test_every_list_of_the_desk_is_named_once() -> None:
+    named = [entry for _title, entries in GROUPS for entry in entries if isinstance(entry, str)]
+    registered = {
+        model._meta.model_name
+        for model in admin.site._registry
+        if model._meta.app_label == "workers"
+    }
+    # A page of each user's own, to which the time zone at the top leads.
+    assert sorted(named) == sorted(registered - {Preferences._meta.model_name})
+
+
+def test_every_page_that_is_named_is_there(admin_client: Client) -> None:
+    request = request_of(get_user_model().objects.get())
+    pages = [one for _title, entries in GROUPS for one in entries if not isinstance(one, str)]
+    assert len(pages) == 5
+    for one in pages:
+        line = one.line(request)
+        assert line
+        assert admin_client.get(line["admin_url"]).status_code == 200, one
+
+
+@pytest.mark.parametrize("url", ["/admin/", "/admin/workers/"])
+def test_a_superuser_sees_all_groups_in_order(admin_client: Client, url: str) -> None:
+    answer = admin_client.get(url)
+    html = answer.content.decode()
+    places = [html.index(f">{title}</a>") for title in TITLES]
+    assert places == sorted(places)
+    assert ">More</a>" not in html
+    for entries in of_desk(in_groups(answer.wsgi_request, answer.context["app_list"])).values():
+        for name in entries:
+            assert name in html
+
+
+def test_the_page_of_the_desk_keeps_its_title_and_way_back(admin_client: Client) -> None:
+    answer = admin_client.get("/admin/workers/")
+    assert answer.context["title"] == "Processes administration"
+    crumbs = answer.content.decode().split('<div class="breadcrumbs">')[1].split("</div>")[0]
+    assert "Processes" in crumbs
+    assert "Needs me" not in crumbs
+
+
+def test_the_page_of_a_project_without_the_shop_has_the_groups(root: Any) -> None:
+    """The shop has a template in place of the desk's; a guest's project has the desk's."""
+    request = request_of(root, "/admin/workers/")
+    answer = admin.site.app_index(request, "workers")
+    answer.template_name = engines["django"].from_string(DESK_PAGE.read_text(encoding="utf-8"))
+    html = answer.render().content.decode()
+    places = [html.index(f">{title}</a>") for title in ("All incidents", *TITLES)]
+    assert places == sorted(places)
+    assert "workers/live.js" in html
+
+
+@pytest.mark.django_db
+def test_who_may_see_little_sees_no_empty_group() -> None:
+    client = person("flows", "workers.view_flow", "workers.view_incident")
+    answer = client.get("/admin/")
+    assert of_desk(answer.context["app_list"]) == {
+        "Needs me": ["Waiting for somebody", "My incidents", "Saved views"],
+        "Incidents and routes": ["Incidents"],
+        "Flow and holds": ["Flow"],
+    }
+    assert of_desk(answer.context["available_apps"]) == of_desk(answer.context["app_list"])
+
+
+@pytest.mark.django_db
+def test_who_may_see_nothing_of_the_desk_is_shown_nothing_of_it() -> None:
+    client = person("editor", "orders.view_product")
+    answer = client.get("/admin/")
+    assert [app["app_label"] for app in answer.context["app_list"]] == ["orders"]
+    assert "Needs me" not in answer.content.decode()
+    assert client.get("/admin/workers/").status_code == 404
+
+
+def test_a_list_that_no_group_names_is_under_more(
+    root: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rest = [group for group in GROUPS if "flow" not in group[1]]
+    monkeypatch.setattr(navigation, "GROUPS", rest)
+    request = request_of(root)
+    found = of_desk(in_groups(request, admin.site.get_app_list(request)))
+    assert [*found][-1] == "More"
+    assert found["More"] == ["Flow", "Holds"]
+
+
+def test_what_belongs_to_others_is_untouched(root: Any) -> None:
+    request = request_of(root)
+    before = admin.site.get_app_list(request)
+    after = in_groups(request, before)
+    others = [app for app in before if app["app_label"] != "workers"]
+    assert len(others) > 2
+    assert [app for app in after if app["app_label"] != "workers"] == others
+    # The groups stand where the engine's list stood, and what the site says itself is as it was.
+    labels = [app["app_label"] for app in after]
+    place = [app["app_label"] for app in before].index("workers")
+    assert labels[place : place + len(TITLES)] == ["workers"] * len(TITLES)
+    assert before == admin.site.get_app_list(request)
+
+
+def test_addresses_and_rights_are_as_django_has_them(root: Any) -> None:
+    request = request_of(root)
+    (whole,) = (app for app in admin.site.get_app_list(request) if app["app_label"] == "workers")
+    groups = in_groups(request, [whole])
+    lines = [line for group in groups for line in group["models"]]
+    for model in whole["models"]:
+        assert model in lines
+    assert {line["admin_url"] for line in lines} - {
+        one["admin_url"] for one in whole["models"]
+    } == {
+        "/admin/workers/process/waiting/",
+        "/admin/workers/process/causes/",
+        "/admin/workers/incident/hand-over/",
+        "/admin/workers/incident/?owner=me",
+        "/admin/workers/bulkjob/?state__exact=paused",
+    }
+    assert all(group["app_url"].startswith("/admin/workers/#workers-") for group in groups)
+
+
+def test_a_group_leads_to_its_place_on_the_page_of_the_desk(admin_client: Client) -> None:
+    answer = admin_client.get("/admin/workers/")
+    html = answer.content.decode()
+    for group in in_groups(answer.wsgi_request, answer.context["app_list"]):
+        assert f'id="{group["app_url"].partition("#")[2]}"' in html
+
+
+def test_groups_are_not_grouped_again(root: Any) -> None:
+    request = request_of(root)
+    once = in_groups(request, admin.site.get_app_list(request))
+    assert in_groups(request, once) == once
+
+
+@pytest.mark.parametrize(
+    ("url", "title", "entry"),
+    [
+        ("/admin/workers/incident/7/change/", "Incidents and routes", "/admin/workers/incident/"),
+        (
+            "/admin/workers/incident/?owner=me",
+            "Needs me",
+            "/admin/workers/incident/?owner=me",
+        ),
+        (
+            "/admin/workers/incident/?owner=nobody",
+            "Incidents and routes",
+            "/admin/workers/incident/",
+        ),
+        ("/admin/workers/process/waiting/", "Needs me", "/admin/workers/process/waiting/"),
+        ("/admin/workers/process/", "Processes and jobs", "/admin/workers/process/"),
+        ("/admin/orders/order/", "", ""),
+    ],
+)
+def test_one_group_is_where_the_page_is(root: Any, url: str, title: str, entry: str) -> None:
+    request = request_of(root, url)
+    groups = in_groups(request, admin.site.get_app_list(request))
+    found = [(group["name"], group["current_url"]) for group in groups if group.get("current_url")]
+    assert found == ([(title, entry)] if title else [])
+
+
+def test_a_site_without_a_page_leaves_its_entry_out(root: Any) -> None:
+    """A project may have registered an admin of its own for a model, without our pages."""
+    assert navigation.Page("process_of_nobody", "Nothing").line(request_of(root)) is None
+
+
+def test_another_site_of_a_project_has_groups_of_what_it_has(root: Any, settings: Any) -> None:
+    """Which is its own: no page of ours that it does not have is named there."""
+    settings.ROOT_URLCONF = __name__
+    request = request_of(root, "/own/")
+    answer = passed(request, own_site.index(request))
+    assert of_desk(answer.context_data["app_list"]) == {
+        "Needs me": ["My incidents"],
+        "Incidents and routes": ["Incidents"],
+    }
+    assert answer.context_data["app_list"][1]["models"][0]["admin_url"] == "/own/workers/incident/"
+    assert of_desk(own_site.get_app_list(request)) == {"Processes": ["Incidents"]}
+
+
+def test_it_costs_no_query(root: Any) -> None:
+    request = request_of(root)
+    apps = admin.site.get_app_list(request)
+    with CaptureQueriesContext(connection) as queries:
+        in_groups(request, apps)
+    assert len(queries) == 0
+
+
+def test_an_answer_that_is_no_page_of_an_admin_passes() -> None:
+    request = RequestFactory().get("/")
+    for context in (None, {}, {"app_list": "of somebody's own"}):
+        answer = TemplateResponse(request, "500.html", context)
+        assert passed(request, answer).context_data == context
+
+
+def test_the_tabs_of_the_shop_are_few(admin_client: Client) -> None:
+    html = admin_client.get("/admin/workers/hold/").content.decode()
+    tabs = html.split('<nav class="sas-tabs"')[1].split("</nav>")[0]
+    for title in TITLES:
+        assert f">{title}</a>" in tabs
+    assert '<ul aria-label="Flow and holds">' in tabs
+    assert tabs.count('aria-current="true"') == tabs.count('aria-current="page"') == 1
+    assert ">Audit</a>" not in tabs
+
+
+def test_a_page_that_is_not_there_has_the_same_tabs(admin_client: Client) -> None:
+    html = admin_client.get("/admin/no/such/page/").content.decode()
+    assert all(f">{title}</a>" in html for title in TITLES)
+
+
+@pytest.mark.usefixtures("sidebar")
+def test_the_sidebar_has_the_groups(admin_client: Client) -> None:
+    html = admin_client.get("/admin/auth/group/").content.decode()
+    sidebar = html.split('id="nav-sidebar"')[1].split("</nav>")[0]
+    places = [sidebar.index(f">{title}</a>") for title in TITLES]
+    assert places == sorted(places)
+    assert "Authentication and Authorization" in sidebar
+
+
+@pytest.mark.browser
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("width", WIDTHS)
+def test_axe_finds_nothing(
+    browser: Browser, live_server: Any, admin_client: Client, theme: str, width: int
+) -> None:
+    page = open_page(browser, live_server.url, admin_client, theme, width)
+    for url in ("/admin/workers/", "/admin/workers/hold/", "/admin/workers/process/waiting/"):
+        page.goto(url)
+        assert axe.violations(page) == [], url
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, url
+
+
+@pytest.mark.browser
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("sidebar")
+def test_axe_finds_nothing_beside_the_sidebar(
+    browser: Browser, live_server: Any, admin_client: Client
+) -> None:
+    page = open_page(browser, live_server.url, admin_client, "light", 1280)
+    page.goto("/admin/workers/hold/")
+    expect(page.get_by_role("navigation", name="Sidebar")).to_contain_text("Health, doctor")
+    assert axe.violations(page) == []
+
+
+@pytest.mark.browser
+@pytest.mark.django_db(transaction=True)
+def test_the_keyboard_reaches_a_list_by_its_group(page: Page) -> None:
+    page.goto("/admin/orders/order/")
+    page.get_by_role("link", name="Flow and holds").focus()
+    page.keyboard.press("Enter")
+    group = page.get_by_role("list", name="Flow and holds")
+    expect(group.get_by_role("link", name="Flow")).to_have_attribute("aria-current", "page")
+    group.get_by_role("link", name="Holds").focus()
+    page.keyboard.press("Enter")
+    expect(page).to_have_url("/admin/workers/hold/")
+
+
+class IncidentRows(admin.ModelAdmin):  # type: ignore[type-arg]
+    """What a project registers itself."""
+
+
+own_site = admin.AdminSite(name="own")
+own_site.register(Incident, IncidentRows)
+urlpatterns = [path("own/", own_site.urls), path("admin/", admin.site.urls)]

@@ -1,0 +1,107 @@
+"""The desk's part of an admin's navigation: its lists and pages by what a person does."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.apps import apps
+from django.http import HttpRequest
+from django.urls import NoReverseMatch, reverse
+from django.utils.translation import gettext_lazy as lazy
+
+from workers.desk.admin.wording import Text
+
+APP = "workers"
+#: What the admin says of a model, as a site lists it for a user.
+Line = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page of the admin; without a permission it is for everybody who sees any of the desk."""
+
+    #: Begins with the name of the model below whose list it is.
+    url_name: str
+    label: Text
+    permission: str = ""
+    query: str = ""
+
+    def line(self, request: HttpRequest) -> Line | None:
+        """Return what an admin site says of a model; None: this user, or this site, has it not."""
+        site = getattr(request, "current_app", None)
+        try:
+            url = reverse(f"admin:{APP}_{self.url_name}", current_app=site)
+        except NoReverseMatch:
+            return None
+        if self.permission and not request.user.has_perm(self.permission):
+            return None
+        return {
+            "model": apps.get_model(APP, self.url_name.partition("_")[0]),
+            "name": str(self.label),
+            "object_name": self.url_name,
+            "perms": {"view": True},
+            "admin_url": url + self.query,
+            "add_url": None,
+            "view_only": True,
+        }
+
+
+#: A model by name, or a page.
+Entry = str | Page
+WAITING = Page("process_waiting", lazy("Waiting for somebody"))
+MINE = Page("incident_changelist", lazy("My incidents"), "workers.view_incident", "?owner=me")
+PAUSED = Page(
+    *("bulkjob_changelist", lazy("Paused jobs"), "workers.view_bulkjob", "?state__exact=paused")
+)
+CAUSES = Page("process_causes", lazy("Causes of errors"), "workers.view_process")
+HAND_OVER = Page("incident_hand_over", lazy("Hand-over"), "workers.hand_over_incident")
+#: What stands under each title.
+GROUPS: Sequence[tuple[Text, Sequence[Entry]]] = (
+    (lazy("Needs me"), (WAITING, "undorequest", MINE, PAUSED, "savedview")),
+    (lazy("Processes and jobs"), ("process", CAUSES, "bulkjob", "sink")),
+    (lazy("Incidents and routes"), ("incident", "alert", HAND_OVER, "route", "delivery")),
+    (lazy("Flow and holds"), ("flow", "hold")),
+    (lazy("Health, doctor and audit"), ("minute", "proberesult", "lease", "act")),
+)
+
+
+def in_groups(request: HttpRequest, app_list: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return an admin site's apps with an entry for each group in place of the engine's.
+
+    Other apps' entries are as they were, and so are groups.
+    """
+    found: list[dict[str, Any]] = []
+    for app in app_list:
+        is_whole = app["app_label"] == APP and "current_url" not in app
+        found += _groups(request, app) if is_whole else [app]
+    return found
+
+
+def _groups(request: HttpRequest, app: dict[str, Any]) -> list[dict[str, Any]]:
+    models = {model["object_name"].lower(): model for model in app["models"]}
+    groups = [(title, _lines(request, entries, models)) for title, entries in GROUPS]
+    # What a group shows is taken out of the models: these are what no group names.
+    groups.append((lazy("More"), [*models.values()]))
+    urls = [line["admin_url"] or "-" for _title, lines in groups for line in lines]
+    # The longest: of a list and a page below it, the page.
+    current = max(filter(request.get_full_path().startswith, urls), key=len, default="")
+    return [
+        {
+            **app,
+            "name": str(title),
+            # The id that Django's template gives the first line of it.
+            "app_url": f"{app['app_url']}#{APP}-{lines[0]['object_name'].lower()}",
+            "models": lines,
+            # Where the page that is shown belongs; empty: to no line of this group.
+            "current_url": current if any(line["admin_url"] == current for line in lines) else "",
+        }
+        for title, lines in groups
+        if lines
+    ]
+
+
+def _lines(request: HttpRequest, entries: Sequence[Entry], models: dict[str, Line]) -> list[Line]:
+    lines = (
+        models.pop(one, None) if isinstance(one, str) else one.line(request) for one in entries
+    )
+    return [line for line in lines if line]
