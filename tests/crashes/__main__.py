@@ -42,6 +42,8 @@ def _run(database: str, environment: dict[str, str], words: list[str]) -> int:
         path.touch()
         told = {"CRASHES": "full", VARIABLE: str(path)}
         command = [sys.executable, "-m", "pytest", "tests/crashes", "-q", "-n", "2", *words]
+        # A scenario is a test, and a thousand crashes: ten minutes are no sign that it hangs.
+        command += ["-o", "faulthandler_timeout=3600"]
         run = subprocess.Popen(command, env={**os.environ, **environment, **told})
         done: list[dict[str, Any]] = []
         with path.open() as lines:
