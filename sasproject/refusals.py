@@ -13,7 +13,7 @@ from django.db import Error as DjangoError
 from kombu.exceptions import OperationalError as BrokerError
 
 from workers.celery import broker_login, database_login
-from workers.exceptions import causes, first_line
+from workers.exceptions import causes, first_line, sqlstate
 
 #: PostgreSQL's code of a relation that does not exist, and SQLite's words.
 _NO_TABLE, _NO_SUCH_TABLE = "42P01", "no such table"
@@ -30,7 +30,7 @@ def explain(error: BaseException) -> str | None:
             return str(one)
         if isinstance(one, DatabaseError) and _is_missing_table(one):
             return f"A table is missing ({first_line(one)}). Run `manage.py migrate`."
-        if _code(one) == _NO_LOCK:
+        if sqlstate(one) == _NO_LOCK:
             return (
                 f"Somebody holds a lock: {first_line(one)}. "
                 "End the long transaction, such as a dump or a report, and try again."
@@ -60,9 +60,4 @@ def install() -> None:
 
 
 def _is_missing_table(error: DatabaseError) -> bool:
-    return _code(error) == _NO_TABLE or _NO_SUCH_TABLE in str(error)
-
-
-def _code(error: BaseException) -> str:
-    """Return PostgreSQL's code of an error of Django's, or nothing."""
-    return getattr(error.__cause__, "sqlstate", None) or ""
+    return sqlstate(error) == _NO_TABLE or _NO_SUCH_TABLE in str(error)

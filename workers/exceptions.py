@@ -215,6 +215,11 @@ def causes(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
 
 
+def sqlstate(error: BaseException) -> str:
+    """Return PostgreSQL's code of an error that Django raised for it, or nothing."""
+    return getattr(error.__cause__, "sqlstate", None) or ""
+
+
 def first_line(error: BaseException) -> str:
     """Return the beginning of what an error says, to stand inside a sentence.
 

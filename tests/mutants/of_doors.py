@@ -149,7 +149,7 @@ MUTANTS = (
     Mutant(
         "a statement that failed is no outage",
         "workers/runtime/db_connections.py",
-        '    return not code.startswith(("40", "55", "57014"))\n',
+        '    return not sqlstate(error).startswith(("40", "55", "57014"))\n',
         "    return True\n",
         "Nobody learns which statement a deadlock struck.",
         ("tests/acceptance/test_logs.py",),

@@ -207,9 +207,25 @@ MUTANTS = (
     Mutant(
         "what has begun is not taken back for what is done again",
         "workers/rules/operator_commands.py",
-        " and not later.attempt:\n",
-        ":\n",
+        " or later.began_at is not None\n",
+        "\n",
         "A call that may have happened is forgotten by the step that made it.",
+        ("tests/unit/test_redo.py",),
+    ),
+    Mutant(
+        "of two skipped steps that are done again the second waits for the first",
+        "workers/rules/operator_commands.py",
+        "    waits = waits or not locked.unsettled().isdisjoint(step.after)\n",
+        "",
+        "A parcel is booked beside the charge that it comes after.",
+        ("tests/unit/test_redo.py",),
+    ),
+    Mutant(
+        "nothing passes a step that is done again",
+        "workers/rules/transitions.py",
+        "        known = 0\n",
+        "        known = len(names)\n",
+        "With the step between them skipped, too, a parcel leaves beside its charge.",
         ("tests/unit/test_redo.py",),
     ),
     Mutant(

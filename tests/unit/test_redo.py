@@ -48,7 +48,8 @@ def test_it_has_its_attempts_back_and_the_open_process_stays_as_it_is() -> None:
 def test_what_has_not_begun_after_it_waits_for_it_and_what_has_goes_on() -> None:
     """Whoever skips a charge by mistake does not ship beside it."""
     behind = {"state": "pending", "after": ("mail",), "not_before": NOW}
-    later, begun = a_step("b", **behind), a_step("c", attempt=1, **behind)
+    # A claim that was lost before anybody called has begun nothing.
+    later, begun = a_step("b", attempt=1, **behind), a_step("c", began_at=NOW, **behind)
     beside = a_step("d", "pending", not_before=NOW)
     locked = a_process(a_step("a", "processed"), skipped(), later, begun, beside)
 
@@ -61,6 +62,38 @@ def test_what_has_not_begun_after_it_waits_for_it_and_what_has_goes_on() -> None
         ("resubmitted", "pending", "waiting"),
     ]
     assert locked.ready_forward_steps() == []
+
+
+def test_of_two_that_follow_each_other_the_second_waits_for_the_first() -> None:
+    first, second = skipped("a"), skipped("b", effect="unsafe")
+    first.after, second.after = (), ("a",)
+    third = a_step("c", "pending", after=("b",))
+    locked = a_process(first, second, third)
+
+    redo(locked, "b")
+    assert [step.state for step in locked.steps] == ["skipped", "pending", "waiting"]
+    redo(locked, "a")
+    assert [step.state for step in locked.steps] == ["pending", "waiting", "waiting"]
+
+    first, second = skipped("a"), skipped("b")
+    first.after, second.after = (), ("a",)
+    locked = a_process(second, first, state="processed")
+    operator_commands.redo_left_out(locked, ANN, "back")
+    assert (first.state, second.state) == ("pending", "waiting")
+
+
+def test_nothing_passes_it_by_what_was_settled_without_it() -> None:
+    settled = [a_step("b", "skipped", after=("mail",)), a_step("c", "processed", after=("b",))]
+    behind = a_step("d", "pending", after=("c",))
+    mail = skipped()
+    locked = a_process(a_step("a", "processed"), mail, *settled, behind)
+
+    redo(locked)
+
+    assert behind.state == "waiting"
+    assert locked.ready_forward_steps() == []
+    mail.state = "processed"
+    assert locked.ready_forward_steps() == [behind]
 
 
 def test_a_processed_process_goes_on_for_it_and_is_never_undone() -> None:

@@ -11,6 +11,7 @@ from functools import partial
 
 from django.db import OperationalError, connection, transaction
 
+from workers.exceptions import sqlstate
 from workers.operate.invariants import INVARIANTS, Invariant, Violation, queries
 from workers.store.db import dialect
 
@@ -89,7 +90,7 @@ def _add(result: Result, look: Look, first: int, last: int, seconds: float) -> N
         with _limited(seconds):
             result.violations += look(first, last)
     except OperationalError as error:
-        if not _is_timeout(error):
+        if sqlstate(error) != "57014":
             raise
         result.unknown = f"took longer than {seconds:g} s"
 
@@ -111,7 +112,3 @@ def _limited(seconds: float) -> Iterator[None]:
             # A planner left alone reads all steps for each slice.
             dialect.execute("SET LOCAL enable_seqscan = off")
         yield
-
-
-def _is_timeout(error: OperationalError) -> bool:
-    return getattr(error.__cause__, "sqlstate", None) == "57014"

@@ -126,7 +126,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         " AND NOT EXISTS (SELECT 1 FROM workers_journal r WHERE r.process_id = b.process_id"
         " AND r.step_id = b.id AND r.event = 'resubmitted' AND r.before = 'skipped' AND r.id >"
         " (SELECT max(c.id) FROM workers_journal c WHERE c.process_id = s.process_id"
-        " AND c.step_id = s.id AND c.before = 'waiting'))"
+        " AND c.step_id = s.id AND c.before IN ('waiting', 'skipped')))"
         " AND {after_contains}",
     ),
     Invariant(

@@ -6,6 +6,7 @@ from threading import Lock
 
 from django.db import DatabaseError, InterfaceError
 
+from workers.exceptions import sqlstate
 from workers.runtime import db_connections
 from workers.store import leases
 
@@ -65,11 +66,11 @@ def _look() -> str:
     except (DatabaseError, InterfaceError) as error:
         if db_connections.is_read_only(error):
             return "read-only"
-        return "full" if _is_full(error.__cause__) else "unreachable"
+        return "full" if _is_full(error) else "unreachable"
     return ""
 
 
-def _is_full(cause: BaseException | None) -> bool:
-    if isinstance(cause, sqlite3.Error):
-        return getattr(cause, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
-    return getattr(cause, "sqlstate", None) == DISK_FULL
+def _is_full(error: BaseException) -> bool:
+    if isinstance(error.__cause__, sqlite3.Error):
+        return getattr(error.__cause__, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
+    return sqlstate(error) == DISK_FULL

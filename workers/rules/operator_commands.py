@@ -107,18 +107,22 @@ def _redo(locked: LockedProcess, step: StepRow, actor: str, reason: str) -> list
     step.not_before = locked.now
     if is_repeated:
         evidence.may_happen_twice(step)
+    # Its condition is asked again where nothing tells that it was true.
+    waits = is_unjudged(step) or _may_be_unwanted(step)
+    waits = waits or not locked.unsettled().isdisjoint(step.after)
     locked.move(
         step,
-        # Its condition is asked again where nothing tells that it was true.
-        StepState.WAITING if is_unjudged(step) or _may_be_unwanted(step) else StepState.PENDING,
+        StepState.WAITING if waits else StepState.PENDING,
         "resubmitted",
         actor,
         reason=reason,
         failure_count=counted,
         may_happen_twice=is_repeated or None,
     )
+    unsettled = locked.unsettled()
     for later in locked.forward_steps:
-        if step.name in later.after and later.state == StepState.PENDING and not later.attempt:
+        has_begun = later.state != StepState.PENDING or later.began_at is not None
+        if not has_begun and not unsettled.isdisjoint(later.after):
             later.not_before = None
             locked.move(later, StepState.WAITING, "resubmitted", actor)
     return [step.name] if is_repeated else []

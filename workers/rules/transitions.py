@@ -120,9 +120,22 @@ class LockedProcess:
         """Return the state in which the process goes on after an error."""
         return ProcessState.COMPENSATING if self.is_being_undone else ProcessState.PROCESSING
 
+    def unsettled(self) -> set[str]:
+        """Return the names of the forward steps that are not settled, and of all that follow them.
+
+        What was settled without a step that is done again lets nothing pass before that step.
+        """
+        steps = self.forward_steps
+        names = {step.name for step in steps if step.state not in SETTLED_STEP_STATES}
+        known = 0
+        while known != len(names):
+            known = len(names)
+            names |= {step.name for step in steps if not names.isdisjoint(step.after)}
+        return names
+
     def ready_forward_steps(self) -> list[StepRow]:
         """Return the waiting forward steps before which everything is settled."""
-        unsettled = {step.name for step in self.steps if step.state not in SETTLED_STEP_STATES}
+        unsettled = self.unsettled()
         return [
             step
             for step in self.forward_steps

@@ -10,7 +10,7 @@ from time import monotonic
 from django.db import Error, OperationalError, close_old_connections, connection, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from workers.exceptions import AWAY
+from workers.exceptions import AWAY, sqlstate
 
 #: Time for which a connection that was looked at counts as alive.
 TRUSTED_SECONDS = 1.0
@@ -138,7 +138,7 @@ def is_read_only(error: BaseException) -> bool:
     PostgreSQL has a code for a statement of which that is true; libpq, for a connection that must
     be able to write, and SQLite say it in words.
     """
-    if getattr(error.__cause__, "sqlstate", None) == "25006":
+    if sqlstate(error) == "25006":
         return True
     return "session is read-only" in str(error) or "readonly database" in str(error)
 
@@ -150,8 +150,7 @@ def is_outage(error: BaseException) -> bool:
     """
     if not isinstance(error, AWAY) or isinstance(error.__cause__, sqlite3.Error):
         return False
-    code = getattr(error.__cause__, "sqlstate", None) or ""
-    return not code.startswith(("40", "55", "57014"))
+    return not sqlstate(error).startswith(("40", "55", "57014"))
 
 
 def _is_at_rest() -> bool:

@@ -14,7 +14,7 @@ from workers.definitions.sentences import say_counted as ngettext
 from workers.desk.doctor.finding import Finding, Level, error, info, warning
 from workers.desk.doctor.registry import Look, Need, Probe
 from workers.desk.doctor.secrets import masked
-from workers.exceptions import first_line, in_a_line
+from workers.exceptions import first_line, in_a_line, sqlstate
 
 #: Time one probe has; its thread is left behind then, and ends with the process.
 PROBE_SECONDS = 10.0
@@ -124,7 +124,7 @@ def _run(look: Look, seconds: float) -> tuple[list[Finding], str]:
         try:
             found.extend(look())
         except (Exception, SystemExit) as failure:  # noqa: BLE001 (any failure is a finding)
-            if _is_not_allowed(failure):
+            if sqlstate(failure) == NOT_ALLOWED:
                 found.append(_may_not_look(failure))
                 return
             said = in_a_line(failure, 300)
@@ -166,10 +166,6 @@ def _unended(seconds: float, crowd: float) -> tuple[list[Finding], str]:
         _("Ask again when the machine is less busy: `manage.py sas doctor`."),
     )
     return [slow], ""
-
-
-def _is_not_allowed(failure: BaseException) -> bool:
-    return getattr(failure.__cause__, "sqlstate", None) == NOT_ALLOWED
 
 
 def _may_not_look(failure: BaseException) -> Finding:

@@ -16,6 +16,7 @@ from django.db import DEFAULT_DB_ALIAS, DatabaseError, OperationalError, connect
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from workers.conf import sas
+from workers.exceptions import sqlstate
 
 #: For the transaction only.  One plan for all values, and an index for whatever is read.  A plan
 #: for all values reckons with many rows, and would be compiled each time (``jit``).
@@ -106,7 +107,7 @@ def kept() -> Iterator[None]:
 
 def _refuse_stale(error: DatabaseError, ours: BaseDatabaseWrapper) -> None:
     """Raise ``OperationalError``, with what to do, where an error tells of a stale plan."""
-    code = getattr(error.__cause__, "sqlstate", None)
+    code = sqlstate(error)
     if not (code in _STALE or (code == _PROTOCOL_VIOLATION and "prepared statement" in str(error))):
         return
     if not ours.in_atomic_block:
