@@ -81,6 +81,13 @@ def test_of_two_that_follow_each_other_the_second_waits_for_the_first() -> None:
     operator_commands.redo_left_out(locked, ANN, "back")
     assert (first.state, second.state) == ("pending", "waiting")
 
+    # It is one move where the first is under way already.
+    first, second = a_step("a"), skipped("b")
+    second.after = ("a",)
+    locked = a_process(first, second)
+    redo(locked, "b")
+    assert [(e.before, e.after) for e in locked.entries] == [("skipped", "waiting")]
+
 
 def test_nothing_passes_it_by_what_was_settled_without_it() -> None:
     settled = [a_step("b", "skipped", after=("mail",)), a_step("c", "processed", after=("b",))]
