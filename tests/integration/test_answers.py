@@ -204,6 +204,31 @@ def test_a_success_after_its_undo_is_undone_once_more(waiting: Process, wire: Wi
     assert invariants.violations() == []
 
 
+def test_an_undo_that_failed_and_is_asked_again_has_its_attempts_back(
+    waiting: Process, wire: Wire
+) -> None:
+    busy = [Transient("http_500", "busy")]
+
+    def once_busy(call: Call) -> None:
+        if busy:
+            raise busy.pop()
+
+    toy.script["toy.undoer"] = once_busy
+    commands.undo(waiting.pk, outcome="cancelled", actor="ann", reason="changed my mind")
+    wire.run_until_idle()
+    pass_time(60)
+    wire.run_until_idle()
+    assert "failed" in events(waiting, "unask")
+    waiting.refresh_from_db()
+    assert waiting.state == "cancelled"
+
+    callbacks.complete(tokens[0], {"charge": "ch_late"})
+
+    unask = only(waiting, "unask")
+    assert (unask.state, unask.failure_count) == ("pending", 0)
+    assert invariants.violations() == []
+
+
 def test_a_callback_after_the_cancellation_ends_nothing(waiting: Process) -> None:
     commands.undo(waiting.pk, outcome="cancelled", actor="ann", reason="changed my mind")
     before = {step.name: step.state for step in waiting.steps.all()}

@@ -229,6 +229,14 @@ MUTANTS = (
         ("tests/unit/test_redo.py",),
     ),
     Mutant(
+        "an undo that is asked again counts its failures afresh",
+        "workers/operate/invariants.py",
+        "'waits_long', 'begins_again', 'asked_again')",
+        "'waits_long', 'begins_again')",
+        "A healed order is said to break an invariant.",
+        ("tests/integration/test_answers.py",),
+    ),
+    Mutant(
         "what begins beside a step that is done again is found",
         "workers/operate/invariants.py",
         " AND r.before = 'skipped' AND r.id >\"\n",

@@ -272,7 +272,8 @@ INVARIANTS: tuple[Invariant, ...] = (
         " LEFT JOIN (SELECT j.step_id AS step_id, count(*) AS failures FROM workers_journal j"
         " WHERE {some_journal} AND j.event IN ('failed', 'expired') AND NOT EXISTS (SELECT 1"
         " FROM workers_journal r WHERE r.process_id = j.process_id AND r.step_id = j.step_id"
-        " AND r.event IN ('resubmitted', 'fell_back', 'waits_long', 'begins_again')"
+        " AND r.event IN"
+        " ('resubmitted', 'fell_back', 'waits_long', 'begins_again', 'asked_again')"
         " AND r.id > j.id) GROUP BY j.step_id) AS f ON f.step_id = s.id"
         " WHERE {some} AND p.pruned_at IS NULL AND coalesce(f.failures, 0) <> s.failure_count",
         of="s.process_id",
