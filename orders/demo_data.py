@@ -14,7 +14,7 @@ from django.db.models import QuerySet
 from orders.models import Product
 
 STOCK = 1_000_000
-APPS = ("orders", "workers")
+APPS = ("orders", "workers", "desk")
 RECORDS = (
     *("bulkitem", "bulkjob", "delivery", "incident", "note", "journal", "lease"),
     *("orderline", "reservation"),

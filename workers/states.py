@@ -35,7 +35,7 @@ what comes after it and has not begun to waiting; and where a success comes afte
 goes back to pending and the process to compensating.
 """
 
-from django.db.models import IntegerChoices, TextChoices
+from django.db.models import TextChoices
 from django.utils.translation import gettext_lazy as _
 
 #: What the actor of everything that people do begins with, in the journal.
@@ -67,48 +67,6 @@ class StepState(TextChoices):
     CANCELLED = "cancelled"
 
 
-class DeliveryEvent(TextChoices):
-    """What a route is told of an incident."""
-
-    OPENED = "opened", _("opened")
-    REPEAT = "repeat", _("repeated")
-    #: For services that keep incidents of their own.
-    ACKNOWLEDGED = "acknowledged", _("taken")
-    RESOLVED = "resolved", _("resolved")
-    DIGEST = "digest", _("digest")
-    TEST = "test", _("test")
-
-
-class DeliveryState(TextChoices):
-    """Where a delivery, one thing that a route is told, stands."""
-
-    DUE = "due", _("due")
-    DELIVERED = "delivered", _("delivered")
-    FAILED = "failed", _("given up")
-    #: Told by a digest, which is a delivery of its own.
-    GATHERED = "gathered", _("in a digest")
-
-
-class JobState(TextChoices):
-    """Where a job stands."""
-
-    #: Its set is being written: nothing is acted on yet.
-    PLANNED = "planned", _("planned")
-    RUNNING = "running", _("running")
-    PAUSED = "paused", _("paused")
-    #: Ended by an operator before every item was worked through.
-    STOPPED = "stopped", _("stopped")
-    DONE = "done", _("done")
-
-
-class ItemState(TextChoices):
-    """What a job has done to one process."""
-
-    WAITING = "waiting", _("not worked yet")
-    LANDED = "landed", _("changed")
-    REFUSED = "refused", _("refused")
-
-
 class UndoRequestState(TextChoices):
     """Where a request for approval stands."""
 
@@ -134,14 +92,6 @@ class BreakerState(TextChoices):
     HALF_OPEN = "half_open", _("half open")
     FORCED_OPEN = "forced_open", _("forced open")
     OPEN = "open", _("open")
-
-
-class Span(IntegerChoices):
-    """How many seconds a row of figures stands for."""
-
-    MINUTE = 60, _("minute")
-    TEN_MINUTES = 600, _("ten minutes")
-    HOUR = 3600, _("hour")
 
 
 PROCESS_MOVES: frozenset[tuple[str, str]] = frozenset(

@@ -49,7 +49,8 @@ ACTS = """
 import json
 from collections import Counter
 from django.db.models import Count
-from workers.models import BulkItem, Journal
+from workers.desk.models import BulkItem
+from workers.models import Journal
 acted = Journal.objects.filter(event="resubmitted", step=None).order_by()
 times = Counter(acted.values_list("process").annotate(n=Count("pk")).values_list("n", flat=True))
 landed = BulkItem.objects.filter(state="landed")
@@ -83,7 +84,7 @@ def wait_for(system: BoxSystem, job: int, done: int) -> None:
 
 def done_of(system: BoxSystem, job: int) -> int:
     """Return how much of a job is done, at once: a command takes longer than a chunk."""
-    url, question = system.environment["DATABASE_URL"], "SELECT done FROM workers_bulkjob WHERE id"
+    url, question = system.environment["DATABASE_URL"], "SELECT done FROM desk_bulkjob WHERE id"
     if url.startswith("sqlite"):
         with closing(sqlite3.connect(url.removeprefix("sqlite:///"), timeout=20)) as connection:
             rows = connection.execute(f"{question} = ?", [job]).fetchall()

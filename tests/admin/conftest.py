@@ -17,7 +17,8 @@ from orders.models import ApiClient, Order
 from tests.browsing import sign_in, watched_page
 from tests.factories import OrderFactory, ProcessFactory, StepFactory
 from workers.desk import wake_ups
-from workers.models import Alert, Flow, Hold, Incident, Journal, Note, Process, Step
+from workers.desk.models import Note
+from workers.models import Alert, Flow, Hold, Incident, Journal, Process, Step
 from workers.wire import dispatch
 
 STEPS = {
@@ -72,7 +73,7 @@ def viewer(db: None) -> Client:
 def staff(name: str, *actions: str) -> Client:
     """Return the client of somebody who may see everything, and do what ``actions`` say."""
     user = get_user_model().objects.create_user(name, is_staff=True)
-    ours = Permission.objects.filter(content_type__app_label__in=("orders", "workers"))
+    ours = Permission.objects.filter(content_type__app_label__in=("orders", "workers", "desk"))
     user.user_permissions.add(*ours.filter(codename__startswith="view_"))
     user.user_permissions.add(*ours.filter(codename__in=actions))
     client = Client()

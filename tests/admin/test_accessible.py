@@ -15,8 +15,9 @@ from tests.admin.conftest import note, order_with
 from tests.admin.hostile import evil, fill_shop
 from tests.admin.test_health import fare
 from tests.browsing import sign_in
+from workers.desk.models import SavedView
 from workers.desk.store import saved_views
-from workers.models import Journal, Process, SavedView, Step
+from workers.models import Journal, Process, Step
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -83,16 +84,16 @@ def test_axe_finds_nothing(
         f"/admin/orders/order/{order.number}/change/",
         f"/admin/workers/process/{order.process_id}/change/",
         f"/admin/orders/deadletter/{letter.pk}/change/",
-        "/admin/workers/preferences/",
-        "/admin/workers/minute/",
-        "/admin/workers/minute/?agent=payment.charge&range=24h",
-        "/admin/workers/proberesult/",
+        "/admin/desk/preferences/",
+        "/admin/desk/minute/",
+        "/admin/desk/minute/?agent=payment.charge&range=24h",
+        "/admin/desk/proberesult/",
         "/admin/workers/act/",
         f"/admin/workers/act/{paused.pk}/change/",
         "/admin/workers/incident/hand-over/",
         "/admin/orders/order/?state=error",
-        "/admin/workers/savedview/",
-        f"/admin/workers/savedview/{view.pk}/change/",
+        "/admin/desk/savedview/",
+        f"/admin/desk/savedview/{view.pk}/change/",
         "/admin/",
         "/admin/no/such/page/",
     ):

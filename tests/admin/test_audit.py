@@ -101,12 +101,12 @@ def test_a_job_s_acts_are_those_on_it_and_those_by_it(viewer: Client) -> None:
     assert events(viewer, f"?job={job_id}") == ["paused", "job_started"]
     html = html_of(viewer, f"?job={job_id}")
     # Its own row, and the one of what it did; not what the same person did elsewhere.
-    assert html.count(f'href="/admin/workers/bulkjob/{job_id}/change/"') == 2
+    assert html.count(f'href="/admin/desk/bulkjob/{job_id}/change/"') == 2
     commands.pause(outside.process_id, actor=WORD["actor"], reason="by hand")
     whole = html_of(viewer)
-    assert whole.count(f'href="/admin/workers/bulkjob/{job_id}/change/"') == 2
-    assert whole.count(f'href="/admin/workers/bulkjob/{other}/change/"') == 1
-    page = viewer.get(f"/admin/workers/bulkjob/{job_id}/change/").content.decode()
+    assert whole.count(f'href="/admin/desk/bulkjob/{job_id}/change/"') == 2
+    assert whole.count(f'href="/admin/desk/bulkjob/{other}/change/"') == 1
+    page = viewer.get(f"/admin/desk/bulkjob/{job_id}/change/").content.decode()
     assert f'href="/admin/workers/act/?job={job_id}"' in page
     assert str(outside) not in html
     for query in ("?job=0", "?job=nonsense"):
@@ -115,7 +115,7 @@ def test_a_job_s_acts_are_those_on_it_and_those_by_it(viewer: Client) -> None:
 
 def test_an_act_leads_to_what_it_is_about_where_one_may_see_that(viewer: Client) -> None:
     job_id = jobs.create("pause", {order_in_error().process_id: 0}, source={}, **WORD)
-    link = f'href="/admin/workers/bulkjob/{job_id}/change/"'
+    link = f'href="/admin/desk/bulkjob/{job_id}/change/"'
     assert link in html_of(viewer)
     auditor = get_user_model().objects.create_user("auditor", is_staff=True)
     auditor.user_permissions.add(Permission.objects.get(codename="view_act"))

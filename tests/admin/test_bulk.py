@@ -14,7 +14,8 @@ from orders.models import Order
 from tests.admin import toys
 from tests.admin.conftest import VERBS, every_row, order_in_error, order_with, staff
 from tests.toyflow import agents as toy
-from workers.models import Alert, BulkItem, BulkJob, Flow, Journal, Process, Step
+from workers.desk.models import BulkItem, BulkJob
+from workers.models import Alert, Flow, Journal, Process, Step
 from workers.store import leases
 from workers.store.flow import holds
 from workers.store.operate import commands
@@ -98,7 +99,7 @@ def test_exactly_what_was_shown_changes(verb: str, operator: Client) -> None:
 
     event = PERMISSIONS[verb][1]
     job = BulkJob.objects.get()
-    assert response.redirect_chain[0][0] == f"/admin/workers/bulkjob/{job.pk}/change/"
+    assert response.redirect_chain[0][0] == f"/admin/desk/bulkjob/{job.pk}/change/"
     label = {"retry": "Try now", "redo": "Do again"}.get(verb, verb.capitalize())
     assert f"{label}: 2 of 2" in response.content.decode()
     assert (job.verb, job.state, job.done, job.refused) == (verb, "done", 2, 0)

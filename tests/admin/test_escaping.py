@@ -12,7 +12,8 @@ from django.urls import URLPattern, URLResolver, get_resolver, resolve, reverse
 
 from orders.models import ApiClient, DeadLetter, Order
 from tests.admin.hostile import ATTACK, LINK, Reader, evil, fill, root
-from workers.models import Alert, BulkJob, Incident, Minute, ProbeResult, Process
+from workers.desk.models import BulkJob, Minute, ProbeResult
+from workers.models import Alert, Incident, Process
 from workers.testing import Wire
 
 pytestmark = [pytest.mark.django_db, pytest.mark.fault("F31")]
@@ -105,7 +106,7 @@ def names(resolver: URLResolver) -> set[str]:
             found |= {one.name} if one.name else set()
         else:
             found |= names(one)
-    return {name for name in found if name.startswith(("orders_", "workers_"))}
+    return {name for name in found if name.startswith(("orders_", "workers_", "desk_"))}
 
 
 def pages_of_the_admin() -> set[str]:
@@ -130,7 +131,7 @@ def beginnings() -> list[str]:
     rows = [
         (model._meta, row.pk)
         for model in admin.site._registry
-        if model._meta.app_label in ("orders", "workers") and model not in ON_ONE_PAGE
+        if model._meta.app_label in ("orders", "workers", "desk") and model not in ON_ONE_PAGE
         for row in model._default_manager.all()[:2]
     ]
     return ["/admin/"] + [
@@ -205,9 +206,9 @@ def test_the_parts_that_keep_pages_up_to_date_do_too(client: Client) -> None:
             "workers/incident",
             "workers/sink",
             "workers/hold",
-            "workers/bulkjob",
-            "workers/minute",
-            "workers/proberesult",
+            "desk/bulkjob",
+            "desk/minute",
+            "desk/proberesult",
             "workers/act",
         )
     ]
@@ -215,10 +216,10 @@ def test_the_parts_that_keep_pages_up_to_date_do_too(client: Client) -> None:
         "/admin/orders/order/needs/",
         f"/admin/orders/order/{order.number}/live/",
         f"/admin/workers/process/{order.process_id}/live/",
-        f"/admin/workers/bulkjob/{BulkJob.objects.get().pk}/live/",
+        f"/admin/desk/bulkjob/{BulkJob.objects.get().pk}/live/",
         f"/admin/workers/incident/{Incident.objects.get().pk}/live/",
         "/admin/workers/incident/desk/",
-        "/admin/workers/savedview/links/?list=orders.order",
+        "/admin/desk/savedview/links/?list=orders.order",
     ]
     for url in (*lists, *parts):
         page = read(client, url, **{"HX-Request": "true"})
@@ -236,7 +237,7 @@ def test_the_parts_that_keep_pages_up_to_date_do_too(client: Client) -> None:
         "workers/alert",
         "workers/incident",
         "workers/sink",
-        "workers/bulkjob",
+        "desk/bulkjob",
         "workers/act",
     ],
 )

@@ -17,9 +17,10 @@ from tests.admin.conftest import every_row, order_in_error, order_with, staff
 from tests.admin.test_incidents import fail
 from tests.admin.test_masking import NAME, private_order
 from workers.desk.admin import hand_over
+from workers.desk.models import BulkJob, Note
 from workers.desk.notify import incident_sender as senders
 from workers.desk.store import incidents, notes
-from workers.models import BulkJob, Flow, Incident, Journal, Note, Process, UndoRequest
+from workers.models import Flow, Incident, Journal, Process, UndoRequest
 from workers.store import alerts
 from workers.store.flow import holds
 from workers.store.operate import commands

@@ -14,14 +14,15 @@ from django.utils import timezone
 
 from tests.admin.conftest import alert_about, order_in_error, staff
 from workers.desk.admin.health import doctor_page, figures, frames, marks
+from workers.desk.models import ProbeResult, Release
 from workers.desk.operate import health
 from workers.desk.rules import latency
 from workers.desk.rules.minutes import begin
+from workers.desk.states import Span
 from workers.desk.store import gauges, incidents, minutes, probe_results
 from workers.desk.store.probe_results import ProbeOutcome
-from workers.models import Incident, ProbeResult, Release
+from workers.models import Incident
 from workers.runtime.json_text import encode_document
-from workers.states import Span
 from workers.store import leases
 from workers.store.db import dialect
 from workers.store.flow import flow_settings
@@ -29,8 +30,8 @@ from workers.supervisor import beat_schedule
 
 pytestmark = pytest.mark.django_db
 
-HEALTH = "/admin/workers/minute/"
-DOCTOR = "/admin/workers/proberesult/"
+HEALTH = "/admin/desk/minute/"
+DOCTOR = "/admin/desk/proberesult/"
 AGENT = "payment.charge"
 MINUTE = timedelta(minutes=1)
 
@@ -64,7 +65,7 @@ def fare(now: datetime | None = None) -> datetime:
 def _minute(at: datetime, agent: str, counts: dict[str, int], seconds: float = 0.0) -> None:
     calls = {str(latency.bucket_of(seconds)): counts["ok"]} if agent else {}
     dialect.execute(
-        "INSERT INTO workers_minute (span, at, agent, counts, calls, waits, workers)"
+        "INSERT INTO desk_minute (span, at, agent, counts, calls, waits, workers)"
         " VALUES (60, %s, %s, %s, %s, %s, 2)",
         [
             *(dialect.instant_text(at), agent, encode_document(counts)),

@@ -10,10 +10,11 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from tests.admin.conftest import order_in_error, staff
+from workers.desk.models import BulkJob
 from workers.desk.store import jobs
-from workers.models import BulkJob, Flow, Process
+from workers.models import Flow, Process
 
-ORDERS, JOBS = "/admin/orders/order/", "/admin/workers/bulkjob/"
+ORDERS, JOBS = "/admin/orders/order/", "/admin/desk/bulkjob/"
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 

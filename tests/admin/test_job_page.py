@@ -12,12 +12,13 @@ from tests.admin import toys
 from tests.admin.conftest import order_in_error, poll, staff
 from tests.toyflow import agents as toy
 from workers.desk.admin import csv_files
+from workers.desk.models import BulkItem, BulkJob
 from workers.desk.store import jobs
-from workers.models import BulkItem, BulkJob, Process
+from workers.models import Process
 from workers.testing import Wire
 
 pytestmark = pytest.mark.django_db
-JOBS = "/admin/workers/bulkjob/"
+JOBS = "/admin/desk/bulkjob/"
 ORDERS, PROCESSES = "/admin/orders/order/", "/admin/workers/process/"
 
 

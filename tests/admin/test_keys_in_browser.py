@@ -42,7 +42,7 @@ def test_keys_move_select_and_open(page: Page) -> None:
 
 def test_whoever_switched_them_off_has_none(page: Page) -> None:
     order_in_error()
-    page.goto("/admin/workers/preferences/")
+    page.goto("/admin/desk/preferences/")
     page.get_by_label("Keys").uncheck()
     page.get_by_role("button", name="Save").click()
     page.goto("/admin/orders/order/")

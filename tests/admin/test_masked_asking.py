@@ -10,8 +10,9 @@ from orders.models import DeadLetter
 from tests.admin.conftest import alert_about, staff
 from tests.admin.test_masking import MAIL, NAME, private_letter, private_order
 from workers.desk.admin.lists import AskableListAdmin
+from workers.desk.models import BulkJob
 from workers.desk.operate import jobs
-from workers.models import BulkJob, Process
+from workers.models import Process
 from workers.rules.approved_acts import Act
 from workers.store.operate import undo_requests
 
@@ -37,13 +38,13 @@ PRIVATE_COLUMNS = ("customer_name", "customer_email", "customer_address")
         ("orders/deadletter", "comment__startswith"),
         ("workers/act", "detail__icontains"),
         ("workers/hold", "reason__startswith"),
-        *(("workers/bulkjob", f"{name}__icontains") for name in ("reason", "source")),
+        *(("desk/bulkjob", f"{name}__icontains") for name in ("reason", "source")),
         *(("workers/undorequest", f"{name}__icontains") for name in ("reason", "comment", "given")),
         *(
             ("orders/apiclient", f"{name}__startswith")
             for name in ("webhook_secret", "old_webhook_secret")
         ),
-        *(("workers/route", f"{name}__startswith") for name in ("address", "secret")),
+        *(("desk/route", f"{name}__startswith") for name in ("address", "secret")),
         ("workers/sink", "address__startswith"),
     ],
 )
@@ -113,7 +114,7 @@ def test_reasons_of_jobs_and_requests_are_not_searched(operator: Client) -> None
     order = private_order()
     undo_requests.ask(order.process_id, Act("cancel"), actor="operator:ann", reason=f"{NAME} rang")
     jobs.start("pause", {order.process_id: 0}, actor="operator:ann", reason=MAIL, source={})
-    for url in ("/admin/workers/undorequest/", "/admin/workers/bulkjob/"):
+    for url in ("/admin/workers/undorequest/", "/admin/desk/bulkjob/"):
         assert rows_of(operator, url, "zelda") == 0, url
         assert rows_of(operator, url, "ann") == 1, url
 

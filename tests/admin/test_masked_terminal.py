@@ -10,9 +10,10 @@ from django.core.management import CommandError, call_command
 from orders.models import DeadLetter
 from tests.admin.conftest import alert_about
 from tests.admin.test_masking import MAIL, NAME, found, private_letter, private_order
+from workers.desk.models import BulkJob
 from workers.desk.operate import jobs
 from workers.desk.store import incidents
-from workers.models import BulkJob, Journal, Step
+from workers.models import Journal, Step
 from workers.store.flow import holds
 from workers.store.operate import commands
 

@@ -123,9 +123,9 @@ def test_no_page_of_the_admin_shows_what_nobody_asked_for(wire: Wire, admin_clie
     saved_views.save(owner, "orders.order", "In error", "state=error")
     visited, pages = walk(admin_client)
     assert {"orders_order_change", "workers_process_input", "orders_deadletter_change"} <= visited
-    assert {"workers_incident_change", "workers_savedview_change"} <= visited
+    assert {"workers_incident_change", "desk_savedview_change"} <= visited
     assert "workers_undorequest_change" in visited
-    assert {"workers_process_history", "workers_hold_changelist", "workers_bulkjob_change"} <= (
+    assert {"workers_process_history", "workers_hold_changelist", "desk_bulkjob_change"} <= (
         visited
     )
     assert {url: found(text) for url, text in pages.items() if found(text)} == {}

@@ -23,7 +23,8 @@ from workers import desk
 from workers.desk.admin import navigation
 from workers.desk.admin.middleware import Navigation
 from workers.desk.admin.navigation import GROUPS, in_groups
-from workers.models import Incident, Preferences
+from workers.desk.models import Preferences
+from workers.models import Incident
 
 DESK_PAGE = Path(desk.__file__).parent / "templates/admin/workers/app_index.html"
 TITLES = [
@@ -85,7 +86,7 @@ def test_every_list_of_the_desk_is_named_once() -> None:
     registered = {
         model._meta.model_name
         for model in admin.site._registry
-        if model._meta.app_label == "workers"
+        if model._meta.app_label in navigation.APPS
     }
     # A page of each user's own, to which the time zone at the top leads.
     assert sorted(named) == sorted(registered - {Preferences._meta.model_name})
@@ -101,7 +102,7 @@ def test_every_page_that_is_named_is_there(admin_client: Client) -> None:
         assert admin_client.get(line["admin_url"]).status_code == 200, one
 
 
-@pytest.mark.parametrize("url", ["/admin/", "/admin/workers/"])
+@pytest.mark.parametrize("url", ["/admin/", "/admin/workers/", "/admin/desk/"])
 def test_a_superuser_sees_all_groups_in_order(admin_client: Client, url: str) -> None:
     answer = admin_client.get(url)
     html = answer.content.decode()
@@ -145,6 +146,36 @@ def test_who_may_see_little_sees_no_empty_group() -> None:
 
 
 @pytest.mark.django_db
+def test_who_may_see_rows_of_the_desk_alone_has_the_groups_on_its_page() -> None:
+    client = person("keeper", "desk.view_route")
+    answer = client.get("/admin/desk/")
+    assert answer.context["title"] == "Operators' desk administration"
+    html = answer.content.decode()
+    for group in in_groups(answer.wsgi_request, answer.context["available_apps"]):
+        if navigation.is_group(group):
+            assert group["app_url"].startswith("/admin/desk/#")
+            assert f'id="{group["app_url"].partition("#")[2]}"' in html
+    assert of_desk(client.get("/admin/").context["app_list"]) == {
+        "Needs me": ["Waiting for somebody"],
+        "Incidents and routes": ["Routes"],
+    }
+
+
+@pytest.mark.parametrize("rest", ["", "7/change/?from=mail&a=%C3%A9", "no/such/page/"])
+@pytest.mark.parametrize("model", ["route", "bulkjob", "minute", "savedview"])
+def test_addresses_from_when_its_rows_were_the_engine_s_lead_on(model: str, rest: str) -> None:
+    answer = Client().get(f"/admin/workers/{model}/{rest}")
+    assert (answer.status_code, answer["Location"]) == (302, f"/admin/desk/{model}/{rest}")
+
+
+def test_no_other_address_leads_on(admin_client: Client) -> None:
+    assert admin_client.get("/admin/workers/sink/").status_code == 200
+    assert admin_client.get("/admin/workers/no-such/").status_code == 404
+    assert admin_client.get("/admin/others/route/").status_code == 404
+    assert admin_client.post("/admin/workers/route/7/test/").status_code == 404
+
+
+@pytest.mark.django_db
 def test_who_may_see_nothing_of_the_desk_is_shown_nothing_of_it() -> None:
     client = person("editor", "orders.view_product")
     answer = client.get("/admin/")
@@ -168,31 +199,29 @@ def test_what_belongs_to_others_is_untouched(root: Any) -> None:
     request = request_of(root)
     before = admin.site.get_app_list(request)
     after = in_groups(request, before)
-    others = [app for app in before if app["app_label"] != "workers"]
+    others = [app for app in before if app["app_label"] not in navigation.APPS]
     assert len(others) > 2
     assert [app for app in after if app["app_label"] != "workers"] == others
     # The groups stand where the engine's list stood, and what the site says itself is as it was.
     labels = [app["app_label"] for app in after]
-    place = [app["app_label"] for app in before].index("workers")
+    place = [app["app_label"] for app in before if app["app_label"] != "desk"].index("workers")
     assert labels[place : place + len(TITLES)] == ["workers"] * len(TITLES)
     assert before == admin.site.get_app_list(request)
 
 
 def test_addresses_and_rights_are_as_django_has_them(root: Any) -> None:
     request = request_of(root)
-    (whole,) = (app for app in admin.site.get_app_list(request) if app["app_label"] == "workers")
-    groups = in_groups(request, [whole])
+    whole = [app for app in admin.site.get_app_list(request) if app["app_label"] in navigation.APPS]
+    groups = in_groups(request, whole)
     lines = [line for group in groups for line in group["models"]]
-    for model in whole["models"]:
-        assert model in lines
-    assert {line["admin_url"] for line in lines} - {
-        one["admin_url"] for one in whole["models"]
-    } == {
+    models = [model for app in whole for model in app["models"]]
+    assert [model for model in models if model not in lines] == []
+    assert {line["admin_url"] for line in lines} - {one["admin_url"] for one in models} == {
         "/admin/workers/process/waiting/",
         "/admin/workers/process/causes/",
         "/admin/workers/incident/hand-over/",
         "/admin/workers/incident/?owner=me",
-        "/admin/workers/bulkjob/?state__exact=paused",
+        "/admin/desk/bulkjob/?state__exact=paused",
     }
     assert all(group["app_url"].startswith("/admin/workers/#workers-") for group in groups)
 

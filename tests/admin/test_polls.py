@@ -16,21 +16,9 @@ from orders.models import DeadLetter, Order
 from tests.admin.conftest import alert_about, note, order_in_error, poll
 from workers.desk.admin import changes
 from workers.desk.admin.lists import LiveListAdmin
+from workers.desk.models import BulkJob, Delivery, Route
 from workers.desk.store.incidents import collect
-from workers.models import (
-    Act,
-    Alert,
-    BulkJob,
-    Delivery,
-    Flow,
-    Hold,
-    Incident,
-    Lease,
-    Process,
-    Route,
-    Sink,
-    UndoRequest,
-)
+from workers.models import Act, Alert, Flow, Hold, Incident, Lease, Process, Sink, UndoRequest
 from workers.store.db import dialect
 
 pytestmark = pytest.mark.django_db
@@ -200,7 +188,7 @@ def test_how_far_a_job_is_is_news_among_the_jobs(operator: Client) -> None:
     job = BulkJob.objects.create(
         verb="resubmit", actor="operator:ann", state="running", total=9, created_at=now
     )
-    url = "/admin/workers/bulkjob/"
+    url = "/admin/desk/bulkjob/"
     seen = poll(operator, url)["X-Seen"]
     BulkJob.objects.filter(pk=job.pk).update(done=4)
     worked = poll(operator, url, seen)
@@ -214,7 +202,7 @@ def test_how_a_delivery_went_is_news_among_those_who_are_told(
     operator: Client, listed: str
 ) -> None:
     route = Route.objects.create(name="crew", kind="mail", address="crew@example.org")
-    url, now = f"/admin/workers/{listed}/", timezone.now()
+    url, now = f"/admin/desk/{listed}/", timezone.now()
     seen = poll(operator, url)["X-Seen"]
     delivery = Delivery.objects.create(route=route, event="opened", at=now, next_at=now)
     noted = poll(operator, url, seen)

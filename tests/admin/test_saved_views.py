@@ -12,9 +12,9 @@ from django.test.utils import CaptureQueriesContext
 from tests.admin.conftest import order_in_error, order_with, staff
 from workers.desk.admin import view_counts, view_lists
 from workers.desk.admin.saved_view import ViewForm
+from workers.desk.models import SavedView
 from workers.desk.store import saved_views
 from workers.exceptions import BadText, StateError
-from workers.models import SavedView
 
 pytestmark = pytest.mark.django_db
 
@@ -23,7 +23,7 @@ ORDERS, PROCESSES, INCIDENTS = (
     "/admin/workers/process/",
     "/admin/workers/incident/",
 )
-SAVED = "/admin/workers/savedview/"
+SAVED = "/admin/desk/savedview/"
 LISTS = {
     "orders.order": (ORDERS, "state=error"),
     "workers.process": (PROCESSES, "needs=error&o=8"),

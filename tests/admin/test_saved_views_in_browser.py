@@ -44,7 +44,7 @@ def test_axe_finds_nothing(
     expect(page.get_by_role("link", name="Errors 1")).to_have_attribute("aria-current", "true")
     expect(page.get_by_role("link", name="In hand 1 ann")).to_be_visible()
     page.get_by_text("Save this view").click()
-    for url in ("", "/admin/workers/savedview/"):
+    for url in ("", "/admin/desk/savedview/"):
         if url:
             page.goto(url)
         if folder := os.environ.get("SHOTS"):

@@ -12,13 +12,14 @@ from django.utils import timezone
 
 from orders.models import Order
 from tests.admin.conftest import note, order_in_error, staff
+from workers.desk.models import Preferences
 from workers.desk.store import preferences
 from workers.exceptions import StateError
-from workers.models import Journal, Preferences, Process
+from workers.models import Journal, Process
 
 pytestmark = pytest.mark.django_db
 
-URL = "/admin/workers/preferences/"
+URL = "/admin/desk/preferences/"
 AT = datetime(2026, 1, 15, 22, 30, 5, tzinfo=UTC)
 
 

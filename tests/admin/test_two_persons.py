@@ -16,7 +16,8 @@ from tests.admin.conftest import ACTIONS, every_row, order_in_error, staff
 from tests.admin.test_masking import private_order
 from tests.admin.test_verbs import CASES
 from tests.integration.test_two_persons_everywhere import WAYS, Way
-from workers.models import BulkJob, Journal, Process, Step, UndoRequest
+from workers.desk.models import BulkJob
+from workers.models import Journal, Process, Step, UndoRequest
 from workers.rules.approved_acts import Act
 from workers.store.operate import undo_requests
 from workers.testing import Wire

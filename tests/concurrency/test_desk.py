@@ -8,8 +8,9 @@ import pytest
 from tests.concurrency.matrix.pausing import Session, meet, one_after_the_other, two_sessions
 from tests.integration.test_incidents import HOUR, fails, over
 from tests.integration.test_jobs import NOW, failed, items, job_of, resubmitted, seen
+from workers.desk.models import BulkItem, BulkJob, Delivery, Route
 from workers.desk.store import delivery_plans, incidents, jobs
-from workers.models import Alert, BulkItem, BulkJob, Delivery, Incident, Route
+from workers.models import Alert, Incident
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

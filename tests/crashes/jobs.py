@@ -9,12 +9,13 @@ from tests.crashes.operating import WHO
 from tests.crashes.scenario import Scenario, always, does, nothing
 from tests.toyflow import agents as toy
 from workers.client.submission import submit
+from workers.desk.models import BulkItem, BulkJob
 from workers.desk.operate import jobs
 from workers.desk.rules import job_verbs
 from workers.desk.store import jobs as store
 from workers.desk.store import old_rows as desk_rows
 from workers.exceptions import Permanent
-from workers.models import BulkItem, BulkJob, Journal, Process
+from workers.models import Journal, Process
 from workers.store import old_rows
 from workers.store.db import dialect
 from workers.testing import Aftermath, Wire

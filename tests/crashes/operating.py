@@ -17,6 +17,7 @@ from tests.toyflow import agents as toy
 from workers import supervisor
 from workers.client.submission import submit
 from workers.conf import sas
+from workers.desk.models import Note
 from workers.desk.store import (
     alert_commands,
     incident_commands,
@@ -25,16 +26,7 @@ from workers.desk.store import (
 )
 from workers.exceptions import Permanent, StateError, Unavailable
 from workers.management.nouns import restored
-from workers.models import (
-    Alert,
-    Flow,
-    Hold,
-    Incident,
-    Journal,
-    Note,
-    Process,
-    Step,
-)
+from workers.models import Alert, Flow, Hold, Incident, Journal, Process, Step
 from workers.store import acts
 from workers.store.db import dialect
 from workers.store.flow import flow_settings, holds

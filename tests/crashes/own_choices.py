@@ -4,8 +4,8 @@ from django.contrib.auth import get_user_model
 
 from tests.crashes.operating import _admin
 from tests.crashes.scenario import Scenario, nothing
+from workers.desk.models import Preferences, SavedView
 from workers.desk.store import preferences, saved_views
-from workers.models import Preferences, SavedView
 from workers.testing import Aftermath, Wire
 
 

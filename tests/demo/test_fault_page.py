@@ -21,7 +21,8 @@ from sasproject.stack import processes
 from tests.admin.conftest import staff
 from tests.sandbox.caller import Caller
 from tests.stack.fakes import SLEEP, eventually
-from workers.models import Incident, Journal, Preferences
+from workers.desk.models import Preferences
+from workers.models import Incident, Journal
 
 pytestmark = pytest.mark.django_db
 

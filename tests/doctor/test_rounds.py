@@ -13,10 +13,11 @@ from workers.definitions.sentences import say as _
 from workers.desk import doctor
 from workers.desk.doctor import Finding, Need, error, ok, rounds, warning
 from workers.desk.doctor.registry import Probe
+from workers.desk.models import ProbeResult
 from workers.desk.operate import examinations
 from workers.desk.store import incidents, probe_results
 from workers.desk.store.probe_results import ProbeOutcome
-from workers.models import Alert, Incident, ProbeResult
+from workers.models import Alert, Incident
 from workers.store import alert_resolution, leases
 from workers.testing import frozen_clock
 

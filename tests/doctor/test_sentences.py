@@ -23,7 +23,7 @@ from workers.desk.store import probe_results
 from workers.desk.store.probe_results import ProbeOutcome
 from workers.models import Alert
 
-PAGE = "/admin/workers/proberesult/"
+PAGE = "/admin/desk/proberesult/"
 NOBODY = "nobody reads the queue %(name)s"
 #: What says a finding; its texts are to be marked for translation.
 LEVELS = {"ok", "info", "warning", "error"}

@@ -15,7 +15,8 @@ from orders.models import Order
 from tests.admin.conftest import order_in_error
 from tests.factories import OrderFactory, StepFactory
 from workers.desk.admin import search
-from workers.models import Alert, BulkItem, BulkJob, Incident, Process, Step
+from workers.desk.models import BulkItem, BulkJob
+from workers.models import Alert, Incident, Process, Step
 
 M = TypeVar("M", bound=Model)
 
@@ -114,7 +115,7 @@ def many_orders(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
         ]
     )
     with connection.cursor() as cursor:
-        for table in (*LARGE, "workers_live", "workers_bulkitem"):
+        for table in (*LARGE, "workers_live", "desk_bulkitem"):
             cursor.execute(f"ANALYZE {table}")
 
 

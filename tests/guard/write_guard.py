@@ -72,7 +72,7 @@ def _is_write(text: str) -> bool:
         f"{verb} {quote}{app}" in text
         for verb in ("INTO", "UPDATE", "FROM")
         for quote in ("", '"')
-        for app in ("workers_", "orders_")
+        for app in ("workers_", "desk_", "orders_")
         if verb != "FROM" or text.lstrip().startswith("DELETE")
     )
 

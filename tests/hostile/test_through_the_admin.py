@@ -22,7 +22,7 @@ from workers.runtime.visible_text import visible
 LISTS = {
     meta.label_lower: reverse(f"admin:{meta.app_label}_{meta.model_name}_changelist")
     for meta in (model._meta for model in admin.site._registry)
-    if meta.app_label in ("orders", "workers")
+    if meta.app_label in ("orders", "workers", "desk")
     # A form of one's own, and pages that show all there is.
     and meta.model_name not in ("preferences", "minute", "proberesult")
 }

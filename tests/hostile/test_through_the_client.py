@@ -10,10 +10,11 @@ import pytest
 import workers
 from workers import BadText, NewProcess, NewSink, Permanent, StateError, Workflow, step
 from workers.definitions import registry
+from workers.desk.models import Route
 from workers.desk.operate import jobs
 from workers.desk.store import alert_commands, incident_commands, notes, routes
 from workers.desk.store import jobs as stored_jobs
-from workers.models import Alert, Incident, Journal, Process, Route, Sink, Step
+from workers.models import Alert, Incident, Journal, Process, Sink, Step
 from workers.rules.approved_acts import Act
 from workers.runtime.storable_text import is_storable
 from workers.store import acts, sinks

@@ -19,9 +19,10 @@ from workers.desk.doctor import duties as probes
 from workers.desk.doctor.finding import Finding, Level, error
 from workers.desk.doctor.registry import Need, Probe
 from workers.desk.doctor.rounds import look as look_over
+from workers.desk.models import ProbeResult
 from workers.desk.operate import examinations, health
 from workers.desk.store import deliveries, delivery_plans, incidents, jobs, probe_results
-from workers.models import Alert, Lease, ProbeResult, Step
+from workers.models import Alert, Lease, Step
 from workers.scheduler import look
 from workers.store import (
     alert_resolution,

@@ -23,22 +23,25 @@ def test_a_right_that_was_forgotten_is_named(table: str) -> None:
     mark = roles.make()
     role = f"shop_worker_{mark}"
     with connection.cursor() as cursor:
-        cursor.execute(f"REVOKE ALL ON workers_{table} FROM {role}")
+        cursor.execute(f"REVOKE ALL ON {table} FROM {role}")
     roles.be("shop_worker", mark)
     said = tables.problem(is_worker=True)
     assert said is not None
     assert f"The login {role} lacks the right to" in said
-    assert f" workers_{table}" in said
+    assert f" {table}" in said
     # Beat and web processes have rights of their own.
     assert tables.problem() is None
 
 
 def test_every_table_of_a_worker_is_one_of_the_engine() -> None:
-    known = {model._meta.db_table for model in apps.get_app_config("workers").get_models()}
-    assert {f"workers_{table}" for table in grants.NEEDED} <= known
+    known = {
+        model._meta.db_table
+        for app in ("workers", "desk")
+        for model in apps.get_app_config(app).get_models()
+    }
+    assert grants.NEEDED.keys() <= known
     # What a worker has no business with.
-    rest = known - {f"workers_{table}" for table in grants.NEEDED}
-    assert rest == {"workers_act", "workers_preferences", "workers_savedview"} & known
+    assert known - grants.NEEDED.keys() == {"desk_preferences", "desk_savedview"}
 
 
 @pytest.mark.sqlite

@@ -8,12 +8,13 @@ from django.db.models import Count
 
 from tests.factories import ProcessFactory, StepFactory
 from tests.integration.conftest import NOW
+from workers.desk.models import Gauge, Minute, Release
 from workers.desk.operate import health, releases
 from workers.desk.rules.minutes import KEPT
+from workers.desk.states import Span
 from workers.desk.store import gauges, minutes
-from workers.models import Flow, Gauge, Lease, Minute, Release
+from workers.models import Flow, Lease
 from workers.operate import retention
-from workers.states import Span
 from workers.store import leases
 from workers.store.db import dialect
 from workers.store.operate import commands
@@ -176,7 +177,7 @@ def test_figures_go_when_their_span_is_over() -> None:
         for seconds in (-1, 1):
             at = dialect.instant_text(NOW - kept + timedelta(seconds=seconds))
             dialect.execute(
-                "INSERT INTO workers_minute (span, at, agent, counts, calls, waits, workers)"
+                "INSERT INTO desk_minute (span, at, agent, counts, calls, waits, workers)"
                 " VALUES (%s, %s, '', '{}', '{}', '{}', 0)",
                 [int(span), at],
             )

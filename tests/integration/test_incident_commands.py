@@ -11,10 +11,11 @@ from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from django.utils import timezone
 
+from workers.desk.models import Note
 from workers.desk.store import incident_commands as commands
 from workers.desk.store import incidents, notes
 from workers.exceptions import StateError
-from workers.models import Alert, Flow, Incident, Journal, Note
+from workers.models import Alert, Flow, Incident, Journal
 
 pytestmark = pytest.mark.django_db
 NOW = timezone.now()

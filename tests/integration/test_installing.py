@@ -173,6 +173,11 @@ print([message.id for message in check_celery(None)])
     assert "workers.W014" in ran.stdout, ran.stderr
 
 
+class WritesDeskElsewhere:
+    def db_for_write(self, model: Any, **hints: Any) -> str | None:
+        return "archive" if model._meta.app_label == "desk" else None
+
+
 class WritesElsewhere:
     def db_for_write(self, model: Any, **hints: Any) -> str | None:
         return "archive" if model._meta.app_label == "workers" else None
@@ -188,7 +193,9 @@ class MigratesElsewhere:
         return alias == "archive" if app_label == "workers" else None
 
 
-@pytest.mark.parametrize("router", [WritesElsewhere, ReadsElsewhere, MigratesElsewhere])
+@pytest.mark.parametrize(
+    "router", [WritesElsewhere, ReadsElsewhere, MigratesElsewhere, WritesDeskElsewhere]
+)
 def test_a_router_that_moves_the_engines_tables_is_refused(router: Callable[[], Any]) -> None:
     assert "workers.E023" not in ids(check_databases(None))
     with override_settings(DATABASE_ROUTERS=[router()]):

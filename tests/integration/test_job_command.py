@@ -12,8 +12,9 @@ from tests.admin.conftest import order_in_error
 from tests.factories import ProcessFactory, StepFactory
 from workers.desk import wake_ups
 from workers.desk.admin import causes
+from workers.desk.models import BulkItem, BulkJob
 from workers.desk.store import jobs
-from workers.models import Alert, BulkItem, BulkJob, Incident, Process, Step
+from workers.models import Alert, Incident, Process, Step
 from workers.testing import Wire
 from workers.wire import dispatch
 

@@ -3,10 +3,11 @@
 import pytest
 
 from tests.integration.test_jobs import WHO, failed, job_of, seen
+from workers.desk.models import BulkJob
 from workers.desk.operate import jobs
 from workers.desk.store import jobs as store
 from workers.desk.store.jobs import ChunkResult
-from workers.models import BulkJob, Journal, Process
+from workers.models import Journal, Process
 from workers.testing import Wire
 
 pytestmark = pytest.mark.django_db

@@ -12,12 +12,13 @@ from tests.factories import ProcessFactory, StepFactory
 from tests.toyflow import agents as toy
 from workers import scheduler
 from workers.desk import wake_ups
+from workers.desk.models import BulkItem, BulkJob
 from workers.desk.operate import job_results, jobs
 from workers.desk.rules import job_verbs
 from workers.desk.store import jobs as store
 from workers.desk.store.jobs import ChunkResult
 from workers.exceptions import StateError
-from workers.models import BulkItem, BulkJob, Journal, Lease, Process, Step
+from workers.models import Journal, Lease, Process, Step
 from workers.rules.refusals import text_of
 from workers.store import leases
 from workers.store.operate import commands

@@ -36,22 +36,11 @@ from tests.queue_door.sending import BODY
 from tests.toyflow import agents
 from workers import Call, Unavailable, cancel, durable, raise_alert, scheduler, supervisor
 from workers.checks import tables
+from workers.desk.models import BulkJob, Note, Preferences, Route, SavedView
 from workers.desk.operate import health
 from workers.desk.operate import jobs as operate_jobs
 from workers.desk.store import jobs, notes
-from workers.models import (
-    Alert,
-    BulkJob,
-    Flow,
-    Note,
-    Preferences,
-    Process,
-    ReceivedWebhook,
-    Route,
-    SavedView,
-    Step,
-    UndoRequest,
-)
+from workers.models import Alert, Flow, Process, ReceivedWebhook, Step, UndoRequest
 from workers.operate import retention
 from workers.store import received_webhooks
 from workers.store.flow import holds
@@ -123,7 +112,7 @@ def test_the_admin_deletes_what_it_offers_to_delete(client: Client) -> None:
     for name, key in (
         ("auth_user", gone.pk),
         ("orders_product", Product.objects.get(sku="OLD").pk),
-        ("workers_route", route.pk),
+        ("desk_route", route.pk),
     ):
         url = reverse(f"admin:{name}_delete", args=[key])
         assert client.post(url, {"post": "yes"}).status_code == 302, name

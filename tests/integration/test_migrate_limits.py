@@ -1,13 +1,15 @@
 """Migrations take the time they take; requests do not."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from django.core.management import call_command
 from django.core.management.commands import migrate as django_migrate
-from django.db import connection
+from django.db import connection, migrations, models
+from django.db.migrations.state import ProjectState
 
-from workers.migrations import _concurrently
+from workers.migrations._concurrently import AddIndexConcurrently
 
 pytestmark = pytest.mark.django_db(transaction=True)
 LIMITS = ("statement_timeout", "idle_in_transaction_session_timeout", "lock_timeout")
@@ -66,25 +68,54 @@ def test_migrate_is_the_one_that_lifts_it() -> None:
     assert get_commands()["migrate"] == "sasproject"
 
 
-@pytest.mark.postgresql
-def test_an_index_made_without_blocking_waits_for_others_and_gives_the_limits_back() -> None:
-    before = limits()
-    assert before["lock_timeout"] == "5s"
-    seen: list[dict[str, str]] = []
+@pytest.fixture
+def scratch() -> Iterator[ProjectState]:
+    """A table of nobody's, and the models beside which it stands."""
+    make = migrations.CreateModel(
+        "Scratch",
+        [("id", models.BigAutoField(primary_key=True)), ("name", models.CharField(max_length=9))],
+    )
+    before = ProjectState()
+    state = before.clone()
+    make.state_forwards("scratch", state)
+    with connection.schema_editor() as editor:
+        make.database_forwards("scratch", editor, before, state)
+    yield state
+    with connection.schema_editor() as editor:
+        make.database_backwards("scratch", editor, state, before)
 
-    class Editor:
-        connection = connection
 
-        @staticmethod
-        def execute(statement: str) -> None:
-            with connection.cursor() as cursor:
-                cursor.execute(statement)
-            if "INDEX" in statement:
-                seen.append(limits())
+def test_an_index_made_without_blocking_waits_for_others_and_gives_the_limits_back(
+    scratch: ProjectState,
+) -> None:
+    """As a migration makes it that is to run while processes are at work."""
+    is_postgresql = connection.vendor == "postgresql"
+    before = limits() if is_postgresql else {}
+    add = AddIndexConcurrently("scratch", models.Index(fields=["name"], name="scratch_idx"))
+    state = scratch.clone()
+    add.state_forwards("scratch", state)
+    seen: list[tuple[str, str, str]] = []
 
-    _concurrently.make_index(Editor, "of_a_test_idx", "workers_process", "(subject)")
-    try:
-        assert [(one["lock_timeout"], one["statement_timeout"]) for one in seen] == [("0", "0")] * 2
-        assert limits() == before
-    finally:
-        Editor.execute("DROP INDEX of_a_test_idx")
+    def look(execute: Any, statement: Any, *rest: Any) -> Any:
+        if " INDEX " in str(statement) and is_postgresql:
+            now = limits()
+            verb = " ".join(str(statement).split()[:3])
+            seen.append((verb, now["lock_timeout"], now["statement_timeout"]))
+        return execute(statement, *rest)
+
+    def names() -> set[str]:
+        with connection.cursor() as cursor:
+            found = connection.introspection.get_constraints(cursor, "scratch_scratch")
+        return set(found) & {"scratch_idx"}
+
+    with connection.execute_wrapper(look), connection.schema_editor(atomic=False) as editor:
+        add.database_forwards("scratch", editor, scratch, state)
+        assert names() == {"scratch_idx"}
+        if is_postgresql:
+            # Once more, as after an attempt that was cut off.
+            add.database_forwards("scratch", editor, scratch, state)
+            made = [("DROP INDEX CONCURRENTLY", "0", "0"), ("CREATE INDEX CONCURRENTLY", "0", "0")]
+            assert seen == made * 2
+            assert limits() == before
+        add.database_backwards("scratch", editor, state, scratch)
+    assert names() == set()

@@ -10,13 +10,13 @@ from tests.toyflow import agents as toy
 from workers import supervisor
 from workers.client.submission import submit
 from workers.desk import wake_ups
+from workers.desk.models import Minute
 from workers.desk.rules import latency
 from workers.desk.rules.minutes import Figures
+from workers.desk.states import Span
 from workers.desk.store import minutes
 from workers.exceptions import Permanent, Refused, Transient, Unavailable
-from workers.models import Minute
 from workers.runtime.json_text import encode_document
-from workers.states import Span
 from workers.store.db import dialect
 from workers.testing import Clock, Wire, frozen_clock
 

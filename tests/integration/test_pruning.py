@@ -14,18 +14,9 @@ from django.test import override_settings
 from orders.models import DeadLetter
 from tests.integration.conftest import NOW as NOON
 from workers.client.submission import submit
+from workers.desk.models import BulkItem, BulkJob, Note
 from workers.desk.store import old_rows as desk_rows
-from workers.models import (
-    Alert,
-    BulkItem,
-    BulkJob,
-    Incident,
-    Journal,
-    Note,
-    Process,
-    Sink,
-    Step,
-)
+from workers.models import Alert, Incident, Journal, Process, Sink, Step
 from workers.operate import invariants, retention
 from workers.store import leases, old_rows, prune_journals
 from workers.store.flow import holds

@@ -6,13 +6,11 @@ from io import StringIO
 import pytest
 from django.contrib.auth import get_user_model
 from django.core.management import call_command
-from django.db import connection
-from django.db.migrations.executor import MigrationExecutor
 from django.test import Client
 
-from orders.models import Order, Return
+from orders.models import Order
 from orders.returning import ReturnRefused, accept_return
-from tests.factories import OrderFactory, ProcessFactory
+from tests.factories import ProcessFactory
 from tests.shop.conftest import order_with
 from tests.shop.test_order_page import page_of
 from workers.models import Process, Step
@@ -136,22 +134,3 @@ def test_a_title_makes_no_return(order: Order) -> None:
     accept_return(order, actor="ann")
     with pytest.raises(ReturnRefused, match="begun already"):
         accept_return(order, actor="ann")
-
-
-@pytest.mark.django_db(transaction=True)
-def test_returns_of_before_are_tied_to_their_orders() -> None:
-    order = OrderFactory(process=ProcessFactory(state="processed"))
-    process = ProcessFactory(workflow="return", subject=f"Return of order {order.number}")
-    ProcessFactory(workflow="return", subject="Return of order 999999")
-    ProcessFactory(workflow="return", subject="Something else")
-    executor = MigrationExecutor(connection)
-    executor.migrate([("orders", "0009_groups_of_dead_letters")])
-    try:
-        executor = MigrationExecutor(connection)
-        executor.migrate([("orders", "0010_returns_of_orders")])
-    finally:
-        executor.loader.build_graph()
-
-    assert list(Return.objects.values_list("order_id", "process_id")) == [
-        (order.number, process.pk)
-    ]

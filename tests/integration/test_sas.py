@@ -27,8 +27,8 @@ def test_nouns_come_from_the_engine_and_from_the_desk() -> None:
 
 
 def test_the_engine_alone_has_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    alone = [app for app in sas.apps.get_app_configs() if app.name == "workers"]
-    monkeypatch.setattr(sas.apps, "get_app_configs", lambda: alone)
+    alone = [app for app in sas.our_apps() if app.name == "workers"]
+    monkeypatch.setattr(sas, "our_apps", lambda: alone)
 
     assert list(sas.nouns()) == ["flow", "invariants", "prune", "restored", "sinks"]
 

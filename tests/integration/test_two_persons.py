@@ -18,10 +18,11 @@ from workers.client import operations
 from workers.conf import BadSetting, Settings, sas
 from workers.definitions import amounts
 from workers.definitions.alert_kinds import alert_kind
+from workers.desk.models import BulkItem
 from workers.desk.operate import jobs
 from workers.desk.store.incidents import collect
 from workers.exceptions import StateError
-from workers.models import Alert, BulkItem, Incident, Journal, Process, UndoRequest
+from workers.models import Alert, Incident, Journal, Process, UndoRequest
 from workers.rules.approved_acts import Act
 from workers.rules.two_persons import GOOD_FOR
 from workers.store.alert_resolution import resolve_ended

@@ -16,9 +16,10 @@ from tests.admin.conftest import every_row
 from tests.factories import OrderFactory, ProcessFactory, StepFactory
 from workers.client import answers, callbacks
 from workers.definitions import amounts
+from workers.desk.models import BulkItem
 from workers.desk.operate import jobs
 from workers.exceptions import Refused, StateError
-from workers.models import BulkItem, Journal, Process, Step, UndoRequest
+from workers.models import Journal, Process, Step, UndoRequest
 from workers.rules.approved_acts import Act
 from workers.store.operate import commands, edit_input, undo_requests
 from workers.testing import Wire

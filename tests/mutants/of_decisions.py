@@ -198,8 +198,8 @@ MUTANTS = (
     Mutant(
         "the desk's duties are registered at start",
         "workers/desk/apps.py",
-        "from workers.desk import alerts, duties ",
-        "from workers.desk import alerts ",
+        "from workers.desk import alerts, duties, grants ",
+        "from workers.desk import alerts, grants ",
         "Orders heal, and no operator is ever told of one that does not.",
         ("tests/integration/test_duties_apart.py",),
     ),

@@ -79,7 +79,7 @@ MUTANTS = (
         "a minute rolled up anew takes the place of what it was",
         _MINUTES,
         'f"{name} = excluded.{name}" for name',
-        'f"{name} = workers_minute.{name}" for name',
+        'f"{name} = desk_minute.{name}" for name',
         "Figures of a minute that was rolled up too early stay.",
         _OF_MINUTES,
     ),

@@ -328,8 +328,8 @@ MUTANTS = (
     Mutant(
         "a relay ends its own claim of a delivery only",
         _DELIVERIES,
-        '            " AND next_at = %s",\n',
-        '            " AND (true OR next_at = %s)",\n',
+        "WHERE id = %s AND state = 'due' AND next_at = %s",
+        "WHERE id = %s AND state = 'due' AND (true OR next_at = %s)",
         "A relay that froze gives up what another one has just sent.",
         _OF_RELAY,
     ),

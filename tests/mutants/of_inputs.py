@@ -179,8 +179,8 @@ MUTANTS = (
     Mutant(
         "a router leaves the engine's reads to the default database",
         "workers/checks/databases.py",
-        "(router.db_for_write(model), router.db_for_read(model))",
-        "(router.db_for_write(model),)",
+        "(router.db_for_write, router.db_for_read)",
+        "(router.db_for_write,)",
         "A verb decides on what a replica had some time ago.",
         ("tests/integration/test_installing.py",),
     ),

@@ -2,7 +2,7 @@
 
 from tests.mutants.mutant import POSTGRESQL, Mutant
 
-_MIGRATION = "workers/migrations/0007_live_steps.py"
+_MIGRATION = "workers/migrations/_live_steps.py"
 _LIVE = "workers/store/locked/step_index.py"
 _LEASES = ("tests/integration/test_renewed_leases.py",)
 _TESTS = ("tests/integration/test_live.py",)

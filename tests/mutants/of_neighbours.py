@@ -15,6 +15,14 @@ MUTANTS = (
         POSTGRESQL,
     ),
     Mutant(
+        "no process starts before the desk's migrations",
+        "workers/checks/tables.py",
+        "unapplied([app.label for app in our_apps()])",
+        'unapplied(["workers"])',
+        "Workers start without the desk's tables, and every alarm is mute.",
+        ("tests/stack/test_refusals.py",),
+    ),
+    Mutant(
         "probes are not redirected to https",
         "sasproject/settings.py",
         'SECURE_REDIRECT_EXEMPT = [rf"^{prefix}livez$", rf"^{prefix}readyz$"]',

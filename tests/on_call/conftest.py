@@ -5,7 +5,8 @@ from typing import Any
 
 from django.utils import timezone
 
-from workers.models import Alert, Delivery, Incident, Route
+from workers.desk.models import Delivery, Route
+from workers.models import Alert, Incident
 
 NOW = timezone.now()
 #: When what is told now happened: so long ago that no more of it is waited for.

@@ -7,10 +7,11 @@ from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from tests.on_call.conftest import NOW, events, incident, resolve, route, rows
+from workers.desk.models import Delivery, Route
 from workers.desk.rules import incident_routing
 from workers.desk.store import deliveries
 from workers.desk.store.delivery_plans import RESOLVED_SECONDS, plan
-from workers.models import Delivery, Incident, Route
+from workers.models import Incident
 
 pytestmark = pytest.mark.django_db
 SECOND, HOUR = timedelta(seconds=1), timedelta(hours=1)

@@ -10,13 +10,14 @@ from django.test import override_settings
 
 from tests.on_call.conftest import NOW, events, incident, resolve, route, rows
 from workers import supervisor
+from workers.desk.models import Delivery
 from workers.desk.notify import incident_relay
 from workers.desk.notify import incident_sender as senders
 from workers.desk.notify.incident_relay import IncidentRelay
 from workers.desk.notify.incident_sender import IncidentLetter
 from workers.desk.store import deliveries
 from workers.desk.store.delivery_plans import plan
-from workers.models import Alert, Delivery
+from workers.models import Alert
 from workers.notify.senders.delivery import Answer, Undelivered
 from workers.testing import Clock, Wire, frozen_clock
 

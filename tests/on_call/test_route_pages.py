@@ -13,15 +13,16 @@ from django.utils import timezone
 
 from tests.admin.conftest import staff
 from tests.on_call.conftest import NOW, SECRET, incident, member, route, rows
+from workers.desk.models import Delivery, Route
 from workers.desk.notify import incident_sender as senders
 from workers.desk.store.delivery_plans import plan
-from workers.models import Delivery, Journal, Route
+from workers.models import Journal
 from workers.notify.senders.delivery import Answer, Undelivered
 from workers.testing import Wire
 
 pytestmark = pytest.mark.django_db
-LIST = "/admin/workers/route/"
-DELIVERIES = "/admin/workers/delivery/"
+LIST = "/admin/desk/route/"
+DELIVERIES = "/admin/desk/delivery/"
 FORM = {
     "name": "night",
     "kind": "mail",
@@ -128,7 +129,7 @@ def test_nothing_that_is_secret_is_shown_again_and_nothing_of_it_is_lost(
     keeper: Client, viewer: Client, kind: str
 ) -> None:
     row = route("night", kind, address="https://8.8.8.8/very/secret?token=1")
-    url = reverse("admin:workers_route_change", args=[row.pk])
+    url = reverse("admin:desk_route_change", args=[row.pk])
     for client in (keeper, viewer):
         for page in (LIST, url, f"{url.removesuffix('change/')}history/"):
             content = client.get(page).content.decode()
@@ -146,7 +147,7 @@ def test_nothing_that_is_secret_is_shown_again_and_nothing_of_it_is_lost(
 
 def test_a_masked_address_is_none_of_another_kind(keeper: Client) -> None:
     row = route("night", "slack", address="https://8.8.8.8/very/secret")
-    url = reverse("admin:workers_route_change", args=[row.pk])
+    url = reverse("admin:desk_route_change", args=[row.pk])
     response = keeper.post(url, FORM | {"kind": "webhook", "address": "https://8.8.8.8/…"})
     assert list(errors(response)) == ["address"]
 
@@ -156,7 +157,7 @@ def test_a_key_that_is_sent_along_is_not_kept_for_another_address(
     keeper: Client, kind: str, is_kept: bool
 ) -> None:
     row = route("night", kind, address="https://8.8.8.8/enqueue")
-    url = reverse("admin:workers_route_change", args=[row.pk])
+    url = reverse("admin:desk_route_change", args=[row.pk])
     response = keeper.post(url, FORM | {"kind": kind, "address": "https://8.8.4.4/mine"})
 
     row.refresh_from_db()

@@ -11,8 +11,9 @@ from orders.models import Order
 from tests.on_call.conftest import NOW, incident, route
 from tests.shop.conftest import order_with
 from tests.shop.test_order_page import page_of, poll, seen_in
-from workers.models import Alert, Delivery, Incident
-from workers.states import DeliveryEvent, DeliveryState
+from workers.desk.models import Delivery
+from workers.desk.states import DeliveryEvent, DeliveryState
+from workers.models import Alert, Incident
 
 pytestmark = pytest.mark.django_db
 

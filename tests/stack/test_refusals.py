@@ -316,13 +316,14 @@ def test_a_start_waits_for_the_engine_s_migrations_and_is_open_to_newer_ones() -
     recorder.record_unapplied("sessions", "0001_initial")
     assert tables.problem() is None
 
-    ((_, newest),) = MigrationLoader(connection).graph.leaf_nodes("workers")
-    recorder.record_unapplied("workers", newest)
+    for app in ("desk", "workers"):
+        ((_, newest),) = MigrationLoader(connection).graph.leaf_nodes(app)
+        recorder.record_unapplied(app, newest)
 
-    assert tables.problem() == (
-        "The database is older than this code: it lacks our migrations from "
-        f"workers.{newest} on. Run `manage.py migrate`, then start again."
-    )
+        assert tables.problem() == (
+            "The database is older than this code: it lacks our migrations from "
+            f"{app}.{newest} on. Run `manage.py migrate`, then start again."
+        )
 
 
 @pytest.mark.django_db

@@ -19,7 +19,7 @@ from workers.desk.rules.incident_routing import (
     notice,
     plan,
 )
-from workers.states import DeliveryEvent as Event
+from workers.desk.states import DeliveryEvent as Event
 
 NOW = datetime(2026, 7, 1, 12, 0, tzinfo=UTC)
 ROUTE = Route(1)

@@ -7,9 +7,9 @@ import pytest
 from tests.unit.build import NOW, a_process, a_step
 from tests.unit.test_apply_reply import a_fault
 from workers.desk.rules.job_verbs import QUIET_VERBS, STEERING, VERBS, allowance
+from workers.desk.states import JobState
 from workers.exceptions import StateError
 from workers.rules.rate_limit import Bucket
-from workers.states import JobState
 
 
 def in_error(**columns: Any) -> Any:

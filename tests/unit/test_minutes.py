@@ -3,8 +3,9 @@
 from datetime import UTC, datetime
 
 from workers.desk.rules.minutes import KEPT, Figures, Level, begin, summed, worst
+from workers.desk.states import Span
 from workers.rules.breaker import Breaker
-from workers.states import BreakerState, Span
+from workers.states import BreakerState
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 

@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from django.apps import apps
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning
 from django.db import DEFAULT_DB_ALIAS, connection, router
+
+from workers.runtime.our_apps import our_apps
 
 READ_COMMITTED = 2
 
@@ -30,15 +31,18 @@ def check_databases(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Ch
 
 
 def _of_routers() -> Iterable[CheckMessage]:
-    model = apps.get_model("workers", "Process")
-    aliases = (router.db_for_write(model), router.db_for_read(model))
-    away = next((alias for alias in aliases if alias != DEFAULT_DB_ALIAS), None)
-    if away is None and router.allow_migrate_model(DEFAULT_DB_ALIAS, model):
+    labels = [app.label for app in our_apps()]
+    models = [model for app in our_apps() for model in app.get_models()]
+    aliases = {
+        find(model) for model in models for find in (router.db_for_write, router.db_for_read)
+    }
+    away = next((alias for alias in sorted(aliases) if alias != DEFAULT_DB_ALIAS), None)
+    if away is None and all(router.allow_migrate_model(DEFAULT_DB_ALIAS, one) for one in models):
         return
     yield Error(
-        "A database router takes the engine's tables away from the default database"
+        f"A database router takes tables of {' and '.join(labels)} away from the default database"
         + (f", to {away!r}." if away else ": it does not let them be made there."),
-        hint="Leave the app label workers to the default database, reading included: what the "
+        hint=f"Leave {' and '.join(labels)} to the default database, reading included: what the "
         "engine does is one transaction with what agents and submitters write, and it decides "
         "on what it reads.",
         id="workers.E023",

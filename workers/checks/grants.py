@@ -6,21 +6,17 @@ whose grants were forgotten would mute every alarm.
 
 from django.db import connection
 
-_ALL = ("SELECT", "INSERT", "UPDATE", "DELETE")
-_KEPT = ("SELECT", "INSERT", "UPDATE")
-#: By table what a worker does there, to some column at least.
+ALL = ("SELECT", "INSERT", "UPDATE", "DELETE")
+KEPT = ("SELECT", "INSERT", "UPDATE")
+#: By table what a worker does there, to some column at least; the desk adds its own.
 NEEDED: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("delivery", "lease", "process", "step"), _KEPT),
-    **dict.fromkeys(
-        ("alert", "incident", "sink", "live", "gauge", "minute", "proberesult", "worker"), _ALL
-    ),
-    "journal": ("SELECT", "INSERT", "DELETE"),
-    "release": ("SELECT", "INSERT"),
-    "hold": ("SELECT", "INSERT"),
-    "installation": ("SELECT", "UPDATE"),
-    **dict.fromkeys(("flow", "route"), ("SELECT", "UPDATE")),
-    **dict.fromkeys(("bulkitem", "bulkjob"), ("SELECT", "UPDATE", "DELETE")),
-    **dict.fromkeys(("note", "receivedwebhook", "undorequest"), ("SELECT", "DELETE")),
+    **dict.fromkeys(("workers_lease", "workers_process", "workers_step"), KEPT),
+    **dict.fromkeys(("workers_alert", "workers_sink", "workers_live", "workers_worker"), ALL),
+    "workers_journal": ("SELECT", "INSERT", "DELETE"),
+    "workers_hold": ("SELECT", "INSERT"),
+    "workers_installation": ("SELECT", "UPDATE"),
+    "workers_flow": ("SELECT", "UPDATE"),
+    **dict.fromkeys(("workers_receivedwebhook", "workers_undorequest"), ("SELECT", "DELETE")),
 }
 
 
@@ -28,7 +24,7 @@ def problem() -> str | None:
     """Return which right this login lacks to work, and what to do; None: it has all, or no role."""
     if connection.vendor != "postgresql":
         return None
-    wanted = [(f"workers_{table}", right) for table, rights in NEEDED.items() for right in rights]
+    wanted = [(table, right) for table, rights in NEEDED.items() for right in rights]
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT current_user, w.table_name, w.wanted FROM unnest(%s::text[], %s::text[])"

@@ -15,6 +15,7 @@ from workers.checks.in_flight import is_asked_for
 from workers.exceptions import AWAY, first_line
 from workers.models import Process
 from workers.runtime import db_connections
+from workers.runtime.our_apps import our_apps
 
 UTF8 = "UTF8"
 #: What a process says that ends because of it.
@@ -61,19 +62,20 @@ def _unapplied_of_ours() -> list[str]:
     try:
         # A block of its own: a refusal must not spoil the caller's transaction.
         with transaction.atomic():
-            return unapplied(Process._meta.app_label)
+            return unapplied([app.label for app in our_apps()])
     except ProgrammingError:
         # This role may not read what was applied: its work may need no more than it was granted.
         return []
 
 
-def unapplied(app: str | None = None) -> list[str]:
-    """Return the migrations that the code has and the database has not; of one app where named.
+def unapplied(labels: Sequence[str] | None = None) -> list[str]:
+    """Return the migrations that the code has and the database has not; of apps where named.
 
     What the database has and the code has not is newer code's, as during a deployment.
     """
     executor = MigrationExecutor(connection)
-    plan = executor.migration_plan(executor.loader.graph.leaf_nodes(app))
+    newest = executor.loader.graph.leaf_nodes()
+    plan = executor.migration_plan([one for one in newest if labels is None or one[0] in labels])
     return [f"{migration.app_label}.{migration.name}" for migration, _ in plan]
 
 

@@ -35,7 +35,7 @@ for _kind in (
         _("See on the doctor's page why it matters and what to do, and do that."),
         goes_on=_("the doctor looks again each minute"),
         message=_("%(probe)s: %(finding)s. %(why)s"),
-        ended_sql="NOT EXISTS (SELECT 1 FROM workers_proberesult r WHERE r.level = 'error'"
+        ended_sql="NOT EXISTS (SELECT 1 FROM desk_proberesult r WHERE r.level = 'error'"
         " AND a.cause = 'probe_failed:' || r.name)",
     ),
 ):

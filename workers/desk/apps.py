@@ -5,10 +5,12 @@ from django.utils.translation import gettext_lazy as _
 class DeskConfig(AppConfig):
     name = "workers.desk"
     label = "desk"
+    # The migrations have it, whatever the project chooses for its own tables.
+    default_auto_field = "django.db.models.BigAutoField"
     verbose_name = _("Operators' desk")
 
     def ready(self) -> None:
-        from workers.desk import alerts, duties  # noqa: F401  (they register themselves)
+        from workers.desk import alerts, duties, grants  # noqa: F401  (they register themselves)
         from workers.desk.notify.incident_relay import IncidentRelay
         from workers.desk.notify.ping import Ping
         from workers.notify import threads

@@ -1,8 +1,8 @@
-"""Indexes on large tables, made while others write to them."""
+"""Indexes on large tables, made while others write to them: for migrations behind the first."""
 
 from contextlib import contextmanager
 
-from django.db.migrations.operations import AddConstraint, AddIndex, RemoveConstraint
+from django.db.migrations.operations import AddIndex
 
 
 class AddIndexConcurrently(AddIndex):
@@ -28,64 +28,6 @@ class AddIndexConcurrently(AddIndex):
         elif self.allow_migrate_model(schema_editor.connection.alias, model):
             with _waiting_for_others(schema_editor):
                 schema_editor.remove_index(model, self.index, concurrently=True)
-
-
-class AddUniqueConcurrently(AddConstraint):
-    """Add a unique constraint with a condition, which is an index, without locking its table."""
-
-    def database_forwards(self, app_label, schema_editor, from_state, to_state):
-        model = to_state.apps.get_model(app_label, self.model_name)
-        if self.allow_migrate_model(schema_editor.connection.alias, model):
-            _add_unique(schema_editor, model, self.constraint)
-
-    def database_backwards(self, app_label, schema_editor, from_state, to_state):
-        model = to_state.apps.get_model(app_label, self.model_name)
-        if self.allow_migrate_model(schema_editor.connection.alias, model):
-            _remove_unique(schema_editor, model, self.constraint)
-
-
-class RemoveUniqueConcurrently(RemoveConstraint):
-    """Remove a unique constraint with a condition without locking its table."""
-
-    def database_forwards(self, app_label, schema_editor, from_state, to_state):
-        model = to_state.apps.get_model(app_label, self.model_name)
-        if self.allow_migrate_model(schema_editor.connection.alias, model):
-            _remove_unique(schema_editor, model, self._constraint(app_label, from_state))
-
-    def database_backwards(self, app_label, schema_editor, from_state, to_state):
-        model = to_state.apps.get_model(app_label, self.model_name)
-        if self.allow_migrate_model(schema_editor.connection.alias, model):
-            _add_unique(schema_editor, model, self._constraint(app_label, to_state))
-
-    def _constraint(self, app_label, state):
-        return state.models[app_label, self.model_name_lower].get_constraint_by_name(self.name)
-
-
-def _add_unique(schema_editor, model, constraint):
-    if schema_editor.connection.vendor != "postgresql":
-        schema_editor.add_constraint(model, constraint)
-        return
-    statement = constraint.create_sql(model, schema_editor)
-    statement.template = statement.template.replace("UNIQUE INDEX", "UNIQUE INDEX CONCURRENTLY", 1)
-    # What an attempt that was cut off has left is no index.
-    _remove_unique(schema_editor, model, constraint)
-    with _waiting_for_others(schema_editor):
-        schema_editor.execute(statement)
-
-
-def _remove_unique(schema_editor, model, constraint):
-    if schema_editor.connection.vendor != "postgresql":
-        schema_editor.remove_constraint(model, constraint)
-        return
-    with _waiting_for_others(schema_editor):
-        schema_editor.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {constraint.name}")
-
-
-def make_index(schema_editor, name, table, columns):
-    """Make an index that Django has no words for (PostgreSQL)."""
-    with _waiting_for_others(schema_editor):
-        schema_editor.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {name}")
-        schema_editor.execute(f"CREATE INDEX CONCURRENTLY {name} ON {table} {columns}")
 
 
 #: What is lifted while an index is made without blocking: it holds up nobody while it waits for

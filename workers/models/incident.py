@@ -11,6 +11,9 @@ from workers.states import IncidentState
 class Incident(models.Model):
     """One cause with its alerts: there is one per key until it is resolved.
 
+    Only the desk writes it.  The engine has the table because its alerts refer to it, and are
+    there without the desk, too.
+
     Its title is a code with parameters and is put into words when it is read.
     """
 

@@ -10,7 +10,7 @@ from workers.states import LIVE_STEP_STATES, StepState
 class LiveStep(models.Model):
     """A step that is pending, processing or in error, once more: what it is looked for by.
 
-    The database keeps it in step with the step by triggers (migration ``0007_live_steps``), in the
+    The database keeps it in step with the step by triggers (``migrations._live_steps``), in the
     same transaction, whoever writes the step.  All that finds steps by their state asks here, so
     that the steps need no such index and their changes touch none (HOT).
     """

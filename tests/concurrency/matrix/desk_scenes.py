@@ -5,7 +5,9 @@ from datetime import datetime, timedelta
 from tests.concurrency.matrix.order_scenes import at_work, in_error, submitted
 from tests.concurrency.matrix.scene import NOW, OPERATOR, Scene, ann, at
 from workers.client.submission import submit
+from workers.desk.models import Route
 from workers.desk.rules.minutes import begin
+from workers.desk.states import Span
 from workers.desk.store import (
     alert_commands,
     deliveries,
@@ -18,9 +20,8 @@ from workers.desk.store import (
     saved_views,
 )
 from workers.desk.store.probe_results import ProbeOutcome
-from workers.models import Alert, Incident, Installation, Process, Route
+from workers.models import Alert, Incident, Installation, Process
 from workers.rules.approved_acts import Act
-from workers.states import Span
 from workers.store import alert_resolution, leases, sinks
 from workers.store.alerts import raise_alert
 from workers.store.db import dialect

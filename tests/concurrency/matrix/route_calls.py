@@ -6,8 +6,8 @@ from uuid import uuid4
 from tests.concurrency.matrix import desk_scenes, order_scenes
 from tests.concurrency.matrix.call import ANN, Call
 from tests.concurrency.matrix.scene import NOW, Scene
+from workers.desk.models import Route
 from workers.desk.store import deliveries, delivery_plans, routes
-from workers.models import Route
 from workers.store import sinks
 
 PROBLEM = {"code": "late", "params": {}}

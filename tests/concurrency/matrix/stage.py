@@ -1,4 +1,4 @@
-"""The rows of the engine: kept, put back exactly, and looked at without what is random."""
+"""The rows of engine and desk: kept, put back exactly, and looked at without what is random."""
 
 import json
 from collections.abc import Mapping
@@ -20,13 +20,17 @@ Picture = dict[str, list[dict[str, Any]]]
 
 
 def _tables() -> list[str]:
-    found = [model._meta.db_table for model in apps.get_app_config("workers").get_models()]
+    found = [
+        model._meta.db_table
+        for app in ("workers", "desk")
+        for model in apps.get_app_config(app).get_models()
+    ]
     # Behind the steps, whose triggers write there, too.
     return sorted(found, key="workers_live".__eq__)
 
 
 def kept() -> Rows:
-    """Return every row of the engine's tables, as JSON by table."""
+    """Return every row of our tables, as JSON by table."""
     tables = _tables()
     columns = ", ".join(
         f"(SELECT coalesce(jsonb_agg(t ORDER BY t), '[]')::text FROM {table} t)" for table in tables
@@ -57,7 +61,7 @@ def picture(rows: Rows) -> Picture:
         "step_id": {row["id"]: row["name"] for row in found["workers_step"]},
         "incident_id": {row["id"]: row["key"] for row in found["workers_incident"]},
     }
-    names["job_id"] = {row["id"]: row["actor"] for row in found["workers_bulkjob"]}
+    names["job_id"] = {row["id"]: row["actor"] for row in found["desk_bulkjob"]}
     names["undoes_id"] = names["step_id"]
     return {
         table: sorted((_plain(row, names) for row in table_rows), key=json.dumps)

@@ -7,9 +7,9 @@ from tests.concurrency.matrix import desk_scenes, order_scenes
 from tests.concurrency.matrix.call import Call
 from tests.concurrency.matrix.scene import NOW, Scene
 from workers.desk.rules.minutes import begin
+from workers.desk.states import Span
 from workers.desk.store import gauges, minutes, probe_results, releases
 from workers.desk.store import old_rows as desk_rows
-from workers.states import Span
 from workers.store import (
     installation,
     leases,

@@ -124,7 +124,7 @@ class ActAdmin(ReadOnlyAdmin, CsvListAdmin, LiveListAdmin):
             text = format_html('<a href="{}">{}</a>', row.about_url, row.about_text)
         if row.job is None:
             return text
-        url = reverse("admin:workers_bulkjob_change", args=[row.job])
+        url = reverse("admin:desk_bulkjob_change", args=[row.job])
         said = _("job %(n)d") % {"n": row.job}
         return format_html('{} <a class="sas-agent" href="{}">{}</a>', text, url, said)
 

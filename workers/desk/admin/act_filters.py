@@ -10,7 +10,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
 from workers.desk.admin import lists, wording
-from workers.models import Act, BulkItem, BulkJob
+from workers.desk.models import BulkItem, BulkJob
+from workers.models import Act
 from workers.rules.acts import FOLLOWING, FOLLOWING_OF_PROCESS
 from workers.states import PEOPLE
 

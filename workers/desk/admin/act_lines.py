@@ -9,14 +9,15 @@ from django.utils.translation import gettext as _
 from workers.desk.admin import badges, masking, subjects, timeline
 from workers.desk.admin.act_filters import LAST_CHUNK
 from workers.desk.admin.masking import UNMASKED
-from workers.models import Act, BulkItem
-from workers.states import ItemState
+from workers.desk.models import BulkItem
+from workers.desk.states import ItemState
+from workers.models import Act
 
 #: What a detail may name: its page, and the right to see it.
 _PAGES: Mapping[str, tuple[str, str]] = {
-    "job": ("admin:workers_bulkjob_change", "workers.view_bulkjob"),
+    "job": ("admin:desk_bulkjob_change", "desk.view_bulkjob"),
     "alert": ("admin:workers_alert_change", "workers.view_alert"),
-    "delivery": ("admin:workers_delivery_change", "workers.view_delivery"),
+    "delivery": ("admin:desk_delivery_change", "desk.view_delivery"),
 }
 #: Said in other columns, or no name of anything.
 _NO_NAME = frozenset({"reason", "code", "steps", "sender", "personal", "rows", "fields"})
@@ -29,7 +30,7 @@ def put_into_words(rows: Sequence[Act], user: Any, *, is_personal: bool = False)
     """
     masks = masking.of_processes(row.process_id for row in rows)
     urls = subjects.pages(row.process_id for row in rows if row.process_id) if user else {}
-    by_job = _jobs(rows) if user and user.has_perm("workers.view_bulkjob") else {}
+    by_job = _jobs(rows) if user and user.has_perm("desk.view_bulkjob") else {}
     for row in rows:
         mask = UNMASKED if is_personal else masks[row.process_id]
         row.detail = mask.record(row.detail if isinstance(row.detail, dict) else {})

@@ -70,7 +70,7 @@ def of_desk(*more: object, beside: Sequence[QuerySet[Any]] = ()) -> Marker:
         "(SELECT count(*) FROM workers_incident WHERE resolved_at IS NULL)",
         "(SELECT sum(members) FROM workers_incident WHERE resolved_at IS NULL)",
         "(SELECT max(last_at) FROM workers_incident WHERE resolved_at IS NULL)",
-        "(SELECT max(at) FROM workers_gauge WHERE span = 60)",
+        "(SELECT max(at) FROM desk_gauge WHERE span = 60)",
         more=more,
         beside=beside,
     )
@@ -96,9 +96,9 @@ def of_deliveries() -> Marker:
     """
     return _read(
         *_EVERYTHING,
-        "(SELECT max(id) FROM workers_delivery)",
-        "(SELECT count(*) FROM workers_delivery WHERE state = 'due')",
-        "(SELECT max(next_at) FROM workers_delivery WHERE state = 'due')",
+        "(SELECT max(id) FROM desk_delivery)",
+        "(SELECT count(*) FROM desk_delivery WHERE state = 'due')",
+        "(SELECT max(next_at) FROM desk_delivery WHERE state = 'due')",
     )
 
 
@@ -106,9 +106,9 @@ def of_jobs() -> Marker:
     """Return the marker of the list of jobs: of their progress, too."""
     return _read(
         *_EVERYTHING,
-        "(SELECT max(id) FROM workers_bulkjob)",
-        "(SELECT count(*) FROM workers_bulkjob WHERE state = 'running')",
-        "(SELECT sum(done) FROM workers_bulkjob WHERE state = 'running')",
+        "(SELECT max(id) FROM desk_bulkjob)",
+        "(SELECT count(*) FROM desk_bulkjob WHERE state = 'running')",
+        "(SELECT sum(done) FROM desk_bulkjob WHERE state = 'running')",
     )
 
 
@@ -125,11 +125,11 @@ def of_leases() -> Marker:
 def of_health() -> Marker:
     """Return the marker of the pages about figures: they are new once a minute, and marks are."""
     return _read(
-        "(SELECT max(at) FROM workers_gauge WHERE span = 60)",
+        "(SELECT max(at) FROM desk_gauge WHERE span = 60)",
         "(SELECT cursor FROM workers_lease WHERE name = 'health')",
         "(SELECT max(id) FROM workers_journal WHERE process_id IS NULL)",
         "(SELECT max(id) FROM workers_incident)",
-        "(SELECT max(looked_at) FROM workers_proberesult)",
+        "(SELECT max(looked_at) FROM desk_proberesult)",
         fresh_seconds=HEALTH_SECONDS,
     )
 

@@ -24,11 +24,12 @@ from workers.desk.admin.actions.page import actor, write_log
 from workers.desk.admin.changes import Marker
 from workers.desk.admin.lists import ClockedChangeList, LiveListAdmin, back_to
 from workers.desk.admin.masking import UNKNOWN
+from workers.desk.models import Delivery, Route
 from workers.desk.operate.deliveries import resend
-from workers.models import Delivery, Incident, Route
-from workers.states import DeliveryState
+from workers.desk.states import DeliveryState
+from workers.models import Incident
 
-PERMISSION = "workers.resend_delivery"
+PERMISSION = "desk.resend_delivery"
 #: Deliveries shown on an incident's page.
 SHOWN = 50
 
@@ -59,7 +60,7 @@ def resend_one(request: HttpRequest, pk: int) -> HttpResponse:
         messages.success(request, said)
     else:
         messages.warning(request, _("It was not given up: there is nothing to send again."))
-    return back_to(request, "admin:workers_delivery_changelist")
+    return back_to(request, "admin:desk_delivery_changelist")
 
 
 class RouteFilter(admin.SimpleListFilter):
@@ -105,7 +106,7 @@ class DeliveryAdmin(ReadOnlyAdmin, LiveListAdmin):
     def get_urls(self) -> list[URLPattern]:
         wrap = self.admin_site.admin_view
         return [
-            path("<int:pk>/resend/", wrap(resend_one), name="workers_delivery_resend"),
+            path("<int:pk>/resend/", wrap(resend_one), name="desk_delivery_resend"),
             *super().get_urls(),
         ]
 
@@ -167,7 +168,7 @@ class DeliveryAdmin(ReadOnlyAdmin, LiveListAdmin):
             return badges.NOTHING
         return format_html(
             '<button type="submit" class="sas-button" formaction="{}" aria-label="{}">{}</button>',
-            reverse("admin:workers_delivery_resend", args=[row.pk]),
+            reverse("admin:desk_delivery_resend", args=[row.pk]),
             _("Send again: %(delivery)s") % {"delivery": row},
             _("Send again"),
         )

@@ -15,12 +15,13 @@ from workers.desk.admin.bulk.kinds import label_of
 from workers.desk.admin.paging import COUNTED, counted
 from workers.desk.admin.piles import Pile, WaitingPile
 from workers.desk.admin.wait_filters import is_paused
+from workers.desk.models import BulkJob, Note
 from workers.desk.operate import incident_list
 from workers.desk.operate.incident_list import IncidentLine
-from workers.models import BulkJob, Hold, Note, Process
+from workers.desk.states import JobState
+from workers.models import Hold, Process
 from workers.rules.wait_reasons import next_probe
 from workers.runtime import timestamps
-from workers.states import JobState
 from workers.store.flow import wait_facts
 
 #: Rows of each kind on one sheet; the rest is counted.

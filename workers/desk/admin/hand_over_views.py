@@ -20,10 +20,10 @@ from workers.desk.admin.actions.page import actor
 from workers.desk.admin.hand_over import LONGEST_HOURS, SHIFT_HOURS
 from workers.desk.admin.lists import LiveMedia
 from workers.desk.admin.piles import WaitingPile
+from workers.desk.models.route import RouteKind
 from workers.desk.notify import incident_sender as senders
 from workers.desk.notify.incident_sender import IncidentLetter
 from workers.models import Incident
-from workers.models.route import RouteKind
 from workers.notify.senders.delivery import Undelivered
 from workers.store import acts
 

@@ -42,7 +42,7 @@ from workers.models import Incident
 from workers.states import IncidentState
 from workers.store.flow import wait_facts
 
-VIEW_JOBS = "workers.view_bulkjob"
+VIEW_JOBS = "desk.view_bulkjob"
 #: Incidents on the desk; the list has the others.
 ON_DESK = 20
 #: The state of a process whose shape and tone each state has.

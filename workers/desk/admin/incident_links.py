@@ -10,17 +10,19 @@ from workers.desk.admin.navigation import Page
 from workers.desk.admin.wording import Text
 from workers.models import Incident
 
-_DOCTOR = Page("proberesult_changelist", lazy("Doctor"), "workers.view_proberesult")
+_DOCTOR = Page("desk_proberesult_changelist", lazy("Doctor"), "desk.view_proberesult")
 _PAGES: dict[str, Page] = {
-    IncidentKind.AGENT: Page("flow_changelist", lazy("Flow"), "workers.view_flow"),
+    IncidentKind.AGENT: Page("workers_flow_changelist", lazy("Flow"), "workers.view_flow"),
     IncidentKind.DEFINITION: _DOCTOR,
     IncidentKind.DUTY: _DOCTOR,
     IncidentKind.INSTALLATION: _DOCTOR,
 }
 #: Kinds with incidents of several things: pages by the code of their alerts.
 _PAGES_BY_CODE = {
-    "sink_undeliverable": Page("sink_changelist", lazy("Sinks"), "workers.view_sink"),
-    "route_undeliverable": Page("delivery_changelist", lazy("Deliveries"), "workers.view_delivery"),
+    "sink_undeliverable": Page("workers_sink_changelist", lazy("Sinks"), "workers.view_sink"),
+    "route_undeliverable": Page(
+        "desk_delivery_changelist", lazy("Deliveries"), "desk.view_delivery"
+    ),
 }
 
 

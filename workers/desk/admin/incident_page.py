@@ -11,9 +11,10 @@ from workers.desk.admin import arrivals, masking, subjects, timeline
 from workers.desk.admin.arrivals import Chart
 from workers.desk.admin.paging import COUNTED
 from workers.desk.admin.timeline import Line
+from workers.desk.models import BulkJob, Note
 from workers.desk.operate import incident_list
 from workers.desk.operate.incident_list import IncidentLine
-from workers.models import Alert, BulkJob, Incident, Note
+from workers.models import Alert, Incident
 from workers.store.flow import wait_facts
 
 #: Members on a page; the chart looks at so many of the newest.

@@ -17,8 +17,8 @@ from workers.desk.admin.bulk.kinds import KINDS, label_of
 from workers.desk.admin.changes import Marker
 from workers.desk.admin.lists import ClockedChangeList, LiveListAdmin, live_part
 from workers.desk.admin.row_page import RowPageAdmin
+from workers.desk.models import BulkJob
 from workers.desk.rules.job_verbs import STEERING
-from workers.models import BulkJob
 
 
 class VerbFilter(admin.SimpleListFilter):
@@ -57,11 +57,11 @@ class BulkJobAdmin(RowPageAdmin, ReadOnlyAdmin, LiveListAdmin):
     def get_urls(self) -> list[URLPattern]:
         wrap = self.admin_site.admin_view
         acts = [
-            path(f"<int:pk>/{act}/", wrap(job_views.view_of(act)), name=f"workers_bulkjob_{act}")
+            path(f"<int:pk>/{act}/", wrap(job_views.view_of(act)), name=f"desk_bulkjob_{act}")
             for act in STEERING
         ]
-        live = path("<int:pk>/live/", wrap(self.live_view), name="workers_bulkjob_live")
-        csv = path("<int:pk>/csv/", wrap(job_views.csv_view), name="workers_bulkjob_csv")
+        live = path("<int:pk>/live/", wrap(self.live_view), name="desk_bulkjob_live")
+        csv = path("<int:pk>/csv/", wrap(job_views.csv_view), name="desk_bulkjob_csv")
         return [*acts, live, csv, *super().get_urls()]
 
     def marker(self, request: HttpRequest) -> Marker:

@@ -8,9 +8,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
 from workers.desk.admin.filters import ProcessFilter, among
+from workers.desk.models import BulkItem
 from workers.desk.operate import job_results
 from workers.desk.operate.job_results import Result
-from workers.models import BulkItem
 
 #: Digits of a job's number, at most.
 LONGEST = 18

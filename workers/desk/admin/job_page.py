@@ -20,12 +20,13 @@ from workers.desk.admin.bulk.lists import BulkListAdmin
 from workers.desk.admin.changes import Marker
 from workers.desk.admin.lists import without_search
 from workers.desk.admin.wording import Text
+from workers.desk.models import BulkItem, BulkJob
 from workers.desk.operate import job_results
 from workers.desk.operate.job_results import Result
 from workers.desk.rules.job_verbs import STEERING
-from workers.models import BulkItem, BulkJob, Process
+from workers.desk.states import JobState
+from workers.models import Process
 from workers.rules.refusals import text_of
-from workers.states import JobState
 from workers.store.db import dialect
 
 PER_PAGE = 50
@@ -208,7 +209,7 @@ def _acts(request: HttpRequest, job: BulkJob) -> list[tuple[str, Text, str]]:
     if not job_views.may(request, job):
         return []
     return [
-        (act, _label(job, act), reverse(f"admin:workers_bulkjob_{act}", args=[job.pk]))
+        (act, _label(job, act), reverse(f"admin:desk_bulkjob_{act}", args=[job.pk]))
         for act, (before, _after) in STEERING.items()
         if job.state in before
     ]
@@ -234,7 +235,7 @@ def _again(
 
 def _live_url(job: BulkJob, chosen: str, number: int) -> str:
     query = {**({"is": chosen} if chosen else {}), **({"p": number} if number > 1 else {})}
-    address = reverse("admin:workers_bulkjob_live", args=[job.pk])
+    address = reverse("admin:desk_bulkjob_live", args=[job.pk])
     return f"{address}?{urlencode(query)}" if query else address
 
 

@@ -15,13 +15,13 @@ from workers.desk.admin import csv_files, masking
 from workers.desk.admin.actions.page import actor, write_log
 from workers.desk.admin.masking import UNMASKED
 from workers.desk.admin.wording import Text
+from workers.desk.models import BulkItem, BulkJob
 from workers.desk.operate import job_results, jobs
 from workers.desk.operate.job_results import Result
 from workers.exceptions import StateError
-from workers.models import BulkItem, BulkJob
 from workers.rules.refusals import text_of
 
-PERMISSION = "workers.operate_bulkjob"
+PERMISSION = "desk.operate_bulkjob"
 LABELS: Mapping[str, Text] = {
     "pause": lazy("Pause"),
     "resume": lazy("Go on"),
@@ -59,7 +59,7 @@ def view_of(act: str) -> Callable[..., HttpResponse]:
             said = str(DONE[act]) % {"n": pk}
             write_log(request, job, said, "")
             messages.success(request, said)
-        return redirect("admin:workers_bulkjob_change", pk)
+        return redirect("admin:desk_bulkjob_change", pk)
 
     return view
 
@@ -68,7 +68,7 @@ def view_of(act: str) -> Callable[..., HttpResponse]:
 def csv_view(request: HttpRequest, pk: int) -> StreamingHttpResponse:
     """Send every item of a job, or those that came to ``?is=``, as they are read."""
     job = get_object_or_404(BulkJob, pk=pk)
-    if not (request.user.has_perm("workers.view_bulkjob") or is_own(request, job)):
+    if not (request.user.has_perm("desk.view_bulkjob") or is_own(request, job)):
         raise PermissionDenied
     result = request.GET.get("is", "")
     lines = _lines(job, result if result in Result.values else "", csv_files.is_personal(request))

@@ -6,10 +6,13 @@ from contextlib import suppress
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from django.apps import apps
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
 from django.utils import timezone
 from django.utils.deprecation import MiddlewareMixin
+from django.utils.encoding import escape_uri_path
 
 from workers.desk.admin.navigation import in_groups
 from workers.desk.store import preferences
@@ -55,8 +58,7 @@ class ViewerTimeZone:
             timezone.deactivate()
 
     def process_view(self, request: HttpRequest, *_view: Any) -> None:
-        match = request.resolver_match
-        if match is None or "admin" not in match.app_names or request.user.pk is None:
+        if not _is_of_admin(request) or request.user.pk is None:
             return
         if KEPT_ZONE not in request.session:
             chosen = preferences.chosen(request.user.pk)
@@ -69,7 +71,23 @@ class ViewerTimeZone:
 
 
 class Navigation(MiddlewareMixin):
-    """Shows the desk's lists in groups, in the sidebar and on the index of any admin site."""
+    """Shows the desk's lists in groups, in the sidebar and on the index of any admin site.
+
+    Addresses of the desk's rows from when they were the engine's lead to where they are.
+    """
+
+    def process_view(
+        self, request: HttpRequest, _view: Any, _args: Any, named: dict[str, Any]
+    ) -> HttpResponse | None:
+        # What an admin site has no page for.
+        rest = str(named.get("url", ""))
+        app, _, new = rest.partition("/")
+        is_moved = app == "workers" and new.partition("/")[0] in apps.all_models["desk"]
+        if request.method != "GET" or not is_moved or not _is_of_admin(request):
+            return None
+        query = request.META.get("QUERY_STRING", "")
+        url = escape_uri_path(f"{request.path.removesuffix(rest)}desk/{new}")
+        return redirect(f"{url}?{query}" if query else url)
 
     def process_template_response(self, request: HttpRequest, response: Any) -> Any:
         context = response.context_data
@@ -82,6 +100,9 @@ class Navigation(MiddlewareMixin):
 
 
 def _is_page_of_admin(request: HttpRequest, response: HttpResponse) -> bool:
+    return response.get("Content-Type", "").startswith("text/html") and _is_of_admin(request)
+
+
+def _is_of_admin(request: HttpRequest) -> bool:
     match = request.resolver_match
-    is_page = response.get("Content-Type", "").startswith("text/html")
-    return is_page and match is not None and "admin" in match.app_names
+    return match is not None and "admin" in match.app_names

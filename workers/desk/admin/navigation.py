@@ -11,7 +11,8 @@ from django.utils.translation import gettext_lazy as lazy
 
 from workers.desk.admin.wording import Text
 
-APP = "workers"
+#: Whose lists are in groups; the page of either app shows all of them.
+APPS = ("workers", "desk")
 #: What the admin says of a model, as a site lists it for a user.
 Line = dict[str, Any]
 
@@ -20,7 +21,7 @@ Line = dict[str, Any]
 class Page:
     """A page of the admin; without a permission it is for everybody who sees any of the desk."""
 
-    #: Begins with the name of the model below whose list it is.
+    #: Begins with the app and the name of the model below whose list it is.
     url_name: str
     label: Text
     permission: str = ""
@@ -29,14 +30,15 @@ class Page:
     def line(self, request: HttpRequest) -> Line | None:
         """Return what an admin site says of a model; None: this user, or this site, has it not."""
         site = getattr(request, "current_app", None)
+        app, model, _rest = self.url_name.split("_", 2)
         try:
-            url = reverse(f"admin:{APP}_{self.url_name}", current_app=site)
+            url = reverse(f"admin:{self.url_name}", current_app=site)
         except NoReverseMatch:
             return None
         if self.permission and not request.user.has_perm(self.permission):
             return None
         return {
-            "model": apps.get_model(APP, self.url_name.partition("_")[0]),
+            "model": apps.get_model(app, model),
             "name": str(self.label),
             "object_name": self.url_name,
             "perms": {"view": True},
@@ -48,13 +50,15 @@ class Page:
 
 #: A model by name, or a page.
 Entry = str | Page
-WAITING = Page("process_waiting", lazy("Waiting for somebody"))
-MINE = Page("incident_changelist", lazy("My incidents"), "workers.view_incident", "?owner=me")
-PAUSED = Page(
-    *("bulkjob_changelist", lazy("Paused jobs"), "workers.view_bulkjob", "?state__exact=paused")
+WAITING = Page("workers_process_waiting", lazy("Waiting for somebody"))
+MINE = Page(
+    "workers_incident_changelist", lazy("My incidents"), "workers.view_incident", "?owner=me"
 )
-CAUSES = Page("process_causes", lazy("Causes of errors"), "workers.view_process")
-HAND_OVER = Page("incident_hand_over", lazy("Hand-over"), "workers.hand_over_incident")
+PAUSED = Page(
+    *("desk_bulkjob_changelist", lazy("Paused jobs"), "desk.view_bulkjob", "?state__exact=paused")
+)
+CAUSES = Page("workers_process_causes", lazy("Causes of errors"), "workers.view_process")
+HAND_OVER = Page("workers_incident_hand_over", lazy("Hand-over"), "workers.hand_over_incident")
 #: What stands under each title.
 GROUPS: Sequence[tuple[Text, Sequence[Entry]]] = (
     (lazy("Needs me"), (WAITING, "undorequest", MINE, PAUSED, "savedview")),
@@ -66,15 +70,26 @@ GROUPS: Sequence[tuple[Text, Sequence[Entry]]] = (
 
 
 def in_groups(request: HttpRequest, app_list: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return an admin site's apps with an entry for each group in place of the engine's.
+    """Return an admin site's apps with an entry for each group in place of engine and desk.
 
     Other apps' entries are as they were, and so are groups.
     """
+    ours = {app["app_label"]: app for app in app_list if not is_group(app)}
+    ours = {label: ours[label] for label in APPS if label in ours}
+    models = [model for app in ours.values() for model in app["models"]]
+    first = next(iter(ours), "")
     found: list[dict[str, Any]] = []
     for app in app_list:
-        is_whole = app["app_label"] == APP and "current_url" not in app
-        found += _groups(request, app) if is_whole else [app]
+        if is_group(app) or app["app_label"] not in ours:
+            found.append(app)
+        elif app["app_label"] == first:
+            found += _groups(request, {**app, "app_label": APPS[0], "models": models})
     return found
+
+
+def is_group(app: dict[str, Any]) -> bool:
+    """Say whether an entry is a group, and no app."""
+    return "current_url" in app
 
 
 def _groups(request: HttpRequest, app: dict[str, Any]) -> list[dict[str, Any]]:
@@ -90,7 +105,7 @@ def _groups(request: HttpRequest, app: dict[str, Any]) -> list[dict[str, Any]]:
             **app,
             "name": str(title),
             # The id that Django's template gives the first line of it.
-            "app_url": f"{app['app_url']}#{APP}-{lines[0]['object_name'].lower()}",
+            "app_url": f"{app['app_url']}#{app['app_label']}-{lines[0]['object_name'].lower()}",
             "models": lines,
             # Where the page that is shown belongs; empty: to no line of this group.
             "current_url": current if any(line["admin_url"] == current for line in lines) else "",

@@ -11,9 +11,9 @@ from django.utils.translation import gettext_lazy as lazy
 
 from workers.desk.admin.actions.page import actor
 from workers.desk.admin.masking import Mask
+from workers.desk.models import Note
 from workers.desk.store import notes
 from workers.desk.store.notes import LONGEST_NOTE
-from workers.models import Note
 
 PERMISSION = "workers.note_process"
 #: Notes on a page, the newest.

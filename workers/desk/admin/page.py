@@ -16,7 +16,8 @@ from workers.desk.admin.actions.page import actor
 from workers.desk.admin.masking import UNMASKED
 from workers.desk.admin.pictures import read as pictures
 from workers.desk.admin.row_page import RowPageAdmin
-from workers.models import Note, Process, UndoRequest
+from workers.desk.models import Note
+from workers.models import Process, UndoRequest
 from workers.states import UndoRequestState
 
 

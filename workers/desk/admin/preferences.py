@@ -19,8 +19,8 @@ from django.utils.translation import gettext_lazy as lazy
 from workers.admin import ReadOnlyAdmin
 from workers.desk.admin.lists import LiveMedia
 from workers.desk.admin.middleware import KEPT_ZONE, KEYS_OFF
+from workers.desk.models import Preferences
 from workers.desk.store import preferences
-from workers.models import Preferences
 
 
 class _ZoneMedia:
@@ -55,7 +55,7 @@ class PreferencesAdmin(ReadOnlyAdmin):
 
     def get_urls(self) -> list[URLPattern]:
         wrap = self.admin_site.admin_view
-        return [path("", wrap(self.changelist_view), name="workers_preferences_changelist")]
+        return [path("", wrap(self.changelist_view), name="desk_preferences_changelist")]
 
     def get_model_perms(self, request: HttpRequest) -> dict[str, bool]:
         # It is no list of rows: the time zone at the top of each page leads here.

@@ -23,13 +23,13 @@ from workers.desk.admin.changes import Marker
 from workers.desk.admin.delivery import answer_of, standing_mark
 from workers.desk.admin.lists import BoundedChangeList, LiveListAdmin, back_to
 from workers.desk.admin.route_form import RouteForm, kind_names
+from workers.desk.models import Delivery, Route
 from workers.desk.notify import incident_relay
+from workers.desk.states import DeliveryState
 from workers.desk.store import routes
-from workers.models import Delivery, Route
-from workers.states import DeliveryState
 from workers.store.db import dialect
 
-TEST, MUTE = "workers.test_route", "workers.mute_route"
+TEST, MUTE = "desk.test_route", "desk.mute_route"
 MUTED_SECONDS = 3600
 
 
@@ -62,7 +62,7 @@ def test_one(request: HttpRequest, pk: int) -> HttpResponse:
     delivery = Delivery.objects.filter(route=route).order_by("-pk").first()
     if delivery is None:
         messages.warning(request, _("%(route)s is gone.") % {"route": route})
-        return redirect("admin:workers_route_changelist")
+        return redirect("admin:desk_route_changelist")
     said = (
         _("Sent to %(route)s: %(answer)s") if arrived else _("%(route)s failed: %(answer)s")
     ) % {
@@ -72,8 +72,8 @@ def test_one(request: HttpRequest, pk: int) -> HttpResponse:
     write_log(request, route, said, "")
     (messages.success if arrived else messages.error)(request, said)
     if request.POST.get("from") == "page":
-        return redirect("admin:workers_route_change", route.pk)
-    return back_to(request, "admin:workers_route_changelist")
+        return redirect("admin:desk_route_change", route.pk)
+    return back_to(request, "admin:desk_route_changelist")
 
 
 @admin.action(description=lazy("Mute selected routes for an hour"), permissions=["mute"])
@@ -127,7 +127,7 @@ class RouteAdmin(LiveListAdmin):
     def get_urls(self) -> list[URLPattern]:
         wrap = self.admin_site.admin_view
         return [
-            path("<int:pk>/test/", wrap(test_one), name="workers_route_test"),
+            path("<int:pk>/test/", wrap(test_one), name="desk_route_test"),
             *super().get_urls(),
         ]
 
@@ -217,7 +217,7 @@ class RouteAdmin(LiveListAdmin):
     def newest(self, row: Any) -> SafeString | str:
         if row.last is None:
             return badges.NOTHING
-        url = reverse("admin:workers_delivery_changelist") + f"?route__id__exact={row.pk}"
+        url = reverse("admin:desk_delivery_changelist") + f"?route__id__exact={row.pk}"
         return format_html(
             '{} <a class="sas-agent" href="{}">{}</a>',
             standing_mark(row.last),
@@ -231,7 +231,7 @@ class RouteAdmin(LiveListAdmin):
             return badges.NOTHING
         return format_html(
             '<button type="submit" class="sas-button" formaction="{}" aria-label="{}">{}</button>',
-            reverse("admin:workers_route_test", args=[row.pk]),
+            reverse("admin:desk_route_test", args=[row.pk]),
             _("Send a test to %(route)s") % {"route": row},
             _("Send a test"),
         )

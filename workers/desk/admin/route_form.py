@@ -11,9 +11,10 @@ from django.utils.translation import gettext_lazy as lazy
 from django.utils.translation import to_locale
 
 from workers.definitions.alert_kinds import IncidentKind
+from workers.desk.models import Route
+from workers.desk.models.route import RouteKind
 from workers.desk.operate import routes
-from workers.models import Flow, Route
-from workers.models.route import RouteKind
+from workers.models import Flow
 
 KINDS = {
     IncidentKind.FAILURE: lazy("steps that fail"),

@@ -22,13 +22,13 @@ from django.views.decorators.http import require_POST, require_safe
 from workers.desk.admin import badges, view_counts, view_lists
 from workers.desk.admin.lists import AskableListAdmin, LiveMedia
 from workers.desk.admin.view_lists import SaveForm, ViewListAdmin
+from workers.desk.models import SavedView
 from workers.desk.rules import saved_views as rules
 from workers.desk.rules.saved_views import ViewError
 from workers.desk.store import saved_views
 from workers.exceptions import StateError
-from workers.models import SavedView
 
-CHANGE, DELETE = "workers.change_savedview", "workers.delete_savedview"
+CHANGE, DELETE = "desk.change_savedview", "desk.delete_savedview"
 
 
 @require_POST
@@ -136,8 +136,8 @@ class SavedViewAdmin(AskableListAdmin):
     def get_urls(self) -> list[URLPattern]:
         wrap = self.admin_site.admin_view
         return [
-            path("save/", wrap(save), name="workers_savedview_save"),
-            path("links/", wrap(links), name="workers_savedview_links"),
+            path("save/", wrap(save), name="desk_savedview_save"),
+            path("links/", wrap(links), name="desk_savedview_links"),
             *super().get_urls(),
         ]
 

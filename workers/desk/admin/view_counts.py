@@ -16,9 +16,9 @@ from django.utils.translation import gettext as _
 from workers.desk.admin.lists import asks_what_can_be_asked
 from workers.desk.admin.paging import COUNTED, counted
 from workers.desk.admin.view_lists import ViewListAdmin, lists, no_such, unknown_filters
+from workers.desk.models import SavedView
 from workers.desk.rules import saved_views
 from workers.desk.rules.saved_views import ViewError
-from workers.models import SavedView
 from workers.store import bounded_counts
 
 

@@ -17,10 +17,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
 from workers.desk.admin.lists import AskableListAdmin, is_poll
+from workers.desk.models import SavedView
+from workers.desk.models.saved_view import LONGEST_NAME
 from workers.desk.rules import saved_views
 from workers.desk.rules.saved_views import ViewError
-from workers.models import SavedView
-from workers.models.saved_view import LONGEST_NAME
 
 #: Views above a list, and counted there; all of them have a page.
 SHOWN = 12
@@ -83,7 +83,7 @@ class Strip:
     def links_url(self) -> str:
         """Return where the views are, as links with their counts."""
         asked = urlencode({"list": self.label, "shown": self.query})
-        return f"{reverse('admin:workers_savedview_links')}?{asked}"
+        return f"{reverse('admin:desk_savedview_links')}?{asked}"
 
     @property
     def is_searched(self) -> bool:
@@ -125,7 +125,7 @@ def _link(request: HttpRequest, model_admin: ViewListAdmin, view: SavedView, sho
     url = f"{model_admin.list_url}?{view.query}"
     if unknown_filters(request, model_admin, view.query):
         # The list would show everything, and not say why.
-        url = reverse("admin:workers_savedview_change", args=[view.pk])
+        url = reverse("admin:desk_savedview_change", args=[view.pk])
     return Link(
         view,
         url,

@@ -9,9 +9,9 @@ from workers.definitions.sentences import say as _
 from workers.definitions.sentences import say_counted as ngettext
 from workers.desk.doctor.finding import Finding, info, ok, warning
 from workers.desk.doctor.registry import probe
+from workers.desk.models import Delivery, Route
+from workers.desk.states import DeliveryEvent, DeliveryState
 from workers.desk.store import deliveries
-from workers.models import Delivery, Route
-from workers.states import DeliveryEvent, DeliveryState
 from workers.store.db import dialect
 
 #: What was given up before is history.

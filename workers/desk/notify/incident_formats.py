@@ -20,7 +20,7 @@ from workers.desk.notify.incident_message import (
     more,
     text,
 )
-from workers.states import DeliveryEvent as Event
+from workers.desk.states import DeliveryEvent as Event
 
 #: PagerDuty's limits.
 LONGEST_SUMMARY, LONGEST_KEY = 1024, 255

@@ -9,13 +9,14 @@ from django.utils import timezone, translation
 
 from workers.conf import sas
 from workers.definitions.alert_kinds import IncidentKind, alert_kind
+from workers.desk.models import Delivery
 from workers.desk.notify import incident_formats, incident_message
 from workers.desk.notify.incident_message import IncidentFacts, IncidentMessage
 from workers.desk.notify.incident_sender import IncidentLetter
 from workers.desk.rules.incident_routing import zone_of
+from workers.desk.states import DeliveryEvent
 from workers.desk.store.deliveries import ClaimedDelivery
-from workers.models import Delivery, Incident
-from workers.states import DeliveryEvent
+from workers.models import Incident
 from workers.store.flow import waiting_steps
 
 log = logging.getLogger(__name__)

@@ -12,9 +12,9 @@ from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from workers.desk.states import DeliveryEvent as Event
 from workers.runtime import timestamps
 from workers.runtime.visible_text import visible
-from workers.states import DeliveryEvent as Event
 
 #: How grave an incident is, as PagerDuty calls it; 1 is the gravest.
 SEVERITIES = {1: "critical", 2: "error", 3: "info"}

@@ -7,7 +7,7 @@ from smtplib import SMTPException, SMTPResponseException
 from django.core.mail import EmailMessage, get_connection
 
 from workers.conf import sas
-from workers.models.route import RouteKind
+from workers.desk.models.route import RouteKind
 from workers.notify.senders import http_post
 from workers.notify.senders.delivery import Answer, Undelivered
 from workers.notify.senders.webhook import signed

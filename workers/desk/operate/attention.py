@@ -2,8 +2,9 @@
 
 from django.db.models import Exists, OuterRef, Q
 
-from workers.models import Alert, Delivery
-from workers.states import DeliveryEvent, DeliveryState
+from workers.desk.models import Delivery
+from workers.desk.states import DeliveryEvent, DeliveryState
+from workers.models import Alert
 
 #: What asks somebody to act; the rest tells of an end, or of no incident.
 _ASKS = (DeliveryEvent.OPENED, DeliveryEvent.REPEAT)

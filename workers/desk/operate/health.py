@@ -10,10 +10,10 @@ from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 from workers.desk.rules.minutes import KEPT, begin
+from workers.desk.states import Span
 from workers.desk.store import gauges, minutes
 from workers.rules import lateness
 from workers.runtime.worker_identity import me
-from workers.states import Span
 from workers.store import leases
 from workers.store.db import dialect
 

@@ -17,14 +17,10 @@ from django.db.models import (
 )
 from django.utils.translation import gettext_lazy as _
 
-from workers.models import BulkItem, LiveStep
-from workers.states import (
-    OPEN_PROCESS_STATES,
-    UNDONE_PROCESS_STATES,
-    ItemState,
-    ProcessState,
-    StepState,
-)
+from workers.desk.models import BulkItem
+from workers.desk.states import ItemState
+from workers.models import LiveStep
+from workers.states import OPEN_PROCESS_STATES, UNDONE_PROCESS_STATES, ProcessState, StepState
 
 
 class Result(TextChoices):

@@ -9,9 +9,9 @@ from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.utils.translation import gettext as _
 
+from workers.desk.models import Route
+from workers.desk.models.route import RouteKind
 from workers.http import ssrf_guard
-from workers.models import Route
-from workers.models.route import RouteKind
 from workers.protocol.webhook_signing import PREFIX
 
 PAGERDUTY_URL = "https://events.pagerduty.com/v2/enqueue"

@@ -10,7 +10,7 @@ from datetime import datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 from workers.definitions.alert_kinds import Severity
-from workers.states import DeliveryEvent as Event
+from workers.desk.states import DeliveryEvent as Event
 
 #: Beyond a route's hourly limit, what is due leaves in one message, at most this often.
 OVERFLOW_SECONDS = 600

@@ -3,11 +3,12 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from workers.desk.states import JobState
 from workers.rules import compensation, operator_commands
 from workers.rules.approved_acts import of_plan
 from workers.rules.rate_limit import Bucket
 from workers.rules.transitions import LockedProcess
-from workers.states import JobState, ProcessState
+from workers.states import ProcessState
 
 #: Takes the process, who acts, why, and the job's ``params``; returns the names of what moves,
 #: which may take two persons.

@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
 from workers.desk.rules import latency
-from workers.states import BreakerState, Span
+from workers.desk.states import Span
+from workers.states import BreakerState
 
 #: What became of a call; the first is what should.
 RESULTS = ("ok", "refused", "permanent", "transient", "unavailable", "expired")

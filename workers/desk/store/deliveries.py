@@ -9,11 +9,11 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
+from workers.desk.models import Delivery
+from workers.desk.states import DeliveryEvent
 from workers.desk.store import routes
-from workers.models import Delivery
 from workers.runtime.failpoints import durable
 from workers.runtime.storable_text import storable
-from workers.states import DeliveryEvent
 from workers.store import acts, alerts
 from workers.store.db import dialect
 
@@ -23,7 +23,7 @@ UNDELIVERABLE = "route_undeliverable"
 _DUE = "d.state = 'due' AND d.next_at <= {now}"
 #: An incident's end must not overtake its beginning.
 _IS_FIRST = (
-    "NOT EXISTS (SELECT 1 FROM workers_delivery e WHERE e.route_id = d.route_id"
+    "NOT EXISTS (SELECT 1 FROM desk_delivery e WHERE e.route_id = d.route_id"
     " AND e.incident_id = d.incident_id AND e.state = 'due' AND e.id < d.id)"
 )
 _MAY_LEAVE = "r.is_active AND (r.muted_until IS NULL OR r.muted_until <= {now})"
@@ -91,7 +91,7 @@ def claim(
     moment = dialect.instant_text(at)
     with durable("deliveries.claim"):
         rows = dialect.fetch(
-            f"SELECT {_SELECT} FROM workers_delivery d JOIN workers_route r ON r.id = d.route_id"
+            f"SELECT {_SELECT} FROM desk_delivery d JOIN desk_route r ON r.id = d.route_id"
             f" WHERE {_DUE.format(now='%s')} AND {_MAY_LEAVE.format(now='%s')} AND {_IS_FIRST}"
             f" AND NOT ({dialect.among('d.route_id')})"
             f" ORDER BY d.next_at, d.id LIMIT %s {dialect.lock_rows('d', skip_locked=True)}",
@@ -99,7 +99,7 @@ def claim(
         )
         claimed = [_claimed(row, until) for row in rows]
         dialect.execute(
-            f"UPDATE workers_delivery SET next_at = %s WHERE {dialect.among('id')}",
+            f"UPDATE desk_delivery SET next_at = %s WHERE {dialect.among('id')}",
             [dialect.instant_text(until), dialect.id_list([row.id for row in claimed])],
         )
     return claimed
@@ -117,7 +117,7 @@ def seconds_waiting(now: datetime | None = None) -> float | None:
     at = dialect.read_clock(now)
     moment = dialect.instant_text(at)
     rows = dialect.fetch(
-        "SELECT d.next_at FROM workers_delivery d JOIN workers_route r ON r.id = d.route_id"
+        "SELECT d.next_at FROM desk_delivery d JOIN desk_route r ON r.id = d.route_id"
         f" WHERE {_DUE.format(now='%s')} AND {_MAY_LEAVE.format(now='%s')}"
         " ORDER BY d.next_at, d.id LIMIT 1",
         [moment, moment],
@@ -198,7 +198,7 @@ def resend(delivery_id: int, *, actor: str, now: datetime | None = None) -> bool
     at = dialect.read_clock(now)
     with durable("deliveries.resend"):
         is_due = dialect.execute(
-            "UPDATE workers_delivery SET state = 'due', tries = 0, next_at = %s,"
+            "UPDATE desk_delivery SET state = 'due', tries = 0, next_at = %s,"
             " ended_at = NULL WHERE id = %s AND state = 'failed'",
             [dialect.instant_text(at), delivery_id],
         )
@@ -219,8 +219,7 @@ def _in(seconds: float, now: datetime | None) -> str:
 def _end_claim(delivery: ClaimedDelivery, assign: str, params: list[Any]) -> bool:
     return (
         dialect.execute(
-            f"UPDATE workers_delivery SET {assign} WHERE id = %s AND state = 'due'"
-            " AND next_at = %s",
+            f"UPDATE desk_delivery SET {assign} WHERE id = %s AND state = 'due' AND next_at = %s",
             [*params, delivery.id, dialect.instant_text(delivery.until)],
         )
         == 1

@@ -11,13 +11,14 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from workers.definitions.alert_kinds import IncidentKind, Severity
+from workers.desk.models import Delivery, Route
+from workers.desk.models.route import RouteKind
 from workers.desk.rules import incident_routing as routing
+from workers.desk.states import DeliveryEvent, DeliveryState
 from workers.desk.store import routes
 from workers.desk.store.deliveries import UNDELIVERABLE
-from workers.models import Delivery, Route
-from workers.models.route import RouteKind
 from workers.runtime.failpoints import durable
-from workers.states import DeliveryEvent, DeliveryState, IncidentState
+from workers.states import IncidentState
 from workers.store.db import dialect
 
 #: Open incidents that are looked at: there is one for each cause, so that more is a flood.
@@ -97,9 +98,9 @@ def _incidents(at: datetime) -> list[tuple[routing.Incident, int | None]]:
     rows += dialect.fetch(
         f"SELECT {_INCIDENT} FROM workers_incident i"
         " WHERE i.resolved_at > %s"
-        " AND EXISTS (SELECT 1 FROM workers_delivery o WHERE o.incident_id = i.id"
+        " AND EXISTS (SELECT 1 FROM desk_delivery o WHERE o.incident_id = i.id"
         " AND o.reopened = i.reopened AND o.event = 'opened' AND NOT EXISTS (SELECT 1"
-        " FROM workers_delivery e WHERE e.incident_id = i.id AND e.route_id = o.route_id"
+        " FROM desk_delivery e WHERE e.incident_id = i.id AND e.route_id = o.route_id"
         " AND e.reopened = i.reopened AND e.event = 'resolved')) ORDER BY i.resolved_at LIMIT %s",
         [since, MOST_INCIDENTS],
     )
@@ -133,7 +134,7 @@ def _told(
     """Return by route and incident what was noted since the incident opened, or came back."""
     reopened = {incident.id: incident.reopened for incident, _about in incidents}
     rows = dialect.fetch(
-        "SELECT d.route_id, d.incident_id, d.reopened, d.event, d.at FROM workers_delivery d"
+        "SELECT d.route_id, d.incident_id, d.reopened, d.event, d.at FROM desk_delivery d"
         f" WHERE {dialect.among('d.incident_id')}",
         [dialect.id_list(sorted(reopened))],
     )
@@ -153,7 +154,7 @@ def _history(at: datetime) -> dict[int, routing.History]:
     rows = dialect.fetch(
         f"SELECT d.route_id, count(CASE WHEN {is_urgent} AND d.at > %s THEN 1 END),"
         " count(CASE WHEN d.event <> 'digest' AND d.at > %s THEN 1 END),"
-        " max(CASE WHEN d.event = 'digest' THEN d.at END) FROM workers_delivery d"
+        " max(CASE WHEN d.event = 'digest' THEN d.at END) FROM desk_delivery d"
         " LEFT JOIN workers_incident i ON i.id = d.incident_id"
         " WHERE d.at > %s AND d.event <> 'test' AND d.state <> 'gathered' GROUP BY d.route_id",
         [

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from workers.desk.rules.minutes import LONGER, Level, begin, worst
+from workers.desk.states import Span
 from workers.rules.breaker import Breaker
 from workers.runtime.failpoints import durable
-from workers.states import BreakerState, Span
+from workers.states import BreakerState
 from workers.store.db import dialect
 
 _COLUMNS = {
@@ -59,7 +60,7 @@ def of_span(
     of_agent, params = ("", []) if agent is None else (" AND agent = %s", [agent])
     found = []
     for value, *columns in dialect.fetch(
-        f"SELECT at, {_NAMES} FROM workers_gauge"
+        f"SELECT at, {_NAMES} FROM desk_gauge"
         f" WHERE span = %s AND at >= %s AND at < %s{of_agent} ORDER BY at, agent",
         [int(span), dialect.instant_text(since), dialect.instant_text(until), *params],
     ):
@@ -114,7 +115,7 @@ def _write(span: Span, at: datetime, levels: Sequence[Level]) -> None:
     ]
     when, params = dialect.typed("instant", at)
     dialect.execute(
-        f"INSERT INTO workers_gauge (span, at, {_NAMES})"
+        f"INSERT INTO desk_gauge (span, at, {_NAMES})"
         f" SELECT {int(span)}, {when}, {_NAMES} FROM {dialect.rows_as('v', _COLUMNS)}"
         # In the order of the key, so that two do not wait in a circle; and true for SQLite's sake.
         " WHERE true ORDER BY agent ON CONFLICT (span, at, agent) DO UPDATE SET "

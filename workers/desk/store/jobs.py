@@ -12,6 +12,7 @@ from typing import Any
 
 from django.db.models import F
 
+from workers.desk.models import BulkItem, BulkJob
 from workers.desk.rules.job_verbs import (
     STEERING,
     VERBS,
@@ -19,14 +20,13 @@ from workers.desk.rules.job_verbs import (
     pauses,
     within_sample,
 )
+from workers.desk.states import ItemState, JobState
 from workers.exceptions import StateError
-from workers.models import BulkItem, BulkJob
 from workers.rules.rate_limit import Bucket
 from workers.rules.refusals import refused
 from workers.rules.rows import Entry
 from workers.runtime import storable_text
 from workers.runtime.failpoints import durable
-from workers.states import ItemState, JobState
 from workers.store import journal, leases
 from workers.store.db import dialect
 from workers.store.locked import load

@@ -12,8 +12,8 @@ from typing import Any
 
 from workers.desk.rules import latency
 from workers.desk.rules.minutes import EVERY_PROCESS, LONGER, Figures, begin, summed
+from workers.desk.states import Span
 from workers.runtime.failpoints import durable
-from workers.states import Span
 from workers.store.db import dialect
 
 #: A row may stand behind others that are so much younger, or before others that are so much older.
@@ -81,7 +81,7 @@ def of_span(
             ),
         )
         for at, name, counts, calls, waits, workers in dialect.fetch(
-            "SELECT at, agent, counts, calls, waits, workers FROM workers_minute"
+            "SELECT at, agent, counts, calls, waits, workers FROM desk_minute"
             f" WHERE span = %s AND at >= %s AND at < %s{of_agent} ORDER BY at, agent",
             [int(span), dialect.instant_text(since), dialect.instant_text(until), *params],
         )
@@ -112,7 +112,7 @@ def _write(span: Span, at: datetime, figures: Sequence[Figures]) -> None:
     names = ", ".join(_COLUMNS)
     when, params = dialect.typed("instant", at)
     dialect.execute(
-        f"INSERT INTO workers_minute (span, at, {names})"
+        f"INSERT INTO desk_minute (span, at, {names})"
         f" SELECT {int(span)}, {when}, {names} FROM {dialect.rows_as('v', _COLUMNS)}"
         # In the order of the key, so that two do not wait in a circle; and true for SQLite's sake.
         " WHERE true ORDER BY agent ON CONFLICT (span, at, agent) DO UPDATE SET "

@@ -57,6 +57,6 @@ def _refuse_unless_writable(text: str, actor: str) -> None:
 
 def _insert(column: str, key: int, author_id: int, text: str, at: datetime) -> None:
     dialect.execute(
-        f"INSERT INTO workers_note ({column}, author_id, text, at) VALUES (%s, %s, %s, %s)",
+        f"INSERT INTO desk_note ({column}, author_id, text, at) VALUES (%s, %s, %s, %s)",
         [key, author_id, text, dialect.instant_text(at)],
     )

@@ -3,36 +3,36 @@
 from datetime import timedelta
 
 from workers.desk.rules.minutes import KEPT
-from workers.states import Span
+from workers.desk.states import Span
 from workers.store.old_rows import OldRows, resolved_days
 
 DELIVERIES = OldRows(
-    "workers_delivery",
+    "desk_delivery",
     # As long as an incident stands, its deliveries say who knows of it.
     "at < %s AND NOT EXISTS (SELECT 1 FROM workers_incident i"
-    " WHERE i.id = workers_delivery.incident_id AND i.resolved_at IS NULL)"
-    " AND NOT EXISTS (SELECT 1 FROM workers_delivery g JOIN workers_incident i"
-    " ON i.id = g.incident_id WHERE g.digest_id = workers_delivery.id AND i.resolved_at IS NULL)",
+    " WHERE i.id = desk_delivery.incident_id AND i.resolved_at IS NULL)"
+    " AND NOT EXISTS (SELECT 1 FROM desk_delivery g JOIN workers_incident i"
+    " ON i.id = g.incident_id WHERE g.digest_id = desk_delivery.id AND i.resolved_at IS NULL)",
     # What a digest tells of goes before the digest.
     "at, id DESC",
     kept=resolved_days,
 )
 JOBS = OldRows(
-    "workers_bulkjob",
+    "desk_bulkjob",
     "ended_at IS NOT NULL AND ended_at < %s",
     "ended_at",
     kept=resolved_days,
-    parts=(("workers_bulkitem", "job_id"),),
+    parts=(("desk_bulkitem", "job_id"),),
 )
 INCIDENTS = OldRows(
     "workers_incident",
     # Its alerts and its deliveries go before it: they have it in their rows.
     "resolved_at < %s AND resolved_at IS NOT NULL AND NOT EXISTS (SELECT 1"
     " FROM workers_alert a WHERE a.incident_id = workers_incident.id)"
-    " AND NOT EXISTS (SELECT 1 FROM workers_delivery d WHERE d.incident_id = workers_incident.id)",
+    " AND NOT EXISTS (SELECT 1 FROM desk_delivery d WHERE d.incident_id = workers_incident.id)",
     "resolved_at",
     kept=resolved_days,
-    parts=(("workers_note", "incident_id"),),
+    parts=(("desk_note", "incident_id"),),
 )
 
 
@@ -42,6 +42,6 @@ def _figures(table: str, span: Span, kept: timedelta) -> OldRows:
 
 FIGURES = tuple(
     _figures(table, span, kept)
-    for table in ("workers_minute", "workers_gauge")
+    for table in ("desk_minute", "desk_gauge")
     for span, kept in KEPT.items()
 )

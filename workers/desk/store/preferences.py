@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from zoneinfo import available_timezones
 
+from workers.desk.models import Preferences
 from workers.exceptions import StateError
-from workers.models import Preferences
 from workers.runtime.failpoints import durable
 from workers.store.db import dialect
 
@@ -18,7 +18,7 @@ def set_time_zone(user_id: int, name: str) -> None:
         raise StateError(f"A time zone must be a name such as Europe/Paris, got {name!r}.")
     with durable("preferences.set_time_zone"):
         dialect.execute(
-            "INSERT INTO workers_preferences (user_id, time_zone) VALUES (%s, %s)"
+            "INSERT INTO desk_preferences (user_id, time_zone) VALUES (%s, %s)"
             " ON CONFLICT (user_id) DO UPDATE SET time_zone = excluded.time_zone",
             [user_id, name],
         )
@@ -28,7 +28,7 @@ def set_keys(user_id: int, *, is_on: bool) -> None:
     """Have the keys of lists do something for a user, or nothing."""
     with durable("preferences.set_keys"):
         dialect.execute(
-            "INSERT INTO workers_preferences (user_id, has_no_keys) VALUES (%s, %s)"
+            "INSERT INTO desk_preferences (user_id, has_no_keys) VALUES (%s, %s)"
             " ON CONFLICT (user_id) DO UPDATE SET has_no_keys = excluded.has_no_keys",
             [user_id, not is_on],
         )

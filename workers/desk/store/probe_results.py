@@ -40,7 +40,7 @@ def keep(looks: Sequence[ProbeOutcome], now: datetime | None = None) -> int:
         erring = _erring(looks)
         alerts.write([_alert(name, findings) for name, findings in erring], at)
         dialect.execute(
-            "DELETE FROM workers_proberesult WHERE looked_at < %s",
+            "DELETE FROM desk_proberesult WHERE looked_at < %s",
             [dialect.instant_text(at - FORGOTTEN_AFTER)],
         )
     return len(erring)
@@ -60,7 +60,7 @@ def last_looks(now: datetime | None = None) -> dict[str, LastLook]:
     at = dialect.read_clock(now)
     looks = {}
     for name, looked_at, seconds, level in dialect.fetch(
-        "SELECT name, looked_at, seconds, level FROM workers_proberesult"
+        "SELECT name, looked_at, seconds, level FROM desk_proberesult"
     ):
         last = dialect.instant(looked_at)
         assert last is not None
@@ -80,15 +80,15 @@ def _write(looks: Sequence[ProbeOutcome], at: datetime) -> None:
     ]
     when, params = dialect.typed("instant", at)
     dialect.execute(
-        "INSERT INTO workers_proberesult (name, level, findings, seconds, looked_at, since, errors)"
+        "INSERT INTO desk_proberesult (name, level, findings, seconds, looked_at, since, errors)"
         f" SELECT name, level, findings, seconds, {when}, {when},"
         f" CASE WHEN level = '{ERROR}' THEN 1 ELSE 0 END FROM {dialect.rows_as('v', _COLUMNS)}"
         # In the order of the key, so that two do not wait in a circle; and true for SQLite's sake.
         " WHERE true ORDER BY name ON CONFLICT (name) DO UPDATE SET level = excluded.level,"
         " findings = excluded.findings, seconds = excluded.seconds,"
-        " looked_at = excluded.looked_at, since = CASE WHEN workers_proberesult.level"
-        " = excluded.level THEN workers_proberesult.since ELSE excluded.since END,"
-        f" errors = CASE WHEN excluded.level = '{ERROR}' THEN workers_proberesult.errors + 1"
+        " looked_at = excluded.looked_at, since = CASE WHEN desk_proberesult.level"
+        " = excluded.level THEN desk_proberesult.since ELSE excluded.since END,"
+        f" errors = CASE WHEN excluded.level = '{ERROR}' THEN desk_proberesult.errors + 1"
         " ELSE 0 END",
         [*params, *params, dialect.encode(rows)],
     )
@@ -97,7 +97,7 @@ def _write(looks: Sequence[ProbeOutcome], at: datetime) -> None:
 def _erring(looks: Sequence[ProbeOutcome]) -> list[tuple[str, list[dict[str, Any]]]]:
     errors = {look.name[:100]: look.findings for look in looks if look.level == ERROR}
     known = dialect.fetch(
-        "SELECT name FROM workers_proberesult WHERE errors >= %s ORDER BY name",
+        "SELECT name FROM desk_proberesult WHERE errors >= %s ORDER BY name",
         [ERRORS_BEFORE_ALERT],
     )
     return [(name, errors[name]) for (name,) in known if name in errors]

@@ -12,7 +12,7 @@ def note(name: str, now: datetime | None = None) -> bool:
     at = dialect.read_clock(now)
     return (
         dialect.execute(
-            "INSERT INTO workers_release (name, seen_at) VALUES (%s, %s)"
+            "INSERT INTO desk_release (name, seen_at) VALUES (%s, %s)"
             " ON CONFLICT (name) DO NOTHING",
             [name[:100], dialect.instant_text(at)],
         )

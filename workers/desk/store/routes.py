@@ -4,7 +4,7 @@ from datetime import datetime
 
 from django.db.models import QuerySet
 
-from workers.models import Route
+from workers.desk.models import Route
 from workers.rules.rows import Entry
 from workers.runtime import storable_text
 from workers.runtime.failpoints import durable

@@ -4,9 +4,9 @@ from datetime import datetime
 
 from django.db import IntegrityError
 
+from workers.desk.models import SavedView
+from workers.desk.models.saved_view import LONGEST_NAME
 from workers.exceptions import StateError
-from workers.models import SavedView
-from workers.models.saved_view import LONGEST_NAME
 from workers.runtime import storable_text
 from workers.runtime.failpoints import durable
 from workers.store.db import dialect

@@ -174,6 +174,13 @@ def in_groups(context: RequestContext, app_list: list[dict[str, Any]]) -> list[d
     return navigation.in_groups(context["request"], app_list)
 
 
+@register.simple_tag(takes_context=True)
+def groups(context: RequestContext) -> list[dict[str, Any]]:
+    """Return the desk's lists by what a person does, and no other app's."""
+    found = navigation.in_groups(context["request"], context["available_apps"])
+    return [app for app in found if navigation.is_group(app)]
+
+
 @register.simple_tag
 def held_now() -> list[Hold]:
     """Return what operators hold just now, the longest hold first."""

@@ -6,21 +6,20 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
 
-from django.apps import apps
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 
 from workers.management.terminal import TerminalCommand
+from workers.runtime.our_apps import our_apps
 
 
 def nouns() -> dict[str, str]:
     """Return the modules of the nouns by name: those of the engine and of its apps installed."""
     found = {}
-    for app in apps.get_app_configs():
-        if app.name.partition(".")[0] == "workers":
-            package = import_module(f"{app.name}.management.nouns")
-            for module in iter_modules(package.__path__):
-                found[module.name] = f"{package.__name__}.{module.name}"
+    for app in our_apps():
+        package = import_module(f"{app.name}.management.nouns")
+        for module in iter_modules(package.__path__):
+            found[module.name] = f"{package.__name__}.{module.name}"
     return dict(sorted(found.items()))
 
 

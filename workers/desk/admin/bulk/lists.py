@@ -24,8 +24,8 @@ from workers.desk.admin.bulk.form import JobForm
 from workers.desk.admin.bulk.kinds import KINDS, BulkVerb
 from workers.desk.admin.bulk.selection import Selection
 from workers.desk.admin.lists import LiveMedia, back_to, without_search
+from workers.desk.models import BulkJob
 from workers.desk.operate import jobs
-from workers.models import BulkJob
 
 Action = Callable[[admin.ModelAdmin, HttpRequest, QuerySet[Any]], HttpResponse | None]
 #: Ids in one question to the database.
@@ -98,7 +98,7 @@ class BulkListAdmin(admin.ModelAdmin):
         )
         job = BulkJob.objects.get(pk=job_id)
         write_log(request, job, f"{bulk.label}: {job.total}.", reason)
-        return redirect("admin:workers_bulkjob_change", job_id)
+        return redirect("admin:desk_bulkjob_change", job_id)
 
     def _in_this_list(self, request: HttpRequest, seen: dict[int, int]) -> dict[int, int]:
         """Return those of the processes that this list has: its permission is none for others."""

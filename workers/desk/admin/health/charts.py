@@ -14,8 +14,9 @@ from workers.desk.admin.pictures import series
 from workers.desk.admin.pictures.series import Scale, Shape, Spot
 from workers.desk.admin.wording import Text
 from workers.desk.rules.minutes import MOVES, RESULTS
+from workers.desk.states import Span
 from workers.runtime import timestamps
-from workers.states import BreakerState, Span
+from workers.states import BreakerState
 
 RESULT_WORDS: dict[str, Text] = {
     "ok": lazy("done"),

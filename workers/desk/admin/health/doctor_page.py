@@ -16,8 +16,8 @@ from workers.definitions.sentences import in_words
 from workers.desk.admin import badges
 from workers.desk.admin.health.one_page import OnePageAdmin
 from workers.desk.admin.wording import Text
+from workers.desk.models import ProbeResult
 from workers.desk.operate import examinations
-from workers.models import ProbeResult
 
 #: After so long without a look at it, a result says how things were.
 STALE = timedelta(seconds=3 * examinations.INTERVAL_SECONDS)

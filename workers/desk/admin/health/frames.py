@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from workers.desk.admin.wording import Text
 from workers.desk.rules.minutes import begin
-from workers.states import Span
+from workers.desk.states import Span
 
 T = TypeVar("T")
 

@@ -11,7 +11,8 @@ from django.utils.translation import gettext as _
 from workers.definitions.alert_kinds import alert_kind
 from workers.desk.admin import badges, wording
 from workers.desk.admin.health.frames import Frame
-from workers.models import Incident, Journal, Release
+from workers.desk.models import Release
+from workers.models import Incident, Journal
 
 #: Marks of each kind that are shown, the newest.
 MOST = 30

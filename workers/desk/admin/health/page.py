@@ -14,11 +14,11 @@ from workers.desk.admin.health import charts, figures, marks
 from workers.desk.admin.health.figures import AgentFigures
 from workers.desk.admin.health.frames import RANGES, Frame, range_named
 from workers.desk.admin.health.one_page import OnePageAdmin
+from workers.desk.models import Minute, ProbeResult
 from workers.desk.operate import health
 from workers.desk.rules.minutes import begin
-from workers.models import Minute, ProbeResult
+from workers.desk.states import Span
 from workers.runtime import timestamps
-from workers.states import Span
 from workers.store import leases
 
 #: Figures that end longer ago than this are those of a duty that nobody performs.
@@ -73,7 +73,7 @@ def _context(request: HttpRequest) -> dict[str, Any]:
         "all_url": f"?{_query(frame.range.name, '')}",
         "zone": timestamps.zone_at(now),
         "is_stale": now - frame.until > STALE,
-        "looks": _looks() if request.user.has_perm("workers.view_proberesult") else [],
+        "looks": _looks() if request.user.has_perm("desk.view_proberesult") else [],
         "may_set": request.user.has_perm(flow_views.PERMISSION),
         "poll_url": f"{request.path}?{_query(frame.range.name, agent)}",
     }

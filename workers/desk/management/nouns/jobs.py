@@ -12,12 +12,12 @@ from workers.desk.admin import masking
 from workers.desk.admin.bulk import named_sets, selection
 from workers.desk.admin.bulk.kinds import BY_NAME
 from workers.desk.admin.bulk.selection import Selection
+from workers.desk.models import BulkJob
 from workers.desk.operate import job_results, jobs
 from workers.desk.rules.job_verbs import STEERING
 from workers.exceptions import StateError
 from workers.management.terminal import TerminalCommand, actor
 from workers.management.wording import counted
-from workers.models import BulkJob
 
 #: Reasons that a dry run prints.
 REASONS = 10

@@ -9,13 +9,13 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError
 
 from workers.definitions import delivery_problems
+from workers.desk.models import Delivery, Route
+from workers.desk.models.route import RouteKind
 from workers.desk.notify import incident_relay
 from workers.desk.operate import routes as checks
 from workers.desk.store import routes
 from workers.management.terminal import TerminalCommand, actor
 from workers.management.wording import counted
-from workers.models import Delivery, Route
-from workers.models.route import RouteKind
 
 
 class Command(TerminalCommand):

@@ -4,8 +4,8 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
+from workers.desk.states import ItemState, JobState
 from workers.models.process import Process
-from workers.states import ItemState, JobState
 
 
 class BulkJob(models.Model):

@@ -4,7 +4,8 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from workers.states import BreakerState, Span
+from workers.desk.states import Span
+from workers.states import BreakerState
 
 
 class Minute(models.Model):

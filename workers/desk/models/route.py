@@ -8,8 +8,8 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
+from workers.desk.states import DeliveryEvent, DeliveryState
 from workers.models.incident import Incident
-from workers.states import DeliveryEvent, DeliveryState
 
 DAY_SECONDS = 86_400
 

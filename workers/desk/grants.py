@@ -1,0 +1,14 @@
+"""What a worker's login must be allowed on the desk's tables."""
+
+from workers.checks.grants import ALL, KEPT, NEEDED
+
+NEEDED.update(
+    {
+        "desk_delivery": KEPT,
+        **dict.fromkeys(("desk_gauge", "desk_minute", "desk_proberesult", "workers_incident"), ALL),
+        "desk_release": ("SELECT", "INSERT"),
+        "desk_route": ("SELECT", "UPDATE"),
+        **dict.fromkeys(("desk_bulkitem", "desk_bulkjob"), ("SELECT", "UPDATE", "DELETE")),
+        "desk_note": ("SELECT", "DELETE"),
+    }
+)

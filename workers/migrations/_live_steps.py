@@ -1,0 +1,117 @@
+"""What steps are looked for by, kept in narrow rows, so that a step's changes touch no index.
+
+The database keeps them in step with the steps (triggers), whoever writes those.
+
+As migration 0001 has it, and frozen like it: what changes a trigger is a migration of its own.
+SQLite makes a table anew for some changes, and drops its triggers: a migration that has it do so
+with steps executes ``keepers("sqlite")`` again.
+"""
+
+STATES = ("pending", "processing", "error")
+LIVE = f"{STATES}"
+#: No claim that nobody has started expires, or counts as lost, before this.
+UNSTARTED_UNTIL = {
+    "postgresql": "LEAST({row}.dispatch_by,"
+    " {row}.claimed_at + {row}.timeout_seconds * interval '1 second')",
+    "sqlite": "min({row}.dispatch_by, strftime('%Y-%m-%d %H:%M:%f000', {row}.claimed_at,"
+    " '+' || {row}.timeout_seconds || ' seconds'))",
+}
+#: Whether one of two values that may be null is other than the other.
+DIFFERS = {"postgresql": "IS DISTINCT FROM", "sqlite": "IS NOT"}
+COLUMNS = "step_id, agent, state, turn, not_before, look_at, is_deferred"
+VALUES = (
+    "{row}.id, {row}.agent, {row}.state, {row}.turn, {row}.not_before,"
+    " CASE WHEN {row}.state = 'processing' THEN COALESCE({row}.complete_by, {until}) END,"
+    " {row}.deferral IS NOT NULL"
+)
+WRITE = (
+    f"INSERT INTO workers_live ({COLUMNS}) VALUES ({{values}})"
+    " ON CONFLICT (step_id) DO UPDATE SET "
+    + ", ".join(f"{name} = excluded.{name}" for name in COLUMNS.split(", ")[1:])
+)
+#: Whether a change concerns the narrow row.  A start does not: no claim ends before the instant at
+#: which one that nobody started is looked at.
+CONCERNS = (
+    " OR ".join(
+        f"OLD.{name} {{differs}} NEW.{name}"
+        for name in (
+            *("state", "agent", "turn", "not_before"),
+            *("claimed_at", "dispatch_by", "timeout_seconds"),
+        )
+    )
+    + " OR (OLD.deferral IS NULL) <> (NEW.deferral IS NULL)"
+    " OR OLD.complete_by {differs} NEW.complete_by"
+    " AND (OLD.complete_by IS NOT NULL OR NEW.complete_by < {until})"
+)
+
+
+def _values(vendor, row):
+    return VALUES.format(row=row, until=UNSTARTED_UNTIL[vendor].format(row=row))
+
+
+def keepers(vendor):
+    """Return the statements that have the database keep the narrow rows."""
+    write = WRITE.format(values=_values(vendor, "NEW"))
+    concerns = CONCERNS.format(
+        differs=DIFFERS[vendor], until=UNSTARTED_UNTIL[vendor].format(row="NEW")
+    )
+    return {"postgresql": _keep_on_postgresql, "sqlite": _keep_on_sqlite}[vendor](write, concerns)
+
+
+def _keep_on_postgresql(write, concerns):
+    # A plan that was made while the table was small would read all of it, for good; and whoever
+    # restores a dump has no search path.
+    function = (
+        "CREATE FUNCTION {}() RETURNS trigger LANGUAGE plpgsql"
+        " SET enable_seqscan = off SET search_path FROM CURRENT AS"
+    )
+    trigger = (
+        "CREATE TRIGGER {} AFTER {} ON workers_step FOR EACH ROW WHEN ({}) EXECUTE FUNCTION {}()"
+    )
+    yield (
+        f"{function.format('workers_live_write')} $$ BEGIN IF NEW.state IN {LIVE} THEN {write};"
+        " ELSE DELETE FROM workers_live WHERE step_id = NEW.id; END IF; RETURN NULL; END $$"
+    )
+    yield (
+        f"{function.format('workers_live_forget')} $$ BEGIN"
+        " DELETE FROM workers_live WHERE step_id = OLD.id; RETURN NULL; END $$"
+    )
+    yield trigger.format(
+        "workers_live_inserted", "INSERT", f"NEW.state IN {LIVE}", "workers_live_write"
+    )
+    yield trigger.format(
+        "workers_live_updated",
+        "UPDATE",
+        f"(OLD.state IN {LIVE} OR NEW.state IN {LIVE}) AND ({concerns})",
+        "workers_live_write",
+    )
+    yield trigger.format(
+        "workers_live_deleted", "DELETE", f"OLD.state IN {LIVE}", "workers_live_forget"
+    )
+
+
+def _keep_on_sqlite(write, concerns):
+    trigger = "CREATE TRIGGER {} AFTER {} ON workers_step WHEN {} BEGIN {}; END"
+    forget = "DELETE FROM workers_live WHERE step_id = OLD.id"
+    yield trigger.format("workers_live_inserted", "INSERT", f"NEW.state IN {LIVE}", write)
+    yield trigger.format(
+        "workers_live_updated", "UPDATE", f"NEW.state IN {LIVE} AND ({concerns})", write
+    )
+    yield trigger.format(
+        "workers_live_ended",
+        "UPDATE",
+        f"OLD.state IN {LIVE} AND NEW.state NOT IN {LIVE}",
+        forget,
+    )
+    yield trigger.format("workers_live_deleted", "DELETE", f"OLD.state IN {LIVE}", forget)
+
+
+def keep(apps, schema_editor):
+    for statement in keepers(schema_editor.connection.vendor):
+        schema_editor.execute(statement)
+
+
+def let_go(apps, schema_editor):
+    # Everything else goes with the table of steps.
+    if schema_editor.connection.vendor == "postgresql":
+        schema_editor.execute("DROP FUNCTION workers_live_write(), workers_live_forget() CASCADE")
