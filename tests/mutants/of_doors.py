@@ -339,4 +339,20 @@ MUTANTS = (
             "tests/shop/test_checkout.py::test_a_price_that_changes_after_the_page_was_checked_is_not_agreed_to",
         ),
     ),
+    Mutant(
+        "a frozen process is not alive",
+        "workers/alive.py",
+        "    if seconds > SILENT_SECONDS:\n",
+        "    if False:\n",
+        "A worker that is frozen is never restarted.",
+        ("tests/unit/test_alive.py",),
+    ),
+    Mutant(
+        "the file of another role proves nothing",
+        "workers/alive.py",
+        "    if found != role:\n",
+        "    if False:\n",
+        "A dead Beat counts as alive by the file of its worker.",
+        ("tests/unit/test_alive.py",),
+    ),
 )
