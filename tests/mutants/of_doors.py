@@ -355,4 +355,28 @@ MUTANTS = (
         "A dead Beat counts as alive by the file of its worker.",
         ("tests/unit/test_alive.py",),
     ),
+    Mutant(
+        "figures are for who shows the token",
+        "workers/desk/metrics/view.py",
+        '        return hmac.compare_digest(shown, f"Bearer {token}".encode())\n',
+        "        return True\n",
+        "Strangers read how many orders a shop has.",
+        ("tests/integration/test_metrics.py",),
+    ),
+    Mutant(
+        "who comes through a proxy is not this machine",
+        "workers/desk/metrics/view.py",
+        "    if any(name in request.META for name in _FORWARDED):\n",
+        "    if False:\n",
+        "Strangers read how many orders a shop has, through the proxy beside it.",
+        ("tests/integration/test_metrics.py",),
+    ),
+    Mutant(
+        "a counter is carried forward once",
+        "workers/desk/store/totals.py",
+        "    if newest is not None and newest >= at:\n",
+        "    if False:\n",
+        "Each round writes all figures again.",
+        ("tests/integration/test_metrics.py",),
+    ),
 )
