@@ -6,5 +6,5 @@ class OrdersConfig(AppConfig):
     verbose_name = "Shop"
 
     def ready(self) -> None:
-        # Registers what incidents say of orders; it needs the models.
-        from orders import incidents  # noqa: F401
+        # They register what incidents and figures say of orders; they need the models.
+        from orders import incidents, metrics  # noqa: F401

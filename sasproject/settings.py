@@ -84,6 +84,7 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     # Before whatever looks at the host's name.
     "workers.views.probes.Probes",
+    "workers.desk.metrics.view.Metrics",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -145,7 +146,7 @@ FORCE_SCRIPT_NAME = env.str("SCRIPT_NAME", default="").rstrip("/") or None
 prefix = f"{FORCE_SCRIPT_NAME or ''}/".removeprefix("/")
 
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = not IS_LOCAL
-SECURE_REDIRECT_EXEMPT = [rf"^{prefix}livez$", rf"^{prefix}readyz$"]
+SECURE_REDIRECT_EXEMPT = [rf"^{prefix}(livez|readyz|metrics)$"]
 SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
 # Not Strict: the links in our mails lead to pages that know the session.
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"

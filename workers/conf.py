@@ -267,6 +267,8 @@ class Settings:
     admin_url = Url("Where the admin is, for links in messages to operators")
     ping_url = Url("Called each minute after a sweep, so that silence is noticed outside")
     environment = Text("Name of this installation, such as staging, above every page", 40)
+    alive_file = Text("File that a worker, Beat, consumer or watch marks while it lives", 200)
+    metrics_token = Text("Bearer token that `/metrics` asks for", 200)
     release = Text("Name of the code that runs, such as a commit; a mark among the figures", 80)
     shutdown_seconds = Number(20, 0, 3600, "Time a stopped worker gives its calls to end")
 

@@ -42,7 +42,7 @@ CHOICES: dict[Place, int] = {
     # What is read for people: why something waits, how agents stand, what came of a minute.
     ("flow/wait_facts.py", "read"): 1,
     ("gauges.py", "_read"): 4,
-    ("minutes.py", "_statement"): 7,
+    ("minutes.py", "_statement"): 9,
     # Rows of the desk, which no step or process follows.
     ("alert_resolution.py", "_statement"): 1,
     ("alert_resolution.py", "_close"): 1,

@@ -25,7 +25,7 @@ MUTANTS = (
     Mutant(
         "probes are not redirected to https",
         "sasproject/settings.py",
-        'SECURE_REDIRECT_EXEMPT = [rf"^{prefix}livez$", rf"^{prefix}readyz$"]',
+        'SECURE_REDIRECT_EXEMPT = [rf"^{prefix}(livez|readyz|metrics)$"]',
         "SECURE_REDIRECT_EXEMPT = []",
         "A process whose database is dead counts as ready.",
         ("tests/views/test_probes.py",),

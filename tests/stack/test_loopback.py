@@ -15,13 +15,18 @@ from sasproject import loopback
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def python(folder: Path, *words: str, **changes: str) -> subprocess.CompletedProcess[str]:
+def environment(folder: Path, **changes: str) -> dict[str, str]:
+    """Return that of a new user, with a run folder."""
     ours = ("DJANGO_", "SAS_", "DATABASE_URL", "BROKER_URL", "EMAIL_URL", "SANDBOX_URL")
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    return {**inherited, "SAS_RUN_DIR": str(folder), **changes}
+
+
+def python(folder: Path, *words: str, **changes: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, *words],
         cwd=ROOT,
-        env={**inherited, "SAS_RUN_DIR": str(folder), **changes},
+        env=environment(folder, **changes),
         capture_output=True,
         text=True,
         # One that starts, and should not, would go on for ever.

@@ -91,6 +91,13 @@ def end_at_once(sender: Any, **kwargs: object) -> None:
     platforms.signals.update(SIGTERM=end, SIGINT=end)
 
 
+def mark_alive(instance: Any, **kwargs: object) -> None:
+    """Have a worker or Beat mark the file that its probe reads, where one is named."""
+    from workers import alive
+
+    alive.keep("beat" if instance is None else "worker")
+
+
 def name_run(instance: Any, **kwargs: object) -> None:
     """Give this run of a worker a name, and with it the worker, unless ``-n`` has."""
     from workers.runtime.worker_identity import begin_run, node_name

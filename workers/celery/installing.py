@@ -34,6 +34,7 @@ HOOKS: tuple[tuple[Any, Callable[..., None]], ...] = (
     (beat_init, hooks.drop_future_runs),
     (beat_init, hooks.say_whose),
     (beat_init, hooks.end_at_once),
+    (beat_init, hooks.mark_alive),
     (celeryd_init, hooks.name_run),
     (celeryd_init, hooks.add_steps),
     (celeryd_init, hooks.keep_connections),
@@ -43,6 +44,7 @@ HOOKS: tuple[tuple[Any, Callable[..., None]], ...] = (
     (celeryd_after_setup, hooks.look_at_broker_and_queues),
     (celeryd_after_setup, hooks.name_neighbours),
     (celeryd_after_setup, hooks.give_calls_time),
+    (celeryd_after_setup, hooks.mark_alive),
 )
 
 

@@ -49,6 +49,7 @@ class ItemState(TextChoices):
 class Span(IntegerChoices):
     """How many seconds a row of figures stands for."""
 
+    EVER = 0, _("all time")
     MINUTE = 60, _("minute")
     TEN_MINUTES = 600, _("ten minutes")
     HOUR = 3600, _("hour")

@@ -98,7 +98,7 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('agent', models.CharField(max_length=100)),
                 ('at', models.DateTimeField()),
-                ('span', models.PositiveIntegerField(choices=[(60, 'minute'), (600, 'ten minutes'), (3600, 'hour')], default=60)),
+                ('span', models.PositiveIntegerField(choices=[(0, 'all time'), (60, 'minute'), (600, 'ten minutes'), (3600, 'hour')], default=60)),
                 ('pending', models.PositiveIntegerField()),
                 ('in_flight', models.PositiveIntegerField()),
                 ('failed', models.PositiveIntegerField()),
@@ -108,7 +108,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'default_permissions': (),
-                'constraints': [models.UniqueConstraint(fields=('span', 'at', 'agent'), name='gauge_once'), models.CheckConstraint(condition=models.Q(('span__in', [60, 600, 3600])), name='gauge_span_known'), models.CheckConstraint(condition=models.Q(('breaker__in', ['closed', 'forced_closed', 'half_open', 'forced_open', 'open'])), name='gauge_breaker_known')],
+                'constraints': [models.UniqueConstraint(fields=('span', 'at', 'agent'), name='gauge_once'), models.CheckConstraint(condition=models.Q(('span__in', [0, 60, 600, 3600])), name='gauge_span_known'), models.CheckConstraint(condition=models.Q(('breaker__in', ['closed', 'forced_closed', 'half_open', 'forced_open', 'open'])), name='gauge_breaker_known')],
             },
         ),
         migrations.CreateModel(
@@ -117,8 +117,9 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('agent', models.CharField(blank=True, max_length=100)),
                 ('at', models.DateTimeField()),
-                ('span', models.PositiveIntegerField(choices=[(60, 'minute'), (600, 'ten minutes'), (3600, 'hour')], default=60)),
+                ('span', models.PositiveIntegerField(choices=[(0, 'all time'), (60, 'minute'), (600, 'ten minutes'), (3600, 'hour')], default=60)),
                 ('counts', models.JSONField(default=dict)),
+                ('events', models.JSONField(db_default=models.Value({}, models.JSONField()), default=dict)),
                 ('calls', models.JSONField(default=dict)),
                 ('waits', models.JSONField(default=dict)),
                 ('workers', models.PositiveIntegerField(default=0)),
@@ -127,7 +128,7 @@ class Migration(migrations.Migration):
                 'verbose_name': 'health',
                 'verbose_name_plural': 'health',
                 'default_permissions': ('view',),
-                'constraints': [models.UniqueConstraint(fields=('span', 'at', 'agent'), name='minute_once'), models.CheckConstraint(condition=models.Q(('span__in', [60, 600, 3600])), name='minute_span_known')],
+                'constraints': [models.UniqueConstraint(fields=('span', 'at', 'agent'), name='minute_once'), models.CheckConstraint(condition=models.Q(('span__in', [0, 60, 600, 3600])), name='minute_span_known')],
             },
         ),
         migrations.CreateModel(

@@ -1,7 +1,7 @@
 """How the installation has fared: figures of minutes and longer spans, and what probes found."""
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import Q, Value
 from django.utils.translation import gettext_lazy as _
 
 from workers.desk.states import Span
@@ -21,6 +21,8 @@ class Minute(models.Model):
     span = models.PositiveIntegerField(choices=Span.choices, default=Span.MINUTE)
     #: How many, by what became of them: of calls ``rules.minutes.RESULTS``, of processes ``MOVES``.
     counts = models.JSONField(default=dict)
+    #: What else happened, in the words of ``rules.minutes``: to claims; to processes by workflow.
+    events = models.JSONField(default=dict, db_default=Value({}, models.JSONField()))
     #: How many in each bucket of ``rules.latency``: from start to reply, and from claim to start.
     calls = models.JSONField(default=dict)
     waits = models.JSONField(default=dict)

@@ -11,7 +11,7 @@ from uuid import uuid4
 
 from workers.desk.rules.minutes import KEPT, begin
 from workers.desk.states import Span
-from workers.desk.store import gauges, minutes
+from workers.desk.store import gauges, minutes, totals
 from workers.rules import lateness
 from workers.runtime.worker_identity import me
 from workers.store import leases
@@ -70,6 +70,7 @@ def run(now: datetime | None = None, *, seconds: float = ROUND_SECONDS) -> Round
             if time.monotonic() >= end or not lease.renew():
                 break
         minutes.sum_up_around(done)
+        totals.carry_forward(now)
         if minute.timestamp() != cursor:
             leases.set_cursor(HEALTH, int(minute.timestamp()))
     return Round(len(done), minute < over)

@@ -46,6 +46,19 @@ def _middle(bucket: int) -> float:
     return sqrt(BOUNDS[bucket - 1] * BOUNDS[bucket])
 
 
+def cumulated(buckets: Buckets) -> tuple[list[tuple[str, int]], float]:
+    """Return how many durations each power of two of the lowest bound covers, and their sum.
+
+    Bounds as texts of seconds; the last covers all.  The sum is at most ``ERROR`` off.
+    """
+    at_most = [
+        (f"{BOUNDS[place]:g}", sum(count for bucket, count in buckets.items() if bucket <= place))
+        for place in range(0, len(BOUNDS), 4)
+    ]
+    everything = ("+Inf", sum(buckets.values()))
+    return [*at_most, everything], sum(_middle(b) * count for b, count in buckets.items())
+
+
 def merged(many: Iterable[Buckets]) -> dict[int, int]:
     """Return the buckets of all durations together."""
     total: dict[int, int] = {}

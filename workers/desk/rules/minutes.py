@@ -13,6 +13,10 @@ from workers.states import BreakerState
 RESULTS = ("ok", "refused", "permanent", "transient", "unavailable", "expired")
 #: What became of processes, which belong to no agent.
 MOVES = ("taken", "ended", "failed")
+#: What happens to claims beside their results.
+RESENT, RELEASED, DEATHS = CLAIM_EVENTS = ("resent", "released", "deaths")
+#: How long the last look at how agents stand is good for.
+LEVELS_LAST = timedelta(minutes=3)
 #: The agent of figures that are of processes.
 EVERY_PROCESS = ""
 
@@ -39,6 +43,8 @@ class Figures:
     waits: latency.Buckets = field(default_factory=dict)
     #: Worker processes that ended a call.
     workers: int = 0
+    #: How often something else happened: to claims, or to processes by workflow.
+    events: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,18 +74,29 @@ def summed(figures: Iterable[Figures]) -> list[Figures]:
     return [_sum(agent, group) for agent, group in sorted(_by_agent(figures).items())]
 
 
+def read_event(name: str) -> tuple[str, str]:
+    """Return event and workflow of the name by which an event of processes is counted."""
+    event, _blank, workflow = name.partition(" ")
+    return event, workflow
+
+
 def _sum(agent: str, group: list[Figures]) -> Figures:
-    counts: dict[str, int] = {}
-    for one in group:
-        for name, count in one.counts.items():
-            counts[name] = counts.get(name, 0) + count
     return Figures(
         agent,
-        counts,
+        _added(one.counts for one in group),
         latency.merged(one.calls for one in group),
         latency.merged(one.waits for one in group),
         max(one.workers for one in group),
+        _added(one.events for one in group),
     )
+
+
+def _added(many: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for counts in many:
+        for name, count in counts.items():
+            total[name] = total.get(name, 0) + count
+    return total
 
 
 def worst(levels: Iterable[Level]) -> list[Level]:

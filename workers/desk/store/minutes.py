@@ -11,7 +11,17 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from workers.desk.rules import latency
-from workers.desk.rules.minutes import EVERY_PROCESS, LONGER, Figures, begin, summed
+from workers.desk.rules.minutes import (
+    CLAIM_EVENTS,
+    DEATHS,
+    EVERY_PROCESS,
+    LONGER,
+    RELEASED,
+    RESENT,
+    Figures,
+    begin,
+    summed,
+)
 from workers.desk.states import Span
 from workers.runtime.failpoints import durable
 from workers.store.db import dialect
@@ -24,6 +34,7 @@ _LENGTH = timedelta(seconds=Span.MINUTE)
 _COLUMNS = {
     "agent": "text",
     "counts": "json",
+    "events": "json",
     "calls": "json",
     "waits": "json",
     "workers": "int",
@@ -40,7 +51,7 @@ def roll_up(minute: datetime) -> int:
     figures = _read(minute)
     if figures:
         with durable("minutes.roll_up"):
-            _write(Span.MINUTE, minute, figures)
+            write(Span.MINUTE, minute, figures)
     return len(figures)
 
 
@@ -50,7 +61,7 @@ def sum_up(span: Span, at: datetime) -> int:
     figures = summed(figures for _at, figures in of_span(Span.MINUTE, at, end))
     if figures:
         with durable("minutes.sum_up"):
-            _write(span, at, figures)
+            write(span, at, figures)
     return len(figures)
 
 
@@ -78,10 +89,11 @@ def of_span(
                 _buckets(dialect.document(calls)),
                 _buckets(dialect.document(waits)),
                 workers,
+                dialect.document(events),
             ),
         )
-        for at, name, counts, calls, waits, workers in dialect.fetch(
-            "SELECT at, agent, counts, calls, waits, workers FROM desk_minute"
+        for at, name, counts, events, calls, waits, workers in dialect.fetch(
+            "SELECT at, agent, counts, events, calls, waits, workers FROM desk_minute"
             f" WHERE span = %s AND at >= %s AND at < %s{of_agent} ORDER BY at, agent",
             [int(span), dialect.instant_text(since), dialect.instant_text(until), *params],
         )
@@ -98,11 +110,13 @@ def _buckets(document: dict[str, int]) -> dict[int, int]:
     return {int(bucket): count for bucket, count in document.items()}
 
 
-def _write(span: Span, at: datetime, figures: Sequence[Figures]) -> None:
+def write(span: Span, at: datetime, figures: Sequence[Figures]) -> None:
+    """Write the figures of a span, over those that are there."""
     rows = [
         {
             "agent": one.agent,
             "counts": one.counts,
+            "events": one.events,
             "calls": {str(bucket): count for bucket, count in sorted(one.calls.items())},
             "waits": {str(bucket): count for bucket, count in sorted(one.waits.items())},
             "workers": one.workers,
@@ -151,19 +165,21 @@ def _statement() -> str:
     )
     return f"""
 WITH written AS MATERIALIZED (
-    SELECT j.step_id, j.event, j.detail, j.at FROM workers_journal j
+    SELECT j.process_id, j.step_id, j.event, j.before, j.detail, j.at FROM workers_journal j
     WHERE j.id >= %s AND j.id < %s AND j.at >= %s AND j.at < %s AND (
         j.step_id IS NULL AND j.process_id IS NOT NULL
             AND j.event IN ('submitted', 'error', 'processed', 'compensated', 'cancelled')
         OR j.step_id IS NOT NULL AND j.before = 'processing'
-            AND j.event IN ('processed', 'failed', 'parked', 'expired', 'refused'))
+            AND j.event IN ('processed', 'failed', 'parked', 'expired', 'refused')
+        OR j.step_id IS NOT NULL AND j.event IN ('lost', 'handed_back'))
 ), ended AS MATERIALIZED (
     SELECT COALESCE({agent}, '') AS agent, {result} AS result,
         {dialect.text_in("r.detail", "locked_by")} AS worker,
         CASE WHEN {is_called} THEN {dialect.seconds_between(started, until)} END AS call,
         {dialect.seconds_between(dialect.text_in("r.detail", "claimed_at"), started)} AS wait
     FROM written r
-    WHERE r.step_id IS NOT NULL AND {dialect.text_in("r.detail", "by_hand")} IS NULL
+    WHERE r.step_id IS NOT NULL AND r.event NOT IN ('lost', 'handed_back')
+        AND {dialect.text_in("r.detail", "by_hand")} IS NULL
 ), bucketed AS (
     SELECT e.agent, e.result, {dialect.count_reached("e.call", latency.BOUNDS)} AS call,
         {dialect.count_reached("e.wait", latency.BOUNDS)} AS wait
@@ -178,15 +194,27 @@ UNION ALL SELECT '{EVERY_PROCESS}', m.move, NULL, NULL, count(*) FROM (
         ELSE 'ended' END AS move
     FROM written r WHERE r.step_id IS NULL
 ) m GROUP BY m.move
+UNION ALL SELECT '{EVERY_PROCESS}', r.event || ' ' || p.workflow, NULL, NULL, count(*)
+FROM written r JOIN workers_process p ON p.id = r.process_id
+WHERE r.step_id IS NULL GROUP BY r.event, p.workflow
+UNION ALL SELECT e.agent, e.what, NULL, NULL, count(*) FROM (
+    SELECT COALESCE({agent}, '') AS agent, CASE r.event WHEN 'lost' THEN '{RESENT}'
+        WHEN 'handed_back' THEN '{RELEASED}' WHEN 'expired' THEN '{DEATHS}' END AS what
+    FROM written r WHERE r.event IN ('lost', 'handed_back')
+        OR r.event = 'expired' AND {dialect.text_in("r.detail", "fault", "code")} = 'worker_died'
+) e GROUP BY e.agent, e.what
 """
 
 
 def _figures(rows: Iterable[tuple[Any, ...]]) -> list[Figures]:
     counts: dict[str, dict[str, int]] = {}
+    events: dict[str, dict[str, int]] = {}
     calls: dict[str, dict[int, int]] = {}
     waits: dict[str, dict[int, int]] = {}
     for agent, name, call, wait, count in rows:
-        _add(counts.setdefault(agent, {}), name, count)
+        is_event = name in CLAIM_EVENTS or " " in name
+        of_agent = counts.setdefault(agent, {})
+        _add(events.setdefault(agent, {}) if is_event else of_agent, name, count)
         for group, bucket in ((calls, call), (waits, wait)):
             if bucket is not None:
                 _add(group.setdefault(agent, {}), bucket, count)
@@ -197,6 +225,7 @@ def _figures(rows: Iterable[tuple[Any, ...]]) -> list[Figures]:
             calls.get(agent, {}),
             waits.get(agent, {}),
             by_name.get(_WORKERS, 0),
+            events.get(agent, {}),
         )
         for agent, by_name in sorted(counts.items())
     ]

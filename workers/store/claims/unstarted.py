@@ -109,7 +109,12 @@ def _tell_of_lost(claims: list[Claim], counts: list[int], worker: str, at: datet
                 step_id=claim.step_id,
                 event="lost",
                 actor=worker,
-                detail={"step": claim.step, "attempt": claim.attempt, "lost_count": count},
+                detail={
+                    "step": claim.step,
+                    "agent": claim.agent,
+                    "attempt": claim.attempt,
+                    "lost_count": count,
+                },
             )
             for claim, count in zip(claims, counts, strict=True)
         ],

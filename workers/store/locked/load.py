@@ -15,7 +15,7 @@ from workers.store import alerts, journal, sinks
 from workers.store.db import dialect, transactions
 from workers.store.db.columns import columns_of
 from workers.store.db.transactions import Check, LostRow
-from workers.store.locked import save
+from workers.store.locked import log_lines, save
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -278,6 +278,7 @@ def write_part(lockeds: Sequence[LockedProcess], *, only_steps: bool = False) ->
         return checks
     checks += save.processes([locked for locked in lockeds if locked.process_origin is not None])
     journal.write([entry for locked in lockeds for entry in locked.entries], lockeds[0].now)
+    log_lines.write_after_commit(lockeds)
     alerts.write([call for locked in lockeds for call in locked.alerts], lockeds[0].now)
     sinks.announce([locked for locked in lockeds if locked.has_news])
     return checks

@@ -1,0 +1,208 @@
+"""What lies there to run it with says what the pages say, and what its programs understand."""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.stack.test_loopback import ROOT, environment
+
+PAGE = ROOT / "docs/how-to/run-in-production.md"
+UNITS = sorted((ROOT / "deploy/systemd").glob("*.service"))
+MANIFESTS = sorted((ROOT / "deploy/kubernetes").glob("*.yaml"))
+#: A folder of the image, and in its place that of these tests.
+PYTHON = "/opt/shop/bin/python"
+
+
+def processes() -> set[str]:
+    """Return the page's long-running commands, but for how many children a worker has."""
+    section = PAGE.read_text().partition("## 4. Processes")[2]
+    block = section.partition("```sh\n")[2].partition("```")[0]
+    lines = [line.partition("#")[0].split() for line in block.splitlines()]
+    return {_plain(line) for line in [*lines, ["python", "manage.py", "sas", "watch"]]}
+
+
+def _plain(words: list[str]) -> str:
+    """Return a command without what is of its place: an init, addresses, numbers."""
+    text = " ".join(words).removeprefix("tini -- ").replace("/srv/shop/.venv/bin/", "")
+    return re.sub(r" (-c|--concurrency|--bind|--workers) \S+", "", text)
+
+
+def compose() -> dict[str, Any]:
+    return dict(yaml.safe_load((ROOT / "compose.yaml").read_text())["services"])
+
+
+def manifests() -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    for path in MANIFESTS:
+        found += yaml.safe_load_all(path.read_text())
+    return found
+
+
+def containers() -> dict[str, dict[str, Any]]:
+    """Return the container of each deployment by its name."""
+    deployments = [one for one in manifests() if one["kind"] == "Deployment"]
+    return {
+        one["metadata"]["name"]: one["spec"]["template"]["spec"]["containers"][0]
+        for one in deployments
+    }
+
+
+def image_command() -> list[str]:
+    (line,) = re.findall(r"^CMD (\[.*\])$", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
+    return list(yaml.safe_load(line))
+
+
+def test_systemd_runs_each_process_of_the_page() -> None:
+    lines = [re.search(r"^ExecStart=(.*)$", path.read_text(), re.M) for path in UNITS]
+    assert {_plain(line[1].split()) for line in lines if line} == processes()
+
+
+def test_compose_runs_each_process_of_the_page() -> None:
+    ours = {name: one for name, one in compose().items() if one.get("image") == "shop"}
+    assert ours.pop("migrate")
+    commands = [one.get("command", image_command()) for one in ours.values()]
+    assert {_plain(words) for words in commands} == processes()
+
+
+def test_kubernetes_runs_each_process_of_the_page() -> None:
+    commands = [one.get("command", image_command()) for one in containers().values()]
+    assert {_plain(words) for words in commands} == processes()
+
+
+@pytest.mark.parametrize("path", UNITS, ids=lambda path: str(path.name))
+def test_a_unit_lets_calls_end(path: Path) -> None:
+    text = path.read_text()
+    assert "\nKillMode=mixed\nTimeoutStopSec=30\n" in text
+    assert "\nRestart=always\n" in text
+    name = path.name.replace("@", "@1")
+    assert name in (ROOT / "deploy/systemd/shop.target").read_text() or "watch" in name
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd-analyze here")
+def test_systemd_understands_the_units(tmp_path: Path) -> None:
+    ours = Path(sys.executable).parent
+    for path in (ROOT / "deploy/systemd").iterdir():
+        text = path.read_text().replace("/srv/shop/.venv/bin/", f"{ours}/")
+        (tmp_path / path.name.replace("@", "@1")).write_text(text)
+    names = sorted(str(path) for path in tmp_path.iterdir())
+    done = subprocess.run(
+        ["systemd-analyze", "verify", *names], capture_output=True, text=True, check=False
+    )
+    # Units of the machine's own may be worth a warning.
+    assert [line for line in done.stderr.splitlines() if str(tmp_path) in line] == []
+
+
+@pytest.mark.parametrize("name", [name for name, one in compose().items() if "env_file" in one])
+def test_a_container_of_compose_is_locked_and_probed(name: str) -> None:
+    service = compose()[name]
+    assert (service["read_only"], service["tmpfs"], service["cap_drop"]) == (
+        True,
+        ["/tmp"],
+        ["ALL"],
+    )
+    assert service["stop_grace_period"] == "30s"
+    if name == "migrate":
+        return
+    assert service["depends_on"] == {"migrate": {"condition": "service_completed_successfully"}}
+    probe = service["healthcheck"]["test"]
+    if name == "web":
+        assert "/readyz" in probe[-1]
+    else:
+        role = "worker" if name in {"scheduler", "agents"} else name
+        assert probe == ["CMD", "python", "-m", "workers.alive", role]
+        assert service["environment"]["SAS_ALIVE_FILE"].startswith("/tmp/")
+
+
+@pytest.mark.parametrize("name", containers())
+def test_a_container_of_kubernetes_is_locked_and_probed(name: str) -> None:
+    container = containers()[name]
+    security = container["securityContext"]
+    assert (security["readOnlyRootFilesystem"], security["allowPrivilegeEscalation"]) == (
+        True,
+        False,
+    )
+    assert container["volumeMounts"] == [{"name": "tmp", "mountPath": "/tmp"}]
+    assert "memory" in container["resources"]["limits"]
+    probe = container["livenessProbe"]
+    if name == "web":
+        assert (probe["httpGet"]["path"], container["readinessProbe"]["httpGet"]["path"]) == (
+            "/livez",
+            "/readyz",
+        )
+    else:
+        role = "worker" if name in {"scheduler", "agents"} else name
+        assert probe["exec"]["command"] == ["python", "-m", "workers.alive", role]
+        assert container["env"] == [{"name": "SAS_ALIVE_FILE", "value": "/tmp/alive"}]
+
+
+def test_every_pod_has_30_s_to_end_and_is_nobody() -> None:
+    pods = [one["spec"]["template"]["spec"] for one in manifests() if one["kind"] == "Deployment"]
+    assert [pod["terminationGracePeriodSeconds"] for pod in pods] == [30] * len(pods)
+    assert {pod["securityContext"]["runAsUser"] for pod in pods} == {10001}
+    assert "useradd --uid 10001 " in (ROOT / "Dockerfile").read_text()
+
+
+def test_each_manifest_is_named_by_the_kustomization() -> None:
+    (whole,) = [one for one in manifests() if one["kind"] == "Kustomization"]
+    # The last needs what not every cluster has.
+    others = {"kustomization.yaml", "monitoring.yaml"}
+    assert {*whole["resources"], *others} == {path.name for path in MANIFESTS}
+
+
+def test_the_example_of_the_environment_names_settings_there_are() -> None:
+    text = (ROOT / ".env.example").read_text()
+    names = set(re.findall(r"^(\w+)=", text, re.MULTILINE))
+    page = (ROOT / "docs/reference/settings.md").read_text()
+    servers = {"POSTGRES_PASSWORD", "RABBITMQ_PASSWORD"}
+    assert {name for name in names if f"| `{name}` |" not in page} == servers
+    assert all(f"${{{name}:?" in (ROOT / "compose.yaml").read_text() for name in servers)
+
+
+@pytest.fixture
+def image(tmp_path: Path) -> Path:
+    """Return a folder with what the Dockerfile copies."""
+    folder = tmp_path / "image"
+    folder.mkdir()
+    text = (ROOT / "Dockerfile").read_text()
+    for line in re.findall(r"^COPY (?!--)(.*)$", text, re.MULTILINE):
+        *names, _ = line.split()
+        for name in names:
+            place = ROOT / name
+            copy = shutil.copytree if place.is_dir() else shutil.copy
+            copy(place, folder / name)
+            # .dockerignore lets it through.
+            assert f"!{name}\n" in (ROOT / ".dockerignore").read_text()
+    return folder
+
+
+def test_the_image_s_own_commands_make_it_ready(image: Path) -> None:
+    """Its static files are there, and the web starts from them with what a container is given."""
+    text = (ROOT / "Dockerfile").read_text().replace("\\\n", " ")
+    (build,) = [line for line in re.findall(r"^RUN (.*)$", text, re.M) if "collectstatic" in line]
+    build = build.replace(PYTHON, shlex.quote(sys.executable)).replace("/srv/shop", str(image))
+    build = build.replace("/tmp/build", str(image.parent / "build"))
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    plain = {"PATH": path, "HOME": "/nowhere"}
+    subprocess.run(["sh", "-ec", build], cwd=image, env=plain, check=True, capture_output=True)
+
+    given = dict(re.findall(r"^(\w+)=(.*)$", (ROOT / ".env.example").read_text(), re.MULTILINE))
+    secret = {"DJANGO_DEBUG": "off", "DJANGO_STATIC_ROOT": str(image / "static")}
+    words = [sys.executable, "-m", "gunicorn", "sasproject.wsgi", "--check-config"]
+    done = subprocess.run(
+        words,
+        cwd=image,
+        env={**environment(Path("/proc/none"), **given, **secret), "PATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert (image / "static/staticfiles.json").exists()

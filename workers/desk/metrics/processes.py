@@ -1,0 +1,34 @@
+"""What became of processes, and how many are open."""
+
+from collections.abc import Iterable
+
+from django.db.models import Count
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+
+from workers.desk.rules.minutes import EVERY_PROCESS, read_event
+from workers.desk.store import totals
+from workers.models import Process
+from workers.states import OPEN_PROCESS_STATES, ProcessState
+
+
+def read() -> Iterable[Metric]:
+    counted = CounterMetricFamily(
+        "sas_processes", "Processes by what happened to them", labels=["workflow", "event"]
+    )
+    for figures in totals.until_now():
+        if figures.agent == EVERY_PROCESS:
+            for name, count in sorted(figures.events.items()):
+                event, workflow = read_event(name)
+                counted.add_metric([workflow, event], count)
+    yield counted
+
+    standing = GaugeMetricFamily(
+        "sas_processes_open", "Processes that are not over", labels=["workflow", "state"]
+    )
+    states = [*OPEN_PROCESS_STATES, ProcessState.ERROR]
+    rows = Process.objects.filter(state__in=states, finished_at=None).order_by()
+    for workflow, state, count in sorted(
+        rows.values_list("workflow", "state").annotate(count=Count("pk"))
+    ):
+        standing.add_metric([workflow, state], count)
+    yield standing

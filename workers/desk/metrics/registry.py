@@ -1,0 +1,59 @@
+"""All figures together, and their text."""
+
+from collections.abc import Callable, Iterable
+
+from django.db import connections
+from prometheus_client import CollectorRegistry, generate_latest, start_http_server
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from workers.desk.metrics import calls, levels, own_gauges, processes
+
+
+class Figures(Collector):
+    """Reads all figures from the database when it is asked."""
+
+    def collect(self) -> Iterable[Metric]:
+        yield from processes.read()
+        yield from calls.read()
+        yield from levels.read()
+        for own in own_gauges:
+            yield GaugeMetricFamily(own.name, own.what, own.read())
+
+    def describe(self) -> Iterable[Metric]:
+        # Asked as it is registered: no database then.
+        return ()
+
+
+class _OfThread(Figures):
+    """The same for threads of a server, each of which gives its connection back."""
+
+    def collect(self) -> Iterable[Metric]:
+        try:
+            # Whole before anything is sent: half of the figures would be taken for all.
+            return list(super().collect())
+        finally:
+            connections.close_all()
+
+
+def exposition() -> bytes:
+    """Return all figures in Prometheus' text format.  Raises what a database that is away does."""
+    return generate_latest(_registry(Figures()))
+
+
+def serve(port: int, address: str) -> Callable[[], None]:
+    """Serve the figures from threads; return what ends that.  Raises OSError for a port in use."""
+    server, thread = start_http_server(port, address, _registry(_OfThread()))
+
+    def stop() -> None:
+        server.shutdown()
+        thread.join()
+
+    return stop
+
+
+def _registry(figures: Collector) -> CollectorRegistry:
+    """Return a registry of these figures and no others, such as this process's own."""
+    registry = CollectorRegistry()
+    registry.register(figures)
+    return registry

@@ -1,0 +1,62 @@
+"""`/metrics` of a web process."""
+
+import hmac
+from collections.abc import Callable
+from ipaddress import ip_address
+
+from django.contrib.auth.decorators import login_not_required
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.views.decorators.cache import never_cache
+from prometheus_client import CONTENT_TYPE_LATEST
+
+from workers.conf import sas
+from workers.desk.metrics import registry
+from workers.exceptions import AWAY, RETRY_SECONDS
+
+PATH = "/metrics"
+#: What a proxy adds: then the address is the proxy's, and says nothing of who asks.
+_FORWARDED = ("HTTP_FORWARDED", "HTTP_X_FORWARDED_FOR", "HTTP_X_REAL_IP")
+
+
+@login_not_required
+@transaction.non_atomic_requests
+@never_cache
+def metrics(request: HttpRequest) -> HttpResponse:
+    """Answer with all figures: for who shows the token, or asks from this machine."""
+    if not _may_read(request):
+        refusal = HttpResponse("Show SAS_METRICS_TOKEN as a bearer token.\n", status=401)
+        refusal["WWW-Authenticate"] = "Bearer"
+        return refusal
+    try:
+        return HttpResponse(registry.exposition(), content_type=CONTENT_TYPE_LATEST)
+    except AWAY:
+        return HttpResponse(
+            "The database is away.\n", status=503, headers={"Retry-After": str(RETRY_SECONDS)}
+        )
+
+
+class Metrics:
+    """Middleware that answers `/metrics`, whatever the name of the host and by plain http.
+
+    It stands before whatever looks at that name or redirects to https.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        return metrics(request) if request.path_info == PATH else self._get_response(request)
+
+
+def _may_read(request: HttpRequest) -> bool:
+    if token := sas.metrics_token:
+        shown = request.META.get("HTTP_AUTHORIZATION", "").encode(errors="replace")
+        return hmac.compare_digest(shown, f"Bearer {token}".encode())
+    if any(name in request.META for name in _FORWARDED):
+        return False
+    try:
+        return ip_address(request.META.get("REMOTE_ADDR", "")).is_loopback
+    except ValueError:
+        return False
