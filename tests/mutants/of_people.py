@@ -26,6 +26,14 @@ MUTANTS = (
         ("tests/integration/test_doctor_of_the_engine.py",),
     ),
     Mutant(
+        "what was done to a row is masked as the row is",
+        "workers/desk/admin/act_lines.py",
+        "by_id.get(row.detail.get(name), UNMASKED).record(row.detail)",
+        "row.detail",
+        "The audit shows the name in a reason that the dead letter's own page masks.",
+        (_AUDITED,),
+    ),
+    Mutant(
         "ending a step by hand needs the permission of its question",
         "workers/desk/admin/actions/completing.py",
         "*((asked,) if asked else ())",
