@@ -6,6 +6,14 @@ _NEIGHBOURS = "tests/integration/test_neighbours.py"
 
 MUTANTS = (
     Mutant(
+        "a frozen database keeps no thread of the web",
+        "sasproject/postgresql/base.py",
+        "        if self.patience is not None:",
+        "        if False:",
+        "A page that asks a frozen server waits for ever, and soon no thread is left for /livez.",
+        ("tests/integration/test_read_only_database.py",),
+    ),
+    Mutant(
         "a statement to a server that is gone is not waited for",
         "sasproject/databases.py",
         'options.setdefault("tcp_user_timeout", 30_000)',
