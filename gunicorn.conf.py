@@ -22,6 +22,9 @@ keepalive = 5
 control_socket_disable = True
 
 
+# Time that a database has to answer: 5 s more than it gives a statement.
+DATABASE_SECONDS = 20
+
 # Time given to who says nothing yet, or leaves a connection open that was closed.
 PATIENCE_SECONDS = 0.05
 
@@ -32,8 +35,11 @@ def post_worker_init(worker: Any) -> None:
     Imported here: the application is loaded by now.
     """
     from orders.api import waiting
+    from sasproject.postgresql.base import DatabaseWrapper
 
     waiting.places.limit(worker.cfg.threads // 2)
+    # Before the first connection is made: a frozen database would keep thread after thread.
+    DatabaseWrapper.patience = DATABASE_SECONDS
     # gunicorn has no settings for these: 5 s of a thread for each connection without a request,
     # and 2 s, in the loop that hands out all requests, for each that its client does not close.
     gthread.DEFAULT_WORKER_DATA_TIMEOUT = PATIENCE_SECONDS

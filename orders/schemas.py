@@ -60,6 +60,16 @@ LABEL = rf"^[^{CONTROL}]*$"
 ONE_LINE = rf"^[^{CONTROL}]*[^\s{CONTROL}{UNSEEN}][^{CONTROL}]*$"
 LINES = rf"^([^{CONTROL}]|\r?\n)*[^\s{CONTROL}{UNSEEN}]([^{CONTROL}]|\r?\n)*$"
 
+#: What can be told of a webhook's address without a resolver; see ``workers.http.ssrf_guard``.
+_LABEL = r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
+#: A name never ends in a number.
+_NAME = rf"(?:{_LABEL}\.)*(?=[^.:/?]*[A-Za-z_-]){_LABEL}\.?"
+_HOST = rf"(?:{_NAME}|(?:[0-9]{{1,3}}\.){{3}}[0-9]{{1,3}}|\[[0-9A-Fa-f:.]+\])"
+_HIGH = "6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]"
+_PORT = rf"(?::(?:0*(?:[1-9][0-9]{{0,3}}|[1-5][0-9]{{4}}|{_HIGH}))?)?"
+_REST = r"(?:[/?][A-Za-z0-9\-._~:/?\[\]@!$&'()*+,;=%]*)?"
+WEBHOOK = rf"^(?:https://{_HOST}{_PORT}{_REST})?$"
+
 
 def _pattern(pattern: str) -> dict[str, Any]:
     # In the description only: our own words say more than that a pattern does not match.
@@ -181,6 +191,7 @@ class OrderIn(_Message):
             max_length=500,
             description="A public https address that every change is posted to, signed as "
             "Standard Webhooks has it.",
+            json_schema_extra=_pattern(WEBHOOK),
         ),
     ] = ""
 

@@ -79,6 +79,14 @@ def _found() -> Iterable[CheckMessage]:
             hint="Set SHOP_URL to where the shop is, such as https://shop.example.org.",
             id="sasproject.E005",
         )
+    if not settings.BEHIND_PROXY:
+        yield Warning(
+            "No proxy stands before the web processes, for all that is set: 16 slow clients block"
+            " one of them, /livez included, and without https every page leads to itself.",
+            hint="Put a proxy that buffers requests there, such as deploy/nginx.conf, and set"
+            " DJANGO_BEHIND_PROXY=on.",
+            id="sasproject.W002",
+        )
     folder = Path(settings.STATIC_ROOT)
     if not (folder / MANIFEST).exists():
         hint = "Run `manage.py collectstatic --noinput` with every new version."

@@ -76,6 +76,7 @@ INSTALLED_APPS = [
     "django.contrib.humanize",
 ]
 MIDDLEWARE = [
+    "sasproject.middleware.NoBodyToHead",
     "sasproject.middleware.RetryAfter",
     "django.middleware.security.SecurityMiddleware",
     # Before WhiteNoise, so that files have the headers too: a browser runs a script in an SVG.

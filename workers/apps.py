@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 class WorkersConfig(AppConfig):
     name = "workers"
-    verbose_name = _("Processes")
+    verbose_name = _("Workflows")
     # The migrations have it, whatever the project chooses for its own tables.
     default_auto_field = "django.db.models.BigAutoField"
 

@@ -22,7 +22,7 @@ from orders.letter_corrections import MISSING, TEXTS, Change, Correction, at, in
 from orders.models import DeadLetter
 from orders.reasons import Refused
 from orders.workflows.payloads import PERSONAL
-from workers.desk.admin import showing
+from workers.desk.admin import masking, showing
 from workers.desk.admin.actions.page import actor
 from workers.desk.admin.lists import LiveMedia
 from workers.desk.admin.masking import STARS, UNMASKED, Mask
@@ -241,6 +241,15 @@ def mask_of(letter: DeadLetter) -> Mask:
     """Return the mask of a message, by what it says itself where an order says it."""
     value = value_of(bytes(letter.body))
     return Mask(PERSONAL) if value is MISSING else Mask(PERSONAL, [value])
+
+
+def masks_of(ids: set[int]) -> dict[int, Mask]:
+    """Return the masks of messages by their ids, one at a time: a body may be a megabyte."""
+    letters = DeadLetter.objects.filter(pk__in=ids).only("body")
+    return {letter.pk: mask_of(letter) for letter in letters.iterator(chunk_size=1)}
+
+
+masking.register_masks("letter", masks_of)
 
 
 def _page(

@@ -8,14 +8,17 @@ ones.  It holds wherever Django looks at a connection: at a request, a task, a m
 time Beat reads its schedule.
 """
 
+from collections.abc import Callable
+from functools import partial
 from types import TracebackType
-from typing import Any
+from typing import Any, ClassVar
 
 from django.db import OperationalError
 from django.db.backends.postgresql import base
 from django.db.utils import DatabaseErrorWrapper
 from django.utils.functional import cached_property
-from psycopg.errors import ReadOnlySqlTransaction
+from psycopg import OperationalError as PsycopgError
+from psycopg.errors import ReadOnlySqlTransaction, _WaitTimeout
 
 
 class _Errors(DatabaseErrorWrapper):
@@ -44,6 +47,16 @@ class _Errors(DatabaseErrorWrapper):
 class DatabaseWrapper(base.DatabaseWrapper):
     """Django's connection to PostgreSQL, whose health is that it can write."""
 
+    #: How long an answer is waited for; None: as long as it takes.  For a server that is frozen,
+    #: whose machine goes on to acknowledge what it gets: no limit of the server's or TCP's strikes.
+    patience: ClassVar[float | None] = None
+
+    def get_new_connection(self, conn_params: Any) -> Any:
+        connection = super().get_new_connection(conn_params)
+        if self.patience is not None:
+            connection.wait = partial(_wait, connection, connection.wait, self.patience)
+        return connection
+
     @cached_property
     def wrap_database_errors(self) -> Any:
         return _Errors(self)
@@ -59,3 +72,15 @@ class DatabaseWrapper(base.DatabaseWrapper):
         except self.Database.Error:
             return False
         return bool(found == ("off",))
+
+
+def _wait(connection: Any, wait: Callable[..., Any], seconds: float, *args: Any, **of: Any) -> Any:
+    """Wait as psycopg does, and drop the connection where nothing comes in time."""
+    if of.get("timeout") is not None:
+        return wait(*args, **of)
+    try:
+        return wait(*args, **{**of, "timeout": seconds})
+    except _WaitTimeout:
+        # What it was asked may still be answered: nobody may take that for another's answer.
+        connection.close()
+        raise PsycopgError(f"the server has not answered for {seconds:g} s") from None

@@ -12,9 +12,10 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from orders import dead_letters
 from orders.models import ApiClient, DeadLetter, Product
 from tests.admin.conftest import alert_about, note, order_in_error, staff
-from tests.admin.test_masking import ADDRESS, NAME, private_order
+from tests.admin.test_masking import ADDRESS, NAME, found, private_letter, private_order
 from workers.desk.admin import csv_files
 from workers.desk.store import jobs
 from workers.models import Act, Alert, Journal, Process
@@ -297,6 +298,20 @@ def test_a_file_has_personal_data_for_who_may_and_posts(viewer: Client) -> None:
 def test_what_was_searched_for_is_not_journalled(viewer: Client) -> None:
     viewer.get("/admin/orders/order/csv/?q=Zelda&state=error")
     assert Journal.objects.get(event="exported").detail["query"] == "q=%2A%2A%2A&state=error"
+
+
+def test_who_a_dead_letter_names_is_masked_in_the_audit(viewer: Client) -> None:
+    letter = private_letter()
+    dead_letters.discard(letter.pk, actor="operator:ann", reason=f"{NAME} rang, Zelda says no")
+    [row] = Act.objects.all()
+    said = "Z*** rang, Z*** says no"
+    for page in ("", f"{row.pk}/change/"):
+        html = html_of(viewer, page)
+        assert (found(html), said in html) == ([], True)
+    [_heads, line] = rows_of(viewer)
+    assert (found(str(line)), said in line) == ([], True)
+    row.refresh_from_db()
+    assert row.detail["reason"] == f"{NAME} rang, Zelda says no", "masked on pages only"
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ REASONS: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any], str]] =
         {},
         {"not_before": NOW + HOUR, "fault": {"message": "answered 500"}},
         {},
-        "tried again in 3600 s: answered 500",
+        "tried again at 13:00:00 UTC: answered 500",
     ),
     "breaker": (
         flow(breaker=OPEN),
@@ -139,7 +139,7 @@ def test_what_comes_first_is_said_of_two_reasons(place: int) -> None:
         (
             flow(breaker=OPEN),
             {"not_before": NOW + HOUR, "fault": FAULT},
-            "tried again in 3600 s: connection refused; the service of agent payment.charge has",
+            "tried again at 13:00:00 UTC: connection refused; the service of agent payment.charge",
         ),
         (flow(breaker=OPEN), {"not_before": NOW + HOUR}, "begins on 13:00:00 UTC, not before"),
         (flow(breaker=replace(OPEN, open_until=NOW)), {}, "breaker is open; next probe: now"),
@@ -188,6 +188,11 @@ def test_a_claim_that_nobody_has_started(seconds: int, lost: int, text: str) -> 
     found = said(state="processing", **claimed)
     assert text in found
     assert ("no agent process" in found) == (seconds > 3)
+
+
+def test_a_step_at_work_says_until_when() -> None:
+    found = said(state="processing", complete_by=NOW + 9 * SECOND, locked_by="celery@one")
+    assert found == "celery@one works on it, until 12:00:09 UTC"
 
 
 def waiting(*settled: str, **about: Any) -> str:

@@ -116,9 +116,9 @@ def test_a_superuser_sees_all_groups_in_order(admin_client: Client, url: str) ->
 
 def test_the_page_of_the_desk_keeps_its_title_and_way_back(admin_client: Client) -> None:
     answer = admin_client.get("/admin/workers/")
-    assert answer.context["title"] == "Processes administration"
+    assert answer.context["title"] == "Workflows administration"
     crumbs = answer.content.decode().split('<div class="breadcrumbs">')[1].split("</div>")[0]
-    assert "Processes" in crumbs
+    assert "Workflows" in crumbs
     assert "Needs me" not in crumbs
 
 
@@ -280,7 +280,7 @@ def test_another_site_of_a_project_has_groups_of_what_it_has(root: Any, settings
         "Incidents and routes": ["Incidents"],
     }
     assert answer.context_data["app_list"][1]["models"][0]["admin_url"] == "/own/workers/incident/"
-    assert of_desk(own_site.get_app_list(request)) == {"Processes": ["Incidents"]}
+    assert of_desk(own_site.get_app_list(request)) == {"Workflows": ["Incidents"]}
 
 
 def test_it_costs_no_query(root: Any) -> None:

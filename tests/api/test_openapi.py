@@ -1,6 +1,7 @@
 """The description of the API: complete, and the one that is published."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from django.contrib.auth import get_user_model
 from django.test import Client
 
 from orders.api import api
+from tests.hostile.envelopes import CALLBACK_URLS
 
 PUBLISHED = Path(__file__).resolve().parents[2] / "docs" / "reference" / "openapi.json"
 #: Bounds as pydantic calls them: it writes them so where it cannot tell what they bound.
@@ -55,3 +57,15 @@ def test_the_page_loads_nothing_from_elsewhere() -> None:
 @pytest.mark.parametrize("path", ["/api/v1/nothing", "/api/v1/orders/not-a-uuid"])
 def test_an_address_that_is_not_there_is_404(path: str) -> None:
     assert Client().get(path).status_code == 404
+
+
+def test_what_a_webhook_s_address_may_be_is_said_where_a_pattern_can() -> None:
+    order = api.get_openapi_schema()["components"]["schemas"]["OrderIn"]["properties"]
+    pattern = re.compile(order["callback_url"]["pattern"])
+    names = ("", "acme.example", "acme.example.", "xn--bcher-kva.example", "8.example", "a1.b2")
+    hosts = (*names[1:], "acme.example:65535", "acme.example:", "1.1.1.1", "[2606:4700::1]")
+    assert all(map(pattern.search, ["", *(f"https://{host}/a?b=@" for host in hosts)]))
+    # What a name stands for, and that 0x7f.1 is a number, is no pattern's to say.
+    told = {url for url, says in CALLBACK_URLS.items() if says != "not public" and "0x" not in url}
+    assert [url for url in told if pattern.search(url)] == []
+    assert len(told) > 20

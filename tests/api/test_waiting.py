@@ -10,6 +10,7 @@ import pytest
 from orders.api import orders, waiting
 from orders.api.waiting import Places
 from orders.models import ApiClient
+from sasproject.postgresql.base import DatabaseWrapper
 from tests.acceptance.system import ROOT
 from tests.api.conftest import Caller
 
@@ -79,9 +80,11 @@ def test_whoever_waits_takes_a_place(acme: Caller, monkeypatch: pytest.MonkeyPat
 
 def test_the_server_has_time_and_threads_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waiting, "places", Places(1))
+    monkeypatch.setattr(DatabaseWrapper, "patience", None)
     config = runpy.run_path(str(ROOT / "gunicorn.conf.py"))
 
     config["post_worker_init"](SimpleNamespace(cfg=SimpleNamespace(threads=config["threads"])))
 
     assert config["timeout"] > orders.LONGEST_WAIT_SECONDS
     assert 0 < waiting.places._places < config["threads"]
+    assert DatabaseWrapper.patience == config["DATABASE_SECONDS"] > 15, "of a statement"

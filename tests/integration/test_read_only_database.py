@@ -13,6 +13,7 @@ from django.utils.connection import ConnectionProxy
 
 from orders.views import catalogue
 from sasproject import databases
+from sasproject.postgresql.base import DatabaseWrapper
 from tests.services import own_postgres_database
 from workers.desk.doctor import database as doctor
 from workers.desk.doctor.finding import Level
@@ -217,3 +218,18 @@ def test_a_page_says_when_to_come_back(
     assert (answer.status_code, answer["Retry-After"]) == (503, "5")
     assert "An order is never placed twice." in answer.content.decode()
     assert "10.0.0.7" not in answer.content.decode()
+
+
+def test_an_answer_that_never_comes_is_not_waited_for(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A frozen server: to this side it is one that thinks, and no limit of its own strikes."""
+    monkeypatch.setattr(DatabaseWrapper, "patience", 0.3)
+    connection = connected(server.url)
+    with pytest.raises(OperationalError, match=r"has not answered for 0\.3 s"):
+        connection.cursor().execute("SELECT pg_sleep(10)")
+    assert connection.connection.closed
+    connection.close_if_unusable_or_obsolete()
+    with connection.cursor() as cursor:
+        assert cursor.execute("SELECT 7").fetchone() == (7,)
+    connection.close()

@@ -113,7 +113,7 @@ def test_a_step_that_waits_is_answered(wire: Wire, decline: bool) -> None:
     toy.script["toy.quiet"] = lambda call: Deferred(within_seconds=60)
     found = submit("toy_event", subject="Toy 1", input={})
     wire.run_until_idle()
-    words = ["--decline"] if decline else []
+    words = ["--decline" if decline else "--approve"]
     said = process("answer", found.pk, "--step", "arrives", "--reason", "seen", *words)
     yes = "Answered “Approve”: Toy 1 goes on from arrives.\n"
     no = "Answered “Decline”: Toy 1 is being undone.\n"
@@ -124,7 +124,7 @@ def test_a_step_that_waits_is_answered(wire: Wire, decline: bool) -> None:
 
 
 ANSWERS = {
-    "accepted": ((), "Step arrives was accepted by .+ at 20"),
+    "accepted": (("--approve",), "Step arrives was accepted by .+ at 20"),
     "declined": (("--decline",), "Step arrives was declined by .+ at 20"),
 }
 
@@ -142,7 +142,7 @@ def test_another_answer_than_the_one_given_is_refused_and_the_same_is_not(
     wire.run_until_idle()
     before = list(Step.objects.values()), Journal.objects.count()
     assert "answered so before; nothing was changed" in process(*words, *given)
-    other = () if given else ("--decline",)
+    other = ANSWERS["accepted" if first == "declined" else "declined"][0]
     with pytest.raises(CommandError, match=says):
         process(*words, *other)
     assert (list(Step.objects.values()), Journal.objects.count()) == before
@@ -151,8 +151,9 @@ def test_another_answer_than_the_one_given_is_refused_and_the_same_is_not(
 def test_another_answer_than_the_one_kept_is_refused_and_the_same_is_not(wire: Wire) -> None:
     found = submit("toy_event", subject="Toy 1", input={})
     words = ("answer", found.pk, "--step", "arrives", "--reason", "seen")
-    assert process(*words) == "Answered “Approve”: kept until arrives of Toy 1 asks.\n"
-    assert "arrives of Toy 1 was answered so before" in process(*words)
+    yes = (*words, "--approve")
+    assert process(*yes) == "Answered “Approve”: kept until arrives of Toy 1 asks.\n"
+    assert "arrives of Toy 1 was answered so before" in process(*yes)
     with pytest.raises(CommandError, match=r"has another answer already, which .+ gave at 20"):
         process(*words, "--decline")
     toy.script["toy.quiet"] = lambda call: Deferred(within_seconds=60)
@@ -173,7 +174,7 @@ def test_an_answer_that_nobody_waits_for_is_refused(wire: Wire, state: str, says
     if state == "skipped":
         process("skip", found.pk, "--step", "work", "--reason", "not needed")
     wire.run_until_idle()
-    for words in ((), ("--decline",)):
+    for words in (("--approve",), ("--decline",)):
         with pytest.raises(CommandError, match=says):
             process("answer", found.pk, "--step", "work", "--reason", "no", *words)
 
@@ -185,6 +186,11 @@ def test_an_answer_that_nobody_waits_for_is_refused(wire: Wire, state: str, says
         (("skip", "--reason", "x"), "Say which step"),
         (("skip", "--step", "nothing", "--reason", "x"), "no step 'nothing'"),
         (("pause", "--dry-run"), "--dry-run goes with"),
+        (("answer", "--step", "left", "--reason", "x"), "--approve or --decline"),
+        (
+            ("answer", "--step", "left", "--reason", "x", "--approve", "--decline"),
+            "not allowed with",
+        ),
         (("complete", "--step", "left", "--result", "{", "--reason", "x"), "no JSON"),
         (("complete", "--step", "left", "--result", "[]", "--reason", "x"), "JSON object"),
         (("edit", "--set", "gift", "--reason", "x"), "PATH=VALUE"),

@@ -82,7 +82,7 @@ WAYS = {
     "approve": Way(
         toys.asked,
         lambda pk: answers.by_person(pk, "ask", {"approved": True}, actor=ANN["actor"]),
-        ("answer", "--step", "ask"),
+        ("answer", "--step", "ask", "--approve"),
         Act("answer", "ask", {"body": {"result": {"approved": True}}}),
         ["ask"],
         "processed",

@@ -14,6 +14,14 @@ _OF_URLS = (
 
 MUTANTS = (
     Mutant(
+        "a name is looked up without its last dot",
+        _GUARD,
+        '_look_up_in_time(host.removesuffix("."))',
+        "_look_up_in_time(host)",
+        "A client has this machine called by a name that no resolver's file has.",
+        _OF_URLS,
+    ),
+    Mutant(
         "a deadline that has passed is refused",
         _NEW,
         "one.deadline_at <= now:",

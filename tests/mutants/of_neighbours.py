@@ -6,6 +6,41 @@ _NEIGHBOURS = "tests/integration/test_neighbours.py"
 
 MUTANTS = (
     Mutant(
+        "a frozen database keeps no thread of the web",
+        "sasproject/postgresql/base.py",
+        "        if self.patience is not None:",
+        "        if False:",
+        "A page that asks a frozen server waits for ever, and soon no thread is left for /livez.",
+        ("tests/integration/test_read_only_database.py",),
+    ),
+    Mutant(
+        "a statement to a server that is gone is not waited for",
+        "sasproject/databases.py",
+        'options.setdefault("tcp_user_timeout", 30_000)',
+        "pass",
+        "Whoever has sent a statement hangs for a quarter of an hour.",
+        ("tests/unit/test_databases.py",),
+    ),
+    Mutant(
+        "a lock is not taken for a database that is away",
+        "sasproject/refusals.py",
+        "if sqlstate(one) == _NO_LOCK:",
+        "if False:",
+        "Who migrates behind a dump looks for a fault in DATABASE_URL.",
+        ("tests/stack/test_refusals.py",),
+    ),
+    Mutant(
+        "who submits past a pooler is told what to set",
+        "workers/store/db/prepared_plans.py",
+        """        if not _block.is_kept:
+            _refuse_stale(error, ours)
+""",
+        "",
+        "A connection whose plans a pooler dropped refuses every submission.",
+        ("tests/integration/test_kept_plans.py",),
+        POSTGRESQL,
+    ),
+    Mutant(
         "a worker asks for its rights",
         "workers/checks/tables.py",
         "        if is_worker and (said := grants.problem()):",

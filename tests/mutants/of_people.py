@@ -26,6 +26,14 @@ MUTANTS = (
         ("tests/integration/test_doctor_of_the_engine.py",),
     ),
     Mutant(
+        "what was done to a row is masked as the row is",
+        "workers/desk/admin/act_lines.py",
+        "by_id.get(row.detail.get(name), UNMASKED).record(row.detail)",
+        "row.detail",
+        "The audit shows the name in a reason that the dead letter's own page masks.",
+        (_AUDITED,),
+    ),
+    Mutant(
         "ending a step by hand needs the permission of its question",
         "workers/desk/admin/actions/completing.py",
         "*((asked,) if asked else ())",
@@ -168,6 +176,22 @@ MUTANTS = (
         "str(cell)",
         "A buyer's name runs a program on an operator's machine.",
         (f"{_AUDITED}::test_no_cell_is_a_formula",),
+    ),
+    Mutant(
+        "what a spreadsheet does not show hides no formula",
+        _FILES,
+        r"\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff",
+        "",
+        "A sign behind a character that nobody sees is a formula to who trims it.",
+        (f"{_AUDITED}::test_no_cell_is_a_formula",),
+    ),
+    Mutant(
+        "a page of the desk is named to who may see it",
+        "workers/desk/admin/navigation.py",
+        "if self.permission and not request.user.has_perm(self.permission):",
+        "if False:",
+        "The navigation leads to pages that answer with a refusal.",
+        ("tests/admin/test_navigation.py::test_who_may_see_little_sees_no_empty_group",),
     ),
     Mutant(
         "a file is masked",

@@ -26,6 +26,7 @@ def shop(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
     Product.objects.create(sku="SKU-1", name="Lamp", price="9.50", stock=100)
     # Names are looked up nowhere but here.
     known = {"acme.example": ["93.184.216.34"], "inside.example": ["93.184.216.34", "10.0.0.8"]}
+    known |= {"localhost": ["127.0.0.1"], "localhost.": [], "inside.example.": []}
     monkeypatch.setattr(ssrf_guard, "look_up", lambda host, port=0: known.get(host, [host]))
 
 
@@ -140,6 +141,8 @@ def test_nobody_but_a_client_is_told(submitter: str, field: str, value: str) -> 
         ("https://10.0.0.8/", "public"),
         ("https://169.254.169.254/latest/meta-data/", "public"),
         ("https://inside.example/", "public"),
+        ("https://localhost./", "public"),
+        ("https://inside.example./", "public"),
     ],
 )
 def test_a_webhook_s_address_is_public_and_plain_or_refused(url: str, says: str) -> None:

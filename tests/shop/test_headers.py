@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 from django.contrib.auth import get_user_model
-from django.test import Client
+from django.core.handlers.wsgi import WSGIHandler
+from django.test import Client, RequestFactory
 
 from orders.models import Product
 from tests.shop.conftest import order_with
@@ -226,7 +227,8 @@ ASK = """
 import django
 django.setup()
 from django.core.management import call_command
-from django.test import Client
+from django.core.handlers.wsgi import WSGIHandler
+from django.test import Client, RequestFactory
 call_command("migrate", verbosity=0)
 https = {"HTTP_HOST": "shop.example.org", "HTTP_X_FORWARDED_PROTO": "https"}
 plain = Client().get("/", HTTP_HOST="shop.example.org")
@@ -250,3 +252,14 @@ def test_in_production_everything_goes_by_https(tmp_path: Path) -> None:
         "400",
         "True",
     ], done.stderr
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("path", [*PAGES, "/readyz"])
+def test_head_is_answered_without_a_body(path: str) -> None:
+    """As the server has it: the tests' own client would take a body away."""
+    began: list[str] = []
+    environ = RequestFactory().head(path).environ
+    answer = WSGIHandler()(environ, lambda status, headers: began.append(status))
+    assert (b"".join(answer), len(began)) == (b"", 1)
+    answer.close()

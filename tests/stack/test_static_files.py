@@ -1,4 +1,4 @@
-"""`check --deploy` says what is missing of the static files, and how to collect them."""
+"""`check --deploy` says what is missing: static files, and how to collect them, a proxy."""
 
 from pathlib import Path
 from typing import Any
@@ -42,3 +42,9 @@ def test_files_that_are_collected(folder: Path) -> None:
     (folder / "shop.5eb1.css").touch()
     (folder / MANIFEST).touch()
     assert found() == []
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_a_proxy_that_nothing_is_said_of(folder: Path, settings: Any, is_there: bool) -> None:
+    settings.BEHIND_PROXY = is_there
+    assert ("sasproject.W002" in {one.id for one in check_production(None)}) != is_there

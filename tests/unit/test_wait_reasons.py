@@ -55,7 +55,7 @@ REASONS = [
         {"not_before": NOW + 9 * SECOND, "fault": {"message": "busy"}},
         {},
         Facts(),
-        "tried again in 9 s: busy",
+        "tried again at 12:00:09 UTC: busy",
     ),
     ({}, {}, Facts(flows={}), "waits: agent toy.alpha has no flow row"),
     ({}, {}, with_flow(breaker=OPEN), "waits: the service of agent toy.alpha has not been reached"),

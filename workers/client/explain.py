@@ -73,13 +73,11 @@ def _deferred(row: Step, deferral: dict[str, Any], now: datetime, facts: Facts) 
 def _processing(row: Step, now: datetime, facts: Facts) -> str:
     if row.complete_by is None:
         return wait_reasons.sent(row, now)
-    left = (row.complete_by - now).total_seconds()
-    if left <= 0:
+    if row.complete_by <= now:
         return _("its time is over: %(next)s") % {"next": _reset(now, facts)}
-    return _("%(worker)s works on it, %(seconds)d s left") % {
-        "worker": row.locked_by,
-        "seconds": round(left),
-    }
+    # An instant: seconds would be those of when a page was made, beside its running clock.
+    at = moment(row.complete_by, now)
+    return _("%(worker)s works on it, until %(at)s") % {"worker": row.locked_by, "at": at}
 
 
 def _reset(now: datetime, facts: Facts) -> str:

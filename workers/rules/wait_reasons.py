@@ -220,8 +220,8 @@ def _not_before(row: Step, now: datetime, facts: Facts) -> str:
         return ""
     if not row.fault:
         return _("begins on %(at)s, not before") % {"at": moment(row.not_before, now)}
-    said = _("tried again in %(seconds)d s: %(reason)s") % {
-        "seconds": round((row.not_before - now).total_seconds()),
+    said = _("tried again at %(at)s: %(reason)s") % {
+        "at": moment(row.not_before, now),
         "reason": row.fault.get("message") or _("no reason was given"),
     }
     away = _breaker(row, flow, now) if flow and reopens is not None else ""

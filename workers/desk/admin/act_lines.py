@@ -29,11 +29,14 @@ def put_into_words(rows: Sequence[Act], user: Any, *, is_personal: bool = False)
     In memory, for a page or a file: never to be saved.  Without a ``user`` there are no addresses.
     """
     masks = masking.of_processes(row.process_id for row in rows)
+    named = {} if is_personal else masking.of_named(rows)
     urls = subjects.pages(row.process_id for row in rows if row.process_id) if user else {}
     by_job = _jobs(rows) if user and user.has_perm("desk.view_bulkjob") else {}
     for row in rows:
         mask = UNMASKED if is_personal else masks[row.process_id]
-        row.detail = mask.record(row.detail if isinstance(row.detail, dict) else {})
+        row.detail = mask.record(row.detail)
+        for name, by_id in named.items():
+            row.detail = by_id.get(row.detail.get(name), UNMASKED).record(row.detail)
         shown: Any = row
         shown.line = timeline.line(row, row.at)
         shown.about_text, shown.about_url = _about(row, user, urls)

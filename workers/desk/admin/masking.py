@@ -3,33 +3,44 @@
 Rows are masked in memory, after they were read and before anything is made of them.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from django.db.models import Model
 
 from workers.definitions.alert_kinds import alert_text
-from workers.models import Alert, Process, Step
+from workers.models import Act, Alert, Process, Step
 from workers.rules.masks import STARS, UNKNOWN, UNMASKED, Mask, masked
 from workers.store.personal_data import of_process, of_processes
 
 M = TypeVar("M", bound=Model)
 
-#: With what an application's own pages mask.
+#: The engine's, with which an application's own pages mask, too.
 __all__ = [
     "STARS",
     "UNKNOWN",
     "UNMASKED",
     "Mask",
-    "conceal",
-    "conceal_alerts",
-    "conceal_step",
-    "conceal_steps",
-    "conceal_words",
     "masked",
     "of_process",
     "of_processes",
 ]
+
+#: Takes ids of an application's own rows; returns the masks of those that are there.
+_finders: dict[str, Callable[[set[int]], dict[int, Mask]]] = {}
+
+
+def register_masks(name: str, finder: Callable[[set[int]], dict[int, Mask]]) -> None:
+    """Have acts whose detail names a row by ``name`` masked as that row's own page is."""
+    _finders[name] = finder
+
+
+def of_named(acts: Sequence[Act]) -> dict[str, dict[int, Mask]]:
+    """Return the masks of the rows that acts name, by what they are called there and their ids."""
+    return {
+        name: finder({act.detail[name] for act in acts if name in act.detail})
+        for name, finder in _finders.items()
+    }
 
 
 def conceal(process: Process, mask: Mask) -> None:

@@ -225,10 +225,11 @@ def redis_keeps_messages(connection: Any) -> Iterable[Finding]:
         )
     )
     yield from _of_redis(facts)
+    queues = current_app.amqp.queues
     strange = sorted(
         key
         for key in (one.decode("utf-8", "replace") for one in _some_keys(client))
-        if not key.startswith(_KOMBU) and key.partition("\x06")[0] not in _queue_names()
+        if not key.startswith(_KOMBU) and key.partition("\x06")[0] not in queues
     )
     if strange:
         yield warning(
@@ -269,7 +270,3 @@ def _some_keys(client: Any) -> Iterable[bytes]:
         if place >= KEYS_LOOKED_AT:
             return
         yield key
-
-
-def _queue_names() -> set[str]:
-    return set(current_app.amqp.queues)

@@ -63,9 +63,8 @@ def _resubmit(asked: ActionRequest) -> ActionResult:
     steps = operations.resubmit(
         asked.process_id, nothing_happened=asked.nothing_happened, **asked.word
     )
-    return ActionResult(
-        [f"{asked.subject} was resubmitted: {say_names(steps)}."], {"resubmitted": steps}
-    )
+    said = f"{asked.subject} was resubmitted: {say_names(steps)}."
+    return ActionResult([said], {"resubmitted": steps})
 
 
 def _redo(asked: ActionRequest) -> ActionResult:
@@ -124,9 +123,8 @@ def _resume(asked: ActionRequest) -> ActionResult:
 
 def _retry(asked: ActionRequest) -> ActionResult:
     operations.retry(asked.process_id, asked.step, **asked.word)
-    return ActionResult(
-        [f"{asked.step} of {asked.subject} is tried again now."], {"retried": asked.step}
-    )
+    said = f"{asked.step} of {asked.subject} is tried again now."
+    return ActionResult([said], {"retried": asked.step})
 
 
 def _retime(asked: ActionRequest) -> ActionResult:
@@ -137,9 +135,8 @@ def _retime(asked: ActionRequest) -> ActionResult:
 
 def _complete(asked: ActionRequest) -> ActionResult:
     operations.complete(asked.process_id, asked.step, asked.result, **asked.word)
-    return ActionResult(
-        [f"{asked.step} of {asked.subject} counts as done."], {"completed": asked.step}
-    )
+    said = f"{asked.step} of {asked.subject} counts as done."
+    return ActionResult([said], {"completed": asked.step})
 
 
 def _skip(asked: ActionRequest) -> ActionResult:
@@ -154,12 +151,9 @@ def _edit(asked: ActionRequest) -> ActionResult:
 
 
 def _answer(asked: ActionRequest) -> ActionResult:
-    given: Fault | dict[str, Any]
-    if asked.decline:
-        given = Refused("declined", asked.reason)
-    else:
-        # As the admin answers.
-        given = {"approved": True, "by": actor(), "comment": asked.reason, **asked.result}
+    # As the admin answers.
+    yes = {"approved": True, "by": actor(), "comment": asked.reason, **asked.result}
+    given: Fault | dict[str, Any] = Refused("declined", asked.reason) if asked.decline else yes
     outcome = answers.by_person(asked.process_id, asked.step, given, actor=actor())
     row = Step.objects.only("agent").get(process_id=asked.process_id, name=asked.step)
     names = answers.labels(row.agent)
@@ -221,7 +215,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="redo: of a step whose outcome nobody knows, that it may happen twice",
     )
-    parser.add_argument("--decline", action="store_true", help="answer: say no")
+    answer = parser.add_mutually_exclusive_group()
+    answer.add_argument(
+        "--approve", dest="decline", action="store_const", const=False, help="answer: say yes"
+    )
+    answer.add_argument("--decline", action="store_true", default=None, help="answer: say no")
     parser.add_argument(
         "--dry-run",
         action="store_true",
@@ -236,6 +234,8 @@ def perform(action: str, process_id: int, subject: str, options: dict[str, Any])
         raise CommandError(f"--dry-run goes with {', '.join(sorted(WITH_A_PREVIEW))}.")
     if action in WITH_A_STEP and not options["step"]:
         raise CommandError(f"Say which step to {action}, with --step.")
+    if action == "answer" and options["decline"] is None:
+        raise CommandError("Say what the answer is, with --approve or --decline.")
     reason = options["reason"].strip()
     if not reason and not dry_run:
         raise CommandError("Say why, with --reason: it is kept in the journal.")
@@ -249,7 +249,7 @@ def perform(action: str, process_id: int, subject: str, options: dict[str, Any])
         changes=dict(_change(text) for text in options["changes"]),
         nothing_happened=options["nothing_happened"],
         may_happen_twice=options["may_happen_twice"],
-        decline=options["decline"],
+        decline=bool(options["decline"]),
         dry_run=dry_run,
     )
     try:

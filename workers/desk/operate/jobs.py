@@ -57,7 +57,8 @@ def start(
     if len(seen) <= AT_ONCE and rate_per_second is None:
         while not _work(job_id, AT_ONCE).is_over:
             pass
-        _wake_scheduler(verb)
+        if verb not in QUIET_VERBS:
+            wake_scheduler()
     else:
         wake_ups.wake_job_runner()
     return job_id
@@ -68,12 +69,6 @@ def steer(job_id: int, act: str, *, actor: str, reason: str = "") -> None:
     jobs.steer(job_id, act, actor=actor, reason=reason)
     if act == "resume":
         wake_ups.wake_job_runner()
-
-
-def _wake_scheduler(verb: str) -> None:
-    """Have claimed what a verb has made ready."""
-    if verb not in QUIET_VERBS:
-        wake_scheduler()
 
 
 def run(now: datetime | None = None) -> None:

@@ -108,7 +108,8 @@ def _history(process: Process, step: Step, rows: Sequence[Journal]) -> StepHisto
             history.attempts.append(open_attempt)
         elif row.before == StepState.PROCESSING:
             if open_attempt is None:
-                open_attempt = Attempt(number=row.attempt, ready_at=_claimed_at(row))
+                claimed_at = _instant(_detail(row).get("claimed_at")) or row.at
+                open_attempt = Attempt(number=row.attempt, ready_at=claimed_at)
                 history.attempts.append(open_attempt)
             _end(open_attempt, row)
             open_attempt = None
@@ -174,10 +175,6 @@ def _mark(row: Journal) -> Mark:
 
 def _detail(row: Journal) -> dict[str, Any]:
     return row.detail if isinstance(row.detail, dict) else {}
-
-
-def _claimed_at(row: Journal) -> datetime:
-    return _instant(_detail(row).get("claimed_at")) or row.at
 
 
 def _instant(text: Any) -> datetime | None:
