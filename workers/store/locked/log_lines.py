@@ -8,12 +8,13 @@ from django.db import transaction
 
 from workers.rules.rows import Entry
 from workers.rules.transitions import LockedProcess
+from workers.states import UNDONE_PROCESS_STATES, ProcessState
 
 log = logging.getLogger(__name__)
 
 #: Events of a step that end an attempt without its result; of a process that end it so.
 FAILED = frozenset({"failed", "expired", "parked", "refused"})
-ENDED = frozenset({"error", "compensated", "cancelled"})
+ENDED = UNDONE_PROCESS_STATES | {ProcessState.ERROR}
 
 
 def write_after_commit(lockeds: Sequence[LockedProcess]) -> None:
