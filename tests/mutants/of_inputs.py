@@ -16,8 +16,8 @@ MUTANTS = (
     Mutant(
         "a name is looked up without its last dot",
         _GUARD,
-        '_look_up_in_time(host.removesuffix("."))',
-        "_look_up_in_time(host)",
+        'name = host.removesuffix(".")',
+        "name = host",
         "A client has this machine called by a name that no resolver's file has.",
         _OF_URLS,
     ),
@@ -99,7 +99,7 @@ MUTANTS = (
     Mutant(
         "a private address is refused when it is named",
         _GUARD,
-        "if not sas.webhook_private_addresses and not all(map(is_public, _look_up_in_time(host))):",
+        "if not sas.webhook_private_addresses and not all(map(is_public, _look_up_in_time(name))):",
         "if False:",
         "An order is taken whose submitter can never be told.",
         _OF_URLS,

@@ -44,10 +44,9 @@ def problem_of_url(url: str) -> str | None:
         return "must not hold a user name or a password"
     if not host or port == 0 or not _is_host(host, is_bracketed="[" in parts.netloc):
         return "names no host that can be called"
-    if not sas.webhook_private_addresses and not all(
-        # Without its last dot: "localhost." is in no resolver's file, and the same machine.
-        map(is_public, _look_up_in_time(host.removesuffix(".")))
-    ):
+    # Without its last dot: "localhost." is in no resolver's file, and the same machine.
+    name = host.removesuffix(".")
+    if not sas.webhook_private_addresses and not all(map(is_public, _look_up_in_time(name))):
         return "leads to an address that is not public"
     return None
 
