@@ -267,7 +267,7 @@ def test_the_strip_costs_the_index_three_queries(operator: Client) -> None:
     of_strip = [
         query["sql"]
         for query in captured.captured_queries
-        if re.search("SELECT at, .* FROM workers_|'health'", query["sql"])
+        if re.search("SELECT at, .* FROM desk_|'health'", query["sql"])
     ]
     assert len(of_strip) == 3
 

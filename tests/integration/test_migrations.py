@@ -175,5 +175,4 @@ def test_a_project_with_other_keys_for_its_own_tables_makes_no_migration_of_the_
         text=True,
         check=False,
     )
-    said = "No changes detected in apps 'desk', 'workers'\n"
-    assert (done.returncode, done.stdout) == (0, said)
+    assert (done.returncode, done.stdout[:19]) == (0, "No changes detected")
