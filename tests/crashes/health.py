@@ -42,6 +42,9 @@ def _keep_figures(wire: Wire, clock: Clock) -> None:
         releases._noted.clear()
         releases.note_own()
         health.run()
+    # By then the hour is part of the sum of all time.
+    clock.advance(hours=3)
+    health.run()
 
 
 def _counted_once(after: Aftermath) -> None:
@@ -51,6 +54,8 @@ def _counted_once(after: Aftermath) -> None:
     assert sum(one.get("ended", 0) for one in counts) == 1
     hours = Minute.objects.filter(agent=EVERY_PROCESS, span=Span.HOUR)
     assert sum(row.counts.get("taken", 0) for row in hours) == 1
+    (ever,) = Minute.objects.filter(agent=EVERY_PROCESS, span=Span.EVER)
+    assert ever.counts["taken"] == 1
     assert Gauge.objects.filter(span=Span.MINUTE, agent="toy.alpha").exists()
     assert Release.objects.count() == 1
 
@@ -96,7 +101,10 @@ SCENARIOS = [
         _counted_once,
         prepare=_worked_at_half_past,
         run=_keep_figures,
-        brief=("minutes.roll_up", "minutes.sum_up", "gauges.take", "releases.note"),
+        brief=(
+            *("minutes.roll_up", "minutes.sum_up", "totals.carry_forward"),
+            *("gauges.take", "releases.note"),
+        ),
     ),
     Scenario(
         "keep what the doctor finds",
