@@ -23,6 +23,7 @@ _CARRIERS = tuple(
         "workers/runtime/failpoints.py",
         "workers/desk/admin/middleware.py",
         "workers/views/probes.py",
+        "workers/desk/metrics/view.py",
         "sasproject/middleware.py",
     )
 )
