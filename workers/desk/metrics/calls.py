@@ -5,8 +5,7 @@ from collections.abc import Iterable
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
 
 from workers.desk.rules import latency
-from workers.desk.rules.minutes import DEATHS, EVERY_PROCESS, RELEASED, RESENT
-from workers.desk.store import totals
+from workers.desk.rules.minutes import DEATHS, EVERY_PROCESS, RELEASED, RESENT, Figures
 
 #: What is counted beside results, by its name in the figures: each is a counter of its own.
 _EVENTS = {
@@ -16,8 +15,8 @@ _EVENTS = {
 }
 
 
-def read() -> Iterable[Metric]:
-    by_agent = [one for one in totals.until_now() if one.agent != EVERY_PROCESS]
+def read(figures: Iterable[Figures]) -> Iterable[Metric]:
+    by_agent = [one for one in figures if one.agent != EVERY_PROCESS]
     results = CounterMetricFamily(
         "sas_calls", "Calls by what became of them", labels=["agent", "outcome"]
     )

@@ -35,7 +35,7 @@ def read() -> Iterable[Metric]:
 def _agents() -> Iterable[Metric]:
     """Yield how agents stood when the duty last looked, and how many calls live workers can make.
 
-    Nothing of an agent that nobody has looked at for minutes: no figure is better than an old one.
+    An agent that nobody has looked at for minutes is left out: an old figure would mislead.
     """
     now = dialect.read_clock()
     newest = {

@@ -5,19 +5,18 @@ from collections.abc import Iterable
 from django.db.models import Count
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from workers.desk.rules.minutes import EVERY_PROCESS, read_event
-from workers.desk.store import totals
+from workers.desk.rules.minutes import EVERY_PROCESS, Figures, read_event
 from workers.models import Process
 from workers.states import OPEN_PROCESS_STATES, ProcessState
 
 
-def read() -> Iterable[Metric]:
+def read(figures: Iterable[Figures]) -> Iterable[Metric]:
     counted = CounterMetricFamily(
         "sas_processes", "Processes by what happened to them", labels=["workflow", "event"]
     )
-    for figures in totals.until_now():
-        if figures.agent == EVERY_PROCESS:
-            for name, count in sorted(figures.events.items()):
+    for one in figures:
+        if one.agent == EVERY_PROCESS:
+            for name, count in sorted(one.events.items()):
                 event, workflow = read_event(name)
                 counted.add_metric([workflow, event], count)
     yield counted

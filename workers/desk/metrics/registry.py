@@ -8,14 +8,16 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from workers.desk.metrics import calls, levels, own_gauges, processes
+from workers.desk.store import totals
 
 
 class Figures(Collector):
     """Reads all figures from the database when it is asked."""
 
     def collect(self) -> Iterable[Metric]:
-        yield from processes.read()
-        yield from calls.read()
+        figures = totals.until_now()
+        yield from processes.read(figures)
+        yield from calls.read(figures)
         yield from levels.read()
         for own in own_gauges:
             yield GaugeMetricFamily(own.name, own.what, own.read())

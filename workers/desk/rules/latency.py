@@ -8,6 +8,7 @@ that lies between the first and the last bound (1 ms to about 70 minutes).
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from math import ceil, sqrt
+from typing import TypeVar
 
 LOWEST_SECONDS = 0.001
 RATIO = 2**0.25
@@ -16,6 +17,7 @@ BOUNDS = tuple(LOWEST_SECONDS * RATIO**place for place in range(89))
 #: How far a percentile may be off, as a share of it.
 ERROR = sqrt(RATIO) - 1
 
+_Key = TypeVar("_Key")
 #: How many durations each bucket has; those that are missing have none.
 Buckets = Mapping[int, int]
 
@@ -59,10 +61,10 @@ def cumulated(buckets: Buckets) -> tuple[list[tuple[str, int]], float]:
     return [*at_most, everything], sum(_middle(b) * count for b, count in buckets.items())
 
 
-def merged(many: Iterable[Buckets]) -> dict[int, int]:
-    """Return the buckets of all durations together."""
-    total: dict[int, int] = {}
-    for buckets in many:
-        for bucket, count in buckets.items():
-            total[bucket] = total.get(bucket, 0) + count
+def merged(many: Iterable[Mapping[_Key, int]]) -> dict[_Key, int]:
+    """Return all counts together, by bucket or by whatever they are counted by."""
+    total: dict[_Key, int] = {}
+    for counts in many:
+        for key, count in counts.items():
+            total[key] = total.get(key, 0) + count
     return total

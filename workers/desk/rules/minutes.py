@@ -83,20 +83,12 @@ def read_event(name: str) -> tuple[str, str]:
 def _sum(agent: str, group: list[Figures]) -> Figures:
     return Figures(
         agent,
-        _added(one.counts for one in group),
+        latency.merged(one.counts for one in group),
         latency.merged(one.calls for one in group),
         latency.merged(one.waits for one in group),
         max(one.workers for one in group),
-        _added(one.events for one in group),
+        latency.merged(one.events for one in group),
     )
-
-
-def _added(many: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    total: dict[str, int] = {}
-    for counts in many:
-        for name, count in counts.items():
-            total[name] = total.get(name, 0) + count
-    return total
 
 
 def worst(levels: Iterable[Level]) -> list[Level]:

@@ -22,7 +22,7 @@ def until_now(now: datetime | None = None) -> list[Figures]:
 
 
 def carry_forward(now: datetime | None = None) -> bool:
-    """Note the sum up to an hour ago.  False: it is noted already.
+    """Write down the sum up to two hours ago.  False: it stands there already.
 
     Two at once write the same.
     """
