@@ -10,6 +10,8 @@ os.environ.setdefault("SAS_LOG_LEVEL", "WARNING")
 
 from sasproject.settings import *  # noqa: E402, F403
 
+# No test meets services that run on this machine for something else: the default port is theirs.
+SANDBOX_URL = "http://127.0.0.1:1"
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
 INSTALLED_APPS = [*INSTALLED_APPS, "tests.toyflow"]  # noqa: F405

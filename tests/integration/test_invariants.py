@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import OperationalError
-from django.test import override_settings
 from django.utils import timezone
 
 from orders import invariants as shop
@@ -245,7 +244,6 @@ def check(*words: str) -> tuple[str, int]:
     return out.getvalue(), 0
 
 
-@override_settings(SANDBOX_URL="http://127.0.0.1:1")
 def test_the_command_prints_the_rows_and_exits_1_where_one_is_broken(lively: Process) -> None:
     count = len(engine.INVARIANTS) + len(shop.OWN_NAMES)
     text, code = check()
