@@ -8,10 +8,13 @@ import os
 import shutil
 import socket
 import subprocess
+import tempfile
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from urllib.parse import urlsplit
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import psycopg
 import pytest
@@ -52,6 +55,53 @@ def own_postgres_database() -> Iterator[str]:
             yield f"{POSTGRES.rsplit('/', 1)[0]}/{name}"
         finally:
             admin.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+
+
+@contextmanager
+def own_pgbouncer(url: str, folder: Path) -> Iterator[str]:
+    """Yield the URL of a database behind a PgBouncer that gives out transactions, ended afterwards.
+
+    Logins are not asked for a password, whatever the server asks.
+    """
+    if (program := shutil.which("pgbouncer")) is None:
+        missing("no pgbouncer")
+    behind = urlsplit(url)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    password = f" password={unquote(behind.password)}" if behind.password else ""
+    settings = folder / "pgbouncer.ini"
+    settings.write_text(
+        f"[databases]\n* = host={behind.hostname} port={behind.port or 5432}"
+        f" user={behind.username}{password}\n"
+        "[pgbouncer]\npool_mode = transaction\nauth_type = any\nunix_socket_dir =\n"
+        f"listen_addr = 127.0.0.1\nlisten_port = {port}\ndefault_pool_size = 4\n"
+        "ignore_startup_parameters = options,extra_float_digits\n"
+    )
+    user = "nobody" if os.geteuid() == 0 else None
+    if user:  # It refuses to be run by root; and pytest's folders are closed to others.
+        opened = tempfile.mkdtemp(prefix="sas-pgbouncer-")
+        settings = Path(shutil.move(settings, opened))
+        for path in (settings, settings.parent):
+            shutil.chown(path, user)
+    log = (folder / "pgbouncer.log").open("wb")
+    itself = subprocess.Popen(
+        [str(program), str(settings)], user=user, extra_groups=[] if user else None,
+        stdout=log, stderr=log,
+    )  # fmt: skip
+    try:
+        address = f"{behind.scheme}://{behind.username}@127.0.0.1:{port}{behind.path}"
+        for _ in range(100):
+            if answers(address):
+                break
+            time.sleep(0.1)
+        yield address
+    finally:
+        itself.terminate()
+        itself.wait(10)
+        log.close()
+        if user:
+            shutil.rmtree(opened)
 
 
 @contextmanager

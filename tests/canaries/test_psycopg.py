@@ -1,5 +1,6 @@
-"""psycopg 3.3: BEGIN in a pipeline, and what is prepared."""
+"""psycopg 3.3: BEGIN in a pipeline, what is prepared, and how long an answer is waited for."""
 
+import inspect
 from collections.abc import Iterator
 
 import pytest
@@ -64,3 +65,16 @@ def test_what_is_prepared_is_said_by_the_connection_alone(
 
     prepared = own.execute("SELECT count(*) FROM pg_prepared_statements", prepare=False).fetchone()
     assert prepared == (1,)
+
+
+def test_a_wait_that_ends_is_psycopg_s_own(
+    own: "psycopg.Connection[tuple[object, ...]]",
+) -> None:
+    """Red when a connection can be told so: then ``sasproject.postgresql.base._wait`` may go."""
+    assert not [name for name in dir(own) if "timeout" in name]
+    assert "timeout" not in inspect.signature(own.execute).parameters
+    cursor = own.cursor()
+
+    with pytest.raises(psycopg.errors._WaitTimeout):
+        own.wait(cursor._execute_gen("SELECT pg_sleep(5)"), timeout=0.01)
+    own.close()

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,9 +11,12 @@ from django.test import override_settings
 
 from workers.desk.doctor import Finding, database
 from workers.desk.doctor.registry import probes
-from workers.store.db import dialect
+from workers.store.db import dialect, prepared_plans
 
 pytestmark = pytest.mark.django_db
+
+
+POOLED = "a pooler stands before the database"
 
 
 def said(found: Iterable[Finding]) -> list[tuple[str, str]]:
@@ -118,6 +122,43 @@ class TestPostgres:
         assert self.look() == []
         dialect.fetch("SELECT set_config('statement_timeout', '0', true)")
         assert self.look() == [("warning", "statement_timeout is 0, which is no limit")]
+
+
+class TestPooler:
+    """As psycopg and a pooler show it; the real one is in ``tests/acceptance/test_pooler.py``."""
+
+    @pytest.mark.parametrize(
+        ("told", "names", "kept", "found"),
+        [
+            (7, ["_pg3_0"], 200, ("ok", "connections lead to the server itself")),
+            (9, ["PGBOUNCER_1"], 200, ("ok", POOLED + ", and drops no plan")),
+            (9, [], 200, ("ok", POOLED + ", and drops no plan")),
+            (9, ["_pg3_0"], 0, ("ok", POOLED + ", and drops no plan")),
+            (9, ["_pg3_0"], 200, ("warning", POOLED + ", and knows no prepared statements")),
+        ],
+    )
+    def test_a_pooler(
+        self,
+        monkeypatch: pytest.MonkeyPatch,
+        told: int,
+        names: list[str],
+        kept: int,
+        found: tuple[str, str],
+    ) -> None:
+        answers = {"SELECT pg_backend_pid()": [(7,)]}
+        monkeypatch.setattr(
+            dialect, "fetch", lambda text: answers.get(text, [(name,) for name in names])
+        )
+        itself = SimpleNamespace(info=SimpleNamespace(backend_pid=told))
+        monkeypatch.setattr(prepared_plans, "raw", lambda _: itself)
+        with override_settings(SAS_KEPT_PLANS=kept):
+            assert said(database.keeps_plans_that_stay()) == [found]
+
+    @pytest.mark.postgresql
+    def test_the_server_of_the_tests_has_none(self) -> None:
+        assert said(database.keeps_plans_that_stay()) == [
+            ("ok", "connections lead to the server itself")
+        ]
 
 
 class TestDatabase:

@@ -5,12 +5,13 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
 from django.conf import settings
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, connection, transaction
 from django.db import Error as DjangoError
 from django.db.migrations.loader import MigrationLoader
 
 from workers.celery import database_login
 from workers.checks.tables import UTF8, foreign_encoding, unapplied
+from workers.conf import sas
 from workers.definitions.sentences import say as _
 from workers.definitions.sentences import say_counted as ngettext
 from workers.definitions.sentences import say_names
@@ -19,13 +20,15 @@ from workers.desk.doctor.registry import Need, probe
 from workers.exceptions import first_line
 from workers.runtime import db_connections
 from workers.store import live_workers
-from workers.store.db import dialect
+from workers.store.db import dialect, prepared_plans
 
 #: Django 5.2's own lower bound.
 OLDEST_POSTGRES = 140_000
 #: An answer slower than this slows every order down.
 SLOW_SECONDS = 0.2
 SKEW = timedelta(seconds=2)
+#: How psycopg names what it prepares.
+_UNTOUCHED = "_pg3_"
 #: Share of the connections from which on a peak may be refused.
 CROWDED = 0.8
 #: Connections beside the agents': schedulers, web threads, consumer, Beat, timers, people.
@@ -248,6 +251,25 @@ def has_room_for_connections() -> Iterable[Finding]:
         )
     else:
         yield ok(_("%(used)s of %(most)s connections are in use", used=used, most=most))
+
+
+@probe("database", needs=Need.DATABASE, applies=dialect.is_postgres)
+def keeps_plans_that_stay() -> Iterable[Finding]:
+    """Look whether a pooler stands between that may drop the plans which a connection keeps."""
+    with transaction.atomic(), prepared_plans.prepared():
+        pid = int(dialect.fetch("SELECT pg_backend_pid()")[0][0])
+        names = [name for (name,) in dialect.fetch("SELECT name FROM pg_prepared_statements")]
+    # A pooler says a number of its own at the login, and names statements anew that it knows of.
+    if prepared_plans.raw(connection).info.backend_pid == pid:
+        yield ok(_("connections lead to the server itself"))
+    elif sas.kept_plans and any(name.startswith(_UNTOUCHED) for name in names):
+        yield warning(
+            _("a pooler stands before the database, and knows no prepared statements"),
+            _("Where it gives a connection for one transaction only, few orders get through."),
+            _("Set SAS_KEPT_PLANS=0, or the pooler's max_prepared_statements (PgBouncer 1.22)."),
+        )
+    else:
+        yield ok(_("a pooler stands before the database, and drops no plan"))
 
 
 @probe("database", needs=Need.DATABASE)

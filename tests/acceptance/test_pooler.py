@@ -1,0 +1,50 @@
+"""PgBouncer before the database, which gives out a connection for one transaction at a time."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.system import System, until
+from tests.services import own_pgbouncer, own_postgres_database, own_rabbitmq_vhost
+
+pytestmark = pytest.mark.slow
+CELERY = ("-m", "celery", "-A", "sasproject")
+ORDERS = 12
+WARNING = "a pooler stands before the database, and knows no prepared statements"
+
+
+@pytest.fixture
+def system(tmp_path: Path) -> Iterator[System]:
+    with (
+        own_postgres_database() as behind,
+        own_pgbouncer(behind, tmp_path) as database,
+        own_rabbitmq_vhost() as broker,
+        System(tmp_path, DATABASE_URL=database, BROKER_URL=broker) as system,
+    ):
+        system.manage("migrate")
+        system.manage("seed_demo")
+        yield system
+
+
+def doctor(system: System) -> str:
+    return system.python(
+        "from workers.desk.doctor import database\n"
+        "for found in database.keeps_plans_that_stay():\n"
+        "    print(found.level, found.what, found.remedy)"
+    )
+
+
+def test_the_doctor_says_what_to_set_and_with_it_every_order_ends(system: System) -> None:
+    assert f"warning {WARNING} Set SAS_KEPT_PLANS=0" in doctor(system)
+
+    system.environment["SAS_KEPT_PLANS"] = "0"
+    assert "ok a pooler stands before the database, and drops no plan" in doctor(system)
+
+    system.sandbox()
+    system.start("worker", *CELERY, "worker", "-c", "2")
+    system.start("beat", *CELERY, "beat", "-s", str(system.folder / "beat"), "--pidfile=")
+    system.place(ORDERS)
+    until(lambda: system.states()["states"] == {"processed": ORDERS}, 60)
+    assert system.states()["alerts"] == 0
+    assert "0 rows break one" in system.manage("check_invariants")
