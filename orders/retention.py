@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from django.contrib.sessions.models import Session
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
-from orders.models import DeadLetter, RateCount
+from orders.models import DeadLetter, Order, RateCount, Return
 from workers import durable
 from workers.conf import sas
 from workers.operate.retention import Pruner, register
@@ -23,6 +23,32 @@ def resolved_letters(now: datetime | None = None) -> QuerySet[DeadLetter]:
 def over_sessions(now: datetime | None = None) -> QuerySet[Session]:
     """Return the visits to the shop that are over, with their baskets."""
     return Session.objects.filter(expire_date__lt=now or timezone.now())
+
+
+def old_orders(now: datetime | None = None) -> QuerySet[Order]:
+    """Return the orders that ended long ago, as did everything that was sent back of them."""
+    before = (now or timezone.now()) - timedelta(days=sas.keep_processes_days)
+    late = Return.objects.filter(order=OuterRef("pk")).exclude(process__finished_at__lt=before)
+    return Order.objects.filter(
+        ~Exists(late), process__finished_at__lt=before, process__pruned_at__isnull=False
+    )
+
+
+def prune_orders(limit: int, now: datetime | None = None) -> Iterator[int]:
+    """Delete old orders, with their lines and returns; yield how many each time.
+
+    Their processes go after them.  An order's submission key is forgotten with it.
+    """
+    while True:
+        with durable("retention.prune_orders"):
+            # Their processes are locked: none begins again meanwhile.
+            found = old_orders(now).select_for_update(of=("process",), skip_locked=True)
+            found = found.select_related("process").only("process__state")
+            orders = list(found.order_by("process__finished_at")[:limit])
+            Order.objects.filter(pk__in=[order.pk for order in orders]).delete()
+        yield len(orders)
+        if len(orders) < limit:
+            return
 
 
 def prune_letters(limit: int, now: datetime | None = None) -> Iterator[int]:
@@ -70,6 +96,14 @@ def prune_counts(limit: int, now: datetime | None = None) -> Iterator[int]:
             return
 
 
+register(
+    Pruner(
+        "orders",
+        "orders that ended long ago",
+        lambda now: old_orders(now).count(),
+        prune_orders,
+    )
+)
 register(
     Pruner(
         "dead letters",

@@ -10,10 +10,13 @@ _PAGE = Path(__file__).resolve().parents[1] / "docs" / "how-to" / "limit-what-pr
 ROLES = ("shop_web", "shop_worker", "shop_beat", "shop_consumer")
 
 
+def page() -> str:
+    return _PAGE.read_text(encoding="utf-8")
+
+
 def statements(language: str) -> list[str]:
     """Return the blocks of the page in a language."""
-    text = _PAGE.read_text(encoding="utf-8")
-    return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
+    return re.findall(rf"```{language}\n(.*?)```", page(), re.DOTALL)
 
 
 def named(sql: str, mark: str) -> str:

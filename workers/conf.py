@@ -222,6 +222,10 @@ class Amount:
         return amount
 
 
+#: Days that are never over.
+FOR_GOOD_DAYS = 36_500
+
+
 class Settings:
     """The engine's settings as attributes; durations in seconds."""
 
@@ -259,7 +263,12 @@ class Settings:
     webhook_private_addresses = Switch(
         lambda: settings.DEBUG, "Whether webhooks may be plain http, and on private addresses"
     )
-    keep_journal_days = Number(36_500, 7, 36_500, "Age at which an ended process's journal goes")
+    keep_journal_days = Number(
+        FOR_GOOD_DAYS, 7, FOR_GOOD_DAYS, "Age at which an ended process's journal goes"
+    )
+    keep_processes_days = Number(
+        FOR_GOOD_DAYS, 30, FOR_GOOD_DAYS, "Age at which an ended process goes with its steps"
+    )
     keep_resolved_days = Number(90, 7, 36_500, "Age at which what operators dealt with goes")
     two_persons_above = Amount(
         "Worth above which moving money or goods takes two persons; none = one is enough"

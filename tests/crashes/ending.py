@@ -168,10 +168,9 @@ def _prune(wire: Wire, clock: Clock) -> None:
 
 
 def _pruned(after: Aftermath) -> None:
-    assert Journal.objects.filter(event="pruned").count() == 2
-    assert Journal.objects.exclude(event="pruned").count() == 1
-    assert Process.objects.count() == 3
-    assert Step.objects.count() == 6
+    assert Process.objects.get().subject == "Toy under way"
+    assert Step.objects.count() == 2
+    assert Journal.objects.count() == 1
     gone = (DeadLetter, Session, Alert, Incident, ReceivedWebhook, UndoRequest)
     assert [model.objects.count() for model in gone] == [0] * len(gone)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -20,9 +21,11 @@ from tests.crashes.scenario import (
     services,
     was_in_doubt,
 )
+from workers.client import operations
 from workers.definitions.agent import Call
 from workers.exceptions import Refused, Transient
 from workers.models import Alert, Journal, Process, Step
+from workers.operate import retention
 from workers.testing import Aftermath, Clock, Wire, scripted
 from workers.testing import always as at_every_call
 
@@ -146,6 +149,35 @@ def _begun_once(after: Aftermath) -> None:
     after.assert_same_journal(may_add=())
 
 
+def _sent_back(wire: Wire) -> None:
+    """An order that ended, and the return of it that came to nothing; an order under way."""
+    _processed(wire)
+    process = accept_return(Order.objects.get(), actor="operator:ann")
+    operations.cancel(process.pk, actor="operator:ann", reason="kept after all")
+    wire.run_until_idle()
+    place_order(
+        Customer("Bob", "bob@example.org", "Street 2"),
+        [Line("SKU-001", 1)],
+        submission_key="key-2",
+        source="shop",
+    )
+
+
+def _prune(wire: Wire, clock: Clock) -> None:
+    # The lease of whoever died over it.
+    clock.advance(seconds=retention.LEASE_SECONDS + 1)
+    retention.prune(seconds=None, batch=1, now=clock.now + timedelta(days=40_000))
+
+
+def _gone(after: Aftermath) -> None:
+    order = Order.objects.get()
+    assert (order.customer_name, OrderLine.objects.count()) == ("Bob", 1)
+    assert Process.objects.get() == order.process
+    assert not Reservation.objects.exists()
+    # What was taken out of stock stays taken.
+    assert _stock() == ([98, 99], 0)
+
+
 def _skip_numbers() -> None:
     skip_to(1000)
     if not Order.objects.exists():
@@ -186,5 +218,6 @@ SCENARIOS = [
         ),
     ),
     Scenario("begin a return", _send_back, _begun_once, prepare=_processed, run=nothing),
+    Scenario("prune orders", lambda: None, _gone, prepare=_sent_back, run=_prune),
     Scenario("skip numbers", _skip_numbers, _numbered, prepare=_stocked, run=nothing),
 ]

@@ -17,6 +17,7 @@ from workers.store import (
     live_workers,
     old_rows,
     prune_journals,
+    prune_processes,
     sinks,
     unknown_definitions,
     unsent_statuses,
@@ -163,6 +164,12 @@ def _prune_one() -> None:
         assert next(prune_journals.prune_journals(200)) == 1
 
 
+def _delete_one() -> None:
+    _prune_one()
+    with override_settings(SAS_KEEP_PROCESSES_DAYS=3650):
+        assert next(prune_processes.prune_processes(200)) == 1
+
+
 def _find_by_key() -> None:
     step = Step.objects.latest("pk")
     step.idempotency_key = f"{step.process.uid.hex}:9:1"
@@ -237,6 +244,8 @@ def test_a_claim_reads_no_more_of_a_long_backlog_than_it_takes(is_analyzed: bool
         (_read_many_contexts, "step_name_unique"),
         (_prune_one, "process_prunable_idx"),
         (_prune_one, "journal_process_idx"),
+        (_delete_one, "process_pruned_idx"),
+        (_delete_one, "step_name_unique"),
         (lambda: next(old_rows.prune(old_rows.FLOW_JOURNAL, 200)), "journal_process_idx"),
         (lambda: next(old_rows.prune(old_rows.ALERTS, 200)), "alert_acknowledged_idx"),
         (_find_by_key, "workers_process_uid_key"),
@@ -250,7 +259,7 @@ def test_a_claim_reads_no_more_of_a_long_backlog_than_it_takes(is_analyzed: bool
         *("filed, at a look", "flagged, at a look", "lost, at a look"),
         *("escalate", "overdue", "lane", "told", "tell", "foresee"),
         *("lock", "lock many", "contexts"),
-        *("prunable", "prune", "flow journal", "alerts"),
+        *("prunable", "prune", "deletable", "delete", "flow journal", "alerts"),
         *("process of a key", "step of a key", "escalated"),
     ],
 )

@@ -133,7 +133,10 @@ def test_the_check_command_fails_and_says_what_to_do(
         with pytest.raises(SystemCheckError) as failure:
             call_command("check", **options)
         assert "workers.E009" in str(failure.value)
-        assert "HINT: Keep it in the code until they are over" in str(failure.value)
+        assert (
+            "HINT: If newer code has it, restart the processes that run this code. Else keep it"
+            in str(failure.value)
+        )
 
 
 def test_no_other_command_and_no_worker_is_kept_from_running(toy: Toy) -> None:

@@ -12,6 +12,9 @@ def _trigger(guard: str, old: str, new: str, prevents: str) -> Mutant:
     return Mutant(guard, _MIGRATION, old, new, prevents, _TESTS)
 
 
+_OLD_PROCESSES = "workers/store/prune_processes.py"
+_PRUNING = ("tests/integration/test_pruning_processes.py",)
+
 MUTANTS = (
     _trigger(
         "an end that is brought forward is looked at",
@@ -145,5 +148,54 @@ MUTANTS = (
         "done =",
         "Items are left whose job is gone, or no job with many items is ever pruned.",
         ("tests/integration/test_pruning.py",),
+    ),
+    Mutant(
+        "a process whose alert is kept stays",
+        _OLD_PROCESSES,
+        '    " AND NOT EXISTS (SELECT 1 FROM workers_alert a WHERE a.process_id = p.id)"\n',
+        "",
+        "What an alert is about is gone, and no round of pruning ends.",
+        _PRUNING,
+    ),
+    Mutant(
+        "a process whose request is kept stays",
+        _OLD_PROCESSES,
+        '    " AND NOT EXISTS (SELECT 1 FROM workers_undorequest u WHERE u.process_id = p.id)"\n',
+        "",
+        "What two persons decided is gone, and no round of pruning ends.",
+        _PRUNING,
+    ),
+    Mutant(
+        "a protected process keeps no other from going",
+        _OLD_PROCESSES,
+        "sum(_delete_unprotected([pk]) for pk in ids) if len(ids) > 1 else 0",
+        "0",
+        "One row of an application keeps everything for good.",
+        _PRUNING,
+    ),
+    Mutant(
+        "a journal is kept no longer than its process",
+        "workers/store/prune_journals.py",
+        "min(sas.keep_journal_days, sas.keep_processes_days)",
+        "sas.keep_journal_days",
+        "No process ever goes, because its journal is there.",
+        _PRUNING,
+    ),
+    Mutant(
+        "an order stays while what is sent back of it is young",
+        "orders/retention.py",
+        "        ~Exists(late), process__finished_at__lt",
+        "        process__finished_at__lt",
+        "The order is gone whose parcel is on its way back.",
+        _PRUNING,
+    ),
+    Mutant(
+        "an order that begins again at this instant stays",
+        "orders/retention.py",
+        '.select_for_update(of=("process",), skip_locked=True)',
+        "",
+        "An order that an operator begins again is deleted under way.",
+        _PRUNING,
+        POSTGRESQL,
     ),
 )

@@ -6,6 +6,8 @@ whose grants were forgotten would mute every alarm.
 
 from django.db import connection
 
+from workers.conf import FOR_GOOD_DAYS, sas
+
 ALL = ("SELECT", "INSERT", "UPDATE", "DELETE")
 KEPT = ("SELECT", "INSERT", "UPDATE")
 #: By table what a worker does there, to some column at least; the desk adds its own.
@@ -25,6 +27,8 @@ def problem() -> str | None:
     if connection.vendor != "postgresql":
         return None
     wanted = [(table, right) for table, rights in NEEDED.items() for right in rights]
+    if sas.keep_processes_days < FOR_GOOD_DAYS:
+        wanted += [(table, "DELETE") for table in ("workers_process", "workers_step")]
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT current_user, w.table_name, w.wanted FROM unnest(%s::text[], %s::text[])"

@@ -132,7 +132,8 @@ def _error(kind: str, name: str, orders: int) -> Error:
     thing, check_id = what[kind]
     return Error(
         f"{them} {thing}, which this code does not have.",
-        hint="Keep it in the code until they are over, or cancel them first."
+        hint="If newer code has it, restart the processes that run this code. Else keep it in the"
+        " code until they are over, or cancel them first."
         ' See "System checks" in the documentation.',
         id=check_id,
     )

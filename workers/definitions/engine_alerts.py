@@ -262,21 +262,20 @@ for _kind in (
             "": _("Steps wait for code that no live worker has: %(about)s%(workflow)s"),
         },
         _(
-            "Start workers with the code that has it. While one live worker has it, nothing is"
-            " told."
+            "Start workers with the code that has it, and restart those that run older code. While"
+            " one live worker has it, nothing is told."
         ),
         goes_on=_("the steps wait in their turn, without a failure"),
         message={
             "agent": _(
                 "Steps wait for code that knows them: no live worker has the agent %(name)s. Start"
-                " workers with the code that has it; where none does, register it in an agents"
-                " module."
+                " workers with the code that has it, and restart those that run older code; if no"
+                " code has it, register it in an agents module."
             ),
             "workflow": _(
                 "Steps wait for code that knows them: no live worker has workflow %(name)s version"
-                " %(version)s. Start workers with the code that has it; where none does,"
-                " register it"
-                " in a workflows module."
+                " %(version)s. Start workers with the code that has it, and restart those that run"
+                " older code; if no code has it, register it in a workflows module."
             ),
             "step": _(
                 "Steps wait for code that knows them. Workflow %(name)s version %(version)s has"

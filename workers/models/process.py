@@ -144,6 +144,12 @@ class Process(models.Model):
                 fields=["finished_at"],
                 condition=Q(finished_at__isnull=False, pruned_at__isnull=True),
             ),
+            # What may go itself.
+            models.Index(
+                name="process_pruned_idx",
+                fields=["finished_at"],
+                condition=Q(pruned_at__isnull=False),
+            ),
             models.Index(
                 name="process_deadline_idx",
                 fields=["deadline_at"],

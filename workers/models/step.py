@@ -156,6 +156,10 @@ class Step(models.Model):
             ),
         ]
         indexes = [
+            # The database looks for what undoes a step that is deleted.
+            models.Index(
+                name="step_undoes_idx", fields=["undoes"], condition=Q(undoes__isnull=False)
+            ),
             models.Index(
                 name="step_filed_reply_idx", fields=["id"], condition=Q(reply__isnull=False)
             ),

@@ -15,7 +15,7 @@ from uuid import uuid4
 
 from workers.definitions import discovery
 from workers.runtime.worker_identity import me
-from workers.store import leases, old_rows, prune_journals
+from workers.store import leases, old_rows, prune_journals, prune_processes
 from workers.store.old_rows import OldRows
 
 log = logging.getLogger(__name__)
@@ -58,7 +58,7 @@ def register(pruner: Pruner) -> None:
 def pruners() -> list[Pruner]:
     """Return everything that is pruned, of every installed app."""
     discovery.import_modules("retention")
-    return list(_pruners.values())
+    return [*_pruners.values(), _PROCESSES]
 
 
 def prune(
@@ -128,3 +128,11 @@ for _pruner in (
     Pruner("orphans", "journal rows whose process is gone", None, prune_journals.prune_orphans),
 ):
     register(_pruner)
+
+#: The last: what applications delete of a process, and what would protect it, has gone by then.
+_PROCESSES = Pruner(
+    "processes",
+    "processes that ended long ago, with their steps",
+    prune_processes.prunable,
+    prune_processes.prune_processes,
+)

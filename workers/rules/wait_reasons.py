@@ -299,9 +299,7 @@ def _window(row: Step, flow: AgentFlow, now: datetime) -> str:
     ):
         return _outstanding(row, flow)
     if flow.capacity == 0:
-        return (
-            _("waits for a worker: none that is alive serves the queue of agent %(agent)s") % names
-        )
+        return _("waits for a worker: no live one has agent %(agent)s and serves its queue") % names
     if flow.capacity is not None and flow.in_flight >= flow.capacity:
         return _(
             "waits for room at agent %(agent)s: its workers make all the calls that they can make"

@@ -50,7 +50,7 @@ def _finding(message: checks.CheckMessage) -> Finding:
     level = Level.ERROR if message.level >= checks.ERROR else Level.WARNING
     return Finding(
         level,
-        _("%(id)s: %(text)s", id=message.id or "", text=str(message.msg)),
-        _("A system check."),
+        _("%(id)s: %(text)s", id=message.id or "", text=str(message.msg).rstrip(".")),
+        _("What the system checks refuse does not work, or not for long."),
         str(message.hint or ""),
     )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from workers.conf import sas
+from workers.conf import FOR_GOOD_DAYS, sas
 from workers.definitions.sentences import say as _
 from workers.definitions.sentences import say_counted as ngettext
 from workers.desk.doctor.finding import Finding, info, warning
@@ -12,7 +12,6 @@ from workers.store.db import dialect
 
 #: Rows from which on a journal that is kept for good deserves a decision.
 MANY_ROWS = 10_000_000
-FOR_GOOD_DAYS = 36_500
 #: Rows that are dead and not yet vacuumed, in all and as a share of the table.
 MANY_DEAD, DEAD_SHARE = 100_000, 0.3
 MANY_HELD_BACK = 1000

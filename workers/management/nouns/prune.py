@@ -18,8 +18,9 @@ WAIT_SECONDS = 5.0
 
 class Command(TerminalCommand):
     help = (
-        "Deletes what is older than SAS_KEEP_JOURNAL_DAYS and SAS_KEEP_RESOLVED_DAYS, in small "
-        "transactions, until nothing is left. Celery Beat does the same every ten minutes."
+        "Deletes what is older than SAS_KEEP_JOURNAL_DAYS, SAS_KEEP_PROCESSES_DAYS and "
+        "SAS_KEEP_RESOLVED_DAYS, in small transactions, until nothing is left. Celery Beat does "
+        "the same every ten minutes."
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:

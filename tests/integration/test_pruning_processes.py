@@ -1,0 +1,246 @@
+"""Processes that ended long ago go with all of their rows; what somebody may need stays."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import transaction
+from django.db.models import ProtectedError
+from django.test import override_settings
+
+from orders import retention as shop
+from orders.models import DeadLetter, Order, OrderLine, Product, Return
+from orders.submission import Customer, Line, place_order
+from tests.concurrency.matrix.pausing import Session, meet
+from tests.integration.conftest import NOW as NOON
+from workers.client.submission import submit
+from workers.desk.models import Note
+from workers.models import Alert, Journal, LiveStep, Process, Sink, Step, UndoRequest
+from workers.operate import invariants, retention
+from workers.store import prune_journals, prune_processes
+from workers.testing import Wire
+
+pytestmark = pytest.mark.django_db
+NOW = NOON + timedelta(microseconds=5)
+LATER = NOW + timedelta(days=100)
+TABLES = (Process, Step, LiveStep, Journal, Sink, Alert, UndoRequest, Order, OrderLine, Return)
+
+
+@pytest.fixture(autouse=True)
+def a_month() -> Any:
+    with override_settings(SAS_KEEP_PROCESSES_DAYS=30):
+        yield
+
+
+@pytest.fixture
+def ended(wire: Wire) -> Callable[..., Process]:
+    """Make a process that ended on the day NOW."""
+
+    def make(**columns: Any) -> Process:
+        process = submit("toy_line", subject="Toy 1", input={"x": 1}, now=NOW)
+        wire.run_until_idle()
+        Process.objects.filter(pk=process.pk).update(**{"finished_at": NOW, **columns})
+        return Process.objects.get(pk=process.pk)
+
+    return make
+
+
+def rows() -> dict[str, list[dict[str, Any]]]:
+    return {model.__name__: list(model.objects.order_by("pk").values()) for model in TABLES}
+
+
+def prune(limit: int = 200) -> list[int]:
+    """Prune as a round does: journals, then processes."""
+    list(prune_journals.prune_journals(limit, LATER))
+    return list(prune_processes.prune_processes(limit, LATER))
+
+
+def order_that_ended(key: str, **columns: Any) -> Order:
+    Product.objects.get_or_create(sku="SKU-001", defaults={"name": "L", "price": 9, "stock": 9})
+    order, _ = place_order(
+        Customer("Ann", "ann@example.org", "Street 1"),
+        [Line("SKU-001", 1)],
+        submission_key=key,
+        source="shop",
+    )
+    end(order.process, **columns)
+    return order
+
+
+def end(process: Process, **columns: Any) -> None:
+    process.steps.update(state="skipped", not_before=None)
+    Process.objects.filter(pk=process.pk).update(
+        **{"state": "cancelled", "outcome": "cancelled", "finished_at": NOW, **columns}
+    )
+
+
+def test_an_old_process_goes_with_all_of_its_rows_and_a_young_one_stays(ended: Any) -> None:
+    old = ended()
+    Note.objects.create(process=old, text="seen", at=NOW)
+    Sink.objects.create(
+        process=old, kind="queue", address="replies.acme.one", cursor=9, last=9, state="ended",
+        next_try_at=NOW,
+    )  # fmt: skip
+    young = ended(finished_at=LATER - timedelta(days=29))
+    before = rows()
+
+    assert prune() == [1]
+
+    of_young = {
+        name: [row for row in found if row.get("process_id", row.get("id")) == young.pk]
+        for name, found in before.items()
+    }
+    after = rows()
+    assert after == of_young
+    assert len(after["Step"]) == 2
+    assert not Note.objects.exists()
+    assert invariants.violations() == []
+
+
+@override_settings(SAS_KEEP_JOURNAL_DAYS=36_500)
+def test_a_journal_goes_with_its_process_however_long_it_would_be_kept(ended: Any) -> None:
+    ended()
+
+    assert prune() == [1]
+    assert not Journal.objects.exists()
+
+
+@override_settings(SAS_KEEP_PROCESSES_DAYS=36_500)
+def test_unless_somebody_says_otherwise_processes_stay_for_good(ended: Any) -> None:
+    ended()
+    before = rows()
+
+    assert sum(prune()) == 0
+    assert rows() == before
+
+
+@pytest.mark.parametrize(
+    "reason",
+    ["in error", "an open alert", "an alert that is kept", "a request that is kept", "untold"],
+)
+def test_what_somebody_may_need_stays(ended: Any, reason: str) -> None:
+    process = ended()
+    acknowledged = {"an open alert": None, "an alert that is kept": NOW}
+    match reason:
+        case "in error":
+            Process.objects.update(state="error", finished_at=None)
+        case "an open alert" | "an alert that is kept":
+            Alert.objects.create(
+                cause="c", code="step_skipped", process=process, raised_at=NOW,
+                last_raised_at=NOW, acknowledged_at=acknowledged[reason],
+            )  # fmt: skip
+        case "a request that is kept":
+            UndoRequest.objects.create(
+                process=process, verb="cancel", undo=[], sequence=0, asked_at=NOW
+            )
+        case "untold":
+            Sink.objects.create(
+                process=process, kind="queue", address="a", cursor=1, last=9, state="open",
+                next_try_at=NOW,
+            )  # fmt: skip
+
+    assert sum(prune()) == 0
+
+    assert Step.objects.count() == 2
+    assert prune_processes.prunable(LATER) == 0
+
+
+def test_a_process_that_runs_again_stays(ended: Any) -> None:
+    process = ended()
+    list(prune_journals.prune_journals(200, LATER))
+    Process.objects.update(state="processing", finished_at=None)
+
+    assert sum(prune_processes.prune_processes(200, LATER)) == 0
+    assert Process.objects.get() == process
+
+
+def test_a_row_that_protects_a_process_keeps_that_one_alone(ended: Any) -> None:
+    order = order_that_ended("key-1")
+    ended()
+    with pytest.raises(ProtectedError):
+        order.process.delete()
+
+    assert prune() == [1]
+
+    assert Process.objects.get() == order.process
+    assert Step.objects.filter(process=order.process).exists()
+
+
+def test_an_undone_process_goes_with_its_undo_steps(ended: Any) -> None:
+    process = ended()
+    done = process.steps.get(name="one")
+    Step.objects.create(
+        process=process, name="unone", position=10, state="processed", agent="toy.undoer",
+        undoes=done, result={}, timeout_seconds=30, failure_threshold=3,
+        backoff_base_seconds=1, backoff_cap_seconds=2, idempotency_key="k:10:1",
+    )  # fmt: skip
+
+    assert prune() == [1]
+    assert not Step.objects.exists()
+
+
+def test_a_round_takes_the_orders_and_then_their_processes() -> None:
+    old = order_that_ended("key-1")
+    DeadLetter.objects.create(
+        received_at=NOW, body=b"{", order=old, state="replayed", resolved_at=LATER
+    )
+    young = order_that_ended("key-2", finished_at=LATER)
+    under_way = order_that_ended("key-3", state="processing", outcome=None, finished_at=None)
+
+    done = retention.prune(seconds=None, now=LATER)
+
+    assert done is not None
+    assert (done["orders"], done["processes"]) == (1, 1)
+    assert list(Order.objects.order_by("pk")) == [young, under_way]
+    assert OrderLine.objects.count() == Process.objects.count() == 2
+    assert DeadLetter.objects.get().order is None
+
+
+def test_an_order_stays_while_what_was_sent_back_of_it_is_young() -> None:
+    order = order_that_ended("key-1")
+    process = submit("toy_line", subject="Return of order 1", input={}, now=NOW)
+    Return.objects.create(order=order, process=process)
+    list(prune_journals.prune_journals(200, LATER))
+
+    for columns in ({"state": "processing", "outcome": None, "finished_at": None}, {}):
+        assert list(shop.old_orders(LATER)) == []
+        end(process, **columns)
+    assert sum(prune()) == 0
+
+    assert list(shop.old_orders(LATER)) == [order]
+    assert sum(shop.prune_orders(200, LATER)) == 1
+    assert sum(prune()) == 2
+    assert not Process.objects.exists()
+
+
+def test_a_portion_is_a_transaction(ended: Any) -> None:
+    for _ in range(5):
+        ended()
+    list(prune_journals.prune_journals(200, LATER))
+
+    assert list(prune_processes.prune_processes(2, LATER)) == [2, 2, 1]
+    assert not Process.objects.exists()
+
+
+@pytest.mark.postgresql
+@pytest.mark.django_db(transaction=True)
+def test_what_begins_again_at_this_instant_stays(two: tuple[Session, Session]) -> None:
+    order = order_that_ended("key-1")
+    list(prune_journals.prune_journals(200, LATER))
+    process = Process.objects.filter(pk=order.process_id)
+
+    def begin_again() -> None:
+        with transaction.atomic():
+            process.update(state="processing", outcome=None, finished_at=None)
+
+    turns = meet(two, begin_again, lambda: sum(shop.prune_orders(200, LATER)), after=1)
+    assert [turn.result for turn in turns] == [None, 0]
+
+    Order.objects.all().delete()
+    end(process.get())
+    turns = meet(
+        two, begin_again, lambda: sum(prune_processes.prune_processes(200, LATER)), after=1
+    )
+    assert [turn.result for turn in turns] == [None, 0]
+    assert process.get().state == "processing"
