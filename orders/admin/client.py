@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
 from orders import reply_queues, webhooks
-from orders.admin import client_pages
+from orders.admin.client_act import REGISTER
 from orders.admin.client_acts import ACTS
 from orders.models import ApiClient, ApiToken, Order
 from workers.admin import ReadOnlyAdmin
@@ -65,11 +65,11 @@ class ApiClientAdmin(RowPageAdmin, ReadOnlyAdmin, AskableListAdmin):
     def get_urls(self) -> list[URLPattern]:
         wrap = self.admin_site.admin_view
         return [
-            path("register/", wrap(client_pages.register), name="orders_apiclient_register"),
+            path("register/", wrap(REGISTER.view()), name="orders_apiclient_register"),
             *(
                 path(
                     f"<int:pk>/{act.address}",
-                    wrap(client_pages.view_of(act)),
+                    wrap(act.view()),
                     name=f"orders_apiclient_{act.name}",
                 )
                 for act in ACTS
@@ -88,7 +88,7 @@ class ApiClientAdmin(RowPageAdmin, ReadOnlyAdmin, AskableListAdmin):
     ) -> HttpResponse:
         context = {
             "title": _("API clients"),
-            "may_register": request.user.has_perm(client_pages.REGISTER),
+            "may_register": REGISTER.may(request),
             **(extra_context or {}),
         }
         return super().changelist_view(request, context)

@@ -1,7 +1,5 @@
-"""What may be done about API clients: each act, who may do it, and doing it."""
+"""What may be done about API clients: each act, in its words."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from django.utils import timezone
@@ -10,56 +8,10 @@ from django.utils.translation import gettext_lazy as lazy
 from django.utils.translation import ngettext
 
 from orders import tokens, webhooks
-from orders.admin.client_forms import ActForm, IssueForm, LimitForm, OverlapForm, RotateForm
+from orders.admin.client_act import Act, ActResult
+from orders.admin.client_forms import IssueForm, LimitForm, OverlapForm, RotateForm
 from orders.models import ApiClient, ApiToken
-
-
-class NotNow(Exception):
-    """It cannot be done to this client as it is; nothing was changed."""
-
-
-@dataclass(frozen=True, slots=True)
-class ActResult:
-    """What an act did.  ``said`` is told and logged; ``secret`` goes into one page and no log."""
-
-    said: str
-    secret: str = ""
-    #: What the secret is, for people.
-    secret_is: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Act:
-    """One thing that an operator may do about a client, or about one of its tokens."""
-
-    name: str
-    #: Below the client's address.
-    address: str
-    label: Any
-    button: Any
-    permission: str
-    sentence: Any
-    #: Does it; raises ``NotNow`` where that is not possible.
-    do: Callable[[ApiClient, str, dict[str, Any]], ActResult]
-    #: Why it is not possible just now; empty: it is.
-    refusal: Callable[[ApiClient, str], str]
-    form: type[ActForm] = ActForm
-    is_grave: bool = False
-    #: Its secret is shown to those only who also have this permission.
-    shown_to: str = ""
-
-    @property
-    def is_of_token(self) -> bool:
-        return "<slug:prefix>" in self.address
-
-
-def seen(client: ApiClient) -> str:
-    """Return what an operator has seen of a client: whoever acts on an old page is told so."""
-    newest = client.tokens.order_by("-pk").values_list("pk", flat=True).first()
-    ended = client.tokens.exclude(revoked_at=None).count()
-    rotated = client.old_webhook_secret_until
-    at = rotated.timestamp() if rotated else 0
-    return f"{client.is_active:d}:{client.requests_per_minute}:{newest}:{ended}:{at}"
+from workers import StateError
 
 
 def _issue(client: ApiClient, prefix: str, given: dict[str, Any]) -> ActResult:
@@ -110,7 +62,7 @@ def _deactivate(client: ApiClient, prefix: str, given: dict[str, Any]) -> ActRes
 def _limit(client: ApiClient, prefix: str, given: dict[str, Any]) -> ActResult:
     before, after = client.requests_per_minute, given["requests_per_minute"]
     if before == after:
-        raise NotNow(_("Nothing is different: it is what it was."))
+        raise StateError(_("Nothing is different: it is what it was."))
     client.requests_per_minute = after
     client.save(update_fields=["requests_per_minute"])
     numbers = {"client": client, "after": after, "before": before}
@@ -128,7 +80,7 @@ def _rotate_secret(client: ApiClient, prefix: str, given: dict[str, Any]) -> Act
     try:
         secret = webhooks.rotate(client, given["overlap_hours"])
     except webhooks.SecretPromised as error:
-        raise NotNow(str(error)) from None
+        raise StateError(str(error)) from None
     said = _("Webhooks to %(client)s have a new secret; the old one signs too for %(hours)s.") % {
         "client": client,
         "hours": _hours(given),

@@ -13,7 +13,7 @@ from django.test import Client
 from django.utils import timezone
 
 from orders import tokens, webhooks
-from orders.admin.client_acts import seen
+from orders.admin.client_act import seen
 from orders.models import ApiClient, ApiToken
 from tests.admin.conftest import staff
 from tests.admin.test_clients import CASES, LIST, filled

@@ -11,7 +11,8 @@ from django.test import Client
 from django.utils import timezone
 
 from orders import tokens, webhooks
-from orders.admin.client_acts import ACTS, seen
+from orders.admin.client_act import seen
+from orders.admin.client_acts import ACTS
 from orders.models import ApiClient, ApiToken
 from tests.admin.conftest import staff
 
@@ -192,7 +193,7 @@ def test_what_cannot_be_logged_is_not_done(
     def fail(*args: object, **kwargs: object) -> None:
         raise RuntimeError("the log is full")
 
-    monkeypatch.setattr("orders.admin.client_pages.write_log", fail)
+    monkeypatch.setattr("orders.admin.client_act.write_log", fail)
     client = staff("ann", case.permission)
     before = rows()
     with pytest.raises(RuntimeError):

@@ -11,7 +11,7 @@ from django.core.management import call_command
 from django.test import Client
 
 from orders import tokens, webhooks
-from orders.admin.client_acts import seen
+from orders.admin.client_act import seen
 from orders.models import ApiClient, ApiToken, Product
 from tests.crashes.doors import acme, page
 from tests.crashes.scenario import Scenario, nothing

@@ -88,7 +88,7 @@ class AlertAdmin(RowPageAdmin, ReadOnlyAdmin, LiveListAdmin):
         return [
             path(
                 "<int:pk>/acknowledge/",
-                wrap(alert_views.acknowledge_one),
+                wrap(alert_views.Acknowledge().view()),
                 name="workers_alert_acknowledge",
             ),
             path(

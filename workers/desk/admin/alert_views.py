@@ -7,7 +7,6 @@ from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
@@ -17,8 +16,10 @@ from django.views.decorators.http import require_POST
 
 from workers.desk.admin import masking
 from workers.desk.admin.actions.page import actor
+from workers.desk.admin.actions.row_act import RowAct
 from workers.desk.admin.lists import LiveMedia, back_to
 from workers.desk.store import alert_commands
+from workers.exceptions import StateError
 from workers.models import Alert
 
 PERMISSION = "workers.acknowledge_alert"
@@ -53,24 +54,31 @@ def may(request: HttpRequest) -> bool:
     return bool(user.has_perm(PERMISSION))
 
 
-@require_POST
-def acknowledge_one(request: HttpRequest, pk: int) -> HttpResponse:
+class Acknowledge(RowAct):
     """Acknowledge one alert; the list it was clicked in, or the alert, is shown again."""
-    user_id = _user_id(request)
-    alert = get_object_or_404(Alert, pk=pk)
-    masking.conceal_alerts([alert])
-    form = CommentForm(request.POST)
-    if not form.is_valid():
-        messages.error(request, " ".join(map(str, form.errors["comment"])))
-    elif alert_commands.acknowledge(
-        alert.pk, user_id, form.cleaned_data["comment"], actor=actor(request)
-    ):
-        messages.success(request, _("Acknowledged: %(message)s") % {"message": alert.message})
-    elif Alert.objects.get(pk=pk).has_ended_by_itself:
-        messages.warning(request, _("Its cause has ended: there is nothing left to acknowledge."))
-    else:
-        messages.warning(request, _("Somebody else has acknowledged this alert already."))
-    return redirect(_back(request))
+
+    model = Alert
+    permission = PERMISSION
+    form = CommentForm
+    has_page = False
+
+    def perform(self, request: HttpRequest, row: Alert, given: dict[str, Any]) -> str:
+        assert request.user.pk is not None
+        masking.conceal_alerts([row])
+        if alert_commands.acknowledge(
+            row.pk, int(request.user.pk), given["comment"], actor=actor(request)
+        ):
+            return _("Acknowledged: %(message)s") % {"message": row.message}
+        if Alert.objects.get(pk=row.pk).has_ended_by_itself:
+            raise StateError(_("Its cause has ended: there is nothing left to acknowledge."))
+        raise StateError(_("Somebody else has acknowledged this alert already."))
+
+    def url(self, request: HttpRequest, row: Alert) -> str:
+        """Return the page the button was on, if it is one of this site."""
+        came_from = request.headers.get("referer", "")
+        if url_has_allowed_host_and_scheme(came_from, {request.get_host()}, request.is_secure()):
+            return came_from
+        return "admin:workers_alert_changelist"
 
 
 @admin.action(description=lazy("Acknowledge selected alerts"), permissions=["acknowledge"])
@@ -135,11 +143,3 @@ def _page(
     }
     status = 400 if form.is_bound else 200
     return TemplateResponse(request, "admin/workers/acknowledge.html", context, status=status)
-
-
-def _back(request: HttpRequest) -> str:
-    """Return the page the button was on, if it is one of this site."""
-    came_from = request.headers.get("referer", "")
-    if url_has_allowed_host_and_scheme(came_from, {request.get_host()}, request.is_secure()):
-        return came_from
-    return "admin:workers_alert_changelist"

@@ -3,30 +3,30 @@
 from collections.abc import Sequence
 from typing import Any
 
-from django.contrib import admin, messages
-from django.core.exceptions import PermissionDenied
+from django import forms
+from django.contrib import admin
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404
+from django.http import HttpRequest
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 from django.utils.translation import ngettext
-from django.views.decorators.http import require_POST
 
 from workers.admin import ReadOnlyAdmin
 from workers.definitions import delivery_problems
 from workers.definitions.alert_kinds import alert_kind
 from workers.desk.admin import badges, changes
-from workers.desk.admin.actions.page import actor, write_log
+from workers.desk.admin.actions.page import actor
+from workers.desk.admin.actions.row_act import RowAct
 from workers.desk.admin.changes import Marker
 from workers.desk.admin.lists import ClockedChangeList, LiveListAdmin, back_to
 from workers.desk.admin.masking import UNKNOWN
 from workers.desk.models import Delivery, Route
 from workers.desk.operate.deliveries import resend
 from workers.desk.states import DeliveryState
+from workers.exceptions import StateError
 from workers.models import Incident
 
 PERMISSION = "desk.resend_delivery"
@@ -48,19 +48,21 @@ def may(request: HttpRequest) -> bool:
     return bool(user.has_perm(PERMISSION))
 
 
-@require_POST
-def resend_one(request: HttpRequest, pk: int) -> HttpResponse:
+class Resend(RowAct):
     """Have a delivery that was given up sent again; the list it was clicked in is shown again."""
-    if not may(request):
-        raise PermissionDenied
-    delivery = get_object_or_404(Delivery.objects.select_related("route"), pk=pk)
-    if resend(delivery.pk, actor=actor(request)):
-        said = _("Sent again: %(delivery)s.") % {"delivery": delivery}
-        write_log(request, delivery, said, "")
-        messages.success(request, said)
-    else:
-        messages.warning(request, _("It was not given up: there is nothing to send again."))
-    return back_to(request, "admin:desk_delivery_changelist")
+
+    model = Delivery
+    permission = PERMISSION
+    form = forms.Form
+    has_page = False
+
+    def perform(self, request: HttpRequest, row: Delivery, given: dict[str, Any]) -> str:
+        if not resend(row.pk, actor=actor(request)):
+            raise StateError(_("It was not given up: there is nothing to send again."))
+        return _("Sent again: %(delivery)s.") % {"delivery": row}
+
+    def url(self, request: HttpRequest, row: Delivery) -> str:
+        return back_to(request, "admin:desk_delivery_changelist").url
 
 
 class RouteFilter(admin.SimpleListFilter):
@@ -106,7 +108,7 @@ class DeliveryAdmin(ReadOnlyAdmin, LiveListAdmin):
     def get_urls(self) -> list[URLPattern]:
         wrap = self.admin_site.admin_view
         return [
-            path("<int:pk>/resend/", wrap(resend_one), name="desk_delivery_resend"),
+            path("<int:pk>/resend/", wrap(Resend().view()), name="desk_delivery_resend"),
             *super().get_urls(),
         ]
 

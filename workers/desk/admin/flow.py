@@ -88,7 +88,7 @@ class FlowAdmin(RowPageAdmin, ReadOnlyAdmin, LiveListAdmin):
 
     def get_urls(self) -> list[URLPattern]:
         wrap = self.admin_site.admin_view
-        setting = path("<str:agent>/set/", wrap(flow_views.set_one), name="workers_flow_set")
+        setting = path("<str:agent>/set/", wrap(flow_views.SET.view()), name="workers_flow_set")
         return [setting, *super().get_urls()]
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:

@@ -3,20 +3,16 @@
 from typing import Any
 
 from django import forms
-from django.contrib import admin, messages
-from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect
-from django.template.response import TemplateResponse
+from django.http import HttpRequest
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
-from django.views.decorators.http import require_http_methods
 
 from workers.client import operations
 from workers.desk.admin import summaries, timeline
 from workers.desk.admin.actions.action import ReasonForm
-from workers.desk.admin.actions.page import actor, write_log
-from workers.desk.admin.lists import LiveMedia
+from workers.desk.admin.actions.page import actor
+from workers.desk.admin.actions.row_act import RowAct
 from workers.exceptions import StateError
 from workers.models import Flow
 from workers.runtime.failpoints import durable
@@ -65,79 +61,64 @@ class FlowForm(ReasonForm):
         return rate
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-def set_one(request: HttpRequest, agent: str) -> HttpResponse:
-    """Show the page; on POST set what is different, or say why not."""
-    if not request.user.has_perm(PERMISSION):
-        raise PermissionDenied
-    flow = get_object_or_404(Flow, agent=agent)
-    if request.method != "POST":
-        return _page(request, flow, _form(flow))
-    form = FlowForm(request.POST)
-    if not form.is_valid():
-        return _page(request, flow, form, status=400)
-    try:
-        changed = _set(flow, form.cleaned_data, actor(request))
-    except StateError as refusal:
-        flow.refresh_from_db()
-        return _page(request, flow, _form(flow, form.cleaned_data["reason"]), 409, str(refusal))
-    said = _("%(agent)s: %(changes)s.") % {"agent": agent, "changes": summaries.diff(changed)}
-    write_log(request, flow, said, form.cleaned_data["reason"])
-    messages.success(request, said)
-    return redirect("admin:workers_flow_changelist")
-
-
 def seen(flow: Flow) -> str:
     return f"{flow.window}:{flow.rate_per_second}:{flow.deferred_window}:{flow.forced}"
 
 
-def _set(flow: Flow, given: dict[str, Any], who: str) -> dict[str, list[Any]]:
-    wanted = {
-        "window": given["window"],
-        "rate_per_second": given["rate_per_second"],
-        "deferred_window": given["deferred_window"],
-        "forced": given["forced"] or None,
-    }
-    with durable("flow_views.set"):
-        found = Flow.objects.select_for_update().get(pk=flow.pk)
-        if seen(found) != given["seen"]:
-            raise StateError(
-                _("%(agent)s was set by somebody else since the page was opened. Look again.")
-                % {"agent": flow.agent}
-            )
-        changed = operations.set_flow(flow.agent, wanted, actor=who, reason=given["reason"])
-    if not changed:
-        raise StateError(_("Nothing is different: every value is what it was."))
-    return changed
+class SetFlow(RowAct):
+    """Set what is different of an agent's flow."""
 
-
-def _form(flow: Flow, reason: str = "") -> FlowForm:
-    return FlowForm(
-        initial={
-            "window": flow.window,
-            "rate_per_second": flow.rate_per_second,
-            "deferred_window": flow.deferred_window,
-            "forced": flow.forced or "",
-            "seen": seen(flow),
-            "reason": reason,
-        }
+    model = Flow
+    permission = PERMISSION
+    label = lazy("Set the flow of %(agent)s")
+    button = lazy("Set")
+    sentence = lazy(
+        "What is set holds from the next claim on. What is in flight goes on to its end."
     )
+    form = FlowForm
+    template = "admin/workers/set_flow.html"
+
+    def initial(self, request: HttpRequest, row: Flow) -> dict[str, Any]:
+        return {
+            "window": row.window,
+            "rate_per_second": row.rate_per_second,
+            "deferred_window": row.deferred_window,
+            "forced": row.forced or "",
+            "seen": seen(row),
+        }
+
+    def perform(self, request: HttpRequest, row: Flow, given: dict[str, Any]) -> str:
+        names = ("window", "rate_per_second", "deferred_window")
+        wanted = {name: given[name] for name in names} | {"forced": given["forced"] or None}
+        with durable("flow_views.set"):
+            found = Flow.objects.select_for_update().get(pk=row.pk)
+            if seen(found) != given["seen"]:
+                raise StateError(
+                    _("%(agent)s was set by somebody else since the page was opened. Look again.")
+                    % {"agent": row.agent}
+                )
+            changed = operations.set_flow(
+                row.agent, wanted, actor=actor(request), reason=given["reason"]
+            )
+        if not changed:
+            raise StateError(_("Nothing is different: every value is what it was."))
+        changes = summaries.diff(changed)
+        return _("%(agent)s: %(changes)s.") % {"agent": row.agent, "changes": changes}
+
+    def url(self, request: HttpRequest, row: Flow) -> str:
+        return reverse("admin:workers_flow_changelist")
+
+    def context(self, request: HttpRequest, row: Flow) -> dict[str, Any]:
+        now = dialect.read_clock()
+        return {
+            "title": str(self.label) % {"agent": row.agent},
+            "flow": row,
+            "lines": timeline.of_agent(row.agent),
+            "now": now,
+            "server_now": now.isoformat(),
+            "back_url": self.url(request, row),
+            "back": _("Back to the flow"),
+        }
 
 
-def _page(
-    request: HttpRequest, flow: Flow, form: FlowForm, status: int = 200, refusal: str = ""
-) -> HttpResponse:
-    now = dialect.read_clock()
-    context = {
-        **admin.site.each_context(request),
-        "title": _("Set the flow of %(agent)s") % {"agent": flow.agent},
-        "flow": flow,
-        "form": form,
-        "refusal": refusal,
-        "lines": timeline.of_agent(flow.agent),
-        "now": now,
-        "server_now": now.isoformat(),
-        "media": forms.Media(LiveMedia),
-        "opts": Flow._meta,
-    }
-    return TemplateResponse(request, "admin/workers/set_flow.html", context, status=status)
+SET = SetFlow()

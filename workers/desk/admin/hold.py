@@ -43,8 +43,8 @@ class HoldAdmin(ReadOnlyAdmin, LiveListAdmin):
     def get_urls(self) -> list[URLPattern]:
         wrap = self.admin_site.admin_view
         return [
-            path("hold/", wrap(hold_views.hold), name="workers_hold_hold"),
-            path("<int:pk>/lift/", wrap(hold_views.lift), name="workers_hold_lift"),
+            path("hold/", wrap(hold_views.HOLD.view()), name="workers_hold_hold"),
+            path("<int:pk>/lift/", wrap(hold_views.LIFT.view()), name="workers_hold_lift"),
             *super().get_urls(),
         ]
 

@@ -3,22 +3,19 @@
 from typing import Any
 
 from django import forms
-from django.contrib import admin, messages
-from django.core.exceptions import PermissionDenied
+from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
-from django.template.response import TemplateResponse
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
-from django.views.decorators.http import require_http_methods
 
 from workers.client import operations
 from workers.definitions import registry
 from workers.desk.admin import badges
 from workers.desk.admin.actions.action import ReasonForm
-from workers.desk.admin.actions.page import actor, write_log
-from workers.desk.admin.lists import LiveMedia
-from workers.exceptions import StateError
+from workers.desk.admin.actions.page import actor
+from workers.desk.admin.actions.row_act import RowAct
 from workers.models import Flow, Hold
 
 PERMISSION = "workers.operate_hold"
@@ -56,84 +53,78 @@ def choices() -> list[tuple[str, Any]]:
     ]
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-def hold(request: HttpRequest) -> HttpResponse:
-    """Show the page; on POST hold what was chosen."""
-    if not may(request):
-        raise PermissionDenied
-    sentence = _(
+class HoldAct(RowAct):
+    """Hold what is chosen on its page."""
+
+    model = Hold
+    permission = PERMISSION
+    label = lazy("Hold")
+    button = lazy("Hold it")
+    sentence = lazy(
         "Nothing of it is begun until the hold is lifted. What is in flight goes on to its end, "
         "and submissions are accepted all the same."
     )
-    title, button = _("Hold"), _("Hold it")
-    if request.method != "POST":
+    form: type[ReasonForm] = HoldForm
+    template = "admin/workers/hold.html"
+
+    def find(self, request: HttpRequest, **address: Any) -> Hold | None:
+        return None
+
+    def initial(self, request: HttpRequest, row: Hold | None) -> dict[str, Any]:
         # A link may say what; what cannot be held is not among the choices.
-        form = HoldForm(initial={"what": request.GET.get("what")})
-        return _page(request, form, title, sentence, button)
-    form = HoldForm(request.POST)
-    if not form.is_valid():
-        return _page(request, form, title, sentence, button, status=400)
-    kind, name = form.cleaned_data["what"]
-    reason = form.cleaned_data["reason"]
-    try:
-        operations.hold(kind, name, actor=actor(request), reason=reason)
-    except StateError as refusal:
-        return _page(request, form, title, sentence, button, status=409, refusal=str(refusal))
-    landed = Hold.objects.filter(kind=kind, name=name, ended_at=None).first()
-    return _done(request, landed, _("Held: %(what)s.") % {"what": badges.hold(kind, name)}, reason)
+        return {"what": request.GET["what"]} if "what" in request.GET else {}
+
+    def perform(self, request: HttpRequest, row: Hold | None, given: dict[str, Any]) -> str:
+        kind, name = given["what"]
+        operations.hold(kind, name, actor=actor(request), reason=given["reason"])
+        return _("Held: %(what)s.") % {"what": badges.hold(kind, name)}
+
+    def done(
+        self, request: HttpRequest, row: Any, result: Any, given: dict[str, Any]
+    ) -> HttpResponse:
+        kind, name = given["what"]
+        row = Hold.objects.filter(kind=kind, name=name, ended_at=None).first()
+        if row is not None:
+            return super().done(request, row, result, given)
+        # Lifted by now.
+        messages.success(request, result)
+        return redirect(self.url(request, row))
+
+    def url(self, request: HttpRequest, row: Hold | None) -> str:
+        return reverse("admin:workers_hold_changelist")
+
+    def context(self, request: HttpRequest, row: Hold | None) -> dict[str, Any]:
+        back = _("Back to the holds")
+        return {"title": self.label, "back_url": self.url(request, row), "back": back}
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-def lift(request: HttpRequest, pk: int) -> HttpResponse:
-    """Show the page; on POST lift the hold."""
-    if not may(request):
-        raise PermissionDenied
-    held = get_object_or_404(Hold, pk=pk)
-    what = badges.hold(held.kind, held.name)
-    sentence = _("What was held back goes on by itself: %(what)s.") % {"what": what}
-    title, button = _("Lift the hold: %(what)s") % {"what": what}, _("Lift it")
-    if held.ended_at is not None:
-        why = _("This hold was lifted already, by %(who)s.") % {"who": held.ended_by}
-        status = 409 if request.method == "POST" else 200
-        return _page(request, None, title, "", button, status=status, refusal=why)
-    if request.method != "POST":
-        return _page(request, ReasonForm(), title, sentence, button)
-    form = ReasonForm(request.POST)
-    if not form.is_valid():
-        return _page(request, form, title, sentence, button, status=400)
-    reason = form.cleaned_data["reason"]
-    try:
-        operations.lift(held.kind, held.name, actor=actor(request), reason=reason)
-    except StateError as refusal:
-        return _page(request, None, title, "", button, status=409, refusal=str(refusal))
-    return _done(request, held, _("Lifted: %(what)s.") % {"what": what}, reason)
+class LiftAct(HoldAct):
+    """Lift a hold."""
+
+    button = lazy("Lift it")
+    sentence = lazy("What was held back goes on by itself.")
+    form = ReasonForm
+
+    def find(self, request: HttpRequest, **address: Any) -> Hold:
+        return get_object_or_404(Hold, **address)
+
+    def why_not(self, row: Any) -> str:
+        if row.ended_at is None:
+            return ""
+        return _("This hold was lifted already, by %(who)s.") % {"who": row.ended_by}
+
+    def perform(self, request: HttpRequest, row: Any, given: dict[str, Any]) -> str:
+        operations.lift(row.kind, row.name, actor=actor(request), reason=given["reason"])
+        return _("Lifted: %(what)s.") % {"what": badges.hold(row.kind, row.name)}
+
+    def done(
+        self, request: HttpRequest, row: Any, result: Any, given: dict[str, Any]
+    ) -> HttpResponse:
+        return RowAct.done(self, request, row, result, given)
+
+    def context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
+        title = _("Lift the hold: %(what)s") % {"what": badges.hold(row.kind, row.name)}
+        return {**super().context(request, row), "title": title}
 
 
-def _done(request: HttpRequest, row: Hold | None, said: str, reason: str) -> HttpResponse:
-    if row is not None:
-        write_log(request, row, said, reason)
-    messages.success(request, said)
-    return redirect("admin:workers_hold_changelist")
-
-
-def _page(
-    request: HttpRequest,
-    form: ReasonForm | None,
-    title: str,
-    sentence: str,
-    button: str,
-    *,
-    status: int = 200,
-    refusal: str = "",
-) -> HttpResponse:
-    context = {
-        **admin.site.each_context(request),
-        "title": title,
-        "form": form,
-        "sentence": sentence,
-        "button": button,
-        "refusal": refusal,
-        "media": forms.Media(LiveMedia),
-        "opts": Hold._meta,
-    }
-    return TemplateResponse(request, "admin/workers/hold.html", context, status=status)
+HOLD, LIFT = HoldAct(), LiftAct()

@@ -135,7 +135,7 @@ class IncidentAdmin(RowPageAdmin, ReadOnlyAdmin, ViewListAdmin, LiveListAdmin):
             *(
                 path(
                     f"<int:pk>/{act.name}/",
-                    wrap(incident_views.view_of(act)),
+                    wrap(act.view()),
                     name=f"workers_incident_{act.name}",
                 )
                 for act in incident_views.ACTS

@@ -1,4 +1,4 @@
-"""What operators do to an incident: a page for each act, with what it means and a form."""
+"""What operators do to an incident: each act with its form, what it means, and its words."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -6,24 +6,18 @@ from datetime import timedelta
 from typing import Any
 
 from django import forms
-from django.contrib import admin, messages
 from django.contrib.auth import get_user_model
-from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect
-from django.template.response import TemplateResponse
+from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
-from django.views.decorators.http import require_http_methods
 
 from workers.definitions.alert_kinds import alert_kind
-from workers.desk.admin.actions.page import actor, write_log
-from workers.desk.admin.lists import LiveMedia
+from workers.desk.admin.actions.page import actor
+from workers.desk.admin.actions.row_act import RowAct
 from workers.desk.admin.notes import NoteForm
 from workers.desk.admin.wording import Text
 from workers.desk.store import incident_commands, notes
-from workers.exceptions import StateError
 from workers.models import Incident
 from workers.states import IncidentState
 from workers.store.db import dialect
@@ -79,8 +73,8 @@ class SnoozeForm(CommentForm):
     field_order = ("minutes", "until", "comment")
 
 
-@dataclass(frozen=True, slots=True)
-class Act:
+@dataclass(frozen=True)
+class Act(RowAct):
     """One thing an operator may do to an incident: its address, words, form, and the verb."""
 
     name: str
@@ -89,14 +83,41 @@ class Act:
     sentence: Text
     form: type[forms.Form]
     #: Does it, as (incident, user id, actor, what the form gave); False: somebody was quicker.
-    perform: Callable[[Incident, int, str, Mapping[str, Any]], bool]
-    done: Text
+    do: Callable[[Incident, int, str, Mapping[str, Any]], bool]
+    said: Text
     #: Whether it may be done to one that is resolved, too.
     is_for_resolved: bool = False
     is_grave: bool = False
 
-    def may(self, request: HttpRequest) -> bool:
-        return bool(request.user.has_perm(f"workers.{self.permission}"))
+    model = Incident
+    template = "admin/workers/incident/act.html"
+
+    @property
+    def button(self) -> Text:  # type: ignore[override]
+        return self.label
+
+    def may(self, request: HttpRequest, row: Incident | None = None) -> bool:
+        return bool(request.user.has_perms((self.permission, "workers.view_incident")))
+
+    def initial(self, request: HttpRequest, row: Incident) -> dict[str, Any]:
+        return {"assignee": row.assignee_id}
+
+    def perform(self, request: HttpRequest, row: Incident, given: dict[str, Any]) -> str:
+        assert request.user.pk is not None
+        is_done = self.do(row, int(request.user.pk), actor(request), given)
+        return str(self.said) if is_done else ""
+
+    def url(self, request: HttpRequest, row: Incident) -> str:
+        return reverse("admin:workers_incident_change", args=[row.pk])
+
+    def context(self, request: HttpRequest, row: Incident) -> dict[str, Any]:
+        return {
+            "title": self.label,
+            "incident": row,
+            "incident_title": alert_kind(row.code).title_with(row.params),
+            "back_url": self.url(request, row),
+            "back": _("Back to the incident"),
+        }
 
 
 def _take(incident: Incident, user_id: int, who: str, given: Mapping[str, Any]) -> bool:
@@ -128,7 +149,7 @@ def _note(incident: Incident, user_id: int, who: str, given: Mapping[str, Any]) 
 ACTS: tuple[Act, ...] = (
     Act(
         "take",
-        "acknowledge_incident",
+        "workers.acknowledge_incident",
         lazy("Take"),
         lazy("The incident is yours then, and its alerts are acknowledged."),
         CommentForm,
@@ -137,7 +158,7 @@ ACTS: tuple[Act, ...] = (
     ),
     Act(
         "assign",
-        "assign_incident",
+        "workers.assign_incident",
         lazy("Assign"),
         lazy("Says whose the incident is. It stays as it is otherwise."),
         AssignForm,
@@ -146,7 +167,7 @@ ACTS: tuple[Act, ...] = (
     ),
     Act(
         "snooze",
-        "snooze_incident",
+        "workers.snooze_incident",
         lazy("Snooze"),
         lazy("The incident is put off, and open again when the time is over. Its cause goes on."),
         SnoozeForm,
@@ -155,7 +176,7 @@ ACTS: tuple[Act, ...] = (
     ),
     Act(
         "resolve",
-        "resolve_incident",
+        "workers.resolve_incident",
         lazy("Resolve by hand"),
         lazy(
             "An incident is resolved by itself once its cause is gone. Resolved by hand, its"
@@ -169,7 +190,7 @@ ACTS: tuple[Act, ...] = (
     ),
     Act(
         "note",
-        "note_incident",
+        "workers.note_incident",
         lazy("Write a note"),
         lazy("Kept with the incident and your name, for whoever looks next."),
         NoteForm,
@@ -178,39 +199,6 @@ ACTS: tuple[Act, ...] = (
         is_for_resolved=True,
     ),
 )
-
-
-def view_of(act: Act) -> Callable[..., HttpResponse]:
-    """Return the view of an act below an incident's address."""
-
-    @require_http_methods(["GET", "HEAD", "POST"])
-    def view(request: HttpRequest, pk: int) -> HttpResponse:
-        return answer(request, act, pk)
-
-    return view
-
-
-def answer(request: HttpRequest, act: Act, pk: int) -> HttpResponse:
-    """Show the page of an act; on POST carry it out, or say why not."""
-    if not (act.may(request) and request.user.has_perm("workers.view_incident")):
-        raise PermissionDenied
-    incident = get_object_or_404(Incident, pk=pk)
-    if request.method != "POST":
-        return _page(request, act, incident, act.form(initial={"assignee": incident.assignee_id}))
-    form = act.form(request.POST)
-    if not form.is_valid():
-        return _page(request, act, incident, form, status=400)
-    assert request.user.pk is not None
-    try:
-        is_done = act.perform(incident, int(request.user.pk), actor(request), form.cleaned_data)
-    except StateError as refusal:
-        return _page(request, act, incident, form, status=409, refusal=str(refusal))
-    if is_done:
-        write_log(request, incident, str(act.done), form.cleaned_data.get("comment", ""))
-        messages.success(request, str(act.done))
-    else:
-        messages.warning(request, _("Somebody was quicker; nothing was changed."))
-    return redirect("admin:workers_incident_change", pk)
 
 
 def offers(request: HttpRequest, incident: Incident) -> list[tuple[Act, str]]:
@@ -226,26 +214,3 @@ def _is_possible(act: Act, incident: Incident) -> bool:
     if incident.resolved_at is not None:
         return act.is_for_resolved
     return act.name != "take" or incident.state != IncidentState.ACKNOWLEDGED
-
-
-def _page(
-    request: HttpRequest,
-    act: Act,
-    incident: Incident,
-    form: forms.Form,
-    *,
-    status: int = 200,
-    refusal: str = "",
-) -> HttpResponse:
-    context = {
-        **admin.site.each_context(request),
-        "title": act.label,
-        "act": act,
-        "incident": incident,
-        "incident_title": alert_kind(incident.code).title_with(incident.params),
-        "form": form,
-        "refusal": refusal,
-        "media": forms.Media(LiveMedia),
-        "opts": Incident._meta,
-    }
-    return TemplateResponse(request, "admin/workers/incident/act.html", context, status=status)

@@ -57,7 +57,7 @@ class BulkJobAdmin(RowPageAdmin, ReadOnlyAdmin, LiveListAdmin):
     def get_urls(self) -> list[URLPattern]:
         wrap = self.admin_site.admin_view
         acts = [
-            path(f"<int:pk>/{act}/", wrap(job_views.view_of(act)), name=f"desk_bulkjob_{act}")
+            path(f"<int:pk>/{act}/", wrap(job_views.STEERS[act].view()), name=f"desk_bulkjob_{act}")
             for act in STEERING
         ]
         live = path("<int:pk>/live/", wrap(self.live_view), name="desk_bulkjob_live")

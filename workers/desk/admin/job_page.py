@@ -219,7 +219,7 @@ def _label(job: BulkJob, act: str) -> Text:
     if act == "resume" and job.is_sampled:
         rest = ngettext("Go on with the other one", "Go on with the other %(n)d", job.left)
         return rest % {"n": job.left}
-    return job_views.LABELS[act]
+    return job_views.STEERS[act].label
 
 
 def _again(

@@ -1,37 +1,29 @@
 """Pausing, resuming and stopping a job, and its items as a file."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
-from django.contrib import messages
+from django import forms
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
-from django.shortcuts import get_object_or_404, redirect
+from django.http import HttpRequest, StreamingHttpResponse
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods
 
 from workers.desk.admin import csv_files, masking
-from workers.desk.admin.actions.page import actor, write_log
+from workers.desk.admin.actions.page import actor
+from workers.desk.admin.actions.row_act import RowAct
 from workers.desk.admin.masking import UNMASKED
 from workers.desk.admin.wording import Text
 from workers.desk.models import BulkItem, BulkJob
 from workers.desk.operate import job_results, jobs
 from workers.desk.operate.job_results import Result
-from workers.exceptions import StateError
 from workers.rules.refusals import text_of
 
 PERMISSION = "desk.operate_bulkjob"
-LABELS: Mapping[str, Text] = {
-    "pause": lazy("Pause"),
-    "resume": lazy("Go on"),
-    "stop": lazy("Stop the rest"),
-}
-DONE: Mapping[str, Text] = {
-    "pause": lazy("Job %(n)d is paused. What it has done stays done."),
-    "resume": lazy("Job %(n)d goes on."),
-    "stop": lazy("Job %(n)d is stopped: nothing more is done. What it has done stays done."),
-}
 
 
 def is_own(request: HttpRequest, job: BulkJob) -> bool:
@@ -43,25 +35,45 @@ def may(request: HttpRequest, job: BulkJob) -> bool:
     return bool(request.user.has_perm(PERMISSION)) or is_own(request, job)
 
 
-def view_of(act: str) -> Callable[..., HttpResponse]:
-    """Return the view of what is done to a job."""
+@dataclass(frozen=True)
+class Steer(RowAct):
+    """Steer a job by its button."""
 
-    @require_POST
-    def view(request: HttpRequest, pk: int) -> HttpResponse:
-        job = get_object_or_404(BulkJob, pk=pk)
-        if not may(request, job):
-            raise PermissionDenied
-        try:
-            jobs.steer(pk, act, actor=actor(request))
-        except StateError as refusal:
-            messages.warning(request, str(refusal))
-        else:
-            said = str(DONE[act]) % {"n": pk}
-            write_log(request, job, said, "")
-            messages.success(request, said)
-        return redirect("admin:desk_bulkjob_change", pk)
+    name: str
+    label: Text
+    said: Text
 
-    return view
+    model = BulkJob
+    form = forms.Form
+    has_page = False
+
+    def may(self, request: HttpRequest, row: Any = None) -> bool:
+        return may(request, row)
+
+    def perform(self, request: HttpRequest, row: BulkJob, given: dict[str, Any]) -> str:
+        jobs.steer(row.pk, self.name, actor=actor(request))
+        return str(self.said) % {"n": row.pk}
+
+    def url(self, request: HttpRequest, row: BulkJob) -> str:
+        return reverse("admin:desk_bulkjob_change", args=[row.pk])
+
+
+STEERS = {
+    act.name: act
+    for act in (
+        Steer(
+            "pause",
+            lazy("Pause"),
+            lazy("Job %(n)d is paused. What it has done stays done."),
+        ),
+        Steer("resume", lazy("Go on"), lazy("Job %(n)d goes on.")),
+        Steer(
+            "stop",
+            lazy("Stop the rest"),
+            lazy("Job %(n)d is stopped: nothing more is done. What it has done stays done."),
+        ),
+    )
+}
 
 
 @require_http_methods(["GET", "POST"])

@@ -9,7 +9,7 @@ from django.core.paginator import Paginator
 from django.db.models import Model, Prefetch, Q, QuerySet, prefetch_related_objects
 from django.db.models.constants import LOOKUP_SEP
 from django.forms import Media, Script
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -43,7 +43,7 @@ def is_poll(request: HttpRequest) -> bool:
     return request.method == "GET" and request.headers.get("HX-Request") == "true"
 
 
-def back_to(request: HttpRequest, name: str) -> HttpResponse:
+def back_to(request: HttpRequest, name: str) -> HttpResponseRedirect:
     """Redirect to a list as it was filtered: actions hand its query on from page to page."""
     query = request.GET.urlencode()
     return redirect(reverse(name) + (f"?{query}" if query else ""))

@@ -2,27 +2,27 @@
 
 from typing import Any
 
+from django import forms
 from django.contrib import admin, messages
-from django.core.exceptions import PermissionDenied
 from django.db.models import F, Q, QuerySet
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404
+from django.http import HttpRequest
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 from django.utils.translation import ngettext
-from django.views.decorators.http import require_POST
 
 from workers.admin import ReadOnlyAdmin
 from workers.client.operations import redeliver
 from workers.definitions import delivery_problems
 from workers.desk.admin import badges, changes, masking, piles, search, subjects
 from workers.desk.admin.actions.page import actor, write_log
+from workers.desk.admin.actions.row_act import RowAct
 from workers.desk.admin.changes import Marker
 from workers.desk.admin.lists import BoundedChangeList, LiveListAdmin, back_to
 from workers.desk.admin.piles import Kind, WaitingPile
+from workers.exceptions import StateError
 from workers.models import Alert, Sink
 from workers.store.db import dialect
 
@@ -75,19 +75,21 @@ def may(request: HttpRequest) -> bool:
     return bool(user.has_perm(PERMISSION))
 
 
-@require_POST
-def redeliver_one(request: HttpRequest, pk: int) -> HttpResponse:
+class Redeliver(RowAct):
     """Have one sink told again at once; the list it was clicked in is shown again."""
-    if not may(request):
-        raise PermissionDenied
-    sink = get_object_or_404(Sink, pk=pk)
-    if redeliver(sink.pk, actor=actor(request)):
-        said = _("Told again: %(sink)s.") % {"sink": sink}
-        write_log(request, sink, said, "")
-        messages.success(request, said)
-    else:
-        messages.warning(request, _("There is nothing to tell it: it was told everything."))
-    return back_to(request, "admin:workers_sink_changelist")
+
+    model = Sink
+    permission = PERMISSION
+    form = forms.Form
+    has_page = False
+
+    def perform(self, request: HttpRequest, row: Sink, given: dict[str, Any]) -> str:
+        if not redeliver(row.pk, actor=actor(request)):
+            raise StateError(_("There is nothing to tell it: it was told everything."))
+        return _("Told again: %(sink)s.") % {"sink": row}
+
+    def url(self, request: HttpRequest, row: Sink) -> str:
+        return back_to(request, "admin:workers_sink_changelist").url
 
 
 @admin.action(description=lazy("Tell selected ones again"), permissions=["redeliver"])
@@ -158,7 +160,7 @@ class SinkAdmin(ReadOnlyAdmin, LiveListAdmin):
     def get_urls(self) -> list[URLPattern]:
         wrap = self.admin_site.admin_view
         return [
-            path("<int:pk>/redeliver/", wrap(redeliver_one), name="workers_sink_redeliver"),
+            path("<int:pk>/redeliver/", wrap(Redeliver().view()), name="workers_sink_redeliver"),
             *super().get_urls(),
         ]
 

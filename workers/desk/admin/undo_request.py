@@ -85,7 +85,7 @@ class UndoRequestAdmin(RowPageAdmin, ReadOnlyAdmin, LiveListAdmin):
         return super().get_queryset(request).defer("process__input")
 
     def get_urls(self) -> list[URLPattern]:
-        decide = self.admin_site.admin_view(undo_request_views.decide)
+        decide = self.admin_site.admin_view(undo_request_views.DECIDE.view())
         name = "workers_undorequest_decide"
         return [path("<int:pk>/decide/", decide, name=name), *super().get_urls()]
 

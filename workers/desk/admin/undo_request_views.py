@@ -1,22 +1,21 @@
 """Deciding on a request for approval, and which wait: what a page, a list and a desk share."""
 
 from datetime import datetime
+from typing import Any
 
 from django import forms
-from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.db.models import F, QuerySet
 from django.db.models.functions import Now
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect
+from django.http import HttpRequest
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
-from django.views.decorators.http import require_POST
 
 from workers.client import operations
 from workers.definitions.sentences import in_words, say_names
 from workers.desk.admin.actions import BY_NAME
-from workers.desk.admin.actions.page import actor, write_log
+from workers.desk.admin.actions.page import actor
+from workers.desk.admin.actions.row_act import RowAct
 from workers.exceptions import StateError
 from workers.models import Process, UndoRequest
 from workers.rules.refusals import refused
@@ -99,36 +98,31 @@ def over(row: UndoRequest, now: datetime) -> str:
     return ""
 
 
-@require_POST
-def decide(request: HttpRequest, pk: int) -> HttpResponse:
+class Decide(RowAct):
     """Approve or decline, and show the request as it is now."""
-    if not may(request):
-        raise PermissionDenied
-    row = get_object_or_404(UndoRequest.objects.select_related("process"), pk=pk)
-    form = DecisionForm(request.POST)
-    page = redirect("admin:workers_undorequest_change", pk)
-    if not form.is_valid():
-        messages.error(request, " ".join(str(e) for found in form.errors.values() for e in found))
-        return page
-    comment = form.cleaned_data["comment"]
-    try:
+
+    model = UndoRequest
+    permission = PERMISSION
+    form = DecisionForm
+    has_page = False
+
+    def perform(self, request: HttpRequest, row: UndoRequest, given: dict[str, Any]) -> str:
         decision = operations.decide_approval(
-            pk,
-            is_approved=form.cleaned_data["decision"] == APPROVE,
+            row.pk,
+            is_approved=given["decision"] == APPROVE,
             actor=actor(request),
-            reason=comment,
+            reason=given["comment"],
         )
-    except StateError as refusal:
-        messages.warning(request, str(refusal))
-        return page
-    if decision.refusal is not None:
-        messages.warning(request, _("Declined: %(why)s") % {"why": decision.refusal})
-        return page
-    said = _("Request %(n)d is declined: nothing changes.") % {"n": pk}
-    if decision.moves is not None:
+        if decision.refusal is not None:
+            raise StateError(_("Declined: %(why)s") % {"why": decision.refusal})
+        if decision.moves is None:
+            return _("Request %(n)d is declined: nothing changes.") % {"n": row.pk}
         names = in_words(say_names(decision.moves))
-        done = {"n": pk, "what": label_of(row), "names": names}
-        said = _("Request %(n)d is approved and carried out. %(what)s: %(names)s.") % done
-    write_log(request, row, said, comment)
-    messages.success(request, said)
-    return page
+        done = {"n": row.pk, "what": label_of(row), "names": names}
+        return _("Request %(n)d is approved and carried out. %(what)s: %(names)s.") % done
+
+    def url(self, request: HttpRequest, row: UndoRequest) -> str:
+        return reverse("admin:workers_undorequest_change", args=[row.pk])
+
+
+DECIDE = Decide()

@@ -1,0 +1,59 @@
+"""Every act on a row of a list, found by its address: who may do it, and how it is asked for."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver, reverse
+
+from workers.desk.admin.actions.row_act import RowAct
+
+pytestmark = pytest.mark.django_db
+ADDRESS: dict[str, Any] = {"pk": 1, "agent": "toy.alpha", "prefix": "abc"}
+
+
+def acts() -> Iterator[tuple[str, list[str], RowAct]]:
+    """Yield the name of each address that has an act, what it takes, and the act."""
+    todo: list[Any] = list(get_resolver().url_patterns)
+    while todo:
+        pattern = todo.pop()
+        if isinstance(pattern, URLResolver):
+            todo += pattern.url_patterns
+        elif isinstance(pattern, URLPattern) and (act := getattr(pattern.callback, "act", None)):
+            yield f"admin:{pattern.name}", list(pattern.pattern.converters), act
+
+
+ACTS = sorted(acts(), key=lambda one: one[0])
+
+
+def url_of(name: str, takes: list[str]) -> str:
+    return reverse(name, kwargs={part: ADDRESS[part] for part in takes})
+
+
+def test_they_are_found() -> None:
+    assert len(ACTS) >= 20
+    assert {"admin:workers_incident_take", "admin:workers_hold_lift"} <= {name for name, *_ in ACTS}
+
+
+@pytest.mark.parametrize(("name", "takes", "act"), ACTS, ids=[name for name, *_ in ACTS])
+class TestEachAct:
+    def test_its_permission_can_be_given(self, name: str, takes: list[str], act: RowAct) -> None:
+        app, _dot, codename = getattr(act, "permission", "desk.operate_bulkjob").partition(".")
+        assert Permission.objects.filter(content_type__app_label=app, codename=codename).exists()
+
+    def test_who_has_no_permission_does_nothing(
+        self, client: Client, name: str, takes: list[str], act: RowAct
+    ) -> None:
+        client.force_login(User.objects.create_user("ann", is_staff=True))
+        # Where there is no such row, that is what is said.
+        assert client.post(url_of(name, takes)).status_code in (403, 404)
+        assert client.post(url_of(name, takes), {}).headers.get("location") is None
+
+    def test_a_button_is_never_a_link(
+        self, client: Client, name: str, takes: list[str], act: RowAct
+    ) -> None:
+        client.force_login(User.objects.create_superuser("root"))
+        status = client.get(url_of(name, takes)).status_code
+        assert (status == 405) == (not act.has_page)
