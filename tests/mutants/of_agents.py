@@ -242,8 +242,8 @@ MUTANTS = (
     Mutant(
         "the state machine finds an undo that comes too early",
         "workers/rules/compensation.py",
-        "one.state != StepState.PROCESSING for one in",
-        "True for one in",
+        "other.state != StepState.PROCESSING for other in",
+        "True for other in",
         "The examples drawn at random would not see an effect that stays.",
         ("tests/statemachine",),
     ),

@@ -138,8 +138,8 @@ MUTANTS = (
     Mutant(
         "undo waits for what is in flight",
         "workers/rules/compensation.py",
-        "one.state != StepState.PROCESSING for one in",
-        "True for one in",
+        "other.state != StepState.PROCESSING for other in",
+        "True for other in",
         "A charge is refunded before it is made.",
         (_UNDO,),
     ),

@@ -68,8 +68,8 @@ MUTANTS = (
     Mutant(
         "what is personal is found in documents that hold it",
         _MASKS,
-        'any(f".{one}." in whole for one in self._paths)',
-        'any(f".{one}." == whole for one in self._paths)',
+        'any(f".{declared}." in whole for declared in self._paths)',
+        'any(f".{declared}." == whole for declared in self._paths)',
         "A result that repeats the input shows what the input hides.",
         _OF_MASKS,
     ),

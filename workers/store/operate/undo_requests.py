@@ -68,7 +68,7 @@ def ask(
             process_id=process_id,
             verb=act.verb,
             step=act.step,
-            given=dict(act.given),
+            given=dict(act.params),
             undo=list(moves),
             sequence=before,
             amount=amount,
@@ -146,7 +146,7 @@ def _lock(request_id: int, now: datetime | None) -> tuple[LockedProcess, UndoReq
 def _tried(locked: LockedProcess, act: Act, actor: str, reason: str) -> Sequence[str]:
     """Return what an act would move: tried out on the rows in memory, and never saved."""
     if act.verb == EDIT:
-        return list(edit_input.plan(locked, act.given["changes"]).changed)
+        return list(edit_input.plan(locked, act.params["changes"]).changed)
     return VERBS[act.verb](locked, act, actor, reason)
 
 
@@ -154,7 +154,7 @@ def _done(locked: LockedProcess, act: Act, actor: str, reason: str) -> Sequence[
     """Do an act to the rows in memory, an edit in the database; return what it moves."""
     if act.verb != EDIT:
         return VERBS[act.verb](locked, act, actor, reason)
-    edit = edit_input.plan(locked, act.given["changes"])
+    edit = edit_input.plan(locked, act.params["changes"])
     edit_input.carry_out(locked, edit, actor, reason)
     return list(edit.changed)
 
