@@ -174,7 +174,7 @@ def test_without_the_process_lock_the_join_would_be_lost(monkeypatch: pytest.Mon
     process, (left, right) = two_branches_about_to_finish()
     monkeypatch.setattr(dialect, "lock_rows", lambda *args, **kwargs: "")
     # The process row's own sequence would be written by both, too.
-    monkeypatch.setattr(save, "processes", lambda lockeds: [])
+    monkeypatch.setattr(save, "processes", lambda processes: [])
     monkeypatch.setattr("workers.store.journal.write", lambda entries, at: None)
 
     with meeting_before_the_write(monkeypatch, 2):
@@ -270,13 +270,13 @@ def test_a_verb_looks_again_when_an_agent_starts_between_its_look_and_its_write(
     read, looks = load.lock, []
 
     def look_then_start(*args: Any, **kwargs: Any) -> Any:
-        lockeds = read(*args, **kwargs)
+        processes = read(*args, **kwargs)
         if not looks:
             # Elsewhere, and committed: agents start claims without the process lock.
             looks.append(race([lambda: start(found)]))
         else:
             looks.append(None)
-        return lockeds
+        return processes
 
     monkeypatch.setattr(load, "lock", look_then_start)
 

@@ -254,7 +254,8 @@ MUTANTS = (
     Mutant(
         "journal in the same transaction",
         "workers/store/locked/load.py",
-        "journal.write([entry for locked in lockeds for entry in locked.entries], lockeds[0].now)",
+        "journal.write([entry for locked in processes for entry in locked.entries],"
+        " processes[0].now)",
         "pass",
         "A state changes and nobody can say why.",
         (_CLAIMS,),

@@ -15,7 +15,7 @@ MUTANTS = (
     Mutant(
         "who was told of the end is told what comes after it",
         "workers/store/sinks.py",
-        "if again := [locked.process.id for locked in lockeds if locked.had_ended]:",
+        "if again := [locked.process.id for locked in processes if locked.had_ended]:",
         "if again := []:",
         "A submitter believes in a confirmation that was skipped, and never hears of the mail.",
         ("tests/integration/test_redo.py",),

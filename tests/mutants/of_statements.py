@@ -102,7 +102,7 @@ MUTANTS = (
     Mutant(
         "steps that were sent count as they are",
         "workers/store/locked/load.py",
-        "            _count_as_read(lockeds)\n",
+        "            _count_as_read(processes)\n",
         "",
         "A settlement writes the same step twice and never ends.",
         (_SETTLING,),
@@ -199,8 +199,8 @@ MUTANTS = (
     Mutant(
         "a write that did not land is looked at",
         "workers/store/locked/save.py",
-        "if missing := {row",
-        "if missing := set() and {row",
+        "if missing_ids := {row",
+        "if missing_ids := set() and {row",
         "A verb says that it was done, and nothing was written.",
         (_COMMITTING,),
         on=POSTGRESQL,

@@ -101,11 +101,11 @@ def make(told: Sequence[tuple[int, NewSink]], at: datetime) -> None:
     )
 
 
-def announce(lockeds: Sequence[LockedProcess]) -> None:
+def announce(processes: Sequence[LockedProcess]) -> None:
     """Note the rows that processes have got, in the transaction that holds their locks."""
-    if not lockeds:
+    if not processes:
         return
-    rows = [{"id": locked.process.id, "last": locked.process.sequence} for locked in lockeds]
+    rows = [{"id": locked.process.id, "last": locked.process.sequence} for locked in processes]
     dialect.execute(
         "UPDATE workers_sink AS s SET last = v.last"
         f" FROM {dialect.rows_as('v', {'id': 'id', 'last': 'int'})}"
@@ -113,7 +113,7 @@ def announce(lockeds: Sequence[LockedProcess]) -> None:
         [dialect.encode(rows)],
     )
     # Who was told of the end is told what comes after it: a step done again, a late success.
-    if again := [locked.process.id for locked in lockeds if locked.had_ended]:
+    if again := [locked.process.id for locked in processes if locked.had_ended]:
         dialect.execute(
             "UPDATE workers_sink SET state = 'open' WHERE state = 'ended'"
             f" AND {dialect.among('process_id')}",

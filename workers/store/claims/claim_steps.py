@@ -174,13 +174,13 @@ def _claim(locked_flow: flow_control.LockedFlow, worker: str, here: Room | None)
         due = _due(agent, max(1, most), dialect.instant_text(at))
         taken.is_cut_off |= 0 < most == len(due)
         candidates += due
-    lockeds = load.lock((process_id for _, process_id in candidates), at, skip_locked=True)
-    if not lockeds:
+    processes = load.lock((process_id for _, process_id in candidates), at, skip_locked=True)
+    if not processes:
         return taken
     turn = {step_id: place for place, (step_id, _) in enumerate(candidates)}
     ready = [
         (locked, step)
-        for locked in lockeds
+        for locked in processes
         if locked.is_open
         for step in locked.steps
         if step.id in turn
@@ -189,8 +189,8 @@ def _claim(locked_flow: flow_control.LockedFlow, worker: str, here: Room | None)
     ]
     ready.sort(key=lambda pair: turn[pair[1].id])
     taken += take(ready, room, locked_flow, worker, here)
-    load.write(lockeds, is_last=True)
-    taken.has_news = any(locked.has_news for locked in lockeds)
+    load.write(processes, is_last=True)
+    taken.has_news = any(locked.has_news for locked in processes)
     return taken
 
 

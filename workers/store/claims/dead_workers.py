@@ -31,15 +31,15 @@ def note(
             [f"%{mark}"],
         )
         gone = {name for name in {name for _, name in rows} if is_gone(name)}
-        lockeds = load.lock((owner for owner, name in rows if name in gone), now)
+        processes = load.lock((owner for owner, name in rows if name in gone), now)
         noted = []
-        for locked in lockeds:
+        for locked in processes:
             for step in locked.steps:
                 if step.locked_by in gone and _is_unanswered(step, locked.now):
                     locked.touch(step)
                     step.fault = dead_workers.fault_of(step, how).noted(locked.now)
                     noted.append(_facts(locked, step))
-        load.write(lockeds)
+        load.write(processes)
     return noted
 
 

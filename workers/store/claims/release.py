@@ -45,18 +45,18 @@ def surrender(
                 int(sas.sweep_batch),
             ],
         )
-        lockeds = load.lock((process_id for _, process_id in rows), now)
+        processes = load.lock((process_id for _, process_id in rows), now)
         wanted = {step_id for step_id, _ in rows}
         unfinished = [
             (locked, step)
-            for locked in lockeds
+            for locked in processes
             for step in locked.steps
             if step.id in wanted and _is_unfinished(step, mark, at)
         ]
         for locked, step in unfinished:
             _hand_back(locked, step, worker, is_uncalled=step.agent in local)
         # A local agent that files after all saves its step: the write then finds it changed.
-        load.write(lockeds)
+        load.write(processes)
     return len(unfinished)
 
 
@@ -78,16 +78,16 @@ def unbegun(
             [delivery if dialect.is_postgres() else delivery.hex],
         )
         wanted = {step_id for step_id, _ in rows} - set(begun)
-        lockeds = load.lock((owner for step_id, owner in rows if step_id in wanted), now)
+        processes = load.lock((owner for step_id, owner in rows if step_id in wanted), now)
         unfinished = [
             (locked, step)
-            for locked in lockeds
+            for locked in processes
             for step in locked.steps
             if step.id in wanted and step.is_at_work and step.delivery == delivery
         ]
         for locked, step in unfinished:
             _hand_back(locked, step, worker, is_uncalled=True)
-        load.write(lockeds)
+        load.write(processes)
     return len(unfinished)
 
 

@@ -32,9 +32,11 @@ def hand_back(
     """
     held = {claim.step_id: claim.claim_id for claim in claims}
     with durable("unstarted.hand_back"):
-        lockeds = load.lock((claim.process_id for claim in claims), now)
-        landed = sum(_hand_back(locked, held, worker, reason, delay_seconds) for locked in lockeds)
-        load.write(lockeds)
+        processes = load.lock((claim.process_id for claim in claims), now)
+        landed = sum(
+            _hand_back(locked, held, worker, reason, delay_seconds) for locked in processes
+        )
+        load.write(processes)
     return landed
 
 

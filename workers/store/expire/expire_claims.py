@@ -67,7 +67,7 @@ def _decide(step_ids: Sequence[int], worker: str, now: datetime | None) -> Expir
         return ExpiryResult()
     # Whatever its siblings are, it expires: what that means for them is decided elsewhere.  What
     # another session holds is left for the next sweep.
-    lockeds = load.lock_only(step_ids, now, skip_locked=True)
+    processes = load.lock_only(step_ids, now, skip_locked=True)
     grace = _grace()
     ends: Counter[bool] = Counter()
 
@@ -77,7 +77,7 @@ def _decide(step_ids: Sequence[int], worker: str, now: datetime | None) -> Expir
                 ends[_expire(locked, step, worker)] += 1
 
     # A reply filed after the steps were read saves its step: filing takes no process lock.
-    load.decide_and_write(lockeds, decide)
+    load.decide_and_write(processes, decide)
     return ExpiryResult(reset=ends[False], errors=ends[True])
 
 
@@ -151,16 +151,16 @@ def escalate(worker: str, now: datetime | None = None) -> int:
             " ORDER BY s.escalate_at LIMIT %s " + dialect.lock_rows("p", skip_locked=True),
             [dialect.instant_text(at), int(sas.sweep_batch)],
         )
-        lockeds = load.lock_only([step_id for (step_id,) in found], now, skip_locked=True)
+        processes = load.lock_only([step_id for (step_id,) in found], now, skip_locked=True)
         overdue = [
             (locked, step)
-            for locked in lockeds
+            for locked in processes
             for step in locked.steps
             if step.escalate_at is not None and step.escalate_at <= at
         ]
         for locked, step in overdue:
             overdue_answers.escalate(locked, step, worker)
-        load.write(lockeds)
+        load.write(processes)
     return len(overdue)
 
 

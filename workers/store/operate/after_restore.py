@@ -98,11 +98,11 @@ def mark(
     storable_text.check("actor", actor)
     marked = 0
     with durable("after_restore.mark"):
-        lockeds = load.lock(process_ids, now)
-        for locked in lockeds:
+        processes = load.lock(process_ids, now)
+        for locked in processes:
             if locked.process.state not in FINAL_PROCESS_STATES:
                 marked += _mark(locked, since, actor, until, local)
-        carry_on(lockeds, actor, now, claim=False)
+        carry_on(processes, actor, now, claim=False)
     return marked
 
 

@@ -283,10 +283,10 @@ def _steer(
 def lock(process_id: int, sequence: int | None, now: datetime | None) -> LockedProcess:
     """Lock one process; raise ``StateError`` if it is missing or has moved since ``sequence``."""
     # No key is outside these bounds, and no database can be asked for one that is.
-    lockeds = load.lock([process_id], now) if 0 < process_id <= LARGEST_KEY else []
-    if not lockeds:
+    processes = load.lock([process_id], now) if 0 < process_id <= LARGEST_KEY else []
+    if not processes:
         raise refused("no_process", process=process_id)
-    (locked,) = lockeds
+    (locked,) = processes
     if sequence is not None and locked.process.sequence != sequence:
         raise refused("moved", subject=locked.process.subject)
     return locked

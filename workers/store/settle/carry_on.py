@@ -19,7 +19,7 @@ class Unforeseen(Exception):
 
 
 def carry_on(
-    lockeds: Sequence[LockedProcess],
+    processes: Sequence[LockedProcess],
     worker: str,
     now: datetime | None,
     answers: Mapping[str, Sequence[bool]] | None = None,
@@ -39,14 +39,14 @@ def carry_on(
     ``claim``, for callers that send nothing, what became ready is queued.  ``asked`` is the lock
     of the flow rows where it was sent before; raises ``Unforeseen`` where it misses some.
     """
-    if not lockeds:
+    if not processes:
         return [], set()
-    ready = _ready(lockeds, worker)
+    ready = _ready(processes, worker)
     # Asked before more is queued: what became ready just now waits for its turn.
-    freed, deferred, queued = _freed(lockeds), _deferred(lockeds), _queued(lockeds)
+    freed, deferred, queued = _freed(processes), _deferred(processes), _queued(processes)
     answers = answers or {}
     agents = {step.agent for _, step in ready} | set(freed) | set(answers)
-    locked_flow = flow_control.LockedFlow(agents if claim else set(), lockeds[0].now, asked=asked)
+    locked_flow = flow_control.LockedFlow(agents if claim else set(), processes[0].now, asked=asked)
     if asked is not None and not agents <= locked_flow.agents:
         raise Unforeseen
     waited_for = locked_flow.waited_for()
@@ -57,13 +57,13 @@ def carry_on(
 
     def decide() -> None:
         taken.extend(take_or_queue(ready, locked_flow, worker, waited_for, here))
-        for locked in lockeds:
+        for locked in processes:
             apply_reply.finish(locked, worker)
             if (ending := hold_endings.hold(locked)) is not None:
                 held.append((locked, ending))
 
-    may_call = any(locked.process.has_on_end for locked in lockeds)
-    load.write(lockeds, decide, is_last=not may_call)
+    may_call = any(locked.process.has_on_end for locked in processes)
+    load.write(processes, decide, is_last=not may_call)
     if held:
         end_processes.end(held)
     answered = {
@@ -74,27 +74,27 @@ def carry_on(
     return taken, queued | ((set(freed) | answered) & waited_for)
 
 
-def _ready(lockeds: Sequence[LockedProcess], worker: str) -> list[tuple[LockedProcess, StepRow]]:
+def _ready(processes: Sequence[LockedProcess], worker: str) -> list[tuple[LockedProcess, StepRow]]:
     """Return the steps that may begin, once what was decided has made its undo steps."""
-    load.make_planned(lockeds)
-    for locked in lockeds:
+    load.insert_planned(processes)
+    for locked in processes:
         restart.finish(locked, worker)
-    unknown = conditions.judge(lockeds, worker)
+    unknown = conditions.judge(processes, worker)
     # A condition that failed may have a process compensate.
-    load.make_planned(lockeds)
+    load.insert_planned(processes)
     return [
         (locked, step)
-        for locked in lockeds
+        for locked in processes
         for step in apply_reply.ready_steps(locked, worker)
         if step.id not in unknown and not apply_reply.give_up_doubtful(locked, step, worker)
     ]
 
 
-def _queued(lockeds: Sequence[LockedProcess]) -> set[str]:
+def _queued(processes: Sequence[LockedProcess]) -> set[str]:
     """Return the agents of steps that were moved to pending and are due at once."""
     return {
         step.agent
-        for locked in lockeds
+        for locked in processes
         for step in locked.steps
         if step.id in locked.step_origins
         and step.state == StepState.PENDING
@@ -103,12 +103,12 @@ def _queued(lockeds: Sequence[LockedProcess]) -> set[str]:
     }
 
 
-def _freed(lockeds: Sequence[LockedProcess]) -> dict[str, int]:
+def _freed(processes: Sequence[LockedProcess]) -> dict[str, int]:
     """Count the claims that take up no room any more, by the agent that held them."""
     return dict(
         Counter(
             origin.agent
-            for locked in lockeds
+            for locked in processes
             for step in locked.steps
             if (origin := locked.step_origins.get(step.id)) is not None
             and origin.state == StepState.PROCESSING
@@ -118,10 +118,10 @@ def _freed(lockeds: Sequence[LockedProcess]) -> dict[str, int]:
     )
 
 
-def _deferred(lockeds: Sequence[LockedProcess]) -> dict[str, int]:
+def _deferred(processes: Sequence[LockedProcess]) -> dict[str, int]:
     """Count by how many the answers outstanding grow or become fewer, by agent."""
     counts: Counter[str] = Counter()
-    for locked in lockeds:
+    for locked in processes:
         for step in locked.steps:
             if (origin := locked.step_origins.get(step.id)) is not None:
                 waits = step.state == StepState.PROCESSING and step.is_deferred

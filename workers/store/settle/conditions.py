@@ -22,7 +22,7 @@ from workers.store.locked.contexts import Context
 log = logging.getLogger(__name__)
 
 
-def judge(lockeds: Sequence[LockedProcess], actor: str) -> set[int]:
+def judge(processes: Sequence[LockedProcess], actor: str) -> set[int]:
     """Skip or delay the ready steps whose definitions say so.
 
     Returns the ids of ready steps that nobody here can judge: their version is not in this
@@ -35,7 +35,7 @@ def judge(lockeds: Sequence[LockedProcess], actor: str) -> set[int]:
         # Judged again after each round: a step that is skipped makes others ready.
         ready = [
             (locked, step)
-            for locked in lockeds
+            for locked in processes
             if locked.is_forward
             for step in locked.ready_forward_steps()
             if step.is_judged and step.id not in asked

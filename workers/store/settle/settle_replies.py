@@ -83,8 +83,8 @@ def _settle(
 
     with durable("settle_replies.settle", meanwhile=meanwhile):
         along = foresee if foresees else None
-        lockeds = load.lock_of(ids, now, skip_locked=filed, along=along)
-        owners = {step.id: (locked, step) for locked in lockeds for step in locked.steps}
+        processes = load.lock_of(ids, now, skip_locked=filed, send_along=along)
+        owners = {step.id: (locked, step) for locked in processes for step in locked.steps}
         settled = SettleResult()
         stale: list[Entry] = []
         answers: dict[str, list[bool]] = {}
@@ -102,9 +102,9 @@ def _settle(
                 settled.stale += 1
                 stale.append(_stale(locked, reply, worker))
         settled.claims, settled.waited_for = carry_on(
-            lockeds, worker, now, answers, asked=asked, here=here
+            processes, worker, now, answers, asked=asked, here=here
         )
-        settled.has_news = any(locked.has_news for locked in lockeds)
+        settled.has_news = any(locked.has_news for locked in processes)
         if stale:
             journal.write_once(stale, dialect.read_clock(now))
     return settled
@@ -136,9 +136,9 @@ def advance(
     left to it.
     """
     with durable("settle_replies.advance"):
-        lockeds = load.lock(process_ids, now, skip_locked=True)
-        for locked in lockeds:
+        processes = load.lock(process_ids, now, skip_locked=True)
+        for locked in processes:
             if decide is not None:
                 decide(locked)
-        claims, waited_for = carry_on(lockeds, worker, now)
-    return SettleResult(claims, waited_for, has_news=any(locked.has_news for locked in lockeds))
+        claims, waited_for = carry_on(processes, worker, now)
+    return SettleResult(claims, waited_for, has_news=any(locked.has_news for locked in processes))
