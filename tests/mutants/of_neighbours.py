@@ -33,7 +33,7 @@ MUTANTS = (
         "who submits past a pooler is told what to set",
         "workers/store/db/prepared_plans.py",
         """        if not _block.is_kept:
-            _refuse_stale(error, ours)
+            _refuse_stale(error, wrapper)
 """,
         "",
         "A connection whose plans a pooler dropped refuses every submission.",

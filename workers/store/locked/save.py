@@ -234,7 +234,7 @@ def _update(
         params=params,
         same={name: (kinds[name], first[name]) for name in conditions if name in same},
         are_locked=True,
-        must_land=True,
+        must_match=True,
         returning="result" if note_result is not None else "",
     )
 
