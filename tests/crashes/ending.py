@@ -191,7 +191,7 @@ SCENARIOS = [
         _paid_once,
         run=_stop,
         brief=(
-            "release.surrender",
+            "release.release_unfinished",
             "dispatch.hint",
             "claim_steps.claim_due",
         ),

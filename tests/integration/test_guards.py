@@ -54,10 +54,10 @@ class TestClaims:
     def test_a_claim_that_was_superseded_hands_nothing_back(self) -> None:
         process = line()
         (first,) = claim()
-        unstarted.hand_back([first], "scheduler", "refused", NOW)
+        unstarted.release([first], "scheduler", "refused", NOW)
         (second,) = claim()
 
-        assert unstarted.hand_back([first], "scheduler", "refused again", NOW) == 0
+        assert unstarted.release([first], "scheduler", "refused again", NOW) == 0
 
         step = only(process, "one")
         assert (step.state, step.claim_id, step.attempt) == ("processing", second.claim_id, 2)

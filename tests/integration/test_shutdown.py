@@ -18,7 +18,7 @@ from workers.models import Journal, Process, Step
 from workers.protocol.messages import Reply
 from workers.runtime import worker_identity
 from workers.store.claims import claim_steps
-from workers.store.claims.release import surrender
+from workers.store.claims.release import release_unfinished
 from workers.store.expire import expire_claims
 from workers.store.locked import load
 from workers.store.operate import commands
@@ -48,7 +48,7 @@ def start(found: list[claim_steps.Claim], holder: str = f"agent@host:7{MARK}") -
 
 
 def give_back(**options: Any) -> int:
-    return surrender(MARK, "worker@host:6", now=SOON, **options)
+    return release_unfinished(MARK, "worker@host:6", now=SOON, **options)
 
 
 @pytest.mark.fault("F34")
@@ -116,7 +116,7 @@ def test_a_claim_past_its_deadline_had_its_time_and_is_counted(toy: Toy) -> None
     process = toy()
     start(claim())
 
-    assert surrender(MARK, "worker", now=NOW + timedelta(seconds=31)) == 0
+    assert release_unfinished(MARK, "worker", now=NOW + timedelta(seconds=31)) == 0
 
     expire_claims.expire("supervisor", NOW + timedelta(seconds=40))
     assert only(process, "one").failure_count == 1

@@ -415,15 +415,15 @@ MUTANTS = (
     Mutant(
         "where nobody waits nobody is looked for",
         "workers/store/settle/carry_on.py",
-        "((set(freed) | answered) & waited_for)",
-        "(set(freed) | answered)",
+        "((set(freed) | answering) & waited_for)",
+        "(set(freed) | answering)",
         "Each reply costs a claim that finds nothing.",
         ("tests/integration/test_successors.py",),
     ),
     Mutant(
         "room that came free is told",
         "workers/store/settle/carry_on.py",
-        "((set(freed) | answered) & waited_for)",
+        "((set(freed) | answering) & waited_for)",
         "set()",
         "A step that waits for room waits for the poll.",
         ("tests/integration/test_successors.py",),

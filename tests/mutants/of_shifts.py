@@ -62,8 +62,8 @@ MUTANTS = (
     Mutant(
         "calls with a rate are counted by their message",
         _CLAIM,
-        "not locked_flow.is_rated(agent) and here.take(step)",
-        "here.take(step)",
+        "not locked_flow.is_rated(agent) and own_room.take(step)",
+        "own_room.take(step)",
         "A service is called faster than its rate.",
         (_SHIFT,),
     ),
@@ -118,8 +118,8 @@ MUTANTS = (
     Mutant(
         "what was begun is not given back",
         "workers/store/claims/release.py",
-        "wanted = {step_id for step_id, _ in rows} - set(begun)",
-        "wanted = {step_id for step_id, _ in rows}",
+        "step_ids = {step_id for step_id, _ in rows} - set(called)",
+        "step_ids = {step_id for step_id, _ in rows}",
         "A call that goes on is made a second time.",
         (_LOST,),
     ),

@@ -24,7 +24,7 @@ from django.db import connections
 from workers.conf import sas
 from workers.definitions import registry
 from workers.runtime.worker_identity import mark_of, me, run
-from workers.store.claims.release import surrender
+from workers.store.claims.release import release_unfinished
 from workers.wire import dispatch
 
 log = logging.getLogger(__name__)
@@ -107,7 +107,7 @@ def hand_back(mark: str) -> int:
     """Hand back every unfinished claim of a run whose processes have ended; return how many."""
     local = {agent.name for agent in registry.agents() if agent.is_local}
     count = 0
-    while released := surrender(mark, me("worker"), local=local):
+    while released := release_unfinished(mark, me("worker"), local=local):
         count += released
     if count:
         log.warning("claims_released", extra={"claims": count})

@@ -276,7 +276,7 @@ class Shift:
         room, began = self._room(), monotonic()
         claims: list[Claim] = []
         try:
-            scheduler.settle(some, filed=filed, here=room, forward=claims.extend)
+            scheduler.settle(some, filed=filed, own_room=room, forward=claims.extend)
         except BaseException:
             room.is_answered = False
             self._unanswered.append(room)

@@ -36,13 +36,13 @@ def batches(
     worker: str,
     now: datetime | None,
     meanwhile: Callable[[], object] | None = None,
-    here: claim_steps.Room | None = None,
+    room: claim_steps.Room | None = None,
 ) -> Iterator[claim_steps.ClaimBatch]:
     """Claim due steps, batch after batch, while there may be more and the broker takes them."""
     for _ in range(MOST_BATCHES):
         if pause.is_on():
             return
-        taken = claim_steps.claim_due(agents, worker, now, here=here, meanwhile=meanwhile)
-        yield taken
-        if not taken.is_to_go_on:
+        batch = claim_steps.claim_due(agents, worker, now, own_room=room, meanwhile=meanwhile)
+        yield batch
+        if not batch.is_to_go_on:
             return

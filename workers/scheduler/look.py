@@ -49,7 +49,7 @@ def _look_and_claim(
         return find_work.look(now), claim_steps.ClaimBatch()
     read_look: list[Callable[[], find_work.Look]] = []
     taken = claim_steps.claim_due(
-        agents, worker, now, along=lambda: read_look.append(find_work.send_look(now))
+        agents, worker, now, send_along=lambda: read_look.append(find_work.send_look(now))
     )
     return read_look[0](), taken
 

@@ -58,7 +58,7 @@ def settle(
     *,
     filed: bool = False,
     forward: Callable[[Sequence[claim_steps.Claim]], object] | None = None,
-    here: claim_steps.Room | None = None,
+    own_room: claim_steps.Room | None = None,
     meanwhile: Callable[[], object] | None = None,
 ) -> settle_replies.SettleResult:
     """Apply replies and send what they made ready.
@@ -68,8 +68,8 @@ def settle(
     claims instead of ``send``, and is needed where some are begun ``here``; ``meanwhile`` may be
     called while the database is waited for.
     """
-    settled = _apply(batch, now, filed=filed, here=here, meanwhile=meanwhile)
-    (forward or send)(all_claims(settled, now, meanwhile, here))
+    settled = _apply(batch, now, filed=filed, own_room=own_room, meanwhile=meanwhile)
+    (forward or send)(all_claims(settled, now, meanwhile, own_room))
     return settled
 
 
@@ -77,7 +77,7 @@ def all_claims(
     settled: settle_replies.SettleResult,
     now: datetime | None,
     meanwhile: Callable[[], object] | None = None,
-    here: claim_steps.Room | None = None,
+    own_room: claim_steps.Room | None = None,
 ) -> Sequence[claim_steps.Claim]:
     """Return the claims that a settlement made, and those of steps that waited for its room.
 
@@ -90,12 +90,12 @@ def all_claims(
         passing_on.pass_on(now)
         return settled.claims
     # Fill all the room: a later settlement that finds some leaves new steps to wake-ups.
-    return [*settled.claims, *take_due(settled.waited_for, here, now, meanwhile)]
+    return [*settled.claims, *take_due(settled.waited_for, own_room, now, meanwhile)]
 
 
 def take_due(
     agents: set[str],
-    here: claim_steps.Room | None,
+    own_room: claim_steps.Room | None,
     now: datetime | None = None,
     meanwhile: Callable[[], object] | None = None,
 ) -> list[claim_steps.Claim]:
@@ -106,13 +106,13 @@ def take_due(
     claims: list[claim_steps.Claim] = []
     has_news = False
     try:
-        for taken in claiming.batches(agents, me("scheduler"), now, meanwhile, here):
+        for taken in claiming.batches(agents, me("scheduler"), now, meanwhile, own_room):
             claims += taken
             has_news = has_news or taken.has_news
     except Exception:
         log.exception("waiting_claims_failed", extra={"agents": sorted(agents)})
-        if here is not None:
-            here.is_answered = False
+        if own_room is not None:
+            own_room.is_answered = False
     if has_news:
         dispatch.report_later()
     passing_on.pass_on(now)
@@ -124,12 +124,12 @@ def _apply(
     now: datetime | None,
     *,
     filed: bool,
-    here: claim_steps.Room | None,
+    own_room: claim_steps.Room | None,
     meanwhile: Callable[[], object] | None,
 ) -> settle_replies.SettleResult:
     try:
         return settle_replies.settle(
-            batch, me("scheduler"), now, filed=filed, here=here, meanwhile=meanwhile
+            batch, me("scheduler"), now, filed=filed, own_room=own_room, meanwhile=meanwhile
         )
     except (OperationalError, InterfaceError):
         raise
@@ -189,7 +189,7 @@ def _note_outcome(outcome: background_sender.Outcome) -> int:
     elif outcome.refused:
         claiming.pause.lengthen()
     if outcome.refused:
-        unstarted.hand_back(
+        unstarted.release(
             outcome.refused,
             me("scheduler"),
             "the broker did not take the request",
@@ -214,4 +214,4 @@ def _give_up(unbuilt: Sequence[tuple[claim_steps.Claim, Exception]]) -> None:
         if isinstance(error, UnknownStep):
             raise_alert("unknown_definition", params=error.params, subject=definition)
             delay_seconds = UNKNOWN_SECONDS
-        unstarted.hand_back(left, me("scheduler"), str(error), delay_seconds=delay_seconds)
+        unstarted.release(left, me("scheduler"), str(error), delay_seconds=delay_seconds)
