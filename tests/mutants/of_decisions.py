@@ -178,7 +178,7 @@ MUTANTS = (
     Mutant(
         "a duty that failed was not performed",
         "workers/store/leases.py",
-        "            abandon(name, holder, _said(",
+        "            abandon(name, holder, _first_line(",
         "            release(name, holder) or str((",
         "After an outage nobody knows how long the gap was.",
         (_POISON,),
@@ -295,7 +295,7 @@ MUTANTS = (
     Mutant(
         "two persons, for an edit",
         "workers/store/operate/edit_input.py",
-        "        two_persons.refuse_alone(locked, list(edit.changed), actor, known)\n",
+        "        two_persons.refuse_alone(locked, list(edit.changed), actor, amounts)\n",
         "",
         "One person sends the parcel to another address.",
         (_EVERYWHERE,),
@@ -303,7 +303,7 @@ MUTANTS = (
     Mutant(
         "two persons, for ending a step by hand",
         "workers/store/operate/commands.py",
-        "        two_persons.refuse_alone(locked, moves, actor, known)\n",
+        "        two_persons.refuse_alone(locked, moves, actor, amounts)\n",
         "",
         "One person completes the charge by hand, and goods leave unpaid.",
         (_EVERYWHERE,),

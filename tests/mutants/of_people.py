@@ -308,7 +308,7 @@ MUTANTS = (
     Mutant(
         "a request for approval is told of",
         "workers/store/operate/undo_requests.py",
-        'alerts.write([AlertCall(cause, "undo_requested", told, process_id)], at)',
+        'alerts.write([AlertCall(cause, "undo_requested", params, process_id)], at)',
         "pass",
         "A request is over before anybody has looked.",
         ("tests/integration/test_two_persons.py",),

@@ -1,8 +1,8 @@
-"""Pruning journals of processes that ended long ago, in portions that hold no lock for long.
+"""Prune journals of processes that ended long ago, in portions that hold no lock for long.
 
-A process, its steps and their results stay: they say how an order ended, and the order's row
-refers to them.  Its journal goes.  Nothing is deleted of a process that is not final, that has an
-open alert, or whose submitter has not been told everything.
+Deletes only the journal: the process, its steps and their results stay, because they record how
+an order ended, and the order's row refers to them.  Leaves alone a process that is not final,
+that has an open alert, or whose submitter has not been told everything.
 """
 
 from collections.abc import Iterator
@@ -15,15 +15,15 @@ from workers.runtime.worker_identity import me
 from workers.store import journal, leases
 from workers.store.db import dialect
 
-#: Names of the lease rows whose cursors say how far the last round came.
+#: Names of the lease rows whose cursors are where the last round stopped.
 JOURNALS = "prune"
 ORPHANS = "prune_orphans"
-#: Journal rows that are looked at for their process, in one round.
+#: How many journal rows one round checks for a missing process.
 ORPHANS_LOOKED_AT = 1000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-#: A process's place among those that may be pruned: when it ended, and its id.
-_Place = tuple[datetime, int]
+#: A process's position in the order of pruning: when it ended, and its id.
+_Key = tuple[datetime, int]
 
 _OLD = "finished_at < %s AND finished_at IS NOT NULL AND pruned_at IS NULL"
 _SETTLED = (
@@ -34,76 +34,76 @@ _SETTLED = (
 
 
 def prunable(now: datetime | None = None) -> int:
-    """Count the processes whose journal may go."""
-    found = dialect.fetch(
+    """Count the processes whose journal may be pruned."""
+    rows = dialect.fetch(
         f"SELECT count(*) FROM workers_process p WHERE p.{_OLD} AND {_SETTLED}",
         [_cutoff(now)],
     )
-    return int(found[0][0])
+    return int(rows[0][0])
 
 
 def held_back(now: datetime | None = None) -> int:
-    """Count the processes old enough that stay whole: an open alert, or somebody not told."""
-    found = dialect.fetch(
+    """Count old processes that keep their journal: an open alert, or a submitter not told."""
+    rows = dialect.fetch(
         f"SELECT count(*) FROM workers_process p WHERE p.{_OLD} AND NOT ({_SETTLED})",
         [_cutoff(now)],
     )
-    return int(found[0][0])
+    return int(rows[0][0])
 
 
 def prune_journals(limit: int, now: datetime | None = None) -> Iterator[int]:
-    """Prune old journals, ``limit`` processes a transaction; yield how many each time.
+    """Prune old journals, ``limit`` processes per transaction; yield how many each time.
 
-    Goes on where the last round stopped, so that those which must stay are not looked at
+    Goes on where the last round stopped, so that processes that must keep theirs are not checked
     first every time, and ends after the newest.
     """
-    place: _Place | None = (_EPOCH + leases.cursor(JOURNALS) * _MICROSECOND, 0)
-    while place is not None:
-        done, place = _prune_portion(place, limit, now)
-        leases.set_cursor(JOURNALS, (place[0] - _EPOCH) // _MICROSECOND if place else 0)
-        yield done
+    position: _Key | None = (_EPOCH + leases.cursor(JOURNALS) * _MICROSECOND, 0)
+    while position is not None:
+        count, position = _prune_portion(position, limit, now)
+        leases.set_cursor(JOURNALS, (position[0] - _EPOCH) // _MICROSECOND if position else 0)
+        yield count
 
 
-def _prune_portion(after: _Place, limit: int, now: datetime | None) -> tuple[int, _Place | None]:
-    """Prune among the next ``limit`` old processes; return how many, and where to go on."""
+def _prune_portion(start: _Key, limit: int, now: datetime | None) -> tuple[int, _Key | None]:
+    """Prune among the next ``limit`` old processes; return how many, and where to continue."""
     with durable("prune_journals.prune_journals"):
-        found = dialect.fetch(
+        rows = dialect.fetch(
             f"SELECT p.id, p.finished_at FROM workers_process p WHERE p.{_OLD}"
             " AND (p.finished_at, p.id) > (%s, %s) ORDER BY p.finished_at, p.id LIMIT %s "
             + dialect.lock_rows("p", skip_locked=True),
-            [_cutoff(now), dialect.instant_text(after[0]), after[1], limit],
+            [_cutoff(now), dialect.instant_text(start[0]), start[1], limit],
         )
-        ids = [row[0] for row in found]
-        # Under their locks: an operator may have one told again at this instant.
+        ids = [row[0] for row in rows]
+        # Lock the sinks: an operator may be redelivering to one at this moment.
         dialect.fetch(
             f"SELECT k.id FROM workers_sink k WHERE {dialect.among('k.process_id')} ORDER BY k.id "
             + dialect.lock_rows("k"),
             [dialect.id_list(ids)],
         )
-        settled = dialect.fetch(
+        prunable_rows = dialect.fetch(
             f"SELECT p.id FROM workers_process p WHERE {dialect.among('p.id')} AND {_SETTLED}",
             [dialect.id_list(ids)],
         )
-        _prune([row[0] for row in settled], now)
-    last = dialect.instant(found[-1][1]) if len(found) == limit else None
-    return len(settled), None if last is None else (last, ids[-1])
+        _prune([row[0] for row in prunable_rows], now)
+    last = dialect.instant(rows[-1][1]) if len(rows) == limit else None
+    return len(prunable_rows), None if last is None else (last, ids[-1])
 
 
 def _prune(ids: list[int], now: datetime | None) -> None:
     if not ids:
         return
     at = dialect.read_clock(now)
-    these = [dialect.id_list(ids)]
+    params = [dialect.id_list(ids)]
     counts = dialect.fetch(
         "SELECT process_id, count(*) FROM workers_journal"
         f" WHERE {dialect.among('process_id')} GROUP BY process_id ORDER BY process_id",
-        these,
+        params,
     )
-    dialect.execute(f"DELETE FROM workers_journal WHERE {dialect.among('process_id')}", these)
-    dialect.execute(f"DELETE FROM workers_sink WHERE {dialect.among('process_id')}", these)
+    dialect.execute(f"DELETE FROM workers_journal WHERE {dialect.among('process_id')}", params)
+    dialect.execute(f"DELETE FROM workers_sink WHERE {dialect.among('process_id')}", params)
     dialect.execute(
         f"UPDATE workers_process SET pruned_at = %s WHERE {dialect.among('id')}",
-        [dialect.instant_text(at), *these],
+        [dialect.instant_text(at), *params],
     )
     actor = me("supervisor")
     journal.write(
@@ -116,33 +116,32 @@ def _prune(ids: list[int], now: datetime | None) -> None:
 
 
 def prune_orphans(limit: int, now: datetime | None = None) -> Iterator[int]:
-    """Delete journal rows whose process is gone; yield how many.
+    """Delete journal rows whose process no longer exists; yield how many.
 
-    None should exist: journals have no foreign key in the database, so only who deletes a
-    process by hand leaves some.  Each round looks at the next rows, so that it costs the same
-    however many there are.
+    None should exist: journals have no foreign key in the database, so only deleting a process by
+    hand leaves some.  Each round reads the next rows, so it costs the same however many there are.
     """
-    # Makes the row whose cursor says how far the last round came.
+    # Inserts the row of the cursor if there is none.
     leases.is_due(ORPHANS, 0, now)
-    after = leases.cursor(ORPHANS)
-    found = dialect.fetch(
+    cursor = leases.cursor(ORPHANS)
+    rows = dialect.fetch(
         "SELECT process_id FROM workers_journal WHERE process_id > %s"
         " ORDER BY process_id, id LIMIT %s",
-        [after, ORPHANS_LOOKED_AT],
+        [cursor, ORPHANS_LOOKED_AT],
     )
-    ids = sorted({row[0] for row in found})
-    known = dialect.fetch(
+    ids = sorted({row[0] for row in rows})
+    existing = dialect.fetch(
         f"SELECT id FROM workers_process WHERE {dialect.among('id')}", [dialect.id_list(ids)]
     )
-    gone = sorted(set(ids) - {row[0] for row in known})
-    for begin in range(0, len(gone), limit):
+    missing = sorted(set(ids) - {row[0] for row in existing})
+    for begin in range(0, len(missing), limit):
         with durable("prune_journals.prune_orphans"):
-            done = dialect.execute(
+            count = dialect.execute(
                 f"DELETE FROM workers_journal WHERE {dialect.among('process_id')}",
-                [dialect.id_list(gone[begin : begin + limit])],
+                [dialect.id_list(missing[begin : begin + limit])],
             )
-        yield done
-    leases.set_cursor(ORPHANS, ids[-1] if len(found) == ORPHANS_LOOKED_AT else 0)
+        yield count
+    leases.set_cursor(ORPHANS, ids[-1] if len(rows) == ORPHANS_LOOKED_AT else 0)
 
 
 def _cutoff(now: datetime | None) -> str:
