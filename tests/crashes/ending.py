@@ -49,7 +49,7 @@ def _stop(wire: Wire, clock: Clock) -> None:
     with patch.dict(os.environ, CELERY_WORKER_RUN=RUN), patch.dict(toy.script):
         toy.script["toy.asker"] = cut_off  # type: ignore[assignment]
         wire.run_until_idle()
-    graceful_shutdown.hand_back(worker_identity.mark_of(RUN))
+    graceful_shutdown.release(worker_identity.mark_of(RUN))
     wire.run_until_settled(clock)
 
 
@@ -192,7 +192,7 @@ SCENARIOS = [
         run=_stop,
         brief=(
             "release.release_unfinished",
-            "dispatch.hint",
+            "dispatch.wake_up",
             "claim_steps.claim_due",
         ),
     ),

@@ -258,7 +258,7 @@ def test_every_claim_is_handed_back_in_batches_and_the_scheduler_nudged(
     )
     wire.drop_all()
 
-    assert graceful_shutdown.hand_back(MARK) == 5
+    assert graceful_shutdown.release(MARK) == 5
 
     assert not Step.objects.filter(state="processing").exists()
     assert len(wire.messages) == 1
@@ -278,8 +278,8 @@ class _Parent:
 @pytest.fixture
 def ending(monkeypatch: pytest.MonkeyPatch) -> tuple[graceful_shutdown.OrderlyEnd, list[str]]:
     handed: list[str] = []
-    monkeypatch.setattr(graceful_shutdown, "hand_back", handed.append)
-    monkeypatch.setattr(graceful_shutdown, "_bury_children", lambda: None)
+    monkeypatch.setattr(graceful_shutdown, "release", handed.append)
+    monkeypatch.setattr(graceful_shutdown, "_kill_children", lambda: None)
     monkeypatch.setattr(graceful_shutdown.connections, "close_all", lambda: None)
     return graceful_shutdown.OrderlyEnd(_Parent()), handed
 
@@ -294,7 +294,7 @@ def test_only_after_a_cold_shutdown_are_calls_unfinished(
     step, handed = ending
     monkeypatch.setattr(state, "should_terminate", should_terminate)
 
-    step._hand_back()
+    step._release()
 
     assert len(handed) == count
 
@@ -306,7 +306,7 @@ def test_a_forked_child_hands_nothing_back(
     monkeypatch.setattr(state, "should_terminate", True)
     monkeypatch.setattr(graceful_shutdown.os, "getpid", lambda: 1)
 
-    step._hand_back()
+    step._release()
 
     assert handed == []
 

@@ -102,7 +102,7 @@ MUTANTS = (
     Mutant(
         "what there is no room for is passed on",
         _OF_SHIFT,
-        "        self._pass_on(bundle, others)\n",
+        "        self._pass_on(bundle, rest)\n",
         "",
         "Claims wait for their allowance to pass before anybody begins them.",
         (_SHIFT,),
@@ -126,8 +126,8 @@ MUTANTS = (
     Mutant(
         "no more threads than the agent says",
         "workers/agent/call_pool.py",
-        "if lane.is_one_coming or not lane.todo or lane.threads >= lane.width:",
-        "if lane.is_one_coming or not lane.todo:",
+        "if lane.is_thread_starting or not lane.todo or lane.threads >= lane.width:",
+        "if lane.is_thread_starting or not lane.todo:",
         "A service gets more calls at once than its agent says.",
         (_CALLS,),
     ),

@@ -217,7 +217,7 @@ def extend_wire(extend: Callable[[Wire], AbstractContextManager[None]]) -> None:
 
 
 def _wake_now(queue: str) -> None:
-    dispatch.nudge()
+    dispatch.wake_scheduler()
 
 
 def _leave_to_the_poll(self: dispatch.WakeUp, seconds: float) -> None:
