@@ -140,7 +140,7 @@ def report() -> None:
     """Relay: tell submitters, beside whatever else this process does."""
     with waiting(dispatch.REPORTS_QUEUE, dispatch.REPORT, 1000) as take:
         take()
-    threads.want()
+    threads.wake_up()
 
 
 def _again(error: Exception) -> Reject:

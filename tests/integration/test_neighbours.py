@@ -134,7 +134,7 @@ def test_our_own_messages_and_those_of_older_code_are_worked_on(
     headers: dict[str, str], sent: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     worked: list[object] = []
-    monkeypatch.setattr(tasks.threads, "want", lambda: worked.append(None))
+    monkeypatch.setattr(tasks.threads, "wake_up", lambda: worked.append(None))
     monkeypatch.setattr(tasks, "waiting", queue_drain_of_nothing)
     deliver(dispatch.REPORT, [], **headers)
     assert (len(worked), sent) == (1, [])

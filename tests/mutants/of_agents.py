@@ -154,7 +154,7 @@ MUTANTS = (
     Mutant(
         "the desk wakes up",
         "workers/notify/threads.py",
-        "self._wanted.set()",
+        "self._is_due.set()",
         "pass",
         "Submitters are told half a minute late, or never.",
         (_RELAY, "tests/reporting/test_racing.py", _GUARDS),
