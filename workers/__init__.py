@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     from workers.store.acts import record_act
     from workers.store.alerts import raise_alert
     from workers.store.db.dialect import read_clock as database_now
-    from workers.wire.dispatch import nudge as wake
+    from workers.wire.dispatch import wake_scheduler as wake
 
 __version__ = "0.3.0"
 
@@ -150,7 +150,7 @@ _LATER = {
     "status": ("workers.client.progress", "snapshot"),
     "submit": ("workers.client.submission", "submit"),
     "submit_many": ("workers.client.submission", "submit_many"),
-    "wake": ("workers.wire.dispatch", "nudge"),
+    "wake": ("workers.wire.dispatch", "wake_scheduler"),
 }
 
 

@@ -25,9 +25,9 @@ from workers.wire.queue_drain import waiting
 
 log = logging.getLogger(__name__)
 
-#: Time a message rests before it is delivered again when the database was away.
+#: Pause before a message is redelivered when the database was unavailable.
 DATABASE_PAUSE_SECONDS = 1.0
-#: Messages that a task takes along from its queue; should it fail, they come again.
+#: The most waiting messages that a task takes with it; if it fails, they are redelivered.
 MOST_DRAINED = 200
 
 
@@ -35,7 +35,7 @@ MOST_DRAINED = 200
 def run_bundle(body: Any) -> None:
     """Agent: run the claims of one message.
 
-    One of an agent that only the code of other live workers knows goes back to the queue for them.
+    A message for an agent that only other live workers have goes back to the queue for them.
     """
     try:
         with db_connections.kept():
@@ -50,27 +50,27 @@ def run_bundle(body: Any) -> None:
 
 @shared_task(name=dispatch.TAKE, **HELD)
 def take(queue: Any) -> None:
-    """Agent: take due steps of a queue, as many as this process has room for."""
+    """Agent: claim due steps of a queue, as many as this process has room for."""
     with left_to_the_next():
         shift.take(str(queue))
 
 
 def run_bundle_now(body: Any, run: Callable[[Bundle], object] = shift.perform) -> None:
-    """Run the claims of one message that still hold; by itself, all replies are sent.
+    """Run the claims of one message that still hold; by default, all replies are sent.
 
-    Raises ``UnknownAgent``, with nothing done, where another live worker's code has its agent.
+    Raises ``UnknownAgent``, with nothing done, if another live worker has the agent.
     """
     try:
         run(Bundle.from_wire(body))
     except (MessageError, UnknownAgent) as error:
         if isinstance(error, UnknownAgent) and live_code.is_called(error.name):
             raise
-        # Its claims are sent again to whoever knows better.
+        # Its claims will be sent again, to a worker that may know it.
         log.error("bundle_refused", extra={"reason": str(error)})
 
 
 class _Backlog:
-    """Whether the last message of replies had others behind it, and this one likely has, too."""
+    """Whether the last message of replies had others behind it, so this one likely has, too."""
 
     was_met = False
 
@@ -82,8 +82,8 @@ _backlog = _Backlog()
 def settle(body: Any) -> None:
     """Scheduler: apply the replies of this message and of those that wait behind it.
 
-    All together where messages come one behind the other.  Else this one first: at idle nobody
-    is behind it, and to ask the broker would hold it up.
+    Under load, all together.  Else this one first: on an idle system none is behind it, and asking
+    the broker would delay it.
     """
     comes_first = not _backlog.was_met
     try:
@@ -105,9 +105,9 @@ def settle_now(*bodies: Any) -> None:
 
 @shared_task(name=dispatch.ADVANCE, **HELD)
 def advance() -> None:
-    """Scheduler: carry on what the rows say can be carried on.
+    """Scheduler: carry on whatever the rows show as unfinished.
 
-    One more look serves every nudge that came meanwhile.
+    One more look serves every wake-up that came meanwhile.
     """
     with left_to_the_next():
         scheduler.advance()
@@ -127,7 +127,7 @@ def sweep() -> None:
 def prune() -> None:
     """Retention: prune what ended long ago, for a few seconds at most.
 
-    What is left then is another message's: whatever else waits in the queue comes in between.
+    Another message continues, so that other messages in the queue get their turn in between.
     """
     with left_to_the_next():
         done = retention.prune()
@@ -137,14 +137,14 @@ def prune() -> None:
 
 @shared_task(name=dispatch.REPORT, **HELD)
 def report() -> None:
-    """Relay: tell submitters, beside whatever else this process does."""
+    """Relay: notify submitters in the background of this process."""
     with waiting(dispatch.REPORTS_QUEUE, dispatch.REPORT, 1000) as take:
         take()
-    threads.want()
+    threads.wake_up()
 
 
 def _again(error: Exception) -> Reject:
-    """Return the order to deliver a message again, after a rest: the database was away."""
+    """Pause, and return a rejection that redelivers the message: the database is unavailable."""
     log.warning("database_away", extra={"reason": first_line(error)})
     time.sleep(DATABASE_PAUSE_SECONDS)
     return Reject(str(error), requeue=True)

@@ -37,8 +37,8 @@ def claim_without_workers() -> None:
 
 
 def fill(workflow: str, orders: int) -> float:
-    """Submit orders with nobody there to be nudged; return how many a second."""
-    dispatch.nudge_later = lambda: None
+    """Submit orders without waking any scheduler; return how many a second."""
+    dispatch.wake_scheduler_later = lambda: None
     began = time.perf_counter()
     for begin in range(0, orders, BULK):
         numbers = range(begin, min(begin + BULK, orders))

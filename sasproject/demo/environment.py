@@ -66,6 +66,6 @@ def run_again(environ: Mapping[str, str]) -> NoReturn:
 
 
 def use_broker(environ: Mapping[str, str], run_dir: Path) -> None:
-    """Have this process, too, send its nudges to the broker of the stack's processes."""
+    """Make this process, too, send its wake-ups to the broker of the stack's processes."""
     url, options = brokers.configure(environ.get("BROKER_URL", ""), run_dir)
     app.conf.update(broker_url=url, broker_transport_options=options)

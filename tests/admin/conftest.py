@@ -56,7 +56,7 @@ def nudges(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Every nudge asked for; no thread is started."""
     asked: list[str] = []
     monkeypatch.setattr(wake_ups.RUN_JOBS, "later", lambda: asked.append("jobs"))
-    monkeypatch.setattr(dispatch, "nudge_later", lambda: asked.append("later"))
+    monkeypatch.setattr(dispatch, "wake_scheduler_later", lambda: asked.append("later"))
     return asked
 
 

@@ -174,7 +174,7 @@ def test_without_the_process_lock_the_join_would_be_lost(monkeypatch: pytest.Mon
     process, (left, right) = two_branches_about_to_finish()
     monkeypatch.setattr(dialect, "lock_rows", lambda *args, **kwargs: "")
     # The process row's own sequence would be written by both, too.
-    monkeypatch.setattr(save, "processes", lambda lockeds: [])
+    monkeypatch.setattr(save, "processes", lambda processes: [])
     monkeypatch.setattr("workers.store.journal.write", lambda entries, at: None)
 
     with meeting_before_the_write(monkeypatch, 2):
@@ -240,7 +240,7 @@ def test_a_reply_that_is_filed_in_the_middle_of_a_sweep_is_kept(
     assert step.reply == reply.to_wire()
 
 
-def test_a_start_and_a_hand_back_have_one_winner(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_start_and_a_release_have_one_winner(monkeypatch: pytest.MonkeyPatch) -> None:
     (process,) = submit_some(1)
     found = claim_steps.claim_due(TOY, "scheduler", NOW)
 
@@ -253,7 +253,7 @@ def test_a_start_and_a_hand_back_have_one_winner(monkeypatch: pytest.MonkeyPatch
         started, handed_back = race(
             [
                 start_once_it_has_read,
-                lambda: unstarted.hand_back(found, "scheduler", "refused", NOW),
+                lambda: unstarted.release(found, "scheduler", "refused", NOW),
             ]
         )
 
@@ -270,17 +270,17 @@ def test_a_verb_looks_again_when_an_agent_starts_between_its_look_and_its_write(
     read, looks = load.lock, []
 
     def look_then_start(*args: Any, **kwargs: Any) -> Any:
-        lockeds = read(*args, **kwargs)
+        processes = read(*args, **kwargs)
         if not looks:
             # Elsewhere, and committed: agents start claims without the process lock.
             looks.append(race([lambda: start(found)]))
         else:
             looks.append(None)
-        return lockeds
+        return processes
 
     monkeypatch.setattr(load, "lock", look_then_start)
 
-    assert unstarted.hand_back(found, "scheduler", "refused", NOW) == 0
+    assert unstarted.release(found, "scheduler", "refused", NOW) == 0
     assert looks == [[{found[0].step_id}], None]
     assert only(process, "one").state == "processing"
 

@@ -38,7 +38,7 @@ TWINS = 50
 def token(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> str:
     cache.clear()
     beat_schedule.ensure()
-    monkeypatch.setattr(dispatch, "nudge_later", lambda: None)
+    monkeypatch.setattr(dispatch, "wake_scheduler_later", lambda: None)
     Product.objects.create(sku="SKU-1", name="Lamp", price="9.50", stock=100)
     client = ApiClient.objects.create(name="acme", created_at=timezone.now())
     return tokens.issue(client)

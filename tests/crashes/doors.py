@@ -25,7 +25,7 @@ from workers.definitions.agent import Deferred
 from workers.definitions.webhook_provider import Answer, Event
 from workers.models import Alert, Journal, Process, ReceivedWebhook, Sink, Step
 from workers.notify import relay
-from workers.notify.senders import Letter, Undelivered
+from workers.notify.senders import StatusMessage, Undelivered
 from workers.rules.rows import NewSink
 from workers.store import sinks
 from workers.testing import Aftermath, Clock, Wire
@@ -177,7 +177,7 @@ def _telling(problem: Callable[[], Undelivered]) -> Callable[[Wire, Clock], None
     def run(wire: Wire, clock: Clock) -> None:
         real = relay.senders["queue"]
 
-        def send(letter: Letter) -> None:
+        def send(letter: StatusMessage) -> None:
             if is_first("undelivered"):
                 raise problem()
             real(letter)

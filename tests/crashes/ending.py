@@ -49,7 +49,7 @@ def _stop(wire: Wire, clock: Clock) -> None:
     with patch.dict(os.environ, CELERY_WORKER_RUN=RUN), patch.dict(toy.script):
         toy.script["toy.asker"] = cut_off  # type: ignore[assignment]
         wire.run_until_idle()
-    graceful_shutdown.hand_back(worker_identity.mark_of(RUN))
+    graceful_shutdown.release(worker_identity.mark_of(RUN))
     wire.run_until_settled(clock)
 
 
@@ -190,8 +190,8 @@ SCENARIOS = [
         _paid_once,
         run=_stop,
         brief=(
-            "release.surrender",
-            "dispatch.hint",
+            "release.release_unfinished",
+            "dispatch.wake_up",
             "claim_steps.claim_due",
         ),
     ),

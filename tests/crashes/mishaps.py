@@ -215,7 +215,7 @@ SCENARIOS = [
         _line_done,
         run=_first((dispatch.RUN_BUNDLE, refuses), (dispatch.SETTLE, refuses)),
         brief=(
-            "unstarted.hand_back",
+            "unstarted.release",
             "filed_replies.file",
             "settle_replies.advance",
             "settle_replies.settle",

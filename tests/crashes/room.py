@@ -27,7 +27,7 @@ def _come_and_go(wire: Wire, clock: Clock) -> None:
 def _lose_an_answer(wire: Wire, clock: Clock) -> None:
     """Start a claim by a write whose answer is lost, and give it back."""
     here = Room("agent@test", lambda agent: 1)
-    claim_steps.claim_due({"toy.alpha"}, "scheduler", here=here)
+    claim_steps.claim_due({"toy.alpha"}, "scheduler", own_room=here)
     release.unbegun(here.delivery, set(), "agent@test")
     wire.run_until_settled(clock)
 

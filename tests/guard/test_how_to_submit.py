@@ -65,7 +65,7 @@ class Trip:
 def nudges(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Every nudge asked for; no thread is started."""
     asked: list[str] = []
-    monkeypatch.setattr(dispatch, "nudge_later", lambda: asked.append("nudge"))
+    monkeypatch.setattr(dispatch, "wake_scheduler_later", lambda: asked.append("nudge"))
     return asked
 
 

@@ -21,7 +21,7 @@ from workers.wire import dispatch
 @pytest.fixture(autouse=True)
 def _nothing_is_executed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """No nudge's thread is started, and no payload of the corpus leaves its trace."""
-    monkeypatch.setattr(dispatch, "nudge_later", lambda: None)
+    monkeypatch.setattr(dispatch, "wake_scheduler_later", lambda: None)
     yield
     is_there = EXECUTED.exists()
     if is_there:

@@ -19,7 +19,7 @@ def test_every_field_of_a_row_in_memory_is_a_column() -> None:
 def test_what_is_as_it_was_made_names_fields_only() -> None:
     names = {field.name for row in (StepRow, ProcessRow) for field in fields(row)}
 
-    assert names >= save._AS_MADE
+    assert names >= save._NEVER_UPDATED
     assert {"state", "fault", "not_before", "deferral"} <= set(save.STEP_COLUMNS)
     assert {"state", "sequence", "deadline_at"} <= set(save.PROCESS_COLUMNS)
 

@@ -29,7 +29,7 @@ def _everything() -> list[Any]:
 
 def _write(step: Step, meanwhile: str, *, is_last: bool = True) -> None:
     """Write a step, handed back if it was claimed, behind what somebody else does to its row."""
-    with prepared_plans.kept(), durable("test.hand_back"):
+    with prepared_plans.kept(), durable("test.release"):
         (locked,) = load.lock_of([step.pk], NOW)
         row = locked.step(step.pk)
         assert row is not None

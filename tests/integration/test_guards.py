@@ -54,10 +54,10 @@ class TestClaims:
     def test_a_claim_that_was_superseded_hands_nothing_back(self) -> None:
         process = line()
         (first,) = claim()
-        unstarted.hand_back([first], "scheduler", "refused", NOW)
+        unstarted.release([first], "scheduler", "refused", NOW)
         (second,) = claim()
 
-        assert unstarted.hand_back([first], "scheduler", "refused again", NOW) == 0
+        assert unstarted.release([first], "scheduler", "refused again", NOW) == 0
 
         step = only(process, "one")
         assert (step.state, step.claim_id, step.attempt) == ("processing", second.claim_id, 2)
@@ -214,7 +214,7 @@ class TestTelling:
         sink = Sink.objects.get()
         assert (sink.next_try_at, sink.state) == (other.until, "open")
 
-    def test_a_desk_that_is_wanted_wakes_its_relay(self) -> None:
+    def test_a_relay_thread_runs_its_relay_when_woken(self) -> None:
         has_run = threading.Event()
 
         class Relay(relay.Relay):
@@ -223,8 +223,8 @@ class TestTelling:
                 return 0
 
         limits = {"per_owner": 1, "per_server": 1, "per_place": 1}
-        one = threads.Desk(Relay("queue", print, slots=1, depth=1, **limits))
-        one.want()
+        one = threads.RelayThread(Relay("queue", print, slots=1, depth=1, **limits))
+        one.wake_up()
 
         assert has_run.wait(threads.IDLE_SECONDS / 2)
 

@@ -31,7 +31,7 @@ def alive(processes: int, run: str = "one", queue: str = "sas.agents", at: datet
 def taken(orders: int, now: datetime = NOW, here: Room | None = None) -> list[Any]:
     for number in range(orders):
         submit("toy_line", subject=f"Toy {number}", input={}, now=NOW)
-    return list(claim_steps.claim_due({"toy.alpha"}, "scheduler", now, here=here))
+    return list(claim_steps.claim_due({"toy.alpha"}, "scheduler", now, own_room=here))
 
 
 @override_settings(SAS_BUNDLE_LIMIT=2)

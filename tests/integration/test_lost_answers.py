@@ -44,7 +44,7 @@ def test_what_was_started_by_a_write_without_an_answer_is_given_back(
 def test_what_was_begun_is_not_given_back(wire: Wire) -> None:
     process = submit("toy_line", subject="Toy 1", input={}, now=NOW)
     here = room(1)
-    (claim,) = claim_steps.claim_due({"toy.alpha"}, "scheduler", NOW, here=here)
+    (claim,) = claim_steps.claim_due({"toy.alpha"}, "scheduler", NOW, own_room=here)
     before = rows()
 
     assert release.unbegun(here.delivery, {claim.step_id}, "agent@test", NOW) == 0
@@ -56,7 +56,7 @@ def test_what_was_begun_is_not_given_back(wire: Wire) -> None:
 
 def test_a_claim_of_a_process_that_died_expires_as_any(wire: Wire) -> None:
     process = submit("toy_line", subject="Toy 1", input={})
-    claim_steps.claim_due({"toy.alpha"}, "scheduler", None, here=room(1))
+    claim_steps.claim_due({"toy.alpha"}, "scheduler", None, own_room=room(1))
     pass_time(40)
 
     expire_claims.expire("supervisor")

@@ -64,7 +64,9 @@ def behind() -> Iterator[None]:
 def woken(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return who was woken, after how long."""
     made: list[str] = []
-    monkeypatch.setattr(dispatch, "nudge_after", lambda seconds: made.append(f"nudge {seconds}"))
+    monkeypatch.setattr(
+        dispatch, "wake_scheduler_after", lambda seconds: made.append(f"nudge {seconds}")
+    )
     monkeypatch.setattr(
         dispatch, "wake_agents_after", lambda queue, seconds: made.append(f"{queue} {seconds}")
     )

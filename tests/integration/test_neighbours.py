@@ -31,8 +31,8 @@ OURS, THEIRS = str(uuid4()), str(uuid4())
 @pytest.fixture(autouse=True)
 def known(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have this process know its id, and nothing of neighbours yet."""
-    monkeypatch.setattr(installation._known, "id", OURS)
-    monkeypatch.setattr(installation._known, "read_again_at", float("inf"))
+    monkeypatch.setattr(installation._cached, "id", OURS)
+    monkeypatch.setattr(installation._cached, "read_again_at", float("inf"))
     monkeypatch.setattr(neighbours, "_owners", neighbours._Owners())
     monkeypatch.setattr("workers.wire.neighbours.time.sleep", lambda seconds: None)
 
@@ -134,7 +134,7 @@ def test_our_own_messages_and_those_of_older_code_are_worked_on(
     headers: dict[str, str], sent: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     worked: list[object] = []
-    monkeypatch.setattr(tasks.threads, "want", lambda: worked.append(None))
+    monkeypatch.setattr(tasks.threads, "wake_up", lambda: worked.append(None))
     monkeypatch.setattr(tasks, "waiting", queue_drain_of_nothing)
     deliver(dispatch.REPORT, [], **headers)
     assert (len(worked), sent) == (1, [])
@@ -147,7 +147,7 @@ def queue_drain_of_nothing(*args: object) -> Any:
 
 
 def test_without_an_id_of_its_own_nothing_is_foreign(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(installation._known, "id", None)
+    monkeypatch.setattr(installation._cached, "id", None)
     assert neighbours.foreign_sender({"sas_installation": THEIRS}) is None
 
 
@@ -227,11 +227,11 @@ def test_each_installation_reads_the_cards_of_the_others(
         assert cards.exchange(connection, 1000) == []
         # One card of each, however often it is left.
         assert cards.exchange(connection, 1010) == []
-        monkeypatch.setattr(installation._known, "id", THEIRS)
+        monkeypatch.setattr(installation._cached, "id", THEIRS)
         (ours,) = cards.exchange(connection, 1020)
         assert (ours.installation, ours.at) == (OURS, 1010)
         assert ours.database
-        monkeypatch.setattr(installation._known, "id", OURS)
+        monkeypatch.setattr(installation._cached, "id", OURS)
         assert [card.installation for card in cards.exchange(connection, 1030)] == [THEIRS]
         # An installation that has gone is forgotten.
         assert cards.exchange(connection, 1021 + cards.FRESH_SECONDS) == []

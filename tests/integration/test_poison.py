@@ -44,12 +44,12 @@ def test_a_reply_that_cannot_be_stored_is_a_failure_of_its_own_step_only(
     poisoned = only(processes[2], "one").pk
     real = load.write_part
 
-    def refuse(lockeds: Any, **options: Any) -> Any:
-        for locked in lockeds:
+    def refuse(processes: Any, **options: Any) -> Any:
+        for locked in processes:
             for row in locked.steps:
                 if row.id == poisoned and row.state == "processed":
                     raise ValueError("unsupported Unicode escape")
-        return real(lockeds, **options)
+        return real(processes, **options)
 
     monkeypatch.setattr(load, "write_part", refuse)
     wire.drop_all()
@@ -99,11 +99,11 @@ def test_a_step_that_nothing_can_be_written_to_holds_up_no_other(
     broken = only(processes[0], "one").pk
     real = load.write_part
 
-    def refuse(lockeds: Any, **options: Any) -> Any:
-        for locked in lockeds:
+    def refuse(processes: Any, **options: Any) -> Any:
+        for locked in processes:
             if broken in locked.step_origins:
                 raise ValueError("whatever is written")
-        return real(lockeds, **options)
+        return real(processes, **options)
 
     monkeypatch.setattr(load, "write_part", refuse)
     wire.drop_all()

@@ -121,7 +121,7 @@ def test_a_verb_wakes_the_scheduler_once_its_rows_are_committed_and_not_before(
         toy.script["toy.alpha"] = refuse
         wire.run_until_idle()
     woken: list[int] = []
-    monkeypatch.setattr(dispatch, "nudge_later", lambda: woken.append(1))
+    monkeypatch.setattr(dispatch, "wake_scheduler_later", lambda: woken.append(1))
 
     with transaction.atomic():
         getattr(workers, verb)(process.pk, actor="ann", reason="")

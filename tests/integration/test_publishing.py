@@ -184,7 +184,7 @@ def test_a_body_arrives_as_kombu_would_have_written_it(broker: Connection, body:
 def test_what_msgspec_knows_is_written_by_it(name: str) -> None:
     is_known = name not in ("what only kombu knows", "half a character")
 
-    assert isinstance(publisher._written(BODIES[name]), bytes) == is_known
+    assert isinstance(publisher._encoded(BODIES[name]), bytes) == is_known
 
 
 def test_a_refusal_by_a_full_queue_is_one_whether_celery_repeats_it_or_not(

@@ -226,7 +226,7 @@ class TestRate:
         self, wire: Wire, monkeypatch: pytest.MonkeyPatch, cause: str
     ) -> None:
         asked: list[float] = []
-        monkeypatch.setattr("workers.wire.dispatch.nudge_after", asked.append)
+        monkeypatch.setattr("workers.wire.dispatch.wake_scheduler_after", asked.append)
         flow_settings.set_flow("toy.alpha", {"rate_per_second": 100}, actor="ann", reason="")
         if cause == "held":
             holds.hold("agent", "toy.alpha", actor="ann", reason="")

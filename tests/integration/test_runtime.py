@@ -352,32 +352,32 @@ def test_a_message_that_is_none_of_ours_is_dropped(body: Any) -> None:
     tasks.settle_now(body)
 
 
-def test_a_nudge_that_the_broker_refuses_costs_nothing(wire: Wire) -> None:
+def test_a_wake_up_that_the_broker_refuses_costs_nothing(wire: Wire) -> None:
     wire.is_down = True
 
-    assert dispatch.nudge() is False
+    assert dispatch.wake_scheduler() is False
 
 
-def test_a_nudger_s_thread_lets_no_soft_limit_through() -> None:
+def test_a_wake_up_thread_lets_no_soft_limit_through() -> None:
     seen: queue.Queue[set[int]] = queue.Queue()
 
     def look() -> bool:
         seen.put(signal.pthread_sigmask(signal.SIG_BLOCK, set()))
         return True
 
-    dispatch._Nudger(look, 0).want()
+    dispatch._WakeUpThread(look, 0).request()
 
     assert signal.SIGUSR1 in seen.get(timeout=5)
 
 
-def test_a_nudge_later_leaves_from_a_thread_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wake_up_later_leaves_from_a_thread_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     nudged: queue.Queue[str] = queue.Queue()
     wake_up = dispatch.WakeUp("workers.look", "a queue")
     monkeypatch.setattr(wake_up, "send", lambda: nudged.put(threading.current_thread().name))
 
     LATER(wake_up)
 
-    assert nudged.get(timeout=5) == "nudger"
+    assert nudged.get(timeout=5) == "wake-up"
 
 
 Toy = Callable[..., Process]
@@ -402,10 +402,10 @@ def test_a_process_that_ends_waits_for_the_hints_it_asked_for(
         left.append(1)
         return True
 
-    monkeypatch.setattr(dispatch, "_nudgers", [])
+    monkeypatch.setattr(dispatch, "_wake_up_threads", [])
     assert dispatch.flush(0)
-    nudger = dispatch._Nudger(send, 0)
-    nudger.want()
+    thread = dispatch._WakeUpThread(send, 0)
+    thread.request()
     assert not dispatch.flush(0.01)
     may_leave.set()
     assert dispatch.flush(10)
@@ -415,12 +415,12 @@ def test_a_process_that_ends_waits_for_the_hints_it_asked_for(
 def test_a_forked_process_waits_for_no_thread_of_its_parent(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(dispatch, "_nudgers", [])
+    monkeypatch.setattr(dispatch, "_wake_up_threads", [])
     may_leave = threading.Event()
-    nudger = dispatch._Nudger(lambda: may_leave.wait(10), 0)
-    nudger.want()
+    thread = dispatch._WakeUpThread(lambda: may_leave.wait(10), 0)
+    thread.request()
     assert not dispatch.flush(0)
-    dispatch._nudgers[:] = [(-1, nudger)]
+    dispatch._wake_up_threads[:] = [(-1, thread)]
 
     assert dispatch.flush(0)
     may_leave.set()

@@ -72,7 +72,7 @@ def test_claim_and_start_are_one_write(wire: Wire) -> None:
     process = submit("toy_line", subject="Toy 1", input={}, now=NOW)
     here = room(1)
 
-    (claim,) = claim_steps.claim_due({"toy.alpha"}, "scheduler", NOW, here=here)
+    (claim,) = claim_steps.claim_due({"toy.alpha"}, "scheduler", NOW, own_room=here)
 
     step = only(process, "one")
     assert claim.is_started
@@ -127,7 +127,7 @@ def test_what_may_kill_its_process_is_not_taken(wire: Wire) -> None:
     fault = {"kind": "expired", "code": "worker_died", "message": "m"}
     Step.objects.filter(process=process, name="one").update(failure_count=2, fault=fault)
 
-    (claim,) = claim_steps.claim_due({"toy.alpha"}, "scheduler", NOW, here=room(5))
+    (claim,) = claim_steps.claim_due({"toy.alpha"}, "scheduler", NOW, own_room=room(5))
 
     assert (claim.is_started, claim.is_alone) == (False, True)
 
@@ -193,7 +193,7 @@ def test_without_taking_all_replies_are_sent_and_nothing_goes_on(wire: Wire) -> 
 def test_no_more_is_taken_than_there_is_room_for(wire: Wire) -> None:
     lines(7)
 
-    claims = claim_steps.claim_due({"toy.alpha"}, "scheduler", None, here=room(3))
+    claims = claim_steps.claim_due({"toy.alpha"}, "scheduler", None, own_room=room(3))
 
     assert sum(claim.is_started for claim in claims) == 3
     assert Step.objects.filter(started_at__isnull=False).count() == 3
@@ -213,7 +213,7 @@ def test_what_holds_a_claim_up_holds_taking_up(obstacle: str, wire: Wire) -> Non
         Process.objects.filter(pk=process.pk).update(paused_at=NOW)
     before = rows()
 
-    assert claim_steps.claim_due({"toy.alpha"}, "scheduler", NOW, here=room(5)) == []
+    assert claim_steps.claim_due({"toy.alpha"}, "scheduler", NOW, own_room=room(5)) == []
 
     assert rows() == before
 

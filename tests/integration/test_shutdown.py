@@ -18,7 +18,7 @@ from workers.models import Journal, Process, Step
 from workers.protocol.messages import Reply
 from workers.runtime import worker_identity
 from workers.store.claims import claim_steps
-from workers.store.claims.release import surrender
+from workers.store.claims.release import release_unfinished
 from workers.store.expire import expire_claims
 from workers.store.locked import load
 from workers.store.operate import commands
@@ -48,7 +48,7 @@ def start(found: list[claim_steps.Claim], holder: str = f"agent@host:7{MARK}") -
 
 
 def give_back(**options: Any) -> int:
-    return surrender(MARK, "worker@host:6", now=SOON, **options)
+    return release_unfinished(MARK, "worker@host:6", now=SOON, **options)
 
 
 @pytest.mark.fault("F34")
@@ -116,7 +116,7 @@ def test_a_claim_past_its_deadline_had_its_time_and_is_counted(toy: Toy) -> None
     process = toy()
     start(claim())
 
-    assert surrender(MARK, "worker", now=NOW + timedelta(seconds=31)) == 0
+    assert release_unfinished(MARK, "worker", now=NOW + timedelta(seconds=31)) == 0
 
     expire_claims.expire("supervisor", NOW + timedelta(seconds=40))
     assert only(process, "one").failure_count == 1
@@ -258,7 +258,7 @@ def test_every_claim_is_handed_back_in_batches_and_the_scheduler_nudged(
     )
     wire.drop_all()
 
-    assert graceful_shutdown.hand_back(MARK) == 5
+    assert graceful_shutdown.release(MARK) == 5
 
     assert not Step.objects.filter(state="processing").exists()
     assert len(wire.messages) == 1
@@ -278,8 +278,8 @@ class _Parent:
 @pytest.fixture
 def ending(monkeypatch: pytest.MonkeyPatch) -> tuple[graceful_shutdown.OrderlyEnd, list[str]]:
     handed: list[str] = []
-    monkeypatch.setattr(graceful_shutdown, "hand_back", handed.append)
-    monkeypatch.setattr(graceful_shutdown, "_bury_children", lambda: None)
+    monkeypatch.setattr(graceful_shutdown, "release", handed.append)
+    monkeypatch.setattr(graceful_shutdown, "_kill_children", lambda: None)
     monkeypatch.setattr(graceful_shutdown.connections, "close_all", lambda: None)
     return graceful_shutdown.OrderlyEnd(_Parent()), handed
 
@@ -294,7 +294,7 @@ def test_only_after_a_cold_shutdown_are_calls_unfinished(
     step, handed = ending
     monkeypatch.setattr(state, "should_terminate", should_terminate)
 
-    step._hand_back()
+    step._release()
 
     assert len(handed) == count
 
@@ -306,7 +306,7 @@ def test_a_forked_child_hands_nothing_back(
     monkeypatch.setattr(state, "should_terminate", True)
     monkeypatch.setattr(graceful_shutdown.os, "getpid", lambda: 1)
 
-    step._hand_back()
+    step._release()
 
     assert handed == []
 

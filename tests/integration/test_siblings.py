@@ -346,7 +346,7 @@ def test_a_wake_up_of_the_relay_leaves_a_waiting_prune_where_it_is(
 ) -> None:
     monkeypatch.setattr(dispatch, "REPORTS_QUEUE", QUEUE)
     wanted = Mock()
-    monkeypatch.setattr(threads, "want", wanted)
+    monkeypatch.setattr(threads, "wake_up", wanted)
     publish(broker, 1, 2, task=dispatch.REPORT)
     publish(broker, 3, task="workers.prune")
 

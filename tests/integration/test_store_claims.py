@@ -143,7 +143,7 @@ def test_a_start_whose_answer_was_lost_can_be_repeated(toy: Toy) -> None:
 def test_a_superseded_claim_is_not_started(toy: Toy) -> None:
     process = toy()
     stale = claim()
-    unstarted.hand_back(stale, "scheduler", "test", NOW)
+    unstarted.release(stale, "scheduler", "test", NOW)
     claim()
 
     assert start(stale) == set()
@@ -163,7 +163,7 @@ def test_claims_that_could_not_be_sent_are_handed_back_without_a_failure(toy: To
     process = toy()
     found = claim()
 
-    assert unstarted.hand_back(found, "scheduler", "broker down", NOW) == 1
+    assert unstarted.release(found, "scheduler", "broker down", NOW) == 1
 
     step = only(process, "one")
     assert (step.state, step.claim_id, step.failure_count, step.attempt) == ("pending", None, 0, 1)
@@ -175,7 +175,7 @@ def test_a_started_claim_is_not_handed_back(toy: Toy) -> None:
     found = claim()
     start(found)
 
-    assert unstarted.hand_back(found, "scheduler", "broker down", NOW) == 0
+    assert unstarted.release(found, "scheduler", "broker down", NOW) == 0
 
     assert only(process, "one").state == "processing"
     assert not Journal.objects.filter(event="handed_back").exists()

@@ -154,7 +154,7 @@ def test_the_nudge_leaves_after_the_commit_and_may_fail(
     django_capture_on_commit_callbacks: Any,
 ) -> None:
     nudges: list[str] = []
-    monkeypatch.setattr(dispatch, "nudge_later", lambda: nudges.append("nudge") or 1 / 0)
+    monkeypatch.setattr(dispatch, "wake_scheduler_later", lambda: nudges.append("nudge") or 1 / 0)
 
     with django_capture_on_commit_callbacks(execute=True):
         place()

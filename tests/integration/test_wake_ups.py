@@ -36,9 +36,9 @@ def test_a_hint_leaves_once_its_rows_are_committed_and_hurts_nobody() -> None:
 @pytest.mark.parametrize(("first", "second"), [(60, 0.01), (0.01, 60)])
 def test_the_sooner_of_two_appointments_is_kept(first: float, second: float) -> None:
     came = threading.Event()
-    appointment = dispatch._Appointment(came.set)
+    timer = dispatch._WakeUpTimer(came.set)
 
-    appointment.make(first)
-    appointment.make(second)
+    timer.set(first)
+    timer.set(second)
 
     assert came.wait(10)

@@ -154,7 +154,7 @@ MUTANTS = (
     Mutant(
         "the desk wakes up",
         "workers/notify/threads.py",
-        "self._wanted.set()",
+        "self._is_due.set()",
         "pass",
         "Submitters are told half a minute late, or never.",
         (_RELAY, "tests/reporting/test_racing.py", _GUARDS),
@@ -242,8 +242,8 @@ MUTANTS = (
     Mutant(
         "the state machine finds an undo that comes too early",
         "workers/rules/compensation.py",
-        "one.state != StepState.PROCESSING for one in",
-        "True for one in",
+        "other.state != StepState.PROCESSING for other in",
+        "True for other in",
         "The examples drawn at random would not see an effect that stays.",
         ("tests/statemachine",),
     ),

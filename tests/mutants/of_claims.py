@@ -70,8 +70,8 @@ MUTANTS = (
     Mutant(
         "claim check of the hand-back",
         "workers/store/claims/unstarted.py",
-        "if unstarted and step.claim_id == held.get(step.id):",
-        "if unstarted and step.id in held:",
+        "if unstarted and step.claim_id == ids.get(step.id):",
+        "if unstarted and step.id in claim_ids:",
         "Whoever could not send an old claim takes the new one away.",
         ("tests/integration/test_guards.py",),
     ),
@@ -119,8 +119,8 @@ MUTANTS = (
     Mutant(
         "a look that was cut off is repeated",
         "workers/store/claims/claim_steps.py",
-        "taken.is_cut_off |= 0 < most == len(due)",
-        "taken.is_cut_off |= False",
+        "batch.is_cut_off |= 0 < most == len(due_ids)",
+        "batch.is_cut_off |= False",
         "Of a long queue one batch is claimed, and the rest waits for the poll.",
         ("tests/integration/test_scheduler.py",),
     ),
@@ -144,8 +144,8 @@ MUTANTS = (
     Mutant(
         "a step that falls back is claimed at once",
         "workers/store/settle/carry_on.py",
-        "return taken, queued | (",
-        "return taken, (",
+        "return claims, queued | (",
+        "return claims, (",
         "A step that has a new agent waits for the next poll.",
         ("tests/integration/test_store_settling.py",),
     ),
@@ -192,8 +192,8 @@ MUTANTS = (
         '"{} IS NOT NULL"',
         "A claim is handed back in the instant in which its agent starts it.",
         (
-            f"{_RACES}::test_a_start_and_a_hand_back_have_one_winner",
-            f"{_MATRIX}::test_a_verb_meets_every_other[unstarted.hand_back (claimed)]",
+            f"{_RACES}::test_a_start_and_a_release_have_one_winner",
+            f"{_MATRIX}::test_a_verb_meets_every_other[unstarted.release (claimed)]",
         ),
         POSTGRESQL,
     ),

@@ -138,8 +138,8 @@ MUTANTS = (
     Mutant(
         "undo waits for what is in flight",
         "workers/rules/compensation.py",
-        "one.state != StepState.PROCESSING for one in",
-        "True for one in",
+        "other.state != StepState.PROCESSING for other in",
+        "True for other in",
         "A charge is refunded before it is made.",
         (_UNDO,),
     ),
@@ -178,7 +178,7 @@ MUTANTS = (
     Mutant(
         "a duty that failed was not performed",
         "workers/store/leases.py",
-        "            abandon(name, holder, _said(",
+        "            abandon(name, holder, _first_line(",
         "            release(name, holder) or str((",
         "After an outage nobody knows how long the gap was.",
         (_POISON,),
@@ -254,7 +254,8 @@ MUTANTS = (
     Mutant(
         "journal in the same transaction",
         "workers/store/locked/load.py",
-        "journal.write([entry for locked in lockeds for entry in locked.entries], lockeds[0].now)",
+        "journal.write([entry for locked in processes for entry in locked.entries],"
+        " processes[0].now)",
         "pass",
         "A state changes and nobody can say why.",
         (_CLAIMS,),
@@ -294,7 +295,7 @@ MUTANTS = (
     Mutant(
         "two persons, for an edit",
         "workers/store/operate/edit_input.py",
-        "        two_persons.refuse_alone(locked, list(edit.changed), actor, known)\n",
+        "        two_persons.refuse_alone(locked, list(edit.changed), actor, amounts)\n",
         "",
         "One person sends the parcel to another address.",
         (_EVERYWHERE,),
@@ -302,7 +303,7 @@ MUTANTS = (
     Mutant(
         "two persons, for ending a step by hand",
         "workers/store/operate/commands.py",
-        "        two_persons.refuse_alone(locked, moves, actor, known)\n",
+        "        two_persons.refuse_alone(locked, moves, actor, amounts)\n",
         "",
         "One person completes the charge by hand, and goods leave unpaid.",
         (_EVERYWHERE,),
@@ -414,15 +415,15 @@ MUTANTS = (
     Mutant(
         "where nobody waits nobody is looked for",
         "workers/store/settle/carry_on.py",
-        "((set(freed) | answered) & waited_for)",
-        "(set(freed) | answered)",
+        "((set(freed) | answering) & waited_for)",
+        "(set(freed) | answering)",
         "Each reply costs a claim that finds nothing.",
         ("tests/integration/test_successors.py",),
     ),
     Mutant(
         "room that came free is told",
         "workers/store/settle/carry_on.py",
-        "((set(freed) | answered) & waited_for)",
+        "((set(freed) | answering) & waited_for)",
         "set()",
         "A step that waits for room waits for the poll.",
         ("tests/integration/test_successors.py",),

@@ -33,8 +33,8 @@ MUTANTS = (
     Mutant(
         "whoever is told of an end has answers to what it asks",
         "workers/store/settle/carry_on.py",
-        "load.write(lockeds, decide, is_last=not may_call)",
-        "load.write(lockeds, decide, is_last=True)",
+        "load.write(processes, decide, is_last=not may_call)",
+        "load.write(processes, decide, is_last=True)",
         "An application is told that it has changed no row, and does its work once more.",
         (f"{_ENDS}::test_on_the_way_of_production_it_is_called_once_and_its_rows_are_committed",),
         POSTGRESQL,

@@ -15,7 +15,7 @@ MUTANTS = (
     Mutant(
         "who was told of the end is told what comes after it",
         "workers/store/sinks.py",
-        "if again := [locked.process.id for locked in lockeds if locked.had_ended]:",
+        "if again := [locked.process.id for locked in processes if locked.had_ended]:",
         "if again := []:",
         "A submitter believes in a confirmation that was skipped, and never hears of the mail.",
         ("tests/integration/test_redo.py",),
@@ -223,8 +223,8 @@ MUTANTS = (
     Mutant(
         "nothing passes a step that is done again",
         "workers/rules/transitions.py",
-        "        known = 0\n",
-        "        known = len(names)\n",
+        "        count = 0\n",
+        "        count = len(names)\n",
         "With the step between them skipped, too, a parcel leaves beside its charge.",
         ("tests/unit/test_redo.py",),
     ),
@@ -248,7 +248,8 @@ MUTANTS = (
         "a processed process that goes on again is past its point of no return",
         "workers/rules/operator_commands.py",
         "        process.no_return = [\n"
-        "            one.name for one in locked.forward_steps if one.state == StepState.PROCESSED\n"
+        "            other.name for other in locked.forward_steps "
+        "if other.state == StepState.PROCESSED\n"
         "        ]\n",
         "",
         "An order that is delivered is undone because its mail failed again.",

@@ -24,7 +24,7 @@ MUTANTS = (
     Mutant(
         "a deadline that has passed is refused",
         _NEW,
-        "one.deadline_at <= now:",
+        "process.deadline_at <= now:",
         "False:",
         "An order is taken that the next sweep undoes.",
         ("tests/integration/test_submitting_many.py",),

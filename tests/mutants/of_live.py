@@ -144,8 +144,8 @@ MUTANTS = (
     Mutant(
         "a job stays until all of its items are deleted",
         "workers/store/old_rows.py",
-        "done = 0 if has_more else",
-        "done =",
+        "number = 0 if has_more else",
+        "number =",
         "Items are left whose job is gone, or no job with many items is ever pruned.",
         ("tests/integration/test_pruning.py",),
     ),

@@ -69,7 +69,7 @@ MUTANTS = (
     Mutant(
         "an end is left to who knows it",
         "workers/store/settle/end_processes.py",
-        "        if _is_left(locked):",
+        "        if _is_left_to_others(locked):",
         "        if False:",
         "An operator is told that a process cannot end, while a live worker can end it.",
         (_MIXED,),

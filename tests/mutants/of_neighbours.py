@@ -33,7 +33,7 @@ MUTANTS = (
         "who submits past a pooler is told what to set",
         "workers/store/db/prepared_plans.py",
         """        if not _block.is_kept:
-            _refuse_stale(error, ours)
+            _refuse_stale(error, wrapper)
 """,
         "",
         "A connection whose plans a pooler dropped refuses every submission.",
@@ -108,7 +108,7 @@ MUTANTS = (
     Mutant(
         "claims are held where commits may be lost",
         "workers/store/operate/lost_commits.py",
-        "            _hold(why, before, here, at)\n",
+        "            _hold(reason, stored, current, at)\n",
         "",
         "Calls of which a promoted standby knows nothing are made again under new keys.",
         ("tests/integration/test_lost_commits.py",),
@@ -117,7 +117,7 @@ MUTANTS = (
     Mutant(
         "a synchronous standby's promotion holds nothing",
         "workers/store/operate/lost_commits.py",
-        " and not before.is_synchronous",
+        " and not stored.is_synchronous",
         "",
         "Each failover waits for a person, though nothing was lost.",
         ("tests/integration/test_lost_commits.py",),

@@ -68,8 +68,8 @@ MUTANTS = (
     Mutant(
         "what is personal is found in documents that hold it",
         _MASKS,
-        'any(f".{one}." in whole for one in self._paths)',
-        'any(f".{one}." == whole for one in self._paths)',
+        'any(f".{declared}." in whole for declared in self._paths)',
+        'any(f".{declared}." == whole for declared in self._paths)',
         "A result that repeats the input shows what the input hides.",
         _OF_MASKS,
     ),
@@ -308,7 +308,7 @@ MUTANTS = (
     Mutant(
         "a request for approval is told of",
         "workers/store/operate/undo_requests.py",
-        'alerts.write([AlertCall(cause, "undo_requested", told, process_id)], at)',
+        'alerts.write([AlertCall(cause, "undo_requested", params, process_id)], at)',
         "pass",
         "A request is over before anybody has looked.",
         ("tests/integration/test_two_persons.py",),

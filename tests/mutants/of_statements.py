@@ -49,7 +49,7 @@ MUTANTS = (
     Mutant(
         "statements that leave together are of the transaction",
         "workers/store/db/dialect.py",
-        'itself.execute("BEGIN", prepare=False)',
+        'pg.execute("BEGIN", prepare=False)',
         "pass",
         "What was written before an error stays though the rest is rolled back.",
         (_BEGINNING,),
@@ -58,9 +58,8 @@ MUTANTS = (
     Mutant(
         "a caller's transaction is begun as ever",
         "workers/store/db/dialect.py",
-        "sends_begin = is_to_begin and prepared_plans.takes_over_begin(itself)",
-        "sends_begin = not itself.pgconn.transaction_status"
-        " and prepared_plans.takes_over_begin(itself)",
+        "sends_begin = is_to_begin and prepared_plans.takes_over_begin(pg)",
+        "sends_begin = not pg.pgconn.transaction_status and prepared_plans.takes_over_begin(pg)",
         "Where a verb came first, a caller cannot lock rows by a server-side cursor.",
         (_BEGINNING,),
         on=POSTGRESQL,
@@ -68,8 +67,8 @@ MUTANTS = (
     Mutant(
         "who commits by hand is left alone",
         "workers/store/db/prepared_plans.py",
-        "if itself.autocommit or not database().in_atomic_block:",
-        "if itself.autocommit:",
+        "if pg.autocommit or not database().in_atomic_block:",
+        "if pg.autocommit:",
         "What a caller takes back after a verb is in the database all the same.",
         (_BEGINNING,),
         on=POSTGRESQL,
@@ -77,7 +76,7 @@ MUTANTS = (
     Mutant(
         "a BEGIN that says more is psycopg's own",
         "workers/store/db/prepared_plans.py",
-        "if (itself.isolation_level, itself.read_only, itself.deferrable) != (None, None, None):",
+        "if (pg.isolation_level, pg.read_only, pg.deferrable) != (None, None, None):",
         "if False:",
         "A transaction that was to be isolated is not.",
         (_BEGINNING,),
@@ -102,7 +101,7 @@ MUTANTS = (
     Mutant(
         "steps that were sent count as they are",
         "workers/store/locked/load.py",
-        "            _count_as_read(lockeds)\n",
+        "            _count_as_read(processes)\n",
         "",
         "A settlement writes the same step twice and never ends.",
         (_SETTLING,),
@@ -110,7 +109,7 @@ MUTANTS = (
     Mutant(
         "the planner is left alone in a caller's transaction",
         "workers/store/db/prepared_plans.py",
-        "or ours.in_atomic_block or",
+        "or wrapper.in_atomic_block or",
         "or",
         "What the caller asks next is planned without sequential scans.",
         (_PLANS,),
@@ -119,7 +118,7 @@ MUTANTS = (
     Mutant(
         "nothing is asked in a transaction that failed",
         "workers/store/db/prepared_plans.py",
-        "        ours.validate_no_broken_transaction()\n",
+        "        wrapper.validate_no_broken_transaction()\n",
         "",
         "A verb goes on in a transaction that is rolled back in the end.",
         (_PLANS,),
@@ -190,8 +189,8 @@ MUTANTS = (
     Mutant(
         "what moves must land",
         "workers/store/locked/save.py",
-        "must_land=True",
-        "must_land=False",
+        "must_match=True",
+        "must_match=False",
         "A decision is committed with one of its rows missing.",
         (_COMMITTING,),
         on=POSTGRESQL,
@@ -199,8 +198,8 @@ MUTANTS = (
     Mutant(
         "a write that did not land is looked at",
         "workers/store/locked/save.py",
-        "if missing := {row",
-        "if missing := set() and {row",
+        "if missing_ids := {row",
+        "if missing_ids := set() and {row",
         "A verb says that it was done, and nothing was written.",
         (_COMMITTING,),
         on=POSTGRESQL,

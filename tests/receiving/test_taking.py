@@ -76,7 +76,7 @@ def test_a_scheduler_is_asked_to_look_where_there_is_something_to_see(
     waiting: Process, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
-    monkeypatch.setattr(dispatch, "nudge_later", lambda: asked.append("nudge"))
+    monkeypatch.setattr(dispatch, "wake_scheduler_later", lambda: asked.append("nudge"))
     assert webhooks.take(PAY, event("msg_1")) == Outcome.ACCEPTED
     assert asked == ["nudge"]
     webhooks.take(PAY, event("msg_1"))

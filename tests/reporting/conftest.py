@@ -10,7 +10,7 @@ from workers.definitions import registry
 from workers.models import Process, Sink
 from workers.notify import relay as relays
 from workers.notify.relay import Relay
-from workers.notify.senders import Letter
+from workers.notify.senders import StatusMessage
 from workers.rules.rows import NewSink
 from workers.supervisor import beat_schedule
 from workers.testing import Wire
@@ -43,7 +43,7 @@ def webhook(url: str, owner: str = "client:acme", correlation_id: str = "") -> N
     return NewSink("webhook", url, owner=owner, correlation_id=correlation_id)
 
 
-def read(letters: list[Letter]) -> list[dict[str, Any]]:
+def read(letters: list[StatusMessage]) -> list[dict[str, Any]]:
     return [json.loads(letter.body) for letter in letters]
 
 

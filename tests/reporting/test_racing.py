@@ -15,7 +15,7 @@ from workers import scheduler
 from workers.models import Process, Sink
 from workers.notify import relay as relays
 from workers.notify import threads as relay_threads
-from workers.notify.senders import Letter
+from workers.notify.senders import StatusMessage
 from workers.notify.senders import webhook as sender
 from workers.store import sinks
 from workers.store.operate import commands
@@ -148,9 +148,9 @@ def test_an_order_is_processed_while_its_webhook_hangs(
     monkeypatch.setitem(relays.senders, "webhook", sender.send)
     with receiving() as receiver:
         receiver.hangs.set()
-        threads = _desks_of_this_test(monkeypatch)
+        threads = _threads_of_this_test(monkeypatch)
         # Not by a message: the wire delivers thousands while a thread sends its first.
-        monkeypatch.setattr(dispatch, "report_later", relay_threads.want)
+        monkeypatch.setattr(dispatch, "report_later", relay_threads.wake_up)
         process, queued = told(webhook(receiver.url)), told(subject="Toy 2")
         wire.run_until_idle()
 
@@ -166,16 +166,16 @@ def test_an_order_is_processed_while_its_webhook_hangs(
         _end(threads)
 
 
-def _desks_of_this_test(monkeypatch: pytest.MonkeyPatch) -> list[relay_threads.Desk]:
-    desks = [relay_threads.Desk(one) for one in relays.relays()]
-    monkeypatch.setattr(relay_threads, "_desks", lambda: desks)
+def _threads_of_this_test(monkeypatch: pytest.MonkeyPatch) -> list[relay_threads.RelayThread]:
+    own_threads = [relay_threads.RelayThread(one) for one in relays.relays()]
+    monkeypatch.setattr(relay_threads, "_threads", lambda: own_threads)
     monkeypatch.setattr(relay_threads, "IDLE_SECONDS", 0.1)
-    return desks
+    return own_threads
 
 
-def _end(desks: list[relay_threads.Desk]) -> None:
+def _end(own_threads: list[relay_threads.RelayThread]) -> None:
     """Wait until the threads have given their connections back."""
-    _in_time(lambda: not [one for one in desks if one._wanted.is_set()], 2)
+    _in_time(lambda: not [one for one in own_threads if one._is_due.is_set()], 2)
     threading.Event().wait(0.5)
 
 
@@ -193,7 +193,7 @@ def test_a_desk_outlives_whatever_goes_wrong(
     wire: Wire, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     process = told()
-    desks = _desks_of_this_test(monkeypatch)
+    own_threads = _threads_of_this_test(monkeypatch)
     real, broken = sinks.claim, threading.Event()
 
     def breaks(kind: str, *args: Any, **options: Any) -> Any:
@@ -204,12 +204,12 @@ def test_a_desk_outlives_whatever_goes_wrong(
 
     monkeypatch.setattr(sinks, "claim", breaks)
     with caplog.at_level("CRITICAL"):
-        relay_threads.want()
+        relay_threads.wake_up()
         assert _in_time(broken.is_set)
-        relay_threads.want()
+        relay_threads.wake_up()
 
         assert _in_time(lambda: sink_of(process).cursor == 1)
-    _end(desks)
+    _end(own_threads)
 
 
 def test_letters_are_sent_outside_of_any_transaction(
@@ -218,7 +218,7 @@ def test_letters_are_sent_outside_of_any_transaction(
     process = told()
     seen: list[Any] = []
 
-    def looks(letter: Letter) -> None:
+    def looks(letter: StatusMessage) -> None:
         # From another connection: what is committed, and not locked.
         try:
             seen.append(sinks.redeliver(sink_of(process).pk, actor="operator:ann"))

@@ -11,7 +11,7 @@ from workers import scheduler, tasks
 from workers.definitions import registry
 from workers.models import Journal, Sink
 from workers.notify import relay as relays
-from workers.notify.senders import Letter, Undelivered
+from workers.notify.senders import StatusMessage, Undelivered
 from workers.operate import invariants
 from workers.store import sinks
 from workers.testing import Wire, WorkerDied, frozen_clock
@@ -64,9 +64,9 @@ def test_a_relay_that_dies_after_sending_tells_the_same_again_under_the_same_id(
     wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     process = told()
-    sent: list[Letter] = []
+    sent: list[StatusMessage] = []
 
-    def sends_and_dies(letter: Letter) -> None:
+    def sends_and_dies(letter: StatusMessage) -> None:
         sent.append(letter)
         raise WorkerDied
 
@@ -104,7 +104,7 @@ def test_a_relay_that_is_overtaken_sends_nothing_more(
     scheduler.advance()
     sent = []
 
-    def is_overtaken(letter: Letter) -> None:
+    def is_overtaken(letter: StatusMessage) -> None:
         sent.append(letter.sequence)
 
     monkeypatch.setitem(relays.senders, "queue", is_overtaken)
@@ -155,7 +155,7 @@ def test_nothing_is_begun_under_a_claim_that_is_nearly_over(
 
 def test_the_task_wakes_this_process_s_relays(monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[str] = []
-    monkeypatch.setattr(tasks.threads, "want", lambda: done.append("woken"))
+    monkeypatch.setattr(tasks.threads, "wake_up", lambda: done.append("woken"))
     take = Mock(side_effect=lambda: done.append("taken along"))
     monkeypatch.setattr(tasks, "waiting", lambda queue, task, limit: nullcontext(take))
 

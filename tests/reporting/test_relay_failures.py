@@ -12,7 +12,7 @@ from tests.reporting.conftest import QUEUE, relay, sink_of, told, webhook
 from workers.client.submission import submit
 from workers.models import Alert, Process, Sink
 from workers.notify import relay as relays
-from workers.notify.senders import Letter, NotSent, Undelivered
+from workers.notify.senders import NotSent, StatusMessage, Undelivered
 from workers.rules.rows import NewSink
 from workers.store import sinks
 from workers.testing import Wire, frozen_clock
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 
 
 def fails_with(problem: BaseException) -> Any:
-    def send(letter: Letter) -> None:
+    def send(letter: StatusMessage) -> None:
         raise problem
 
     return send
@@ -34,7 +34,7 @@ def hangs_until_the_well_is_told(dead: str) -> Any:
     """
     reached = threading.Event()
 
-    def send(letter: Letter) -> None:
+    def send(letter: StatusMessage) -> None:
         if "well" in letter.address:
             reached.set()
         elif dead in letter.address and not reached.wait(10):
@@ -81,7 +81,7 @@ def test_after_all_tries_it_is_undeliverable_with_one_alert_and_the_order_goes_o
     processes = [told(subject=f"Toy {n}") for n in range(3)]
     tries = []
 
-    def fails(letter: Letter) -> None:
+    def fails(letter: StatusMessage) -> None:
         tries.append(letter)
         raise Undelivered("no such queue")
 
@@ -125,7 +125,7 @@ def test_a_broker_that_is_away_counts_no_try(wire: Wire, monkeypatch: pytest.Mon
     told(subject="Toy 2")
     tries = []
 
-    def is_away(letter: Letter) -> None:
+    def is_away(letter: StatusMessage) -> None:
         tries.append(letter)
         raise NotSent("connection refused")
 
@@ -145,7 +145,7 @@ def test_an_error_of_ours_is_a_failed_try_and_no_other_sink_s(
     bad, good = told(subject="Toy 1"), told(subject="Toy 2")
     real = relays.senders["queue"]
 
-    def stumbles(letter: Letter) -> None:
+    def stumbles(letter: StatusMessage) -> None:
         if b"Toy 1" in letter.body:
             raise KeyError("x")
         real(letter)
@@ -183,7 +183,7 @@ def test_an_address_that_does_not_answer_is_left_alone_for_a_while(
     other = told(webhook("https://other.example/told", owner="client:other"), subject="Other")
     tries = []
 
-    def hangs(letter: Letter) -> None:
+    def hangs(letter: StatusMessage) -> None:
         tries.append(letter.address)
         if "acme" in letter.address:
             raise Undelivered("no answer in time", is_away=True)
@@ -218,7 +218,7 @@ def test_an_address_of_two_owners_is_left_alone_for_one_of_them_only(
         told(webhook("https://both.example/told"), subject=f"Toy {n}")
     other = told(webhook("https://both.example/told", owner="client:other"), subject="Other")
 
-    def refuses(letter: Letter) -> None:
+    def refuses(letter: StatusMessage) -> None:
         if letter.secrets and b"Other" not in letter.body:
             raise Undelivered("answered 503", is_away=True)
 

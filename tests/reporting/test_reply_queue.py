@@ -18,15 +18,15 @@ from tests.reporting.conftest import QUEUE, sink_of, told
 from tests.services import own_rabbitmq_vhost, own_redis_database
 from workers import scheduler
 from workers.notify import relay
-from workers.notify.senders import Letter, NotSent, Undelivered, reply_queue
+from workers.notify.senders import NotSent, StatusMessage, Undelivered, reply_queue
 from workers.store import sinks
 from workers.testing import Wire
 from workers.wire import publisher
 from workers.wire.confirmed import ConfirmedConnection
 
-Send = Callable[[Letter], None]
+Send = Callable[[StatusMessage], None]
 NAME = QUEUE.address
-LETTER = Letter(NAME, b'{"sequence": 1}', "msg_1", "toy.status", 1, False, "cart-7")
+LETTER = StatusMessage(NAME, b'{"sequence": 1}', "msg_1", "toy.status", 1, False, "cart-7")
 
 
 @pytest.fixture(scope="module")

@@ -15,13 +15,15 @@ from tests.reporting.conftest import SECRET, read, relay, sink_of, told, webhook
 from tests.reporting.receiver import Receiver, is_signed, receiving
 from workers.http import ssrf_guard
 from workers.notify import relay as relays
-from workers.notify.senders import Letter, Undelivered
+from workers.notify.senders import StatusMessage, Undelivered
 from workers.notify.senders.webhook import send
 from workers.protocol.webhook_signing import signature
 from workers.store import sinks
 from workers.testing import Wire
 
-LETTER = Letter("", b'{"type": "toy.status"}', "msg_1", "toy.status", 1, False, "", (SECRET,))
+LETTER = StatusMessage(
+    "", b'{"type": "toy.status"}', "msg_1", "toy.status", 1, False, "", (SECRET,)
+)
 OTHER = "whsec_" + base64.b64encode(b"another secret of 24 byt").decode()
 
 
@@ -37,11 +39,11 @@ def real(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(relays.senders, "webhook", send)
 
 
-def to(url: str, **changes: Any) -> Letter:
+def to(url: str, **changes: Any) -> StatusMessage:
     return replace(LETTER, address=url, **changes)
 
 
-def undelivered(letter: Letter) -> Undelivered:
+def undelivered(letter: StatusMessage) -> Undelivered:
     with pytest.raises(Undelivered) as caught:
         send(letter)
     return caught.value

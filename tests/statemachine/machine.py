@@ -218,7 +218,7 @@ class Engine(RuleBasedStateMachine):
             assert self.rows() == before
             return False
         assert age == 0, "an order was carried out that was about an older state"
-        dispatch.nudge()
+        dispatch.wake_scheduler()
         return True
 
     def rows(self) -> list[Any]:

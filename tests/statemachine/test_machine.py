@@ -66,17 +66,17 @@ def steps_at_work_are_written_first(monkeypatch: pytest.MonkeyPatch) -> Iterator
     real = load.write_part
     is_second = False
 
-    def write(lockeds: Sequence[LockedProcess], *, only_steps: bool = False) -> Any:
+    def write(processes: Sequence[LockedProcess], *, only_steps: bool = False) -> Any:
         nonlocal is_second
         if is_second:
             late.extend(
                 f"{locked.process.subject}: {locked.step(step_id)}"
-                for locked in lockeds
+                for locked in processes
                 for step_id, origin in locked.step_origins.items()
                 if origin.state == StepState.PROCESSING
             )
         is_second = only_steps
-        return real(lockeds, only_steps=only_steps)
+        return real(processes, only_steps=only_steps)
 
     monkeypatch.setattr(load, "write_part", write)
     yield

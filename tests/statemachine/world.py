@@ -62,7 +62,7 @@ class World:
         }
         self.processes.append(submit(workflow, subject=subject, input=given))
         # As after the commit, which no example comes to.
-        dispatch.nudge()
+        dispatch.wake_scheduler()
 
     def process(self, place: int) -> Process:
         return self.processes[place % len(self.processes)]

@@ -49,7 +49,7 @@ def test_an_answer_that_nobody_gives_is_escalated_and_then_overdue(
 def test_a_rate_is_waited_for_and_no_thread_looks_in_real_time(
     wire: Wire, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dispatch._look, "_appointment", None)
+    monkeypatch.setattr(dispatch._look, "_timer", None)
     Flow.objects.filter(agent="toy.alpha").update(rate_per_second=1)
     for n in range(3):
         submit("toy_fallback", subject=f"Toy {n}", input={})

@@ -1,4 +1,4 @@
-"""The calls that one agent process makes at a time, each in a thread and under its own deadline."""
+"""Run an agent process's concurrent calls, each in a thread and with its own deadline."""
 
 import os
 import threading
@@ -17,31 +17,31 @@ from workers.protocol.messages import Bundle, Reply, Request
 from workers.runtime.per_process import per_process
 from workers.runtime.soft_limit import block_soft_limit
 
-#: A process holds as many claims of an agent as end in this time, where that is more than the
-#: agent's calls side by side: quick calls follow one another in a thread.
+#: A process holds as many claims of an agent as it can finish in this time, if that is more than
+#: the agent's concurrent calls: quick calls follow one another in a thread.
 QUICK_SECONDS = 0.025
-#: Calls of an agent that end within this share of the time that they take are answered together.
+#: Calls of an agent that end within this share of their duration are replied to together.
 GATHER_SHARE, LEAST_GATHER_SECONDS, MOST_GATHER_SECONDS = 0.05, 0.005, 0.05
 #: Weight of the newest call in the mean time of an agent's calls.
 NEWEST = 0.3
-#: Threads of one process at most: a bound for mistakes, which the agents' own limits keep far from.
+#: The most threads of one process: a bound against mistakes, far above the agents' own limits.
 MOST_THREADS = 2000
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """One call to be made."""
+    """One call to make."""
 
     agent: Agent
     request: Request
     deadline: Deadline
-    #: The message that it came with.
+    #: The message that brought it.
     bundle: Bundle
 
 
 @dataclass(frozen=True, slots=True)
 class EndedCall:
-    """A call that was made, and what it came to: a reply, or None for silence."""
+    """A call that has ended, and its reply; None: no reply is sent."""
 
     work: Work
     reply: Reply | None
@@ -52,11 +52,11 @@ class _Lane:
 
     def __init__(self, agent: Agent) -> None:
         self.agent = agent
-        #: Threads that it may have.
+        #: The most threads for it.
         self.width = 1 if agent.is_local else agent.side_by_side
         self.todo: deque[Work] = deque()
         self.threads = 0
-        self.is_one_coming = False
+        self.is_thread_starting = False
         #: Calls that have not ended.
         self.left = 0
         self.todo_since = 0.0
@@ -69,10 +69,10 @@ def _paces() -> dict[str, float]:
 
 
 class Calls:
-    """Calls under way in threads, and what those came to that have ended.
+    """Calls under way in threads, and the outcomes of those that have ended.
 
-    A thread is brought in only when one that was brought in has begun and there is more to do:
-    calls that take no time are made by one or two, without a change of threads for each.
+    A new thread starts only after the previous one has begun work and while more calls wait: so
+    quick calls are made by one or two threads, without a thread switch for each.
     """
 
     def __init__(self, call: Callable[[Work], Reply | None], pool: Executor | None = None) -> None:
@@ -82,11 +82,11 @@ class Calls:
         self._open: dict[int, Work] = {}
         self._ended: deque[tuple[Work, Reply | BaseException | None]] = deque()
         self._lock = threading.Lock()
-        #: Rung at the end of each call; what has ended is counted above, and never by its rings.
+        #: Signals the end of each call; the queue above has the outcomes, and its length counts.
         self._bell: SimpleQueue[None] = SimpleQueue()
 
     def begin(self, works: Sequence[Work]) -> None:
-        """Have calls made, all of one agent."""
+        """Start calls, all of one agent."""
         if not works:
             return
         lane = self._lane(works[0].agent)
@@ -96,39 +96,39 @@ class Calls:
             lane.todo.extend(works)
             lane.left += len(works)
             self._open.update({id(work): work for work in works})
-        self._bring_one(lane)
+        self._add_thread(lane)
 
     @property
     def left(self) -> int:
-        """Return how many calls have not been taken as ended."""
+        """Return how many calls are still to be returned by ``take``."""
         return len(self._open) + len(self._ended)
 
     def has_overdue(self) -> bool:
-        """Say whether a call goes on past its deadline."""
+        """Say whether a call has run past its deadline."""
         return any(work.deadline.remaining() <= 0 for work in list(self._open.values()))
 
     def are_all_overdue(self) -> bool:
-        """Say whether only calls are left that go on past their deadline."""
+        """Say whether all remaining calls have run past their deadline."""
         works = list(self._open.values())
         return not self._ended and all(work.deadline.remaining() <= 0 for work in works)
 
     def overdue_seconds(self) -> float:
-        """Return for how long the last of the calls has been void; below 0 while one is not."""
+        """Return how long all calls have been past their deadline; below 0 while one is not."""
         return min((-work.deadline.remaining() for work in list(self._open.values())), default=0.0)
 
     def overdue_agents(self) -> list[str]:
-        """Return the names of the agents of calls that go on past their deadline."""
+        """Return the names of the agents of calls that have run past their deadline."""
         works = list(self._open.values())
         return sorted({work.agent.name for work in works if work.deadline.remaining() <= 0})
 
     def room(self, agent: Agent) -> int:
-        """Return how many more claims of an agent this process can begin now."""
+        """Return how many more claims of an agent this process can start now."""
         return max(0, _depth(agent) - self._lane(agent).left)
 
     def take(self, seconds: float) -> list[EndedCall]:
-        """Return what has ended; wait for that for at most ``seconds``.
+        """Return the calls that have ended; wait for one for at most ``seconds``.
 
-        Calls of the same agents that end right after it come along.  Raises what a call raised.
+        Includes calls of the same agents that end right after it.  Raises what a call raised.
         """
         self._widen()
         if not self._ended:
@@ -146,7 +146,7 @@ class Calls:
         ]
 
     def give_up(self) -> None:
-        """Begin no more calls."""
+        """Start no more calls."""
         with self._lock:
             for lane in self._lanes.values():
                 for work in lane.todo:
@@ -160,13 +160,13 @@ class Calls:
         return self._lanes[agent.name]
 
     def _gather(self) -> None:
-        """Wait a moment for other calls of the agents whose calls have ended."""
+        """Wait a moment for more calls of the same agents to end."""
         names = {work.agent.name for work, _ in list(self._ended)}
         mean = min(_paces().get(name, 0.0) for name in names)
         gather = max(LEAST_GATHER_SECONDS, min(mean * GATHER_SHARE, MOST_GATHER_SECONDS))
-        until = monotonic() + gather
+        end = monotonic() + gather
         while any(self._lanes[name].left for name in names):
-            if (seconds := until - monotonic()) <= 0:
+            if (seconds := end - monotonic()) <= 0:
                 return
             self._wait(seconds)
 
@@ -178,27 +178,27 @@ class Calls:
         return any(lane.todo for lane in self._lanes.values())
 
     def _widen(self) -> None:
-        """Give calls that have waited too long for a thread one each: the others are not quick."""
+        """Give each call that has waited too long a thread, because the running ones are slow."""
         for lane in self._lanes.values():
             is_late = lane.todo and monotonic() - lane.todo_since >= QUICK_SECONDS
             if is_late and not lane.agent.is_local:
                 lane.width = max(lane.width, lane.threads + len(lane.todo))
-                self._bring_one(lane)
+                self._add_thread(lane)
 
-    def _bring_one(self, lane: _Lane) -> None:
+    def _add_thread(self, lane: _Lane) -> None:
         with self._lock:
-            if lane.is_one_coming or not lane.todo or lane.threads >= lane.width:
+            if lane.is_thread_starting or not lane.todo or lane.threads >= lane.width:
                 return
-            lane.is_one_coming = True
+            lane.is_thread_starting = True
             lane.threads += 1
         pool = self._local_pool if lane.agent.is_local else self._pool
         pool.submit(self._work, lane)
 
     def _work(self, lane: _Lane) -> None:
-        lane.is_one_coming = False
+        lane.is_thread_starting = False
         while True:
             if len(lane.todo) > 1:
-                self._bring_one(lane)
+                self._add_thread(lane)
             with self._lock:
                 if not lane.todo:
                     lane.threads -= 1
@@ -224,7 +224,7 @@ def _note_pace(agent: str, seconds: float) -> None:
 
 
 def _depth(agent: Agent) -> int:
-    """Return how many claims of an agent this process holds at most."""
+    """Return how many claims of an agent this process may hold."""
     width = agent.side_by_side
     if agent.is_local or agent.is_serial or agent.bundle_limit or agent.effect == Effect.UNSAFE:
         return width
@@ -235,12 +235,12 @@ def _depth(agent: Agent) -> int:
 
 
 class _Threads:
-    """The process's threads for agents' calls, dropped as soon as one overstays its deadline.
+    """The process's threads for agents' calls, dropped when one runs past its deadline.
 
-    Kept between tasks because making threads costs more than a short call; made anew after a
-    fork, which copies none.  Local agents have threads of their own, one each at most: such a
-    thread keeps its database connection.  Spread over all threads, their work would leave a
-    connection in each of them, and a server has few.
+    Kept between tasks because starting threads costs more than a short call; created anew after a
+    fork, which copies none.  Local agents have separate threads, at most one each, because such a
+    thread keeps its database connection: over all threads, each would keep one, and a server has
+    few.
     """
 
     def __init__(self) -> None:

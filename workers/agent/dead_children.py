@@ -1,6 +1,6 @@
-"""A child that dies over its calls: its parent notes on the steps that it did, and how.
+"""Record the death of a child process on the steps that it ran.
 
-Celery tells of it in the parent, whose event loop must not wait for a database.
+Celery reports it in the parent, whose event loop must not wait for a database.
 """
 
 import logging
@@ -20,8 +20,8 @@ from workers.wire import dispatch
 
 log = logging.getLogger(__name__)
 
-#: How billiard tells it: "Worker exited prematurely: signal 9 (SIGKILL) Job: 5.", and Celery of an
-#: agent that ends its process itself: "Worker exited prematurely: exitcode 3.".
+#: Billiard's message: "Worker exited prematurely: signal 9 (SIGKILL) Job: 5."; Celery's, for an
+#: agent that ends its own process: "Worker exited prematurely: exitcode 3.".
 _HOW = re.compile(r"prematurely: (.+?)\.?(?: Job: .*)?$")
 #: The process in ``worker_identity.me``: ``role@host:pid/run``.
 _PID = re.compile(r":(\d+)/")
@@ -30,9 +30,9 @@ _PID = re.compile(r":(\d+)/")
 def on_failure(
     sender: Any = None, exception: Any = None, **kwargs: object
 ) -> threading.Thread | None:
-    """Receive Celery's ``task_failure``; return the thread that notes a death, if it was one.
+    """Receive Celery's ``task_failure``; if a child died, return the thread that records it.
 
-    Nothing is noted while this worker shuts down: it ends its children itself then, and releases
+    Records nothing while this worker shuts down: it then ends its children itself, and releases
     their claims.
     """
     is_ours = getattr(sender, "name", None) in (dispatch.RUN_BUNDLE, dispatch.TAKE)
@@ -48,35 +48,35 @@ def how(exception: BaseException) -> str:
     """Return how a child ended: its signal or its exit code."""
     match = _HOW.search(str(exception))
     if match is None or (match[1] == "exitcode 0" and "Job:" in str(exception)):
-        # Billiard says 0, too, where it reads of the message only after it has forgotten the child:
-        # several died at once.
+        # Billiard also reports 0 if it reads about the message only after it has dropped the
+        # child, because several died at once.
         return "nobody knows how"
     return match[1]
 
 
-def _note(how_it_died: str) -> None:
+def _note(cause: str) -> None:
     with apart_from_forks():
         try:
-            note(run(), how_it_died)
+            note(run(), cause)
         except Exception:
-            # The claims expire all the same, without this reason.
+            # The claims still expire, but without this reason.
             log.warning("death_not_noted", exc_info=True)
         finally:
-            # Not kept: the pool may fork at any time, and a child must not inherit a connection.
+            # Keep none open: the pool may fork at any time, and a child must not inherit one.
             connections.close_all()
 
 
-def note(run_name: str, how_it_died: str) -> None:
-    """Note the death of a worker's children that are gone, and log which claims they had.
+def note(run_name: str, cause: str) -> None:
+    """Record the death of a worker's children, and log the claims that they held.
 
-    A child takes more than the message over which it died, so the rows say what it held.
+    A child holds more than the message over which it died, so the rows decide which.
     """
-    for claim in dead_workers.note(mark_of(run_name), is_gone, how_it_died):
-        log.error("worker_died", extra={"how": how_it_died, **claim})
+    for claim in dead_workers.note(mark_of(run_name), is_gone, cause):
+        log.error("worker_died", extra={"how": cause, **claim})
 
 
 def is_gone(locked_by: str) -> bool:
-    """Say whether the process that a claim's ``locked_by`` names does not exist any more here."""
+    """Say whether the process in a claim's ``locked_by`` no longer exists on this host."""
     match = _PID.search(locked_by)
     if match is None:
         return False
@@ -85,6 +85,6 @@ def is_gone(locked_by: str) -> bool:
     except ProcessLookupError:
         return True
     except PermissionError:
-        # It has another owner: the number was given again.
+        # It has another owner: the process id was reused.
         return True
     return False

@@ -1,7 +1,7 @@
-"""A worker's parent process reports that it lives: to the store, and to its own children.
+"""Report that a worker is alive: its parent process tells the store and its own children.
 
-From the store Schedulers know how much work to send ahead; see ``store.live_workers``.  The
-children learn from shared memory when to take no more; see ``runtime.worker_pulse``.
+Schedulers read in the store how much work to send ahead; see ``store.live_workers``.  The children
+read in shared memory when to take no more; see ``runtime.worker_pulse``.
 """
 
 import logging
@@ -28,7 +28,7 @@ class Presence(bootsteps.StartStopStep):
     def __init__(self, parent: Any, **kwargs: Any) -> None:
         self._stopped = threading.Event()
         self._run = run()
-        # Read here: a thread that imports modules must not be met by a fork.
+        # Read it here: no fork may happen while a thread imports modules.
         known.own()
         self._pulse: worker_pulse.Pulse | None = None
         if issubclass(parent.pool_cls, TaskPool):
@@ -52,7 +52,7 @@ class Presence(bootsteps.StartStopStep):
     terminate = stop
 
     def _end(self, **kwargs: Any) -> None:
-        # In a signal handler: nothing here may wait for a lock.
+        # Runs in a signal handler: nothing here may wait for a lock.
         if self._pulse is not None:
             self._pulse.stop()
         self._stopped.set()
@@ -62,24 +62,24 @@ class Presence(bootsteps.StartStopStep):
         while not self._stopped.is_set():
             if self._pulse is not None:
                 self._pulse.beat()
-            self._ask(self._report, parent.hostname, queues, parent.concurrency or 1)
+            self._attempt(self._report, parent.hostname, queues, parent.concurrency or 1)
             self._stopped.wait(live_workers.REPORT_SECONDS)
-        self._ask(live_workers.leave, self._run)
+        self._attempt(live_workers.leave, self._run)
 
     def _report(self, name: str, queues: list[str], processes: int) -> None:
         code, document = known.own_code(), known.own().to_document()
         live_workers.report(self._run, name, queues, processes, code=code, known=document)
         worker_pulse.set_behind(bool(live_code.known_elsewhere()))
 
-    def _ask(self, what: Any, *args: Any) -> None:
+    def _attempt(self, action: Any, *args: Any) -> None:
         with apart_from_forks():
             try:
-                what(*args)
+                action(*args)
             except (OperationalError, InterfaceError) as away:
                 log.warning("presence_not_reported", extra={"reason": first_line(away)})
             except Exception:
-                # Whatever it was: without this thread the worker would get no work.
+                # Catch everything: without this thread the worker would get no work.
                 log.warning("presence_not_reported", exc_info=True)
             finally:
-                # Not kept: the pool may fork a child, which must not inherit one.
+                # Keep none open: the pool may fork a child, which must not inherit one.
                 connections.close_all()

@@ -1,4 +1,4 @@
-"""Handing replies to the Scheduler: settled here, sent as messages, or kept on their rows."""
+"""Hand replies to the Scheduler: settle them here, send them, or file them on their rows."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -22,14 +22,13 @@ FILE_AGAIN_SECONDS = 0.5
 
 log = logging.getLogger(__name__)
 
-#: Settles replies in this process; whatever it raises, they are sent then.  Filed ones are read
-#: from their rows.
+#: Settles replies in this process; if it raises, they are sent.  Filed ones are read from rows.
 SettleHere = Callable[[Sequence[Reply], bool], object]
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A reply, and until when it counts."""
+    """A reply with its deadline."""
 
     reply: Reply
     deadline: Deadline
@@ -40,8 +39,8 @@ def hand_over(
 ) -> int:
     """Hand over the replies of an agent; return how many of them count.
 
-    Those of calls that must not be repeated are filed, and so are those that the broker refuses.
-    Without ``settle_here`` the Scheduler gets the others as messages.
+    Files replies of calls that must not be repeated, and those that the broker refuses.  Without
+    ``settle_here``, sends the others to the Scheduler as messages.
     """
     if not answers:
         return 0
@@ -49,35 +48,35 @@ def hand_over(
         if agent.effect == Effect.UNSAFE:
             return _file(answers, settle_here)
         replies = [answer.reply for answer in answers]
-        if settle_here is not None and _settled(settle_here, replies):
+        if settle_here is not None and _settle(settle_here, replies):
             return len(answers)
-        refused = answers[_sent(agent, replies) :]
+        refused = answers[_dispatch(agent, replies) :]
         return len(answers) - len(refused) + _file(refused, None)
 
 
 def settle_filed(step_ids: Sequence[int], settle_here: SettleHere | None) -> None:
-    """Have replies settled that were filed on their steps: here, or else by the Scheduler."""
+    """Settle replies filed on their steps: here, or else by waking the Scheduler."""
     if not step_ids:
         return
     with soft_limit_masked():
         if settle_here is None:
-            dispatch.nudge()
+            dispatch.wake_scheduler()
             return
         try:
             if filed := filed_replies.of(step_ids):
                 settle_here(filed, True)
         except Exception:
             log.warning("filed_replies_left", extra={"replies": len(step_ids)}, exc_info=True)
-            dispatch.nudge()
+            dispatch.wake_scheduler()
 
 
 def settle_and_send(replies: Sequence[Reply], filed: bool) -> None:
-    """Settle replies here and send what they make ready."""
+    """Settle replies here and send the steps that they make ready."""
     scheduler.settle(replies, filed=filed)
 
 
-def _settled(settle_here: SettleHere, replies: list[Reply]) -> bool:
-    """Settle replies here.  False: the Scheduler has to, and finds settled ones stale."""
+def _settle(settle_here: SettleHere, replies: list[Reply]) -> bool:
+    """Settle replies here.  False: the Scheduler has to; it finds already settled ones stale."""
     try:
         settle_here(replies, False)
     except Exception:
@@ -86,29 +85,29 @@ def _settled(settle_here: SettleHere, replies: list[Reply]) -> bool:
     return True
 
 
-def _sent(agent: Agent, replies: list[Reply]) -> int:
-    """Send replies as messages; return how many of them the broker took, in their order."""
-    sent = 0
+def _dispatch(agent: Agent, replies: list[Reply]) -> int:
+    """Send replies as messages, in order; return how many of them the broker took."""
+    count = 0
     try:
         for part in parcels([reply.size for reply in replies]):
             dispatch.send_replies(replies[part])
-            sent = part.stop
+            count = part.stop
     except BrokerRefused as error:
         log.warning("reply_refused", extra={"agent": agent.name, "reason": str(error)})
-    return sent
+    return count
 
 
 def _file(answers: Sequence[Answer], settle_here: SettleHere | None) -> int:
-    """File replies on their steps and have them settled; return how many were in time."""
+    """File replies on their steps and settle them; return how many were in time."""
     filed = [answer.reply.step_id for answer in answers if file(answer.reply, answer.deadline)]
     settle_filed(filed, settle_here)
     return len(filed)
 
 
 def file(reply: Reply, deadline: Deadline) -> bool:
-    """File a reply, again and again until complete-by while the database is away.
+    """File a reply; retry until complete-by while the database is unavailable.
 
-    False: its claim does not hold any more.
+    False: its claim no longer holds.
     """
     while True:
         try:

@@ -1,4 +1,4 @@
-"""Running claims: start them, call the agent, reply, and be silent past the deadline."""
+"""Run claims: start them, call the agent, and reply, unless the deadline has passed."""
 
 import logging
 from collections.abc import Sequence
@@ -36,8 +36,8 @@ from workers.store.claims import claim_steps
 from workers.store.flow import spend_rate
 from workers.store.settle import filed_replies
 
-#: What counts as an agent's own crash.  A signal may ask the main thread to exit; in any other the
-#: agent alone does, and raised on, its exit would end the calls beside it.
+#: The exceptions that count as an agent's crash.  In the main thread, SystemExit may come from a
+#: signal; in other threads it can only be the agent's, and would end the calls that run beside it.
 IN_MAIN_THREAD = (Exception,)
 IN_A_THREAD = (Exception, SystemExit)
 
@@ -49,29 +49,29 @@ class _TooLate(Exception):
 
 
 def start(agent: Agent, requests: Sequence[Request], bundle: Bundle) -> list[Request]:
-    """Start claims, count their calls where the agent has a rate; return those that hold."""
-    wanted = [(request.step_id, request.claim_id) for request in requests]
+    """Start claims, and count their calls if the agent has a rate; return those that hold."""
+    claims = [(request.step_id, request.claim_id) for request in requests]
     with soft_limit_masked():
         if bundle.is_rated:
-            # One in doubt is asked after, and then perhaps called.
+            # A call in doubt is queried first, and then perhaps made.
             asked_first = agent.effect == Effect.QUERYABLE
             calls = sum(1 + (asked_first and request.in_doubt) for request in requests)
             spend_rate.spend(agent.name, calls)
         started = claim_steps.start(
-            wanted, timeout_seconds=bundle.timeout_seconds, worker=me("agent"), delivery=uuid4()
+            claims, timeout_seconds=bundle.timeout_seconds, worker=me("agent"), delivery=uuid4()
         )
     return [request for request in requests if request.step_id in started]
 
 
 def perform_alone(bundle: Bundle, settle_here: SettleHere | None) -> int:
-    """Run claims one after another in the main thread, where the soft limit strikes them.
+    """Run claims one after another in the main thread, where the soft limit can interrupt them.
 
     For local and serial agents.  Returns how many replied.
     """
     agent = registry.agent(bundle.agent)
     if agent.is_local:
-        return _perform_local_ones(agent, bundle, settle_here)
-    return sum(_perform_one(agent, one, bundle, settle_here) for one in bundle.requests)
+        return _perform_local_requests(agent, bundle, settle_here)
+    return sum(_perform_one(agent, request, bundle, settle_here) for request in bundle.requests)
 
 
 def _perform_one(
@@ -89,7 +89,7 @@ def _perform_one(
     return replies.hand_over(agent, [] if reply is None else [Answer(reply, deadline)], settle_here)
 
 
-def _perform_local_ones(agent: Agent, bundle: Bundle, settle_here: SettleHere | None) -> int:
+def _perform_local_requests(agent: Agent, bundle: Bundle, settle_here: SettleHere | None) -> int:
     filed: list[int] = []
     try:
         for request in bundle.requests:
@@ -102,7 +102,7 @@ def _perform_local_ones(agent: Agent, bundle: Bundle, settle_here: SettleHere | 
 
 
 def call(work: Work, crashes: tuple[type[BaseException], ...] = IN_A_THREAD) -> Reply | None:
-    """Call the agent once; None: the deadline passed, be silent."""
+    """Call the agent once; None: the deadline has passed, so send no reply."""
     with _logged(work.agent, work.request):
         return _call(work, crashes)
 
@@ -111,11 +111,11 @@ def _call(work: Work, crashes: tuple[type[BaseException], ...]) -> Reply | None:
     agent, request, deadline = work.agent, work.request, work.deadline
     try:
         deadline.check()
-        # Another try would be a call that nobody has counted.
+        # A retry would be an uncounted call.
         with one_try() if work.bundle.is_rated else nullcontext(), closed_after():
             reply = _ask(agent, request, _call_of(request, deadline))
     except SoftTimeLimitExceeded:
-        # It is an Exception, too, and no crash of the agent's.
+        # It is an Exception, too, but not a crash of the agent.
         raise
     except DeadlinePassed:
         return None
@@ -128,7 +128,7 @@ def _call(work: Work, crashes: tuple[type[BaseException], ...]) -> Reply | None:
 
 
 def _logged(agent: Agent, request: Request) -> AbstractContextManager[None]:
-    """Have whatever is logged meanwhile say which call it belongs to."""
+    """Add the call's fields to all log lines meanwhile."""
     return within_call(
         agent=agent.name,
         subject=request.subject,
@@ -149,7 +149,7 @@ def _crash(error: BaseException) -> Transient:
 
 
 def _ask(agent: Agent, request: Request, call: Call) -> Reply:
-    """Call the agent; where an earlier call is in doubt and can be asked after, ask first."""
+    """Call the agent; if an earlier call is in doubt and can be queried, query it first."""
     answer = None
     if request.in_doubt and agent.effect == Effect.QUERYABLE:
         with around("runner.probe"):
@@ -162,12 +162,12 @@ def _ask(agent: Agent, request: Request, call: Call) -> Reply:
     try:
         return Reply.of(request, answer, storable(answer))
     except MessageError as error:
-        # The agent's mistake: it would be the same after another call of the service.
+        # An error in the agent: another call would give the same result.
         raise Permanent("result_unusable", str(error)) from error
 
 
 def perform_local(agent: Agent, request: Request, bundle: Bundle) -> bool:
-    """Run a local agent: its writes, its reply and the journal commit together or not at all."""
+    """Run a local agent: its writes, its reply and the journal entry commit together."""
     with _logged(agent, request):
         return _perform_local(agent, request, bundle)
 
@@ -187,7 +187,7 @@ def _perform_local(agent: Agent, request: Request, bundle: Bundle) -> bool:
                 raise _TooLate
         return True
     except SoftTimeLimitExceeded:
-        # It is an Exception, too, and no crash of the agent's.
+        # It is an Exception, too, but not a crash of the agent.
         raise
     except (_TooLate, DeadlinePassed):
         log.warning("late_writes_rolled_back")
@@ -195,7 +195,7 @@ def _perform_local(agent: Agent, request: Request, bundle: Bundle) -> bool:
     except Fault as fault:
         answer = fault
     except OperationalError as error:
-        # The database was busy or away, and with it every effect: nothing happened.
+        # The database was busy or unavailable, so no effect was committed.
         answer = Unavailable("database_unavailable", first_line(error))
     except Exception as error:
         log.exception("agent_crashed")

@@ -1,10 +1,10 @@
-"""A shift: what one agent process calls from a message's first claims until it is idle again.
+"""A shift: the calls of one agent process from a message's first claims until it is idle again.
 
-While its calls wait, the process takes what else there is to do, as long as it has room: messages
-of its queue, and, where it has settled replies, due steps, which it claims and starts in one write.
-It ends after a while, so that whatever else waits for the process gets its turn.
+While its calls wait, the process takes more work, as long as it has room: messages of its queue
+and, after settling replies, due steps, which it claims and starts in one write.  It ends after a
+while, so that other tasks of the process get their turn.
 
-Only the rows count: should the process die, its claims expire, and what it has settled stays.
+Only the rows count: if the process dies, its claims expire, and settled replies stay settled.
 """
 
 import logging
@@ -36,36 +36,36 @@ from workers.store.claims import release
 from workers.store.claims.claim_steps import Claim, Room
 from workers.wire import bundle_dispatch, dispatch, queue_drain
 
-#: For how long a process takes more, where its worker serves agents alone.
+#: How long a process takes more work if its worker serves only agents' queues.
 TAKING_SECONDS = dispatch.TAKING_SECONDS
-#: The same where the worker serves other queues, whose messages wait for a process.
+#: The same if the worker serves other queues, whose messages wait for a process.
 BESIDE_OTHERS_SECONDS = 2.0
-#: The same where nobody tells the process that its worker ends.
+#: The same if the process cannot see that its worker is ending.
 UNTOLD_SECONDS = 1.0
 #: How often the processes of a worker look into their queue, all together.
 LOOK_SECONDS = 0.005
 LEAST_LOOK_SECONDS = 0.01
-#: Time in which nothing is taken after the database or the broker was away.
+#: Pause in taking work after the database or the broker was unavailable.
 PAUSE_SECONDS = 1.0
-#: A call that goes on for so long past its complete-by ends its process.
+#: How long a call may run past its complete-by before its process is killed.
 OVERSTAY_SECONDS = dispatch.HARD_LIMIT_MARGIN_SECONDS
 
 log = logging.getLogger(__name__)
 
 
 def run(bundle: Bundle) -> None:
-    """Run a message's claims and whatever else this process has room for meanwhile.
+    """Run a message's claims, and more work that this process has room for meanwhile.
 
-    Raises whatever the database raises when the message's claims could not be started: of those
-    nothing was done, and the message may be delivered again.
+    Raises the database's error if the message's claims could not be started: then none of them was
+    called, and the message may be delivered again.
     """
     _run(bundle, takes=True)
 
 
 def perform(bundle: Bundle) -> int:
-    """Run the claims of a bundle that still hold, and no others; return how many replied.
+    """Run only the claims of a bundle that still hold; return how many replied.
 
-    All replies are sent.  Raises as ``run`` does.
+    All replies are sent.  Raises the same as ``run``.
     """
     return _run(bundle, takes=False)
 
@@ -80,14 +80,14 @@ def _run(bundle: Bundle, *, takes: bool) -> int:
 
 
 def take(queue: str) -> None:
-    """Take due steps of a queue, and whatever else this process has room for meanwhile."""
+    """Claim due steps of a queue, and take more work that this process has room for meanwhile."""
     shift = Shift(queue, takes=True)
     shift.take_due()
     shift.work()
 
 
 class Shift:
-    """One task's calls; see the module."""
+    """The calls of one task; see the module."""
 
     def __init__(self, queue: str, *, takes: bool, is_alone: bool = False) -> None:
         self._queue, self._takes, self._is_alone = queue, takes, is_alone
@@ -97,15 +97,15 @@ class Shift:
         self._taking_seconds = self._how_long()
         self._look_at = self._began + self._look_seconds()
         self._replied = 0
-        #: Time without a look into the queue, where it holds what only others know.
+        #: Time without a look into the queue, if it holds messages that only other workers know.
         self._rest_seconds = 0.0
-        #: What must run beside no other: it waits for this process's calls to end.
+        #: A bundle that must run alone: it waits for this process's calls to end.
         self._alone: Bundle | None = None
-        #: What was started by a write whose answer is lost, and the steps of it that were begun.
+        #: Starts whose answer was lost, each with those of its steps that were called.
         self._unanswered: list[Room] = []
 
     def work(self) -> int:
-        """Make the calls and take others, until all are over; return how many replied."""
+        """Make the calls and take more, until all have ended; return how many replied."""
         try:
             while self._calls.left and not self._calls.are_all_overdue():
                 self._go_on()
@@ -115,23 +115,23 @@ class Shift:
             self._outstay()
         self._release_unanswered()
         if self._alone is not None:
-            # Celery counts this task's limit, which is a later one.
+            # Celery's limit for this task is later.
             with soft_limit_after(self._alone.timeout_seconds):
                 self._replied += _run(self._alone, takes=self._takes)
         return self._replied
 
     def _go_on(self) -> None:
-        ended = self._calls.take(self._seconds_to_wait())
+        calls = self._calls.take(self._seconds_to_wait())
         if self._is_taking() and monotonic() >= self._look_at:
-            # First, with the room that has just come free: due steps would always fill it.
+            # Messages first, with the room that has just come free: due steps would always fill it.
             self._take_messages()
             self._look_at = monotonic() + max(self._look_seconds(), self._rest_seconds)
             self._rest_seconds = 0.0
-        self._hand_over(ended)
+        self._hand_over(calls)
         if self._unanswered:
             self._release_unanswered()
 
-    # What it takes
+    # Taking work
 
     def _how_long(self) -> float:
         if self._pulse is None:
@@ -144,7 +144,7 @@ class Shift:
         return max(LEAST_LOOK_SECONDS, LOOK_SECONDS * processes)
 
     def _is_taking(self) -> bool:
-        """Say whether more is begun here: not while something waits that runs alone, say."""
+        """Say whether this process takes more work; for example, not while a lone bundle waits."""
         return (
             self._takes
             and self._alone is None
@@ -158,7 +158,7 @@ class Shift:
         return sorted(set(self._pulse.queues) & registry.queues()) if self._pulse else []
 
     def _room(self) -> Room:
-        """Return what this process can begin now of agents whose calls go side by side."""
+        """Return the room for agents whose calls run concurrently."""
         is_taking, queues = self._is_taking(), self._queues() or [self._queue]
 
         def calls(name: str) -> int:
@@ -170,7 +170,7 @@ class Shift:
         return Room(me("agent"), calls)
 
     def take_due(self, arguments: Sequence[Any] = ()) -> bool:
-        """Claim due steps and begin them, or send what others have room for.  False: no room."""
+        """Claim due steps and start them here, or send those for others.  False: takes no work."""
         if not self._is_taking():
             return False
         room, began = self._room(), monotonic()
@@ -191,16 +191,16 @@ class Shift:
             self._look_at = monotonic() + PAUSE_SECONDS
 
     def _accept(self, arguments: Sequence[Any]) -> bool:
-        """Begin the claims of a message.  False: there is no room; somebody else has to."""
+        """Start the claims of a message.  False: there is no room; another process has to."""
         try:
             bundle = Bundle.from_wire(arguments[0] if arguments else None)
             agent = registry.agent(bundle.agent)
         except (MessageError, UnknownAgent) as error:
             if isinstance(error, UnknownAgent) and live_code.is_called(error.name):
-                # The next looks would meet it again at once.
+                # The next looks would find it again at once.
                 self._rest_seconds = PASS_ON_SECONDS
                 return False
-            # Its claims are sent again to whoever knows better.
+            # Its claims will be sent again, to a worker that may know it.
             log.error("bundle_refused", extra={"reason": str(error)})
             return True
         if bundle.is_alone or agent.is_serial:
@@ -211,26 +211,26 @@ class Shift:
         self.begin(bundle)
         return True
 
-    # What it begins
+    # Starting calls
 
     def begin(self, bundle: Bundle) -> None:
-        """Start a message's claims, as many as there is room for; pass the others on."""
+        """Start as many of a message's claims as there is room for; send the others again."""
         agent = registry.agent(bundle.agent)
         room = self._calls.room(agent)
-        mine, others = bundle.requests[:room], bundle.requests[room:]
+        accepted, rest = bundle.requests[:room], bundle.requests[room:]
         began = monotonic()
-        # A local agent starts its claims itself, when their turn has come.
-        started = mine if agent.is_local else runner.start(agent, mine, bundle)
+        # A local agent starts its claims itself, when it is their turn.
+        started = accepted if agent.is_local else runner.start(agent, accepted, bundle)
         deadline = Deadline(bundle.timeout_seconds, began)
         self._calls.begin([Work(agent, request, deadline, bundle) for request in started])
-        self._pass_on(bundle, others)
+        self._pass_on(bundle, rest)
 
     def _begin_or_send(self, claims: Sequence[Claim], room: Room, began: float) -> None:
-        """Call for the claims that this process has started, and send the others."""
-        here = [claim for claim in claims if claim.is_started]
+        """Make the calls of the claims that this process has started, and send the others."""
+        started = [claim for claim in claims if claim.is_started]
         try:
-            bundles = scheduler.begin_here(here) if here else []
-            room.begun = {claim.step_id for claim in here}
+            bundles = scheduler.begin_here(started) if started else []
+            room.begun = {claim.step_id for claim in started}
         except BaseException:
             room.is_answered = False
             raise
@@ -240,43 +240,43 @@ class Shift:
         for bundle in bundles:
             agent = registry.agent(bundle.agent)
             deadline = Deadline(bundle.timeout_seconds, began)
-            self._calls.begin([Work(agent, one, deadline, bundle) for one in bundle.requests])
-        if len(here) < len(claims):
+            self._calls.begin([Work(agent, r, deadline, bundle) for r in bundle.requests])
+        if len(started) < len(claims):
             scheduler.send([claim for claim in claims if not claim.is_started])
 
-    def _pass_on(self, bundle: Bundle, others: Sequence[Any]) -> None:
-        """Send claims that were not begun to whoever has room; refused, they count as lost."""
-        if not others:
+    def _pass_on(self, bundle: Bundle, requests: Sequence[Any]) -> None:
+        """Send claims that were not started to other processes; if refused, they count as lost."""
+        if not requests:
             return
         with soft_limit_masked():
             try:
-                bundle_dispatch.send(msgspec.structs.replace(bundle, requests=tuple(others)))
+                bundle_dispatch.send(msgspec.structs.replace(bundle, requests=tuple(requests)))
             except BrokerRefused as error:
                 log.warning(
                     "unbegun_claims_refused", extra={"agent": bundle.agent, "reason": str(error)}
                 )
 
-    # What becomes of it
+    # Handing over replies
 
     def _hand_over(self, ended: Sequence[EndedCall]) -> None:
         settle = self._settle if self._takes else None
         answers: dict[Agent, list[Answer]] = defaultdict(list)
         filed = []
-        for one in ended:
-            if one.work.agent.is_local:
-                filed.append(one.work.request.step_id)
-            elif one.reply is not None:
-                answers[one.work.agent].append(Answer(one.reply, one.work.deadline))
+        for call in ended:
+            if call.work.agent.is_local:
+                filed.append(call.work.request.step_id)
+            elif call.reply is not None:
+                answers[call.work.agent].append(Answer(call.reply, call.work.deadline))
         replies.settle_filed(filed, settle)
-        for agent, some in answers.items():
-            self._replied += replies.hand_over(agent, some, settle)
+        for agent, agent_answers in answers.items():
+            self._replied += replies.hand_over(agent, agent_answers, settle)
 
-    def _settle(self, some: Sequence[Reply], filed: bool) -> None:
-        """Settle replies and begin what there is room for here; send what there is not."""
+    def _settle(self, batch: Sequence[Reply], filed: bool) -> None:
+        """Settle replies; start next steps here while there is room, and send the others."""
         room, began = self._room(), monotonic()
         claims: list[Claim] = []
         try:
-            scheduler.settle(some, filed=filed, here=room, forward=claims.extend)
+            scheduler.settle(batch, filed=filed, own_room=room, forward=claims.extend)
         except BaseException:
             room.is_answered = False
             self._unanswered.append(room)
@@ -284,17 +284,17 @@ class Shift:
         self._begin_or_send(claims, room, began)
 
     def _release_unanswered(self) -> None:
-        """Give back what was started by writes whose answers are lost: nobody calls for it."""
+        """Release claims started by writes whose answers were lost: no call is made for them."""
         try:
             while self._unanswered:
                 room = self._unanswered[-1]
                 release.unbegun(room.delivery, room.begun, me("agent"))
                 self._unanswered.pop()
         except (OperationalError, InterfaceError):
-            # They expire: an attempt each.
+            # They expire, which costs an attempt each.
             log.warning("unanswered_claims_left", exc_info=True)
 
-    # How it ends
+    # Ending
 
     def _seconds_to_wait(self) -> float:
         wait = 1.0
@@ -303,10 +303,10 @@ class Shift:
         return wait
 
     def _outstay(self) -> None:
-        """Keep the process while calls run on past their deadline, and say nothing for them.
+        """Keep the process while calls run past their deadline, and send no replies for them.
 
-        A client with a total deadline ends them at once.  One that has none is ended with its
-        process, which its worker replaces.
+        A client with a total deadline ends them at once.  One without it is ended with its process,
+        which its worker replaces.
         """
         names = self._calls.overdue_agents()
         log.warning("deadline_passed", extra={"agents": names, "calls": self._calls.left})
@@ -326,10 +326,10 @@ def _make(work: Work) -> Reply | None:
     if not work.agent.is_local:
         return runner.call(work)
     try:
-        # On the thread's own connection.
+        # Uses the thread's own connection.
         with db_connections.kept():
             runner.perform_local(work.agent, work.request, work.bundle)
     except (OperationalError, InterfaceError) as error:
-        # Not started, it is sent again; started, it expires.
+        # A claim that was not started is sent again; a started one expires.
         log.warning("database_away", extra={"reason": first_line(error)})
     return None

@@ -19,9 +19,9 @@ def refusal(error: BaseException | None) -> str | None:
             or type(cause).__name__ in _OF_REDIS
             or _NO_SUCH_DATABASE in str(cause)
         ):
-            said = getattr(cause, "reply_text", None) or str(cause) or type(cause).__name__
+            message = getattr(cause, "reply_text", None) or str(cause) or type(cause).__name__
             return (
-                f"The broker refuses this login: {said.splitlines()[0].rstrip('.')}. "
+                f"The broker refuses this login: {message.splitlines()[0].rstrip('.')}. "
                 "Correct BROKER_URL, or create the user, its virtual host or its permissions."
             )
     return None

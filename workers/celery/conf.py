@@ -42,10 +42,10 @@ def fill_in(sender: Any, source: Any, **kwargs: object) -> None:
         if not _is_given(source, sender.namespace, name):
             source[name] = value
     scheme = str(source.broker_url or "amqp://").partition(":")[0]
-    given = source.broker_transport_options or {}
-    if scheme == "filesystem" and "data_folder_in" not in given:
-        given = {**filesystem_transport.folders(_run_folder()), **given}
-    source["broker_transport_options"] = {**transport_options(scheme), **given}
+    options = source.broker_transport_options or {}
+    if scheme == "filesystem" and "data_folder_in" not in options:
+        options = {**filesystem_transport.folders(_run_folder()), **options}
+    source["broker_transport_options"] = {**transport_options(scheme), **options}
 
 
 def _is_given(conf: Any, namespace: str | None, name: str) -> bool:

@@ -1,7 +1,7 @@
-"""The way to the database: why it is not open, in one line with the remedy.
+"""Explain in one line why the database cannot be used, with the remedy.
 
-A server that is away is waited for by whoever can wait.  A login or a file that is refused is
-refused again however long that is.
+Processes that can wait do so while a server is unavailable.  A refused login or file stays
+refused, however long they wait.
 """
 
 import re
@@ -28,21 +28,21 @@ _ADDRESS = ("file is not a database", "invalid connection option")
 
 def refusal(error: Error) -> str | None:
     """Return why a database will not let this process work and what to do; None if it may yet."""
-    said = first_line(error)
+    message = first_line(error)
     if str(error).startswith(_ADDRESS):
         return (
-            f"DATABASE_URL cannot be used: {said}. "
+            f"DATABASE_URL cannot be used: {message}. "
             "Give one such as postgres://user:password@host:5432/name."
         )
     if _LOGIN.search(str(error)):
         return (
-            f"The database refuses this login: {said}. "
+            f"The database refuses this login: {message}. "
             "Correct DATABASE_URL, or create the role, its password or the database."
         )
     # The low byte is the code, the others say more of it.
     if getattr(error.__cause__, "sqlite_errorcode", 0) & 0xFF in _FILE:
         return (
-            f"The database's file cannot be used: {said}. "
+            f"The database's file cannot be used: {message}. "
             "Correct DATABASE_URL, or let this user write to the file and its folder."
         )
     return None
@@ -50,13 +50,13 @@ def refusal(error: Error) -> str | None:
 
 def explain(error: Error) -> str | None:
     """Return why a database cannot be used now and what to do; None where that is not known."""
-    if refused := refusal(error):
-        return refused
+    if reason := refusal(error):
+        return reason
     if not isinstance(error, AWAY):
         return None
-    said = first_line(error)
+    message = first_line(error)
     if is_read_only(error):
-        return f"The database is read-only: {said}. Point DATABASE_URL to the primary."
+        return f"The database is read-only: {message}. Point DATABASE_URL to the primary."
     # The server's own word, such as for one that is still starting.
     does = "refuses the connection" if "FATAL" in str(error) else "does not answer"
-    return f"The database {does}: {said}. Check DATABASE_URL and the server, and try again."
+    return f"The database {does}: {message}. Check DATABASE_URL and the server, and try again."

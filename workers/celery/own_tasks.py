@@ -1,4 +1,4 @@
-"""What the engine's own tasks have in common."""
+"""The base of the engine's own tasks."""
 
 import logging
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 
 
 class OwnTask(Task):
-    """Runs for messages of this installation alone; passes on those of another, unworked."""
+    """Runs only for this installation's messages; passes on those of others unprocessed."""
 
     abstract = True
 
@@ -40,9 +40,9 @@ class OwnTask(Task):
         return None
 
 
-#: The engine's own tasks, whatever the project's others do: acknowledged once done, in JSON, and
-#: not delivered again for a child's death, which a call that kills its process would cause for
-#: ever.  The row brings it back, and counts.
+#: Options of the engine's own tasks, whatever the project's defaults: acknowledged once done, in
+#: JSON, and not redelivered when a child dies, because a call that kills its process would cause
+#: that forever.  The row brings the claim back, and counts the failure.
 HELD: dict[str, Any] = {
     "base": OwnTask,
     "acks_late": True,
@@ -54,7 +54,7 @@ HELD: dict[str, Any] = {
 
 @contextmanager
 def left_to_the_next() -> Iterator[None]:
-    """Leave a look to the next one where the database is away: the timers ask again."""
+    """Skip a look if the database is unavailable: the timers trigger the next one."""
     try:
         with db_connections.kept():
             yield

@@ -34,8 +34,8 @@ def agent_queues() -> list[str]:
     if not apps.models_ready:
         # A command of Celery's that starts no worker: `celery purge`, `celery inspect`.
         django.setup()
-    others = {agent.queue for agent in registry.agents()} - {DEFAULT_QUEUE}
-    return [DEFAULT_QUEUE, *sorted(others)]
+    names = {agent.queue for agent in registry.agents()} - {DEFAULT_QUEUE}
+    return [DEFAULT_QUEUE, *sorted(names)]
 
 
 def _as_classic(queue: Queue) -> Queue:

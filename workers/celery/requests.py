@@ -1,8 +1,8 @@
-"""Celery's request, mended where a task that raises MemoryError would end its worker.
+"""Fix Celery's request: a task that raises MemoryError would end its worker.
 
-Celery 5.7 raises the MemoryError of a task again in the worker's parent process, which ends.  The
-message was acknowledged by nobody, comes again, and ends every worker that is started after it.
-Here it is a failure as any other: it is logged and, as the task has it, acknowledged.
+Celery 5.7 raises a task's MemoryError again in the worker's parent process, which ends.  The
+unacknowledged message is delivered again, and ends every worker started after it.  Here it is a
+failure like any other: logged and acknowledged as the task's settings say.
 """
 
 from typing import Any
@@ -16,7 +16,7 @@ MENDED = "workers.celery.requests:Request"
 
 
 class OutOfMemory(RuntimeError):
-    """A task wanted more memory than there is."""
+    """A task needed more memory than available."""
 
 
 class Request(request.Request):
@@ -27,13 +27,13 @@ class Request(request.Request):
         return super().on_failure(exc_info, *args, **kwargs)
 
 
-def _as_failure(said: str, was: Any) -> ExceptionInfo:
+def _as_failure(message: str, original: Any) -> ExceptionInfo:
     try:
-        raise OutOfMemory(said)
+        raise OutOfMemory(message)
     except OutOfMemory:
         failure = ExceptionInfo()
-    # Where the memory was wanted, which is what helps.
-    failure.traceback = was.traceback
+    # The place of the allocation, which helps to find the cause.
+    failure.traceback = original.traceback
     return failure
 
 

@@ -1,7 +1,7 @@
-"""Whether a process can work where it is started: asked by workers, Beat and web processes.
+"""Check at the start of workers, Beat and web processes whether they can work.
 
-A server that is away is no reason to end: it is waited for, as later on.  Beat alone cannot wait
-for the database: it reads its schedule from there before anything else.
+An unavailable server is no reason to end: the process waits for it, as later on.  Only Beat cannot
+wait for the database: it reads its schedule from there first.
 """
 
 from collections.abc import Iterable
@@ -16,9 +16,9 @@ from workers.checks import tables
 
 
 def problems(*, waits: bool = True, is_worker: bool = False) -> Iterable[str]:
-    """Yield what the system checks refuse, and why the database cannot be used.
+    """Yield the errors of the system checks, and why the database cannot be used.
 
-    One that is away is a problem of who does not wait for it.
+    An unavailable database is a problem only if the process does not wait.
     """
     for message in run_checks():
         if message.is_serious() and not message.is_silenced():
@@ -38,15 +38,15 @@ def refuse_broker(app: Any, queues: Iterable[str] = ()) -> None:
         try:
             connection.ensure_connection(max_retries=1, timeout=connection.connect_timeout)
         except Exception as error:  # noqa: BLE001 (every transport has its own)
-            if said := broker_login.refusal(error):
-                raise SystemExit(said) from None
+            if reason := broker_login.refusal(error):
+                raise SystemExit(reason) from None
             return
         if connection.transport.driver_type != "amqp":
             return
         with suppress(OSError, *connection.connection_errors):
             for name in queues:
-                if said := declared_otherwise(connection, app.amqp.queues[name]):
+                if reason := declared_otherwise(connection, app.amqp.queues[name]):
                     raise SystemExit(
-                        f"The queue {name} exists and is not as this code declares it: {said}. "
+                        f"The queue {name} exists and is not as this code declares it: {reason}. "
                         + remedy_of(name)
                     )

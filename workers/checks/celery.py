@@ -153,7 +153,7 @@ def longest_call_seconds() -> float:
     except (BadSetting, WorkflowError):
         # workers.E001 or workers.E003 says so.
         return 0
-    return max([usual, *(one for one in declared if one)]) + HARD_LIMIT_MARGIN_SECONDS
+    return max([usual, *(seconds for seconds in declared if seconds)]) + HARD_LIMIT_MARGIN_SECONDS
 
 
 def _scheme(conf: Any) -> str:

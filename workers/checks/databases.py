@@ -16,10 +16,10 @@ def check_databases(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Ch
     """Refuse or warn of database settings that orders cannot rely on; asks no server."""
     config = connection.settings_dict
     options = config.get("OPTIONS") or {}
-    found = list(_of_vendor(connection.vendor, options))
-    found += _of_routers()
+    messages = list(_of_vendor(connection.vendor, options))
+    messages += _of_routers()
     if not settings.USE_TZ:
-        found.append(
+        messages.append(
             Error(
                 "USE_TZ is off.",
                 hint="Switch it on: deadlines are instants, and an hour of the clock change "
@@ -27,7 +27,7 @@ def check_databases(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Ch
                 id="workers.E014",
             )
         )
-    return found
+    return messages
 
 
 def _of_routers() -> Iterable[CheckMessage]:

@@ -54,8 +54,8 @@ def check_session(
     """Refuse a database whose sessions the store cannot rely on; answers `check` and `migrate`."""
     aliases = databases or (["default"] if is_asked_for() else [])
     try:
-        found = [problem for alias in aliases for problem in unfit(connections[alias])]
+        problems = [problem for alias in aliases for problem in unfit(connections[alias])]
     except DatabaseError:
         # Whoever needs it says that it is away.
         return []
-    return [Error(what, hint=remedy, id="workers.E024") for what, remedy in found]
+    return [Error(what, hint=remedy, id="workers.E024") for what, remedy in problems]

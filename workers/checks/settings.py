@@ -15,7 +15,7 @@ DEPLOYMENT_NAMES = frozenset({"SAS_RUN_DIR", "SAS_LOG_JSON", "SAS_LOG_LEVEL", "S
 def check_settings(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
     """Refuse a wrong value and an unknown name among the ``SAS_*`` settings."""
     known = {setting.name: setting for setting in declared()}
-    found: list[CheckMessage] = []
+    messages: list[CheckMessage] = []
     for name, value in given().items():
         if name in DEPLOYMENT_NAMES:
             continue
@@ -26,10 +26,10 @@ def check_settings(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Che
                 if near
                 else 'Remove it, or give it a name that "Settings" in the documentation has.'
             )
-            found.append(Error(f"There is no setting {name}.", hint=hint, id="workers.E002"))
+            messages.append(Error(f"There is no setting {name}.", hint=hint, id="workers.E002"))
             continue
         try:
             known[name].read(value)
         except BadSetting as error:
-            found.append(Error(str(error), id="workers.E001"))
-    return found
+            messages.append(Error(str(error), id="workers.E001"))
+    return messages

@@ -75,7 +75,7 @@ def unapplied(labels: Sequence[str] | None = None) -> list[str]:
     """
     executor = MigrationExecutor(connection)
     newest = executor.loader.graph.leaf_nodes()
-    plan = executor.migration_plan([one for one in newest if labels is None or one[0] in labels])
+    plan = executor.migration_plan([node for node in newest if labels is None or node[0] in labels])
     return [f"{migration.app_label}.{migration.name}" for migration, _ in plan]
 
 
@@ -120,7 +120,7 @@ def check_encoding(
     """Refuse a database that cannot hold every name; answers `check` and `migrate`."""
     aliases = databases or (["default"] if is_asked_for() else [])
     try:
-        found = [(alias, foreign_encoding(connections[alias])) for alias in aliases]
+        rows = [(alias, foreign_encoding(connections[alias])) for alias in aliases]
     except DatabaseError:
         # Whoever needs it says that it is away.
         return []
@@ -131,6 +131,6 @@ def check_encoding(
             "character it cannot store would be a server error.",
             id="workers.E021",
         )
-        for alias, encoding in found
+        for alias, encoding in rows
         if encoding
     ]

@@ -20,10 +20,10 @@ from workers.wire.wake_ups import wake_scheduler
 def step_of(token: str) -> tuple[str, int, str]:
     """Return (key, process id, step name) for a token; raise ``BadToken``."""
     key = callback_tokens.read(token)
-    found = record_answers.by_key(key)
-    if found is None:
+    step = record_answers.by_key(key)
+    if step is None:
         raise BadToken(record_answers.OVER)
-    return key, *found
+    return key, *step
 
 
 def complete(

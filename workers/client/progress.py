@@ -87,8 +87,8 @@ def of(process: Process, now: datetime, facts: Facts | None = None) -> ProcessPr
     facts = facts or Facts()
     ordered = sorted(process.steps.all(), key=lambda step: step.position)
     settled = {step.name for step in ordered if step.state in SETTLED_STEP_STATES}
-    said = [(step, explain.step(step, process, now, facts, settled)) for step in ordered]
-    steps = tuple(_step(step, why, now) for step, why in said)
+    reasons = [(step, explain.step(step, process, now, facts, settled)) for step in ordered]
+    steps = tuple(_step(step, why, now) for step, why in reasons)
     return ProcessProgress(
         id=process.pk,
         workflow=process.workflow,
@@ -98,7 +98,7 @@ def of(process: Process, now: datetime, facts: Facts | None = None) -> ProcessPr
         sequence=process.sequence,
         created_at=process.created_at,
         finished_at=process.finished_at,
-        headline=explain.headline(process, said, now, facts),
+        headline=explain.headline(process, reasons, now, facts),
         steps=steps,
         is_turned_round=process.outcome is not None,
     )

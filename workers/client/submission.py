@@ -88,7 +88,7 @@ def _wake(workflow: Workflow) -> None:
     """Wake who begins the first steps: their agents where these can take them, or a scheduler."""
     first = [spec for spec in workflow.steps if not spec.after]
     agents = [registry.agent(spec.agent) for spec in first]
-    if any(spec.is_judged for spec in first) or not all(one.takes_itself for one in agents):
+    if any(spec.is_judged for spec in first) or not all(agent.takes_itself for agent in agents):
         wake_scheduler()
         return
     for queue in sorted({agent.queue for agent in agents}):

@@ -203,5 +203,5 @@ class TaskAgent(Agent):
         arguments = dict(call.payload)
         if self.key_argument:
             arguments[self.key_argument] = call.key
-        found = type(self).task(**arguments)
-        return found if found is None or isinstance(found, dict) else {"returned": found}
+        result = type(self).task(**arguments)
+        return result if result is None or isinstance(result, dict) else {"returned": result}

@@ -21,17 +21,17 @@ Text = str | Promise
 
 def in_words(message: Text | Mapping[str, Text], params: Mapping[str, Any]) -> str:
     """Return a message with its parameters; a parameter that is missing is left empty."""
-    known = defaultdict(str, worded(params))
+    values = defaultdict(str, worded(params))
     if problem := params.get("problem"):
-        known["reason"] = delivery_problems.text_of(problem["code"], problem["params"])
-    known["reason"] = wording.unended(known["reason"]) or gettext("no reason was given")
-    known["finding"] = wording.unended(known["finding"])
-    known["question"] = known["question"] or gettext("an answer")
+        values["reason"] = delivery_problems.text_of(problem["code"], problem["params"])
+    values["reason"] = wording.unended(values["reason"]) or gettext("no reason was given")
+    values["finding"] = wording.unended(values["finding"])
+    values["question"] = values["question"] or gettext("an answer")
     if not isinstance(message, Mapping):
-        return str(message) % known
+        return str(message) % values
     # A sentence that this code does not know is of a newer one: the others still help.
     sentences = [message[name] for name in params.get("says", ()) if name in message]
-    return " ".join(str(sentence) % known for sentence in sentences)
+    return " ".join(str(sentence) % values for sentence in sentences)
 
 
 def worded(params: Mapping[str, Any]) -> dict[str, Any]:

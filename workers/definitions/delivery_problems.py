@@ -44,5 +44,5 @@ def answer_text(problem: Mapping[str, Any] | None, status: int | None, answer: s
     """Return in words how a delivery went at last: the problem, the status, what was answered."""
     text = text_of(problem["code"], problem["params"]) if problem else ""
     text = ": ".join(filter(None, (text, answer)))
-    known = str(status or "")
-    return text if known in text else f"{known} {text}".strip()
+    values = str(status or "")
+    return text if values in text else f"{values} {text}".strip()

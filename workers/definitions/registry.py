@@ -102,8 +102,8 @@ def webhook_secrets(owner: str) -> tuple[str, ...]:
     """Return the secrets of an owner of webhooks; none where no app knows any."""
     discover()
     for secrets in _secrets:
-        if found := tuple(secrets(owner)):
-            return found
+        if owner_secrets := tuple(secrets(owner)):
+            return owner_secrets
     return ()
 
 
@@ -157,10 +157,10 @@ def workflow(name: str, version: int | None = None) -> Workflow:
     discover()
     if version is None:
         version = max((v for n, v in _workflows if n == name), default=None)
-    found = None if version is None else _workflows.get((name, version))
-    if found is None:
+    spec = None if version is None else _workflows.get((name, version))
+    if spec is None:
         raise UnknownWorkflow(name, version)
-    return found
+    return spec
 
 
 def has_workflow(name: str, version: int) -> bool:

@@ -36,11 +36,11 @@ _is_tried_once: ContextVar[bool] = ContextVar("is_tried_once", default=False)
 @contextmanager
 def one_try() -> Iterator[None]:
     """Have ``post`` try once in a block: for an agent with a rate, whose every call is counted."""
-    before = _is_tried_once.set(True)
+    previous = _is_tried_once.set(True)
     try:
         yield
     finally:
-        _is_tried_once.reset(before)
+        _is_tried_once.reset(previous)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +108,11 @@ def post(
         reraise=True,
     )
     try:
-        status, answered = retrying(ask)
+        status, response = retrying(ask)
     except Fault as fault:
         fault.tries = retrying.statistics["attempt_number"]
         raise
-    return Answer(status, answered, retrying.statistics["attempt_number"])
+    return Answer(status, response, retrying.statistics["attempt_number"])
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ def retry_after(text: str) -> float | None:
         moment = parsedate_to_datetime(text)
         if moment.tzinfo is None:
             moment = moment.replace(tzinfo=UTC)
-        left = moment.timestamp() - time.time()
+        seconds_left = moment.timestamp() - time.time()
     except (ValueError, OverflowError):
         return None
-    return min(max(left, 0.0), LONGEST_RETRY_AFTER)
+    return min(max(seconds_left, 0.0), LONGEST_RETRY_AFTER)

@@ -69,10 +69,10 @@ def _is_host(host: str, *, is_bracketed: bool) -> bool:
 def look_up(host: str, port: int = 0) -> list[str]:
     """Return the addresses of a host; raise ``OSError`` where it has none."""
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except UnicodeError as error:
         raise OSError(f"{host} is no host name") from error
-    return list(dict.fromkeys(str(place[4][0]) for place in found))
+    return list(dict.fromkeys(str(place[4][0]) for place in addresses))
 
 
 def _look_up_in_time(host: str) -> list[str]:

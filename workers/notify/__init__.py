@@ -1,1 +1,1 @@
-"""Telling submitters what became of their processes, at least once and in order."""
+"""Notify submitters about their processes, at least once and in order."""

@@ -1,4 +1,4 @@
-"""Writing the letters of the relay: what each claimed sink is to be told, in order."""
+"""Compose the status messages of each claimed sink, in order."""
 
 import logging
 from collections.abc import Sequence
@@ -8,27 +8,27 @@ from uuid import uuid5
 from workers.definitions import registry
 from workers.exceptions import UnknownWorkflow
 from workers.notify import status_message
-from workers.notify.senders import Letter
+from workers.notify.senders import StatusMessage
 from workers.states import FINAL_PROCESS_STATES
 from workers.store import sinks, unsent_statuses
 from workers.store.sinks import ClaimedSink
 
 log = logging.getLogger(__name__)
 
-#: Time before a sink is looked at again whose letters this code cannot write.
+#: Time before a sink is tried again whose messages this code cannot compose.
 UNKNOWN_SECONDS = 30.0
 
 
 @dataclass
-class Errand:
-    """A claimed sink, and what it has yet to be told."""
+class PendingStatus:
+    """A claimed sink, and its messages that are not delivered yet."""
 
     sink: ClaimedSink
-    letters: list[Letter]
+    messages: list[StatusMessage]
 
 
-def errands(claimed: Sequence[ClaimedSink]) -> list[Errand]:
-    """Write the letters of claimed sinks; one that nothing can be written for is put off."""
+def pending(claimed: Sequence[ClaimedSink]) -> list[PendingStatus]:
+    """Compose the messages of claimed sinks; put off sinks for which that fails."""
     if not claimed:
         return []
     subjects = unsent_statuses.subjects([sink.process_id for sink in claimed])
@@ -37,10 +37,10 @@ def errands(claimed: Sequence[ClaimedSink]) -> list[Errand]:
         owner: registry.webhook_secrets(owner)
         for owner in {sink.owner for sink in claimed if sink.kind == "webhook"}
     }
-    found = []
+    result = []
     for sink in claimed:
         try:
-            letters = _letters(
+            messages = _messages(
                 sink, subjects[sink.process_id], news[sink.id], secrets.get(sink.owner, ())
             )
         except UnknownWorkflow as error:
@@ -48,28 +48,28 @@ def errands(claimed: Sequence[ClaimedSink]) -> list[Errand]:
             sinks.put_off(sink, UNKNOWN_SECONDS)
             continue
         except Exception:
-            # One that cannot be described holds up no other.
+            # A process that cannot be described must not hold up the others.
             log.exception("report_unwritable", extra={"sink": sink.id})
             sinks.put_off(sink, UNKNOWN_SECONDS)
             continue
-        if letters:
-            found.append(Errand(sink, letters))
+        if messages:
+            result.append(PendingStatus(sink, messages))
         else:
-            # Its rows are gone, with nothing left to tell.
+            # Its rows were pruned, so nothing is left to tell.
             sinks.told([sinks.SinkProgress(sink, sink.last)])
-    return found
+    return result
 
 
-def _letters(
+def _messages(
     sink: ClaimedSink,
     subject: unsent_statuses.Subject,
     news: Sequence[unsent_statuses.News],
     secrets: tuple[str, ...],
-) -> list[Letter]:
+) -> list[StatusMessage]:
     workflow = registry.workflow(subject.workflow, subject.version)
     facts = workflow.describe(subject.input) if workflow.describe else {}
     return [
-        Letter(
+        StatusMessage(
             address=sink.address,
             body=status_message.encode(
                 status_message.message(workflow.told_as, facts, subject, row)

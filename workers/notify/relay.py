@@ -1,9 +1,9 @@
-"""The relay: tells submitters what happens to their processes.
+"""The relay: notifies submitters about their processes.
 
-Invariants: every sink is told every numbered row, in order and at least once; nobody's lock
-and no transaction is held while something is sent; a sink that cannot be told holds up
-neither its process nor, for longer than its own send, any other sink.  Any number of relays
-may run: a claim keeps two from one sink, and the cursor shows whoever was overtaken.
+Invariants: every sink is told every numbered row, in order and at least once; no lock and no
+transaction is held while a message is sent; a sink that cannot be told holds up neither its
+process nor, for longer than its own send, any other sink.  Any number of relays may run: a claim
+keeps two from one sink, and the cursor shows a relay that another has overtaken it.
 """
 
 import logging
@@ -16,8 +16,8 @@ from typing import TypeVar
 
 from workers.conf import sas
 from workers.notify import compose
-from workers.notify.compose import Errand
-from workers.notify.senders import Letter, NotSent, Undelivered, reply_queue, webhook
+from workers.notify.compose import PendingStatus
+from workers.notify.senders import NotSent, StatusMessage, Undelivered, reply_queue, webhook
 from workers.rules.backoff import Backoff
 from workers.runtime.failpoints import around, durable
 from workers.runtime.soft_limit import block_soft_limit
@@ -27,35 +27,35 @@ from workers.store.sinks import Place
 
 log = logging.getLogger(__name__)
 
-#: Time a relay has a sink to itself; long past the end of its last send.
+#: How long a relay claims a sink: far longer than its sends take.
 CLAIM_SECONDS = 60.0
-#: Time before the claim's end from which nothing more is begun under it.
+#: Time before the end of a claim in which no more sends start under it.
 MARGIN_SECONDS = 30.0
-#: How often a relay that waits for a slow receiver looks for others to tell.
+#: How often a relay that waits for a slow receiver looks for other due sinks.
 LOOK_SECONDS = 0.5
-#: Time before what could not even be sent is tried again.
+#: Time before a message that could not be sent at all is tried again.
 NOT_SENT_SECONDS = 5.0
-#: Time a webhook that does not answer is left alone: at first, and at most.
+#: How long a webhook that does not answer is not called: at first, and at most.
 REST_SECONDS = (2.0, 60.0)
-#: Time after its rest for which it is remembered how long that was.
+#: How long after its rest the length of the rest is remembered.
 REMEMBERED_SECONDS = 60.0
 
-Send = Callable[[Letter], object]
-#: How one letter fared; None = delivered.
+Send = Callable[[StatusMessage], object]
+#: The outcome of one message; None = delivered.
 Outcome = Undelivered | NotSent | None
 _Counted = TypeVar("_Counted")
 
 
 @dataclass
-class _Trip:
+class _Batch:
     """Sinks that are told together, one message each at a time."""
 
-    errands: list[Errand]
+    statuses: list[PendingStatus]
     end: float
 
     @property
     def is_late(self) -> bool:
-        """Say whether nothing more may be begun under its claims."""
+        """Say whether no more sends may start under its claims."""
         return monotonic() >= self.end
 
 
@@ -65,48 +65,49 @@ class Relay:
 
     kind: str
     send: Send
-    #: Trips under way at once, and sinks in one trip.
+    #: The most batches under way, and the most sinks in one batch.
     slots: int
     depth: int
-    #: Sinks of one owner under way at once: one that answers slowly must not take all slots.
+    #: The most sinks of one owner under way: a slow owner must not take all slots.
     per_owner: int
-    #: Those of one owner on one server: fewer, so that a dead server leaves room for the owner's
-    #: others, though each process may have a path of its own there.
+    #: The most of one owner on one server: fewer, so that a dead server leaves room for the
+    #: owner's other servers, though each process may have its own path there.
     per_server: int
-    #: Those of one owner at one address: fewer again, so that a dead one leaves room on its server.
+    #: The most of one owner at one address: fewer again, so that a dead address leaves room on its
+    #: server.
     per_place: int
-    #: Until when a place is left alone, and how long that is.
+    #: Until when a place is not called, and the length of that rest.
     _rests: dict[Place, tuple[float, float]] = field(default_factory=dict)
 
     def run(self) -> int:
         """Tell every sink that is due; return how many messages arrived."""
         arrived = 0
-        under_way: dict[Future[list[Outcome]], _Trip] = {}
+        under_way: dict[Future[list[Outcome]], _Batch] = {}
         with ThreadPoolExecutor(self.slots, thread_name_prefix=f"report-{self.kind}") as pool:
 
-            def begin(trip: _Trip) -> None:
-                letters = [errand.letters[0] for errand in trip.errands]
-                under_way[pool.submit(self._carry, letters)] = trip
+            def begin(batch: _Batch) -> None:
+                messages = [status.messages[0] for status in batch.statuses]
+                under_way[pool.submit(self._deliver, messages)] = batch
 
             while True:
-                for trip in self._take(list(under_way.values())):
-                    begin(trip)
+                for batch in self._take(list(under_way.values())):
+                    begin(batch)
                 if not under_way:
                     return arrived
                 done, _ = wait(under_way, LOOK_SECONDS, return_when=FIRST_COMPLETED)
-                count, goes_on = self._land([(under_way.pop(one), one.result()) for one in done])
+                count, goes_on = self._record([(under_way.pop(f), f.result()) for f in done])
                 arrived += count
-                for trip in goes_on:
-                    begin(trip)
+                for batch in goes_on:
+                    begin(batch)
 
-    def _take(self, under_way: Sequence[_Trip]) -> list[_Trip]:
-        """Claim what there is room for, and return it in trips."""
-        held = [errand.sink for trip in under_way for errand in trip.errands]
+    def _take(self, under_way: Sequence[_Batch]) -> list[_Batch]:
+        """Claim due sinks for which there is room, in batches."""
+        held = [status.sink for batch in under_way for status in batch.statuses]
         busy = Counter(sink.owner for sink in held)
         on_server = Counter(sink.server for sink in held)
         at_place = Counter(sink.place for sink in held)
-        trips: list[_Trip] = []
-        while (free := self.slots - len(under_way) - len(trips)) > 0:
+        batches: list[_Batch] = []
+        while (free := self.slots - len(under_way) - len(batches)) > 0:
             end = monotonic() + CLAIM_SECONDS - MARGIN_SECONDS
             claimed = sinks.claim(
                 self.kind,
@@ -116,7 +117,7 @@ class Relay:
                 not_at=_at_least(self.per_place, at_place) | self._resting(),
                 not_on=_at_least(self.per_server, on_server),
             )
-            kept = []
+            accepted = []
             for sink in claimed:
                 if (
                     busy[sink.owner] < self.per_owner
@@ -126,69 +127,69 @@ class Relay:
                     busy[sink.owner] += 1
                     on_server[sink.server] += 1
                     at_place[sink.place] += 1
-                    kept.append(sink)
+                    accepted.append(sink)
                 else:
                     sinks.put_off(sink, 0)
-            errands = [one for one in compose.errands(kept) if _may_leave(one)]
-            trips += [
-                _Trip(errands[begin : begin + self.depth], end)
-                for begin in range(0, len(errands), self.depth)
+            statuses = [status for status in compose.pending(accepted) if _may_leave(status)]
+            batches += [
+                _Batch(statuses[begin : begin + self.depth], end)
+                for begin in range(0, len(statuses), self.depth)
             ]
             if not claimed:
                 break
-        return trips
+        return batches
 
-    def _carry(self, letters: Sequence[Letter]) -> list[Outcome]:
-        """Send letters, in a thread that touches no table; return how each fared."""
+    def _deliver(self, messages: Sequence[StatusMessage]) -> list[Outcome]:
+        """Send messages, in a thread that does not use the database; return their outcomes."""
         block_soft_limit()
         outcomes: list[Outcome] = []
-        for letter in letters:
+        for message in messages:
             try:
                 with around("relay.send"):
-                    self.send(letter)
+                    self.send(message)
                 outcomes.append(None)
             except Undelivered as problem:
                 outcomes.append(problem)
             except NotSent as problem:
                 log.warning("report_not_sent", extra={"kind": self.kind, "reason": str(problem)})
-                return outcomes + [problem] * (len(letters) - len(outcomes))
+                return outcomes + [problem] * (len(messages) - len(outcomes))
             except Exception as error:
                 log.exception("report_failed", extra={"kind": self.kind})
                 outcomes.append(Undelivered("failed", error=type(error).__name__))
         return outcomes
 
-    def _land(self, landed: Sequence[tuple[_Trip, list[Outcome]]]) -> tuple[int, list[_Trip]]:
-        """Write how trips went; return how many letters arrived, and the trips that go on."""
-        found = [
-            (trip, errand, outcome)
-            for trip, outcomes in landed
-            for errand, outcome in zip(trip.errands, outcomes, strict=True)
+    def _record(self, results: Sequence[tuple[_Batch, list[Outcome]]]) -> tuple[int, list[_Batch]]:
+        """Write the outcomes; return how many messages arrived, and the batches that continue."""
+        rows = [
+            (batch, status, outcome)
+            for batch, outcomes in results
+            for status, outcome in zip(batch.statuses, outcomes, strict=True)
         ]
-        arrived: list[tuple[_Trip, Errand]] = []
-        told: list[sinks.SinkProgress] = []
-        for trip, errand, outcome in found:
+        arrived: list[tuple[_Batch, PendingStatus]] = []
+        progress: list[sinks.SinkProgress] = []
+        for batch, status, outcome in rows:
             if outcome is None:
-                letter = errand.letters.pop(0)
-                is_over = not errand.letters or trip.is_late
-                told.append(
-                    sinks.SinkProgress(errand.sink, letter.sequence, letter.is_final, is_over)
+                message = status.messages.pop(0)
+                is_over = not status.messages or batch.is_late
+                progress.append(
+                    sinks.SinkProgress(status.sink, message.sequence, message.is_final, is_over)
                 )
-                arrived.append((trip, errand))
-                self._rests.pop(errand.sink.place, None)
+                arrived.append((batch, status))
+                self._rests.pop(status.sink.place, None)
             elif isinstance(outcome, NotSent):
-                sinks.put_off(errand.sink, NOT_SENT_SECONDS)
+                sinks.put_off(status.sink, NOT_SENT_SECONDS)
             else:
-                self._fail(errand, outcome)
-        moved = sinks.told(told)
-        goes_on: dict[int, _Trip] = {}
-        for (trip, errand), one in zip(arrived, told, strict=True):
-            errand.sink.cursor = one.sequence
-            if errand.sink.id in moved and not one.is_over:
-                goes_on.setdefault(id(trip), _Trip([], trip.end)).errands.append(errand)
+                self._fail(status, outcome)
+        moved_ids = sinks.told(progress)
+        goes_on: dict[int, _Batch] = {}
+        for (batch, status), item in zip(arrived, progress, strict=True):
+            status.sink.cursor = item.sequence
+            if status.sink.id in moved_ids and not item.is_over:
+                goes_on.setdefault(id(batch), _Batch([], batch.end)).statuses.append(status)
         return len(arrived), list(goes_on.values())
 
-    def _fail(self, errand: Errand, problem: Undelivered) -> None:
-        sink = errand.sink
+    def _fail(self, status: PendingStatus, problem: Undelivered) -> None:
+        sink = status.sink
         if problem.is_away:
             self._rest(sink.place)
         if problem.is_gone or sink.tries + 1 >= sas.report_tries:
@@ -199,14 +200,14 @@ class Relay:
         sinks.failed(sink, delay, problem.record)
 
     def _rest(self, place: Place) -> None:
-        """Leave a place alone for a while: its next messages would only hang as long."""
+        """Rest a place for a while: its next messages would only hang as long."""
         until, length = self._rests.get(place, (0.0, 0.0))
         if until <= monotonic():
             length = min(REST_SECONDS[1], max(REST_SECONDS[0], length * 2))
             self._rests[place] = (monotonic() + length, length)
 
     def _resting(self) -> set[Place]:
-        """Return the places that are left alone now, and forget those that were long ago."""
+        """Return the places at rest now, and forget rests that ended long ago."""
         now = monotonic()
         for place, (until, _) in list(self._rests.items()):
             if until + REMEMBERED_SECONDS < now:
@@ -215,22 +216,22 @@ class Relay:
 
 
 def _at_least(limit: int, counts: Counter[_Counted]) -> set[_Counted]:
-    return {one for one, count in counts.items() if count >= limit}
+    return {key for key, count in counts.items() if count >= limit}
 
 
-def _may_leave(errand: Errand) -> bool:
-    """Give up a webhook that nobody could check: its owner is closed, or was never known."""
-    sink = errand.sink
-    if sink.kind == "webhook" and not errand.letters[0].secrets:
+def _may_leave(status: PendingStatus) -> bool:
+    """Give up a webhook that cannot be signed: its owner is closed or unknown."""
+    sink = status.sink
+    if sink.kind == "webhook" and not status.messages[0].secrets:
         give_up(sink, Undelivered("no_secret"))
         return False
     return True
 
 
 def give_up(sink: sinks.ClaimedSink, problem: Undelivered) -> None:
-    """Send to a sink no more, and tell an operator, once per owner and address."""
+    """Stop sending to a sink, and raise an alert, once per owner and address."""
     place = sink.address.partition("?")[0]
-    # Together: nobody would look at a sink again that was given up without word of it.
+    # In one transaction: without the alert, no one would notice the sink.
     with durable("relay.give_up"):
         if not sinks.give_up(sink, problem.record):
             return
@@ -269,18 +270,18 @@ def relays() -> list[Relay]:
     ]
 
 
-#: How messages leave; ``workers.testing`` puts its own wire here.
+#: Sends messages; ``workers.testing`` replaces it with its own wire.
 senders: dict[str, Send] = {"queue": reply_queue.send, "webhook": webhook.send}
 
 
-def _send_to_queue(letter: Letter) -> None:
-    senders["queue"](letter)
+def _send_to_queue(message: StatusMessage) -> None:
+    senders["queue"](message)
 
 
-def _send_to_webhook(letter: Letter) -> None:
-    senders["webhook"](letter)
+def _send_to_webhook(message: StatusMessage) -> None:
+    senders["webhook"](message)
 
 
 def report() -> int:
-    """Tell everybody who is due, in this thread; return how many messages arrived."""
+    """Notify all due sinks, in this thread; return how many messages arrived."""
     return sum(relay.run() for relay in relays())

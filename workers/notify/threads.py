@@ -1,8 +1,8 @@
-"""Where a worker's relays run: threads of their own, beside its tasks.
+"""Run a worker's relays in separate threads, beside its tasks.
 
-A webhook may hang for as long as it is allowed to, and nothing else that the worker does may
-wait for it.  The threads keep nothing: when the process ends, what they had claimed is due
-again once the claim is over.
+A webhook may hang until its deadline, and no other work of the worker may wait for it.  The
+threads keep no state: when the process ends, their claimed sinks are due again once the claims
+end.
 """
 
 import logging
@@ -18,12 +18,12 @@ from workers.runtime.soft_limit import block_soft_limit
 
 log = logging.getLogger(__name__)
 
-#: Time without work after which a thread gives its database connection back.
+#: Time without work after which a thread closes its database connection.
 IDLE_SECONDS = 30.0
 
 
 class Runner(Protocol):
-    """Does what is due, and ends; one thread may run it at a time."""
+    """Does the due work, and returns; only one thread may run it at a time."""
 
     kind: str
 
@@ -34,54 +34,54 @@ _others: list[Callable[[], Runner]] = []
 
 
 def also_run(make: Callable[[], Runner]) -> None:
-    """Have each process run one more, in a thread of its own, wherever submitters are told."""
+    """Register one more runner, with its own thread in every process that notifies submitters."""
     _others.append(make)
 
 
 def runners() -> list[Runner]:
-    """Return the relays of submitters, and what else was registered."""
+    """Return the relays of submitters, and the other registered runners."""
     return [*relays(), *(make() for make in _others)]
 
 
 def run_now() -> int:
-    """Tell everybody who is due, in this thread; return how many messages arrived."""
+    """Notify all due receivers, in this thread; return how many messages arrived."""
     return sum(runner.run() for runner in runners())
 
 
-class Desk:
+class RelayThread:
     """One relay and its thread."""
 
     def __init__(self, relay: Runner) -> None:
         self._relay = relay
-        self._wanted = threading.Event()
+        self._is_due = threading.Event()
         threading.Thread(target=self._work, name=f"relay-{relay.kind}", daemon=True).start()
 
-    def want(self) -> None:
-        """Have the relay look, at once or right after what it is doing."""
-        self._wanted.set()
+    def wake_up(self) -> None:
+        """Make the relay look, at once or after its current run."""
+        self._is_due.set()
 
     def _work(self) -> None:
         block_soft_limit()
         while True:
-            if not self._wanted.wait(IDLE_SECONDS):
+            if not self._is_due.wait(IDLE_SECONDS):
                 connections.close_all()
                 continue
-            self._wanted.clear()
+            self._is_due.clear()
             try:
                 close_old_connections()
                 self._relay.run()
             except Exception:
-                # Whatever it was: the poll asks again, and this thread must be there.
+                # Catch everything: the poll wakes this thread again, so it must go on.
                 log.exception("relay_failed", extra={"kind": self._relay.kind})
                 connections.close_all()
 
 
 @per_process
-def _desks() -> list[Desk]:
-    return [Desk(relay) for relay in runners()]
+def _threads() -> list[RelayThread]:
+    return [RelayThread(relay) for relay in runners()]
 
 
-def want() -> None:
-    """Have this process tell whoever is due; returns at once."""
-    for desk in _desks():
-        desk.want()
+def wake_up() -> None:
+    """Make this process notify all due receivers; returns at once."""
+    for thread in _threads():
+        thread.wake_up()

@@ -1,1 +1,1 @@
-"""Running an installation: invariants and retention."""
+"""Operate an installation: invariants and retention."""

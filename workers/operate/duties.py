@@ -1,11 +1,11 @@
-"""What is done about alerts beside recovery: with each sweep, whatever else is registered."""
+"""Duties about alerts, performed with each sweep besides recovery."""
 
 from workers.store import alert_resolution
 from workers.store.duties import When, duty
 from workers.store.flow import open_breakers
 from workers.store.leases import HeldLease
 
-#: The lease of closing alerts; who has to see an alert before it is closed registers before it.
+#: The lease of closing alerts; a duty that must see alerts before they close registers before it.
 ALERT_CLOSING = "alert_closing"
 
 

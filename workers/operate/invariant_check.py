@@ -1,7 +1,8 @@
-"""Checking invariants on tables of any size: in slices, each with a time limit of its own.
+"""Check invariants on tables of any size: in slices, each with its own time limit.
 
-A slice is a range of keys and one statement, so one snapshot of whole processes: what holds at
-every instant holds in it, too.  An invariant that takes too long is not known, and the others are.
+A slice is a range of keys and one statement, so one snapshot of whole processes: an invariant
+that holds at every instant holds in it, too.  One that takes too long is unknown; the others
+still count.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,13 +16,13 @@ from workers.exceptions import sqlstate
 from workers.operate.invariants import INVARIANTS, Invariant, Violation, queries
 from workers.store.db import dialect
 
-#: Processes, or orders, of one statement.
+#: How many processes, or orders, one statement checks.
 SLICE = 20_000
-#: Time for one statement, whatever the connection's own limit.
+#: The time limit of one statement, whatever the connection's own limit.
 STATEMENT_SECONDS = 120.0
 _LAST = 2**63 - 1
 
-#: Told of each slice: the invariant, how many slices are done, and of how many.
+#: Called for each slice: the invariant, how many slices are done, and of how many.
 Progress = Callable[[str, int, int], None]
 
 
@@ -30,24 +31,24 @@ def _silently(name: str, done: int, of: int) -> None: ...
 
 #: The first and the last key of a slice.
 Range = tuple[int, int]
-#: Finds what breaks an invariant among the rows of a range of keys.
+#: Finds violations of an invariant in a range of keys.
 Look = Callable[[int, int], list[Violation]]
 
 
 @dataclass(slots=True)
 class Result:
-    """What came of one invariant."""
+    """The result of one invariant."""
 
     invariant: str
     violations: list[Violation] = field(default_factory=list)
-    #: Why nobody knows whether it holds; empty: it was looked at whole.
+    #: Why it is unknown whether it holds; empty: it was checked completely.
     unknown: str = ""
 
 
 def check(
     progress: Progress = _silently, *, seconds: float = STATEMENT_SECONDS
 ) -> Iterator[Result]:
-    """Check the engine's invariants, slice by slice: what one has read is at hand for the next."""
+    """Check the engine's invariants slice by slice, so that all of them share cached pages."""
     ranges = slices("workers_process", "id")
     results = {one.name: Result(one.name) for one in INVARIANTS}
     for done, (first, last) in enumerate(ranges):
@@ -59,11 +60,11 @@ def check(
     yield from results.values()
 
 
-def _look(one: Invariant, first: int, last: int) -> list[Violation]:
+def _look(invariant: Invariant, first: int, last: int) -> list[Violation]:
     some = f"{{id}} BETWEEN {first} AND {last}"
     return [
-        Violation(one.name, one.says, str(subject), str(wrong))
-        for query in queries(one, some, with_strays=last == _LAST)
+        Violation(invariant.name, invariant.says, str(subject), str(wrong))
+        for query in queries(invariant, some, with_strays=last == _LAST)
         for subject, wrong in dialect.fetch(query)
     ]
 
@@ -75,7 +76,7 @@ def check_one(
     progress: Progress = _silently,
     seconds: float = STATEMENT_SECONDS,
 ) -> Result:
-    """Have one invariant looked at, range by range."""
+    """Check one invariant, range by range."""
     result = Result(name)
     for done, (first, last) in enumerate(ranges):
         progress(name, done, len(ranges))
@@ -85,7 +86,7 @@ def check_one(
 
 
 def _add(result: Result, look: Look, first: int, last: int, seconds: float) -> None:
-    """Look at one range, and note what breaks the invariant or that it took too long."""
+    """Check one range; record its violations, or that it took too long."""
     try:
         with _limited(seconds):
             result.violations += look(first, last)
@@ -96,7 +97,7 @@ def _add(result: Result, look: Look, first: int, last: int, seconds: float) -> N
 
 
 def slices(table: str, key: str, size: int | None = None) -> list[Range]:
-    """Cut the keys of a table into ranges that leave out none, now or later."""
+    """Split the keys of a table into ranges that cover all, including later ones."""
     size = size or SLICE
     low, high = dialect.fetch(f"SELECT min({key}), max({key}) FROM {table}")[0]
     begins = [0, *range((low or 0) + size, (high or 0) + 1, size)]
@@ -105,10 +106,10 @@ def slices(table: str, key: str, size: int | None = None) -> list[Range]:
 
 @contextmanager
 def _limited(seconds: float) -> Iterator[None]:
-    """Give the statements of a block a time limit of their own (PostgreSQL)."""
+    """Set a time limit for the statements of a block (PostgreSQL)."""
     with transaction.atomic():
         if connection.vendor == "postgresql":
             dialect.execute(f"SET LOCAL statement_timeout = {round(seconds * 1000)}")
-            # A planner left alone reads all steps for each slice.
+            # Otherwise the planner would scan all steps for each slice.
             dialect.execute("SET LOCAL enable_seqscan = off")
         yield

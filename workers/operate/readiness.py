@@ -1,4 +1,4 @@
-"""Whether a process can take work: the database answers, and takes a row."""
+"""Check whether a process can take work: the database answers, and takes a row."""
 
 import sqlite3
 import time
@@ -10,17 +10,17 @@ from workers.exceptions import sqlstate
 from workers.runtime import db_connections
 from workers.store import leases
 
-#: The row that is written, and how long an answer holds: strangers may ask as often as they like.
+#: The row to write, and how long an answer is cached, because anyone may call this often.
 ROW, FRESH_SECONDS = "readyz", 1.0
-#: How long a question waits for the answer to another. A database that hangs holds up one thread
-#: of the process, and not one more with each question.
+#: How long a call waits for another's answer. So a database that hangs blocks one thread of the
+#: process, and not one more with each call.
 PATIENCE_SECONDS = 1.0
 #: PostgreSQL's code of a disk that is full.
 DISK_FULL = "53100"
 
 
 class _Answer:
-    """What was found a moment ago."""
+    """The cached answer."""
 
     def __init__(self) -> None:
         self.problem = ""
@@ -53,7 +53,7 @@ def problem() -> str:
 
 
 def forget() -> None:
-    """Have the next question asked anew."""
+    """Drop the cached answer."""
     _answer.until = float("-inf")
 
 
@@ -61,7 +61,7 @@ def _look() -> str:
     try:
         db_connections.require_writable()
         leases.is_due(ROW, FRESH_SECONDS)
-        # That row found a place that was free already.
+        # That row may have fitted into a page with free space.
         db_connections.require_room()
     except (DatabaseError, InterfaceError) as error:
         if db_connections.is_read_only(error):

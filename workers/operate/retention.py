@@ -1,8 +1,7 @@
-"""What is kept for how long: the periodic pruning of what is over.
+"""Prune old rows periodically, each kind after its own time.
 
-An app names what it prunes in a module ``retention`` (``register``); the engine's own is
-here.  Everything is pruned in small transactions, and a round ends when its time is up: the
-next one goes on.
+An app registers its own pruners in a module ``retention`` (``register``); the engine's are here.
+All prune in small transactions, and a round ends when its time is up: the next one goes on.
 """
 
 import logging
@@ -20,18 +19,18 @@ from workers.store.old_rows import OldRows
 
 log = logging.getLogger(__name__)
 
-#: How long a round may take, and for how long after a transaction nobody else may begin one.
+#: How long a round may take, and how long after a transaction no other round may begin.
 ROUND_SECONDS = 5.0
 LEASE_SECONDS = 20.0
-#: Rows, or processes, in one transaction.
+#: The most rows, or processes, in one transaction.
 BATCH = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Pruner:
-    """Something that is pruned: its name, a word on it, how many may go, and how they go.
+    """One kind of pruning: its name, its description, how many rows may go, and how to prune.
 
-    ``prune`` yields after each transaction how many that one pruned.
+    ``prune`` yields after each transaction how many it pruned.
     """
 
     name: str
@@ -41,9 +40,9 @@ class Pruner:
 
 
 class PruneResult(dict[str, int]):
-    """How many went in a round, by name."""
+    """How many rows a round pruned, by name."""
 
-    #: The time was up before everything had been looked at.
+    #: The time was up before all pruners were done.
     is_cut_off = False
 
 
@@ -51,12 +50,12 @@ _pruners: dict[str, Pruner] = {}
 
 
 def register(pruner: Pruner) -> None:
-    """Make something known that is pruned with the rest; the same name replaces it."""
+    """Register a pruner; the same name replaces it."""
     _pruners[pruner.name] = pruner
 
 
 def pruners() -> list[Pruner]:
-    """Return everything that is pruned, of every installed app."""
+    """Return the pruners of every installed app."""
     discovery.import_modules("retention")
     return [*_pruners.values(), _PROCESSES]
 
@@ -66,13 +65,13 @@ def prune(
     *,
     seconds: float | None = ROUND_SECONDS,
     batch: int = BATCH,
-    progress: Callable[[str, int], None] = lambda name, done: None,
+    progress: Callable[[str, int], None] = lambda name, count: None,
     now: datetime | None = None,
 ) -> PruneResult | None:
-    """Prune until nothing is left or the time is up; return how many went, by name.
+    """Prune until nothing is left or the time is up; return how many rows, by name.
 
-    None: somebody else is at it, and nothing was done.  Two at once would do no harm, and no
-    good either.  ``progress`` is told of every transaction.
+    None: another process is pruning, and nothing was done; two at once would be harmless, but
+    useless.  ``progress`` is called after every transaction.
     """
     end = None if seconds is None else time.monotonic() + seconds
     with leases.held(
@@ -80,24 +79,24 @@ def prune(
     ) as lease:
         if not lease:
             return None
-        done = PruneResult()
+        result = PruneResult()
         for pruner in pruners():
             if names is not None and pruner.name not in names:
                 continue
-            done[pruner.name] = 0
+            result[pruner.name] = 0
             for count in pruner.prune(batch, now):
-                done[pruner.name] += count
-                progress(pruner.name, done[pruner.name])
+                result[pruner.name] += count
+                progress(pruner.name, result[pruner.name])
                 if not lease.renew() or (end is not None and time.monotonic() >= end):
-                    done.is_cut_off = True
+                    result.is_cut_off = True
                     break
-    if any(done.values()):
-        log.info("pruned", extra={"reason": ", ".join(f"{n} {k}" for k, n in done.items() if n)})
-    return done
+    if any(result.values()):
+        log.info("pruned", extra={"reason": ", ".join(f"{n} {k}" for k, n in result.items() if n)})
+    return result
 
 
 def of_tables(name: str, says: str, *tables: OldRows) -> Pruner:
-    """Return what prunes the old rows of some tables, one table after another."""
+    """Return a pruner of the old rows of some tables, one table after another."""
     return Pruner(
         name,
         says,

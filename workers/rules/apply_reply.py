@@ -1,4 +1,4 @@
-"""What a reply or a settled step leads to: pure decisions on a locked process."""
+"""Apply a reply or a settled step to a locked process.  Pure."""
 
 from datetime import timedelta
 from random import Random
@@ -23,7 +23,7 @@ def holds(step: StepRow | None, reply: Reply) -> bool:
 
 
 def apply_reply(locked: LockedProcess, reply: Reply, actor: str, rng: Random | None = None) -> bool:
-    """Apply one reply.  False: its claim no longer holds and nothing was changed."""
+    """Apply one reply.  False: its claim no longer holds, and nothing has changed."""
     step = locked.step(reply.step_id)
     if step is None or not holds(step, reply) or (reply.deferral and step.is_deferred):
         return False
@@ -40,7 +40,7 @@ def apply_reply(locked: LockedProcess, reply: Reply, actor: str, rng: Random | N
 def apply_result(
     locked: LockedProcess, step: StepRow, result: dict[str, Any], actor: str, **detail: Any
 ) -> None:
-    """Mark a step as processed, and the step that it undid."""
+    """Mark a step as processed, and the step that it undid as compensated."""
     locked.touch(step)
     step.result, step.fault = result, None
     locked.move(step, StepState.PROCESSED, "processed", actor, public=True, **detail)
@@ -50,7 +50,7 @@ def apply_result(
 
 
 def _defer(locked: LockedProcess, step: StepRow, deferral: dict[str, Any], actor: str) -> None:
-    """Make a step wait for a callback; one that came early is applied at once."""
+    """Make a step wait for a callback; apply one that came early at once."""
     locked.touch(step)
     early, step.early = step.early, None
     if early is not None:
@@ -62,12 +62,14 @@ def _defer(locked: LockedProcess, step: StepRow, deferral: dict[str, Any], actor
             apply_fault(locked, step, fault, actor, None)
         return
     if locked.is_given_up(step):
-        # A compensating process waits for nobody's answer; the undo finds out what happened.
+        # A compensating process waits for no answer; the undo finds out what happened.
         locked.move(step, StepState.CANCELLED, "cancelled", actor)
         return
     step.complete_by = locked.now + timedelta(seconds=deferral["seconds"])
-    after = deferral.get("escalate_seconds")
-    step.escalate_at = locked.now + timedelta(seconds=after) if after else None
+    escalate_seconds = deferral.get("escalate_seconds")
+    step.escalate_at = (
+        locked.now + timedelta(seconds=escalate_seconds) if escalate_seconds else None
+    )
     step.deferral = {
         "since": locked.now.isoformat(),
         "question": deferral.get("question") or "",
@@ -109,7 +111,7 @@ def apply_fault(
             fault.retry_after or 0.0,
         )
         step.not_before = locked.now + timedelta(seconds=delay)
-        # A service that is away takes nothing of the step's own time.
+        # Time during which a service is unavailable does not count against the step.
         step.leave_out(step.not_before - (step.claimed_at or locked.now))
         locked.release(
             step,
@@ -125,14 +127,14 @@ def apply_fault(
         "refused",
         actor,
         public=True,
-        # The kind, because two have this event.
+        # The kind as well, because two kinds share this event.
         fault={"kind": fault.kind, "code": fault.code, "message": fault.message},
     )
     on_failure.carry_out(locked, step, actor)
 
 
 def carry_out_policies(locked: LockedProcess, actor: str) -> None:
-    """Carry out the policy of every step in error, and of a deadline that has passed."""
+    """Carry out the policy of every step in error, and that of a deadline that has passed."""
     locked.touch_process()
     locked.process.needs_decision = False
     if locked.process.deadline_at is not None and locked.process.deadline_at <= locked.now:
@@ -169,7 +171,7 @@ def finish(locked: LockedProcess, actor: str) -> None:
             and not locked.process.needs_decision
             and not locked.ready_forward_steps()
         ):
-            # Every branch that could go on has done so.
+            # Every branch that could run has run.
             failed = [step.name for step in locked.steps if step.state == StepState.ERROR]
             _begin(locked, actor)
             locked.move_process(ProcessState.ERROR, "error", actor, steps=failed)
@@ -177,26 +179,27 @@ def finish(locked: LockedProcess, actor: str) -> None:
 
 def _begin(locked: LockedProcess, actor: str) -> None:
     if locked.process.state == ProcessState.PENDING:
-        # Nothing of it was ever claimed: skipped, or done by hand.
+        # None of its steps was ever claimed: all were skipped or done by hand.
         locked.move_process(ProcessState.PROCESSING, "started", actor)
 
 
 def make_pending(locked: LockedProcess, step: StepRow, actor: str) -> None:
-    """Queue a ready step: for its delay, or where its agent has no room just now."""
+    """Queue a ready step until its delay is over or its agent has room."""
     step.not_before = locked.now + timedelta(seconds=step.delay_seconds)
     locked.move(step, StepState.PENDING, "ready", actor)
 
 
 def _by_hand(forward: StepRow) -> str:
-    said = f"{forward.name} was done by hand, so no service can undo it: undo it by hand, too"
+    text = f"{forward.name} was done by hand, so no service can undo it: undo it by hand, too"
     beside = "; its service may have done it beside, so look there as well"
-    return said + (beside if forward.is_in_doubt else "")
+    return text + (beside if forward.is_in_doubt else "")
 
 
 def give_up_doubtful(locked: LockedProcess, step: StepRow, actor: str) -> bool:
-    """End a step in error if a call is not safe and the service cannot be asked, or is not asked.
+    """End a step in error if another call is not safe, or if no service may be called.
 
-    Returns whether it was ended; what follows is left to be decided, as after an expiry.
+    Returns whether the step was ended.  The Scheduler decides later what follows, as after an
+    expiry.
     """
     if compensation.is_a_persons(locked, step):
         code = "done_by_hand"
@@ -213,7 +216,7 @@ def give_up_doubtful(locked: LockedProcess, step: StepRow, actor: str) -> bool:
     step.fault = FaultRecord("transient", code, message).noted(locked.now)
     locked.move(step, StepState.ERROR, code, actor, public=True)
     if step.undoes_id is not None:
-        # Told at once: the process may end in error on it before the next look.
+        # Raise the alert at once: the process may end in error on it before the next look.
         on_failure.carry_out(locked, step, actor)
         return True
     locked.touch_process()

@@ -1,4 +1,4 @@
-"""What one person asks another to approve, by verb, and what each moves.  Pure."""
+"""Acts that need a second person's approval, by verb, and what each moves.  Pure."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,22 +16,22 @@ TAKEN = frozenset({Outcome.ACCEPTED, Outcome.KEPT})
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """What one person asks another to approve."""
+    """An act that one person asks another to approve."""
 
-    #: A name in ``VERBS``, or ``input``, which the store carries out.
+    #: A name in ``VERBS``; or ``input``, which the store carries out.
     verb: str
-    #: The step that it is about; empty: the whole process.
+    #: The step to act on; empty: the whole process.
     step: str = ""
-    #: What else the verb takes, as JSON.
-    given: Mapping[str, Any] = field(default_factory=dict)
+    #: The verb's other parameters, as JSON.
+    params: Mapping[str, Any] = field(default_factory=dict)
 
 
-#: Takes the process, what is to be done, who acts and why; returns the names of what it moves.
+#: Takes the process, the act, the actor and the reason; returns the names of what it moves.
 ActVerb = Callable[[LockedProcess, Act, str, str], Sequence[str]]
 
 
 def of_plan(plan: compensation.Plan) -> list[str]:
-    """Return the names of what an undo moves."""
+    """Return the names of the steps that an undo moves."""
     return [planned.name for planned in plan.undo]
 
 
@@ -56,7 +56,7 @@ def _redo(locked: LockedProcess, act: Act, actor: str, reason: str) -> Sequence[
 
 
 def _complete(locked: LockedProcess, act: Act, actor: str, reason: str) -> Sequence[str]:
-    operator_commands.complete(locked, act.step, act.given["result"], actor, reason)
+    operator_commands.complete(locked, act.step, act.params["result"], actor, reason)
     return [act.step]
 
 
@@ -68,7 +68,7 @@ def _skip(locked: LockedProcess, act: Act, actor: str, reason: str) -> Sequence[
 def _answer(locked: LockedProcess, act: Act, actor: str, reason: str) -> Sequence[str]:
     step = locked.named(act.step)
     state = step.state
-    if external_answers.answer(locked, step, dict(act.given["body"]), actor) not in TAKEN:
+    if external_answers.answer(locked, step, dict(act.params["body"]), actor) not in TAKEN:
         raise refused("answer_unwanted", step=step.name, state=state)
     return [act.step]
 

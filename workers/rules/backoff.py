@@ -1,4 +1,4 @@
-"""How soon, and how often, something is tried again: pure functions of values."""
+"""How soon and how often a call is retried: pure functions of values."""
 
 import random
 from dataclasses import dataclass
@@ -16,8 +16,8 @@ class Backoff:
     cap_seconds: float
 
     def ceiling(self, tries: int) -> float:
-        """Return the longest delay in seconds after ``tries`` failed ones (1 or more)."""
-        # Past 2^30 the cap has long been reached; the bound keeps the power finite.
+        """Return the longest delay in seconds after ``tries`` failures (1 or more)."""
+        # The cap is reached long before 2^30; the bound keeps the power finite.
         return min(self.cap_seconds, self.base_seconds * 2.0 ** min(tries - 1, 30))
 
     def seconds(self, tries: int, rng: random.Random | None = None) -> float:
@@ -36,10 +36,10 @@ def is_exhausted(failure_count: int, threshold: int) -> bool:
 def is_out_of_time(
     began_at: datetime | None, total_seconds: float | None, now: datetime, delay_seconds: float
 ) -> bool:
-    """Say whether the next attempt would begin after the time for all attempts together.
+    """Say whether the next attempt would begin after the total time for all attempts.
 
-    Asked only when a failure was counted: time spent waiting in queues, or for a service
-    that cannot be reached, ends no step by itself.
+    Checked only when a failure is counted: time spent waiting in queues, or for a service
+    that cannot be reached, never ends a step.
     """
     if began_at is None or total_seconds is None:
         return False

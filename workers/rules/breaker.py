@@ -1,4 +1,4 @@
-"""The breaker of one agent: a pure function of what it was and what came back.
+"""The circuit breaker of one agent: a pure function of its state and the answers.
 
 Closed: claims flow.  Open: nothing is claimed; steps wait and use up no attempts.  Half
 open, once the time is over: one claim at a time is the probe.
@@ -18,7 +18,7 @@ class Breaker:
     streak: int = 0
     opened_at: datetime | None = None
     open_until: datetime | None = None
-    #: An operator's word over it: open, closed, or None.
+    #: The state that an operator forces: open, closed, or None.
     forced: str | None = None
 
     def room(self, now: datetime, window: int, in_flight: int) -> int:
@@ -32,7 +32,7 @@ class Breaker:
         return max(0, 1 - in_flight)
 
     def standing(self, now: datetime) -> BreakerState:
-        """Return where it stands, an operator's word before its own."""
+        """Return the breaker's state; an operator's choice wins."""
         if self.forced is not None:
             return BreakerState(f"forced_{self.forced}")
         if self.open_until is None:
@@ -42,7 +42,7 @@ class Breaker:
     def after(
         self, reached: Sequence[bool], now: datetime, threshold: int, seconds: float
     ) -> "Breaker":
-        """Return the breaker after answers, in order: was the service reached?"""
+        """Return the breaker after these answers, in order; each: was the service reached?"""
         breaker = self
         for was_reached in reached:
             if was_reached:

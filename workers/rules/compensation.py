@@ -1,7 +1,7 @@
-"""Undoing a process: which undo steps, in which order, from when on.  Pure.
+"""Undo a process: which undo steps run, in which order, and when they may begin.  Pure.
 
-Undo steps are steps like any other: claimed, timed, retried and supervised on the same
-road.  They are planned when a process begins to compensate, one for every step that may have
+Undo steps are steps like any other: claimed, timed, retried and supervised in the same
+way.  They are planned when a process begins to compensate, one for every step that may have
 had an effect or is still in flight, in the reverse order of the graph.
 """
 
@@ -19,23 +19,23 @@ from workers.states import FINAL_PROCESS_STATES, SETTLED_STEP_STATES, ProcessSta
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What undoing would do: undo steps in order, and effects that nothing undoes."""
+    """What undoing would do: the undo steps in order, and the effects that cannot be undone."""
 
     undo: tuple[PlannedUndo, ...]
-    #: Steps that may have had an effect and declare no undo.
+    #: Steps that may have had an effect but declare no undo.
     lasting: tuple[str, ...]
-    #: Steps to undo that a person did by hand: a person undoes them.
+    #: Steps that a person did by hand, so a person must undo them.
     by_hand: tuple[str, ...] = ()
 
 
 def is_past_no_return(locked: LockedProcess) -> bool:
-    """Say whether the steps that make undoing impossible are all processed."""
+    """Say whether all steps that make undoing impossible are processed."""
     names = locked.process.no_return
     return bool(names) and all(locked.named(name).state == StepState.PROCESSED for name in names)
 
 
 def plan(locked: LockedProcess, among: Collection[StepRow] | None = None) -> Plan:
-    """Return what undoing would do just now, of all steps or of some; changes nothing.
+    """Return what undoing all steps, or those ``among``, would do now; changes nothing.
 
     Raises ``StateError`` when the process is final, compensating already, or past its
     point of no return.
@@ -62,7 +62,7 @@ def plan(locked: LockedProcess, among: Collection[StepRow] | None = None) -> Pla
 
 
 def _planned(step: StepRow, names: Mapping[str, str], later: Iterable[StepRow]) -> PlannedUndo:
-    """Return the undo of a step, which waits for those of the steps after it."""
+    """Return the undo of a step; it waits for the undo steps of every later step."""
     assert step.undo is not None
     return PlannedUndo(
         forward=step,
@@ -70,22 +70,22 @@ def _planned(step: StepRow, names: Mapping[str, str], later: Iterable[StepRow]) 
         agent=step.undo["agent"],
         effect=step.undo.get("effect") or Effect.IDEMPOTENT,
         key_retention_seconds=step.undo.get("key_retention_seconds"),
-        after=[names[one.name] for one in later if one.name in names],
+        after=[names[successor.name] for successor in later if successor.name in names],
     )
 
 
 def begin(locked: LockedProcess, outcome: str, actor: str, reason: str) -> Plan:
-    """Begin to compensate: nothing forward is claimed any more, and undo steps are planned.
+    """Begin to compensate: claim no more forward steps, and plan the undo steps.
 
-    Claims that nobody has started are voided; started ones run to their reply or deadline,
-    and their undo waits for that.  ``outcome`` is what the process becomes: compensated or
+    Voids claims that no agent has started; started ones run to their reply or deadline, and
+    their undo waits for that.  ``outcome`` is what the process becomes: compensated or
     cancelled.  Raises ``StateError`` when the process is final, compensating already, or
     past its point of no return.
     """
     process = locked.process
     refuse_if_too_late(locked)
     void(locked, locked.forward_steps, actor)
-    found = plan(locked)
+    undo_plan = plan(locked)
     process.outcome = outcome
     process.needs_decision = False
     locked.move_process(
@@ -93,11 +93,11 @@ def begin(locked: LockedProcess, outcome: str, actor: str, reason: str) -> Plan:
         "compensating",
         actor,
         reason=reason,
-        undo=[planned.name for planned in found.undo],
-        lasting=list(found.lasting),
+        undo=[planned.name for planned in undo_plan.undo],
+        lasting=list(undo_plan.lasting),
     )
-    locked.planned += found.undo
-    return found
+    locked.planned += undo_plan.undo
+    return undo_plan
 
 
 def turn_back(
@@ -107,7 +107,7 @@ def turn_back(
     actor: str,
     **detail: Any,
 ) -> None:
-    """Undo some steps alone; ``restart.finish`` lets them begin again, and the process go on."""
+    """Undo only these steps; ``restart.finish`` later restarts them and resumes the process."""
     process = locked.process
     process.outcome, process.renews = ProcessState.PROCESSING, list(names)
     if process.state == ProcessState.PENDING:
@@ -125,7 +125,7 @@ def turn_back(
 
 
 def void(locked: LockedProcess, steps: Collection[StepRow], actor: str) -> None:
-    """Cancel what nobody is at work on: waiting, queued, unstarted, or waiting for a callback."""
+    """Cancel steps that no agent works on: waiting, queued, unstarted, or awaiting a callback."""
     for step in steps:
         if step.state in (StepState.WAITING, StepState.PENDING) or (
             step.state == StepState.PROCESSING and not step.is_at_work
@@ -134,6 +134,7 @@ def void(locked: LockedProcess, steps: Collection[StepRow], actor: str) -> None:
 
 
 def refuse_if_too_late(locked: LockedProcess) -> None:
+    """Raise ``StateError`` if the process is final, compensating, or past its no-return point."""
     process = locked.process
     if process.state in FINAL_PROCESS_STATES:
         raise refused("nothing_to_undo", subject=process.subject, state=process.state)
@@ -144,10 +145,10 @@ def refuse_if_too_late(locked: LockedProcess) -> None:
 
 
 def ready_undo_steps(locked: LockedProcess, actor: str) -> list[StepRow]:
-    """Return the undo steps that may begin now; skip those that turn out to be needless.
+    """Return the undo steps that may begin now; skip those that have nothing to undo.
 
-    An undo waits for the step it undoes and for everything after that step: what is in
-    flight has ended, and what was done later is undone first.
+    An undo waits for the step it undoes and for every step after that one: calls in flight end
+    first, and later steps are undone before earlier ones.
     """
     while True:
         ready = [step for step in locked.undo_steps if _may_begin(locked, step)]
@@ -159,7 +160,7 @@ def ready_undo_steps(locked: LockedProcess, actor: str) -> list[StepRow]:
 
 
 def undone(locked: LockedProcess, step: StepRow, actor: str) -> None:
-    """Mark the step whose effect a processed undo step has undone."""
+    """Mark the step whose effect an undo step has undone."""
     forward = forward_of(locked, step)
     locked.touch(forward)
     evidence.undone(forward)
@@ -168,12 +169,12 @@ def undone(locked: LockedProcess, step: StepRow, actor: str) -> None:
 
 
 def finish(locked: LockedProcess, actor: str) -> None:
-    """End a compensating process once everything is undone, or in error where an undo failed."""
+    """End a compensating process: once everything is undone, or in error if an undo failed."""
     stuck = [step.name for step in locked.undo_steps if step.state == StepState.ERROR]
     if is_under_way(locked) or (has_more(locked) and not stuck):
         return
     if stuck:
-        # It holds back what still waits for it.
+        # The failed undo blocks the undo steps that wait for it.
         locked.move_process(ProcessState.ERROR, "error", actor, undo_stuck=stuck)
         return
     outcome = locked.process.outcome
@@ -183,7 +184,7 @@ def finish(locked: LockedProcess, actor: str) -> None:
 
 
 def is_under_way(locked: LockedProcess) -> bool:
-    """Say whether something of the compensation is queued or in flight."""
+    """Say whether a step of the compensation is queued or in flight."""
     return any(
         step.state in (StepState.PENDING, StepState.PROCESSING)
         for step in locked.steps
@@ -192,7 +193,7 @@ def is_under_way(locked: LockedProcess) -> bool:
 
 
 def has_more(locked: LockedProcess) -> bool:
-    """Say whether an undo step has not begun."""
+    """Say whether any undo step has not begun."""
     return any(step.state == StepState.WAITING for step in locked.undo_steps)
 
 
@@ -202,13 +203,13 @@ def _may_begin(locked: LockedProcess, step: StepRow) -> bool:
         step.state == StepState.WAITING
         and all(locked.named(name).state in SETTLED_STEP_STATES for name in step.after)
         and all(
-            one.state != StepState.PROCESSING for one in [forward, *successors(locked, forward)]
+            other.state != StepState.PROCESSING for other in [forward, *successors(locked, forward)]
         )
     )
 
 
 def is_a_persons(locked: LockedProcess, step: StepRow) -> bool:
-    """Say whether a step undoes what a person did by hand: then a person does that, too."""
+    """Say whether a step undoes work done by hand: then a person has to undo it, too."""
     return step.undoes_id is not None and forward_of(locked, step).is_by_hand
 
 
@@ -220,51 +221,55 @@ def forward_of(locked: LockedProcess, step: StepRow) -> StepRow:
 
 
 def _undo_name(locked: LockedProcess, step: StepRow) -> str:
-    """Return what the undo of this use of a step is called: names are unique per process."""
+    """Return a name for the undo of this generation of a step, unique in its process."""
     assert step.undo is not None
     name: str = step.undo["name"]
-    is_taken = any(one.name == name for one in locked.undo_steps)
+    is_taken = any(undo.name == name for undo in locked.undo_steps)
     return f"{name}_{step.generation}" if is_taken else name
 
 
 def successors(locked: LockedProcess, step: StepRow) -> list[StepRow]:
-    """Return every step that comes after ``step``, near and far, the near ones first."""
+    """Return every step after ``step``, direct or indirect, the nearest first."""
     return _after(locked.forward_steps, _next_to(locked), step)
 
 
 def _next_to(locked: LockedProcess) -> dict[str, list[int]]:
-    """Return the places of the forward steps that come right after each step, by its name."""
-    found: dict[str, list[int]] = {}
-    for place, one in enumerate(locked.forward_steps):
-        for name in one.after:
-            found.setdefault(name, []).append(place)
-    return found
+    """Return, by step name, the indexes of the forward steps that come right after it."""
+    indexes: dict[str, list[int]] = {}
+    for index, step in enumerate(locked.forward_steps):
+        for name in step.after:
+            indexes.setdefault(name, []).append(index)
+    return indexes
 
 
 def _after(forward: list[StepRow], next_to: dict[str, list[int]], step: StepRow) -> list[StepRow]:
-    found: dict[int, StepRow] = {}
+    steps: dict[int, StepRow] = {}
     level = [step.name]
     while level:
-        places = {place for name in level for place in next_to.get(name, ()) if place not in found}
-        # Each level in the order of the steps.
-        nearer = {place: forward[place] for place in sorted(places)}
-        found.update(nearer)
-        level = [one.name for one in nearer.values()]
-    return list(found.values())
+        indexes = {index for name in level for index in next_to.get(name, ()) if index not in steps}
+        # Keep each level in the order of the steps.
+        nearest = {index: forward[index] for index in sorted(indexes)}
+        steps.update(nearest)
+        level = [successor.name for successor in nearest.values()]
+    return list(steps.values())
 
 
 def _depths(locked: LockedProcess) -> dict[str, int]:
-    """Return how many steps lie before each step at most."""
+    """Return the length of the longest path that leads to each step."""
     by_name = {step.name: step for step in locked.steps}
     depths: dict[str, int] = {}
-    waiting = list(by_name)
-    # Without recursion: a process may have thousands of steps, one after another.
-    while waiting:
-        name = waiting[-1]
-        before = [one for one in by_name[name].after if one not in depths]
-        if before:
-            waiting += before
+    stack = list(by_name)
+    # Without recursion: a process may be a chain of thousands of steps.
+    while stack:
+        name = stack[-1]
+        unvisited = [
+            predecessor for predecessor in by_name[name].after if predecessor not in depths
+        ]
+        if unvisited:
+            stack += unvisited
             continue
-        waiting.pop()
-        depths[name] = max((1 + depths[one] for one in by_name[name].after), default=0)
+        stack.pop()
+        depths[name] = max(
+            (1 + depths[predecessor] for predecessor in by_name[name].after), default=0
+        )
     return depths

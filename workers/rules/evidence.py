@@ -1,11 +1,11 @@
-"""Whether the effect of a step happened: told apart from the fault, which says what to do next.
+"""Whether the effect of a step happened; kept apart from the fault, which says what to do next.
 
-Everything that may be wrong about money asks here, and nowhere else: undo, fall-back, skip,
-cancel, begin again, answers, and what a restored database may have forgotten.  Pure.
+Every decision that could lose money asks here, and nowhere else: undo, fall-back, skip,
+cancel, begin again, answers, and steps that a restored database may have forgotten.  Pure.
 
-The rows keep it in three columns: ``may_have_effect``, set by the start and cleared only by proof;
-``is_in_doubt``, which says that a call with the present key has ended without telling; and
-``is_by_hand``, which says that a person did it, whatever a service may have done beside.
+Three columns hold the evidence: ``may_have_effect``, set by the start and cleared only by proof;
+``is_in_doubt``: a call with the current key ended without a known outcome; and ``is_by_hand``: a
+person did the work, whatever a service may have done as well.
 """
 
 from datetime import datetime
@@ -17,7 +17,7 @@ from workers.protocol.faults import FaultRecord
 from workers.rules.rows import StepRow
 from workers.states import StepState
 
-#: What a restored database notes of a step that it knows as done.
+#: The fault that a restored database records on a step that it has as processed.
 MAY_BE_UNDONE = FaultRecord(
     "transient",
     "may_be_undone",
@@ -30,18 +30,18 @@ class Evidence(StrEnum):
 
     #: Never called, not sent, or refused in a way that its agent declares as proof.
     NONE = "none"
-    #: A call is under way, or has ended without telling.
+    #: A call is under way, or ended without a known outcome.
     POSSIBLE = "possible"
-    #: An answer says so.
+    #: An answer confirms it.
     CERTAIN = "certain"
-    #: A person says so: no service can undo it.
+    #: A person did it: no service can undo it.
     BY_HAND = "by hand"
     #: It was undone.
     UNDONE = "undone"
 
 
 class HasEvidence(Protocol):
-    """A step, as the store or a page has it."""
+    """A step, as a row of the store or of a page."""
 
     @property
     def state(self) -> str: ...
@@ -67,28 +67,28 @@ def of(step: HasEvidence) -> Evidence:
 
 
 def is_none(step: StepRow) -> bool:
-    """Say whether there is nothing to undo: another agent may be asked, and it may be dropped."""
+    """Say whether there is nothing to undo: the step may be dropped, or given to another agent."""
     return not step.may_have_effect
 
 
 def needs_undo(step: StepRow) -> bool:
-    """Say whether undoing a process has to undo this step: a call under way may yet do it."""
+    """Say whether undoing a process must undo this step: a call under way may yet succeed."""
     return not is_none(step) or step.is_at_work
 
 
 def begin(step: StepRow, now: datetime) -> None:
-    """Note that a call begins: from now on its effect is possible."""
+    """Record that a call begins: from now on its effect is possible."""
     step.may_have_effect = step.effect != Effect.NONE
     step.key_used_at = step.key_used_at or now
 
 
 def ended_well(step: StepRow) -> None:
-    """Note that an answer says it happened, whatever was said of it before."""
+    """Record that an answer confirms the effect, whatever was recorded before."""
     step.may_have_effect, step.is_in_doubt = step.effect != Effect.NONE, False
 
 
 def ended_with(step: StepRow, fault: FaultRecord) -> None:
-    """Note what a fault proves: nothing, unless whoever raised it says so."""
+    """Record what a fault proves: nothing, unless the code that raised it says so."""
     if fault.no_effect is True:
         had_none(step)
     else:
@@ -96,26 +96,26 @@ def ended_with(step: StepRow, fault: FaultRecord) -> None:
 
 
 def ended_silent(step: StepRow) -> None:
-    """Note that a call ended without telling: no answer, a crash, or one that proves nothing."""
+    """Record that a call ended without a known outcome: no answer, a crash, or an unclear fault."""
     step.is_in_doubt = step.may_have_effect
 
 
 def had_none(step: StepRow) -> None:
-    """Note proof that the present call had no effect.
+    """Record proof that the current call had no effect.
 
-    What an earlier call left in doubt stays in doubt: who refuses now, a gateway perhaps, need not
-    know of it.
+    A doubt that an earlier call left stays: the service that refuses now, perhaps a gateway, need
+    not know about that call.
     """
     step.may_have_effect = step.is_in_doubt
     if not step.is_in_doubt:
-        # Nothing happened under this key: its retention has not begun.
+        # No call took effect under this key, so its retention has not begun.
         step.key_used_at = None
 
 
 def done_by_hand(step: StepRow) -> None:
-    """Note that a person did it, or says that it happened.
+    """Record that a person did the work, or confirms that it happened.
 
-    What a call left in doubt stays in doubt: the service may have done it, too.
+    A doubt that a call left stays: the service may have done the work, too.
     """
     doubt = step.is_in_doubt
     ended_well(step)
@@ -123,26 +123,26 @@ def done_by_hand(step: StepRow) -> None:
 
 
 def undone(step: StepRow) -> None:
-    """Note that what was done is undone."""
+    """Record that the effect was undone."""
     step.may_have_effect = step.is_in_doubt = step.is_by_hand = False
 
 
 def nothing_happened(step: StepRow) -> None:
-    """Note that a person found out that nothing happened."""
+    """Record that a person found out that nothing happened."""
     step.may_have_effect = step.is_in_doubt = False
     step.key_used_at = None
 
 
 def may_happen_twice(step: StepRow) -> None:
-    """Note that a person wants a call repeated that may have had its effect: it stays possible."""
+    """Record that a person has a doubtful call repeated: its effect stays possible."""
     step.is_in_doubt = False
     step.key_used_at = None
 
 
 def may_be_undone(step: StepRow, now: datetime) -> bool:
-    """Note of a step that is done that it may have been undone, without a trace here.
+    """Record that a processed step may have been undone, without a trace in this database.
 
-    False: nothing is known to be done, or nothing can undo it.
+    False: the step is not known to be done, or nothing can undo it.
     """
     if step.state != StepState.PROCESSED or is_none(step) or not step.has_undo:
         return False
@@ -152,13 +152,13 @@ def may_be_undone(step: StepRow, now: datetime) -> bool:
 
 
 def is_perhaps_undone(step: StepRow) -> bool:
-    """Say whether a step is done and may have been undone, without a trace here."""
+    """Say whether a processed step may have been undone, without a trace in this database."""
     code = step.fault.code if step.fault is not None else None
     return step.state == StepState.PROCESSED and code == MAY_BE_UNDONE.code
 
 
 def may_have_run(step: StepRow, since: datetime) -> None:
-    """Note that the step may have been called since an instant, without a trace here."""
+    """Record that the step may have been called since then, without a trace in this database."""
     if step.effect == Effect.NONE:
         return
     step.may_have_effect = step.is_in_doubt = True

@@ -1,8 +1,8 @@
-"""Answers that come from outside: callbacks, events, and people.  Pure.
+"""Apply answers from outside: callbacks, events, and people.  Pure.
 
-An answer is valid whatever the step's present claim, once.  One that comes before the step has
-asked, or while a call is under way that may ask, is kept until that is known.  A person is told
-at once that a step asks nobody.
+An answer is valid once, whatever the step's current claim.  One that comes before the step has
+asked, or while a call is under way that may ask, is kept until the step has asked or ended.  A
+person who answers a step that has asked no one is refused at once.
 """
 
 from enum import StrEnum
@@ -25,15 +25,15 @@ class Outcome(StrEnum):
     ACCEPTED = "accepted"
     #: It came early and waits for the step.
     KEPT = "kept"
-    #: The step has had its answer: nothing was changed.
+    #: The step already has its answer: nothing has changed.
     REPEATED = "repeated"
-    #: The step does not want it any more, or it says nothing final: it ended nothing.  A success
-    #: after an undo is kept in the journal, and the undo is asked once more.
+    #: The step no longer wants it, or it is not final: no step ended.  A success after an undo is
+    #: kept in the journal, and the undo is called once more.
     IGNORED = "ignored"
 
 
 class HasAnswer(Protocol):
-    """A step as the store or a page has it."""
+    """A step, as a row of the store or of a page."""
 
     @property
     def early(self) -> Any: ...
@@ -54,7 +54,7 @@ def answer(
 ) -> Outcome:
     """Apply an answer, ``{"result"}`` or ``{"fault"}``, to a step.
 
-    Raises ``StateError``, changing nothing, for a person's answer to a step that asks nobody.
+    Raises ``StateError``, changing nothing, for a person's answer to a step that has asked no one.
     """
     is_person = actor.startswith(PEOPLE)
     if not is_person and body.get("fault") is None and late_success.is_late(locked, step):
@@ -65,20 +65,20 @@ def answer(
     is_wanted = step.state == StepState.PROCESSING or not locked.is_given_up(step)
     if step.state == StepState.CANCELLED or not is_wanted:
         return Outcome.IGNORED
-    # A "no" to what has failed changes nothing, and may be what was said before.
+    # A "no" to a step that has failed changes nothing, and may repeat an earlier answer.
     is_moot = step.state == StepState.ERROR and body.get("fault") is not None
     if is_person and not (is_moot or may_be_asking(step)):
         if step.early is not None:
-            # One that was kept is all that is known: nobody adds to what was not asked.
+            # An answer is already kept, and the step has not asked: add nothing.
             return Outcome.REPEATED
         raise refused("asks_nobody", step=step.name, state=step.state)
     if not _has_asked(step):
         return _keep(locked, step, body, actor)
     fault = FaultRecord.from_json(body.get("fault"))
     is_final = fault is None or fault.kind not in ("unavailable", "transient")
-    is_told = fault is not None and step.state == StepState.ERROR
-    if step.state != StepState.PROCESSING and (is_told or not is_final):
-        # An operator has it already, or it is to be tried again anyhow.
+    is_reported = fault is not None and step.state == StepState.ERROR
+    if step.state != StepState.PROCESSING and (is_reported or not is_final):
+        # Operators were alerted already, or the step will be retried anyway.
         return Outcome.IGNORED
     was_in_error = step.state == StepState.ERROR
     if fault is None:
@@ -99,22 +99,22 @@ def is_same(step: HasAnswer, body: dict[str, Any]) -> bool:
     fault = FaultRecord.from_json(body.get("fault"))
     if fault is None:
         return step.result is not None and step.result == body["result"]
-    had = FaultRecord.from_json(step.fault)
-    return had is not None and (had.code, had.message) == (fault.code, fault.message)
+    own = FaultRecord.from_json(step.fault)
+    return own is not None and (own.code, own.message) == (fault.code, fault.message)
 
 
 def resume(locked: LockedProcess, actor: str) -> None:
-    """Let a process go on whose last step in error has been dealt with."""
+    """Resume a process whose last step in error has been dealt with."""
     if locked.process.state != ProcessState.ERROR:
         return
-    # A step that asks holds up what needs it, and nothing else.
+    # A step that asks blocks only the steps that come after it.
     failed = [step for step in locked.active_steps if step.state == StepState.ERROR]
     if all(step.on_failure == "ask" for step in failed):
         locked.move_process(locked.active_state, "resumed", actor)
 
 
 def report_progress(locked: LockedProcess, step: StepRow, progress: dict[str, Any]) -> bool:
-    """Note how far deferred work has come.  False: the step does not wait for it."""
+    """Record the progress of deferred work.  False: the step does not wait for it."""
     if step.deferral is None:
         return False
     locked.touch(step)
@@ -123,9 +123,9 @@ def report_progress(locked: LockedProcess, step: StepRow, progress: dict[str, An
 
 
 def may_be_asking(step: StepRow) -> bool:
-    """Say whether a person may have been asked about a step, or be asked yet.
+    """Say whether a person may have been asked about a step, or may still be asked.
 
-    A step that was called and does not wait for an answer has asked nobody, unless its time for
+    A step that was called and does not wait for an answer has asked no one, unless its time for
     the answer is over.
     """
     if step.is_deferred or step.state == StepState.WAITING or step.attempt == 0:
@@ -134,7 +134,7 @@ def may_be_asking(step: StepRow) -> bool:
 
 
 def _has_asked(step: StepRow) -> bool:
-    """Say whether somebody outside may know of this step, and no call of it is under way."""
+    """Say whether a service may know about this step while no call of it is under way."""
     if step.state == StepState.WAITING or step.is_at_work:
         return False
     return step.is_deferred or not evidence.is_none(step) or step.state == StepState.ERROR
@@ -144,7 +144,7 @@ def _keep(locked: LockedProcess, step: StepRow, body: dict[str, Any], actor: str
     if step.early is not None:
         return Outcome.REPEATED
     if body.get("fault") is not None and step.attempt > 0 and not step.is_at_work:
-        # It belongs to an attempt that has ended and was dealt with.
+        # The answer belongs to an attempt that has already ended.
         return Outcome.IGNORED
     locked.touch(step)
     step.early = body

@@ -1,4 +1,4 @@
-"""The move that ends a process, taken back until the application has heard of it."""
+"""Hold back the move that ends a process until the application's ``on_end`` has run."""
 
 from workers.rules.rows import Entry
 from workers.rules.transitions import LockedProcess
@@ -6,11 +6,11 @@ from workers.states import ENDED_PROCESS_STATES
 
 
 def hold(locked: LockedProcess) -> Entry | None:
-    """Take back the move that ended a process just now; return its journal entry.
+    """Revert the move that has just ended a process; return its journal entry.
 
-    None: it has not ended, or its workflow has no ``on_end``.  Everything else that was
-    decided stays, so ``end`` may follow at once, or never: the process then stands still until
-    it is looked at again.
+    None: the process has not ended, or its workflow has no ``on_end``.  All other decisions
+    stay, so ``end`` may follow at once, or never: the process then stands still until the
+    Scheduler looks at it again.
     """
     if not locked.process.has_on_end or locked.process.state not in ENDED_PROCESS_STATES:
         return None
@@ -35,6 +35,6 @@ def hold(locked: LockedProcess) -> Entry | None:
 
 
 def end(locked: LockedProcess, ending: Entry) -> None:
-    """Make the move that was held, as the process's last."""
+    """Make the held move, as the last move of the process."""
     assert ending.after is not None
     locked.move_process(ending.after, ending.event, ending.actor, **ending.detail)

@@ -1,7 +1,8 @@
 """A success that comes after its effect was undone: the last sign that money moved.  Pure.
 
-The service was asked to undo before it had done anything, perhaps: so it is asked once more, under
-the same key, and an operator is told to look.  A process that has ended is undone once more.
+The undo may have reached the service before the call took effect.  So the undo is called once
+more, under the same key, and an alert asks an operator to look.  A process that has ended is
+undone once more.
 """
 
 from typing import Any
@@ -16,7 +17,7 @@ _ENDED = frozenset({StepState.PROCESSED, StepState.SKIPPED})
 
 
 def is_late(locked: LockedProcess, step: StepRow) -> bool:
-    """Say whether a success tells something new of a step that was called and given up."""
+    """Say whether a success is news about a step that was called and then given up."""
     if step.state not in (StepState.COMPENSATED, StepState.CANCELLED):
         return False
     was_called = step.attempt > 0 and step.effect != Effect.NONE
@@ -25,14 +26,14 @@ def is_late(locked: LockedProcess, step: StepRow) -> bool:
 
 
 def take(locked: LockedProcess, step: StepRow, body: dict[str, Any], actor: str) -> bool:
-    """Keep a late success in the journal, and have it undone.  False: it was said before."""
+    """Record a late success in the journal, and have it undone.  False: it was recorded before."""
     if step.early is not None:
         return False
     locked.touch(step)
     step.early = body
     undo = _undo_of(locked, step)
     if undo is not None:
-        # Where no undo was made, nothing had been called, or nothing can undo it: a person looks.
+        # Without an undo step, no call was made or nothing can undo it: a person has to look.
         evidence.ended_well(step)
     detail = {"step": step.name, "answer": body}
     locked.note("late_success", actor, step=step, attempt=step.attempt, detail=detail)
@@ -41,13 +42,13 @@ def take(locked: LockedProcess, step: StepRow, body: dict[str, Any], actor: str)
     if undo is not None and undo.state in _ENDED:
         _ask_again(locked, undo, actor)
     elif undo is not None and undo.is_at_work:
-        # What it is asked just now it was asked before this was known.
+        # The undo call under way began before this success was known: repeat it afterwards.
         step.early = {**body, "asks_again": True}
     return True
 
 
 def after_undo(locked: LockedProcess, forward: StepRow, undo: StepRow, actor: str) -> None:
-    """Ask an undo again that was at work when the success came."""
+    """Call an undo again that was at work when the success came."""
     early = forward.early or {}
     if early.get("asks_again"):
         forward.early = {name: value for name, value in early.items() if name != "asks_again"}
@@ -57,8 +58,8 @@ def after_undo(locked: LockedProcess, forward: StepRow, undo: StepRow, actor: st
 
 def _undo_of(locked: LockedProcess, step: StepRow) -> StepRow | None:
     """Return the newest undo step of a step."""
-    found = [one for one in locked.undo_steps if one.undoes_id == step.id]
-    return max(found, key=lambda one: one.id, default=None)
+    undo_steps = [undo for undo in locked.undo_steps if undo.undoes_id == step.id]
+    return max(undo_steps, key=lambda undo: undo.id, default=None)
 
 
 def _ask_again(locked: LockedProcess, undo: StepRow, actor: str) -> None:
@@ -74,7 +75,7 @@ def _ask_again(locked: LockedProcess, undo: StepRow, actor: str) -> None:
     locked.touch(undo)
     undo.give_attempts_back()
     undo.result = None
-    # What it gave back may have been given back: only while the service knows the key.
+    # The undo may already have had its effect: repeat it only while the service knows the key.
     evidence.may_have_run(undo, locked.now)
     undo.not_before = locked.now
     locked.move(undo, StepState.PENDING, "asked_again", actor)

@@ -1,16 +1,16 @@
-"""When a periodic duty is late, by its age.  Pure."""
+"""Decide when a periodic duty is late, by its age.  Pure."""
 
-#: A duty is late after so many of its intervals, and some time for a slow one.
+#: A duty is late after this many intervals, plus some seconds for a slow one.
 LATE_INTERVALS, LATE_SECONDS = 3, 2.0
-#: An instant further in the future than this was written by a clock that was set back since.
-#: Less is the difference between two servers, of which one has taken over from the other.
+#: A timestamp further in the future than this was written by a clock that was set back since.
+#: A smaller difference is normal between two servers when one takes over from the other.
 AHEAD_SECONDS = 2.0
 
 
 def is_overdue(seconds: float | None, interval: float) -> bool:
-    """Say whether a duty last performed ``seconds`` ago is late; None: it never was.
+    """Say whether a duty last performed ``seconds`` ago is late; None: never performed.
 
-    One performed in the future is: until the clock is there again nobody would perform it.
+    A duty performed in the future is late, too: else it would not run until the clock gets there.
     """
     if seconds is None or is_ahead(seconds):
         return True
@@ -18,5 +18,5 @@ def is_overdue(seconds: float | None, interval: float) -> bool:
 
 
 def is_ahead(seconds: float) -> bool:
-    """Say whether an age is that of an instant in the future, from before the clock's setting."""
+    """Say whether an age lies in the future, written before the clock was set back."""
     return seconds < -AHEAD_SECONDS

@@ -1,28 +1,28 @@
-"""What is personal in documents and texts, and how it is masked.  Pure.
+"""Mask personal data in documents and texts.  Pure.
 
-A workflow declares which parts of its input are personal (``Workflow(personal=...)``).  What
-stands there is masked in the input itself, in results, in the journal's details and, being known
-then, in every text that repeats it: a fault, a reason.  Mail addresses are masked in any text.
+A workflow declares which parts of its input are personal (``Workflow(personal=...)``).  The values
+there are masked in the input itself, in results, in the journal's details, and in every text that
+repeats them: a fault, a reason.  Mail addresses are masked in any text.
 """
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-#: Shown in place of what is left out.
+#: Shown in place of the masked part.
 STARS = "***"
-#: The path of everything.
+#: The path of the whole document.
 WHOLE = ""
 MAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
-#: A shorter text would be found in others that have nothing to do with it.
+#: A shorter text would match unrelated ones.
 SHORTEST = 3
-#: Han, kana and hangul: a character of them is a word, and a name may be of two.
+#: Han, kana and hangul: one character may be a word, and two may be a name.
 EAST_ASIAN = re.compile(
     "[\u1100-\u11ff\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff66-\uffdc"
     "\U00020000-\U0003ffff]"
 )
 SHORTEST_EAST_ASIAN = 2
-#: What may be a name: some words of letters, and East Asian ones without a blank of so many.
+#: The most words in a name, and the most characters in an East Asian name without a space.
 MOST_WORDS, LONGEST_CUT = 4, 6
 _BETWEEN_WORDS = re.compile(r"[\s\u30fb\uff65]+")
 _LETTERS = re.compile("[^\\W\\d_]+(?:['\u2019.-][^\\W\\d_]+)*\\.?")
@@ -32,7 +32,7 @@ _KATAKANA = re.compile("[\u30a0-\u30ff\uff66-\uff9f]+")
 def masked(text: str) -> str:
     """Return a personal text as ``a***@example.org`` or ``A***``.
 
-    Of one that begins with an East Asian character nothing is left: the first is a family name.
+    A text that begins with an East Asian character becomes ``***``: that may be a family name.
     """
     name, at, domain = text.strip().rpartition("@")
     if at and MAIL.fullmatch(text.strip()):
@@ -44,15 +44,15 @@ def _first(text: str) -> str:
     return "" if EAST_ASIAN.match(text) else text[:1]
 
 
-def _is_told_apart(word: str) -> bool:
-    """Say whether a word is long enough to be looked for in other texts."""
+def _is_long_enough(word: str) -> bool:
+    """Say whether a word is long enough to look for in other texts."""
     return len(word) >= (SHORTEST_EAST_ASIAN if EAST_ASIAN.match(word) else SHORTEST)
 
 
 def _pattern(word: str) -> str:
-    """Return what finds a word, and not in a longer one: "Ann" in "Annual".
+    """Return a pattern that matches a whole word: "Ann", but not in "Annual".
 
-    East Asian texts have no spaces between words: there it is found wherever it stands.
+    East Asian texts have no spaces between words, so there it matches anywhere.
     """
     before = "" if EAST_ASIAN.match(word[0]) else r"(?<!\w)"
     after = "" if EAST_ASIAN.match(word[-1]) else r"(?!\w)"
@@ -60,10 +60,10 @@ def _pattern(word: str) -> str:
 
 
 def _parts(line: str) -> Iterator[str]:
-    """Yield what people call somebody by whose whole name this may be: by one of its words.
+    """Yield the parts of what may be a full name by which people may call its bearer.
 
-    An East Asian name is written without blanks, and nobody knows where its given name begins:
-    each beginning and each end of two characters or more may be meant.
+    An East Asian name is written without spaces, so its given name may begin anywhere: yield each
+    prefix and each suffix of two characters or more.
     """
     words = _BETWEEN_WORDS.split(line)
     if len(words) > MOST_WORDS or not all(_LETTERS.fullmatch(word) for word in words):
@@ -82,34 +82,34 @@ def _parts(line: str) -> Iterator[str]:
 
 
 class Mask:
-    """Masks documents by the paths of what is personal, and texts by what stood there."""
+    """Masks documents by their personal paths, and texts by the values found there."""
 
     def __init__(self, paths: Iterable[str] = (), documents: Sequence[Any] = ()) -> None:
         self._paths = frozenset(paths)
         words: set[str] = set()
         for document in documents:
             self._collect(document, (), is_personal=False, words=words)
-        parts = {part for word in words for part in _parts(word) if _is_told_apart(part)}
-        # The longest first: a name may begin an address.
+        parts = {part for word in words for part in _parts(word) if _is_long_enough(part)}
+        # The longest first: an address may begin with a name.
         ordered = sorted(words | parts, key=len, reverse=True)
-        # A part of a name may be a word as well: "Will" is somebody, "will" is nobody.
-        known = "|".join(
+        # A part of a name may be an ordinary word as well: match "Will", but not "will".
+        pattern = "|".join(
             _pattern(word) if word in words else f"(?-i:{_pattern(word)})" for word in ordered
         )
-        self._words = re.compile(known, re.IGNORECASE) if known else None
+        self._words = re.compile(pattern, re.IGNORECASE) if pattern else None
 
     def text(self, text: str) -> str:
-        """Return a text with everything personal in it that is known as such masked."""
+        """Return a text with every known personal value and mail address in it masked."""
         if self._words is not None:
             text = self._words.sub(lambda match: masked(match[0]), text)
         return MAIL.sub(lambda match: masked(match[0]), text)
 
     def without(self, text: str, stand_in: str) -> str:
-        """Return a text with another in place of everything personal that is known as such."""
+        """Return a text with ``stand_in`` in place of every known personal value."""
         return text if self._words is None else self._words.sub(stand_in, text)
 
     def value(self, value: Any) -> Any:
-        """Return a JSON value masked; what is no text or number keeps its shape."""
+        """Return a JSON value masked; objects, lists, booleans and null keep their shape."""
         return self._value(value, (), is_personal=False)
 
     def value_at(self, path: str, value: Any) -> Any:
@@ -117,20 +117,20 @@ class Mask:
         return self._value(value, (path,), is_personal=False)
 
     def record(self, record: Any) -> Any:
-        """Return a record of the engine's own masked: a fault, a question, a journal's detail.
+        """Return one of the engine's own records masked: a fault, a question, a journal's detail.
 
-        Of a document that is personal as a whole nothing but what was changed of it is there.
+        If the whole document is personal, a record holds only its changed values: mask those.
         """
         if WHOLE not in self._paths:
             return self.value(record)
-        return Mask(["changes"])._value(self._spoken(record), (), is_personal=False)
+        return Mask(["changes"])._value(self._mask_texts(record), (), is_personal=False)
 
-    def _spoken(self, value: Any) -> Any:
+    def _mask_texts(self, value: Any) -> Any:
         match value:
             case dict():
-                return {key: self._spoken(one) for key, one in value.items()}
+                return {key: self._mask_texts(item) for key, item in value.items()}
             case list():
-                return [self._spoken(one) for one in value]
+                return [self._mask_texts(item) for item in value]
             case str():
                 return self.text(value)
         return value
@@ -140,11 +140,11 @@ class Mask:
         match value:
             case dict():
                 return {
-                    key: self._value(one, (*path, str(key)), is_personal=is_personal)
-                    for key, one in value.items()
+                    key: self._value(item, (*path, str(key)), is_personal=is_personal)
+                    for key, item in value.items()
                 }
             case list():
-                return [self._value(one, path, is_personal=is_personal) for one in value]
+                return [self._value(item, path, is_personal=is_personal) for item in value]
             case str():
                 return masked(value) if is_personal else self.text(value)
             case bool() | None:
@@ -157,24 +157,24 @@ class Mask:
         is_personal = is_personal or self._is_personal(path)
         match value:
             case dict():
-                for key, one in value.items():
-                    place = (*path, str(key))
-                    self._collect(one, place, is_personal=is_personal, words=words)
+                for key, item in value.items():
+                    item_path = (*path, str(key))
+                    self._collect(item, item_path, is_personal=is_personal, words=words)
             case list():
-                for one in value:
-                    self._collect(one, path, is_personal=is_personal, words=words)
+                for item in value:
+                    self._collect(item, path, is_personal=is_personal, words=words)
             case str() if is_personal:
                 parts = {value.strip(), *(line.strip() for line in value.splitlines())}
-                words.update(part for part in parts if _is_told_apart(part))
+                words.update(part for part in parts if _is_long_enough(part))
 
     def _is_personal(self, path: tuple[str, ...]) -> bool:
-        """Say whether a path has one that was declared in it: documents hold others' parts."""
+        """Say whether a declared path occurs in ``path``: documents may embed parts of others."""
         whole = f".{'.'.join(path)}."
-        return WHOLE in self._paths or any(f".{one}." in whole for one in self._paths)
+        return WHOLE in self._paths or any(f".{declared}." in whole for declared in self._paths)
 
 
 class Unmasked(Mask):
-    """Leaves everything as it is: for who was shown it."""
+    """Leaves everything as it is: for people who may see personal data."""
 
     def text(self, text: str) -> str:
         return text
@@ -192,5 +192,5 @@ class Unmasked(Mask):
 UNMASKED = Unmasked()
 
 
-#: For texts no workflow declares anything about: mail addresses are masked all the same.
+#: For texts about which no workflow declares anything: masks only mail addresses.
 UNKNOWN = Mask()

@@ -1,4 +1,4 @@
-"""What a process must be like to be accepted: asked before anything is written."""
+"""Check a new process before anything is written."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -10,27 +10,27 @@ from workers.rules.rows import NewProcess, NewSink
 from workers.runtime import storable_text
 from workers.runtime.json_text import encode_document
 
-#: What the columns hold.
+#: The lengths of the columns.
 LONGEST_SUBJECT = 200
 LONGEST_ADDRESS, LONGEST_OWNER, LONGEST_CORRELATION = 500, 100, 200
-#: More levels would put a process before the earliest instant that ``datetime`` has.
+#: A higher priority would put a process before the earliest instant that ``datetime`` has.
 HIGHEST_PRIORITY = 100
 SINK_KINDS = ("queue", "webhook")
 
 
-def check(wanted: NewProcess) -> None:
-    """Raise for what no column holds: ``BadText``, else ``ValueError`` or ``TypeError``."""
-    _check_subject(wanted.subject)
-    storable_text.check("lane", wanted.lane)
-    _check_priority(wanted.priority)
-    _check_deadline(wanted.deadline_at)
-    _check_input(wanted.input)
-    _check_sinks(wanted.told)
+def check(process: NewProcess) -> None:
+    """Raise ``BadText``, ``ValueError`` or ``TypeError`` for values that no column holds."""
+    _check_subject(process.subject)
+    storable_text.check("lane", process.lane)
+    _check_priority(process.priority)
+    _check_deadline(process.deadline_at)
+    _check_input(process.input)
+    _check_sinks(process.told)
 
 
 def _check_subject(subject: str) -> None:
     storable_text.check("subject", subject, LONGEST_SUBJECT)
-    # It heads every page and message about the process.
+    # The subject is the title of every page and message about the process.
     if not subject.strip():
         raise BadText(f"subject must not be blank, got {subject!r}. Say what the process is about.")
 
@@ -51,18 +51,19 @@ def _check_deadline(deadline_at: datetime | None) -> None:
         )
 
 
-def check_deadlines(wanted: Sequence[NewProcess], now: datetime) -> None:
-    """Raise ``ValueError`` for a deadline that has passed: the process could only be undone."""
-    for one in wanted:
-        if one.deadline_at is not None and one.deadline_at <= now:
+def check_deadlines(processes: Sequence[NewProcess], now: datetime) -> None:
+    """Raise ``ValueError`` for a deadline in the past: its process would be undone at once."""
+    for process in processes:
+        if process.deadline_at is not None and process.deadline_at <= now:
             raise ValueError(
-                f"deadline_at of {one.subject!r} must lie ahead, got {one.deadline_at.isoformat()},"
-                f" and it is {now.isoformat(timespec='seconds')}. Give it a later one or none."
+                f"deadline_at of {process.subject!r} must lie ahead,"
+                f" got {process.deadline_at.isoformat()}, and it is"
+                f" {now.isoformat(timespec='seconds')}. Give it a later one or none."
             )
 
 
 def _check_input(document: object) -> None:
-    # What is edited, masked and described are its members, and a column holds no None.
+    # Editing, masking and describing work on its members, and the column is not nullable.
     if not isinstance(document, dict):
         raise TypeError(f"input must be a dict, got {type(document).__name__}. Put it into one.")
     try:
@@ -78,7 +79,7 @@ def _check_input(document: object) -> None:
         check_limits(document, text, "input")
     except MessageError as error:
         raise ValueError(str(error)) from None
-    # Escaped by the encoder, so that most inputs are not walked through a second time.
+    # The encoder escapes these, so most inputs need no second walk.
     if "\\u0000" in text or "\\ud" in text:
         storable_text.check_value("input", document)
 
@@ -94,7 +95,7 @@ def _check_sinks(sinks: Sequence[NewSink]) -> None:
         storable_text.check(
             "The correlation_id of a sink", sink.correlation_id, LONGEST_CORRELATION
         )
-    twice = [place for place, times in _places(sinks).items() if times > 1]
+    twice = [address for address, times in _places(sinks).items() if times > 1]
     if twice:
         raise ValueError(f"sinks must name each address once, got {twice[0][1]!r} more often.")
 

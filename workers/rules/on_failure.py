@@ -1,10 +1,10 @@
-"""What follows when a step has failed for good: pure decisions on a locked process.
+"""Carry out the policy of a step that has failed for good.  Pure.
 
-In this order: the next fall-back agent, where the business has not said no, and what is possible
-of an effect is or can be undone first; skip, where the step is optional; compensate, waking
-nobody, where the business said no; otherwise what the step declares: error, compensate, wait, or
-ask, which lets the other branches go on meanwhile.  Nothing is undone past the point of no return:
-there a failure goes to an operator.
+The first that applies: the next fall-back agent, unless the business said no, and if a possible
+effect is absent or can be undone first; skip, if the step is optional; compensate without an alert,
+if the business said no; otherwise what the step declares: error, compensate, wait, or ask, which
+lets the other branches go on meanwhile.  Nothing is undone past the point of no return: there a
+failure goes to an operator.
 """
 
 from datetime import timedelta
@@ -15,20 +15,20 @@ from workers.rules.rows import StepRow
 from workers.rules.transitions import LockedProcess
 from workers.states import FINAL_PROCESS_STATES, ProcessState, StepState
 
-#: Code of the fault of a step whose condition could not be asked.
+#: The fault code of a step whose condition could not be evaluated.
 CONDITION_FAILED = "condition_failed"
 
 
 def carry_out(locked: LockedProcess, step: StepRow, actor: str, *, is_counted: bool = True) -> None:
     """Carry out the policy of a step in error.
 
-    Without ``is_counted``, for callers that look at every step in error again, an alert that
-    is open already does not count one more time.
+    Without ``is_counted``, raising an alert that is already open does not count it once more; for
+    callers that look at every step in error again.
     """
-    told = _message_of(step)
-    reason = told or "no reason was given"
+    message = _message_of(step)
+    reason = message or "no reason was given"
     if step.undoes_id is not None:
-        locked.alert("undo_stuck", step, is_counted=is_counted, reason=told)
+        locked.alert("undo_stuck", step, is_counted=is_counted, reason=message)
     elif locked.is_being_undone:
         return
     elif step.fallbacks and evidence.is_none(step) and _may_fall_back(step):
@@ -37,10 +37,10 @@ def carry_out(locked: LockedProcess, step: StepRow, actor: str, *, is_counted: b
         fall_back.undo_first(locked, step, actor, f"{step.name}: {reason}")
     elif step.is_optional:
         locked.move(step, StepState.SKIPPED, "skipped", actor, public=True, reason=reason)
-        locked.alert("step_skipped", step, reason=told)
+        locked.alert("step_skipped", step, reason=message)
     elif not locked.is_forward:
-        # In error already, because of another step: an operator sees both.
-        locked.alert("process_error", step, is_counted=is_counted, reason=told)
+        # The process is in error already, because of another step: an operator sees both.
+        locked.alert("process_error", step, is_counted=is_counted, reason=message)
     elif _is_refused(step) and not compensation.is_past_no_return(locked):
         compensation.begin(locked, ProcessState.COMPENSATED, actor, f"{step.name}: {reason}")
     elif _is_refused(step):
@@ -48,10 +48,10 @@ def carry_out(locked: LockedProcess, step: StepRow, actor: str, *, is_counted: b
     elif step.on_failure == "wait" and not _is_waited_for_in_vain(locked, step):
         _wait(locked, step, actor)
     elif step.on_failure == "ask":
-        locked.alert("decision_needed", step, is_counted=is_counted, reason=told)
+        locked.alert("decision_needed", step, is_counted=is_counted, reason=message)
     elif step.on_failure == "compensate" and not compensation.is_past_no_return(locked):
         compensation.begin(locked, ProcessState.COMPENSATED, actor, f"{step.name}: {reason}")
-        locked.alert("process_compensating", step, reason=told)
+        locked.alert("process_compensating", step, reason=message)
     else:
         _stop(locked, step, actor, reason)
 
@@ -61,12 +61,12 @@ def _message_of(step: StepRow) -> str:
 
 
 def is_unjudged(step: StepRow) -> bool:
-    """Say whether nobody could tell if the step is wanted at all."""
+    """Say whether the step failed because its condition could not be evaluated."""
     return step.fault is not None and step.fault.code == CONDITION_FAILED
 
 
 def _is_refused(step: StepRow) -> bool:
-    """Say whether the business said no: another agent would only ask the same again."""
+    """Say whether the business said no: another agent would only get the same answer."""
     return step.fault is not None and step.fault.kind == "refused"
 
 
@@ -75,19 +75,19 @@ def _may_fall_back(step: StepRow) -> bool:
 
 
 def _is_waited_for_in_vain(locked: LockedProcess, step: StepRow) -> bool:
-    """Say whether the step could not be called after the wait either."""
+    """Say whether the step could not be called even after the wait."""
     return is_unjudged(step) or is_doubtful(step, locked.now)
 
 
 def carry_out_deadline(locked: LockedProcess, actor: str) -> None:
-    """Deal with the date by which the process should have ended, once.
+    """Deal with a passed deadline of the process, once.
 
-    Undone, unless the workflow only wants to be told or the point of no return is passed.
-    A compensating process has no such date any more.
+    Undoes the process, unless its workflow only wants an alert or its point of no return is
+    passed.  A compensating process no longer has a deadline.
     """
     process = locked.process
     if process.outcome == ProcessState.PROCESSING:
-        # It begins again, and then the date counts.
+        # The process begins again; the deadline counts from then on.
         return
     deadline, process.deadline_at = process.deadline_at, None
     locked.touch_process()
@@ -106,7 +106,7 @@ def carry_out_deadline(locked: LockedProcess, actor: str) -> None:
 
 def _stop(locked: LockedProcess, step: StepRow, actor: str, reason: str) -> None:
     if locked.process.state == ProcessState.PENDING:
-        # It failed before anything was claimed.
+        # The step failed before any step was claimed.
         locked.move_process(ProcessState.PROCESSING, "started", actor)
     locked.move_process(ProcessState.ERROR, "error", actor, step=step.name, reason=reason)
     locked.alert("process_error", step, reason=_message_of(step))

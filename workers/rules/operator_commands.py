@@ -1,7 +1,7 @@
-"""What operators do to a process and its steps: pure decisions on a locked process.
+"""Carry out operators' commands on a locked process and its steps.  Pure.
 
-Each is journalled with who and why, and raises ``StateError``, changing nothing, where the
-state forbids it.
+Each command is journalled with its actor and reason, and raises ``StateError``, changing nothing,
+if the state forbids it.
 """
 
 from datetime import timedelta
@@ -21,12 +21,12 @@ from workers.states import FINAL_PROCESS_STATES, LIVE_STEP_STATES, ProcessState,
 
 #: Bounds of a step's timeout in seconds; longer work defers.
 SHORTEST, LONGEST = 1, TIMEOUT_SECONDS
-#: The longest time in seconds for which a deferred answer is waited for.
+#: The longest time to wait for a deferred answer, in seconds.
 LONGEST_DEFERRAL = 366 * 86_400
 
 
 def doubtful(locked: LockedProcess) -> list[str]:
-    """Return the names of the steps in error whose outcome only a person can find out."""
+    """Return the names of the steps in error whose outcome only a person can determine."""
     failed = (step for step in locked.active_steps if step.state == StepState.ERROR)
     return [step.name for step in failed if is_doubtful(step, locked.now)]
 
@@ -34,10 +34,10 @@ def doubtful(locked: LockedProcess) -> list[str]:
 def resubmit(
     locked: LockedProcess, actor: str, reason: str, *, nothing_happened: bool = False
 ) -> list[str]:
-    """Return every step in error to pending with its attempts given back; return their names.
+    """Make every step in error pending again, with all its attempts; return their names.
 
-    A step whose outcome only a person can find out is refused, unless the operator says
-    that ``nothing_happened``: then it may be called again.
+    Refuses a step whose outcome only a person can determine, unless the operator says that
+    ``nothing_happened``: then it may be called again.
     """
     process = locked.process
     failed = [step for step in locked.active_steps if step.state == StepState.ERROR]
@@ -47,29 +47,29 @@ def resubmit(
     by_hand = [step.name for step in failed if compensation.is_a_persons(locked, step)]
     if by_hand:
         raise refused("done_by_hand", steps=by_hand)
-    unknown = doubtful(locked)
-    if unknown and not nothing_happened:
-        raise refused("outcome_unknown", steps=unknown)
+    doubtful_names = doubtful(locked)
+    if doubtful_names and not nothing_happened:
+        raise refused("outcome_unknown", steps=doubtful_names)
     names = [step.name for step in failed]
     if process.state == ProcessState.ERROR:
         locked.move_process(locked.active_state, "resubmitted", actor, reason=reason, steps=names)
     process.needs_decision = False
     for step in failed:
-        counted = step.failure_count
+        failures = step.failure_count
         locked.touch(step)
         step.give_attempts_back()
         step.not_before = locked.now
-        if step.name in unknown:
+        if step.name in doubtful_names:
             evidence.nothing_happened(step)
         locked.move(
             step,
-            # Its condition is asked again.
+            # Its condition is evaluated again.
             StepState.WAITING if is_unjudged(step) else StepState.PENDING,
             "resubmitted",
             actor,
             reason=reason,
-            failure_count=counted,
-            nothing_happened=(step.name in unknown) or None,
+            failure_count=failures,
+            nothing_happened=(step.name in doubtful_names) or None,
         )
     return names
 
@@ -77,12 +77,11 @@ def resubmit(
 def redo(
     locked: LockedProcess, name: str, actor: str, reason: str, *, may_happen_twice: bool = False
 ) -> list[str]:
-    """Do a skipped step again, with its attempts given back; return its name if in doubt, or none.
+    """Do a skipped step again, with all its attempts; return its name if it may happen twice.
 
-    What comes after it and has not begun waits for it.  A processed process goes on for it, and is
-    past its point of no return: it stays so final that nothing of it is undone.
-    ``may_happen_twice`` says of a call whose outcome only a person can find out that it is to be
-    repeated, under its key as it was, all the same.
+    Later steps that have not begun wait for it.  A processed process resumes for it and counts as
+    past its point of no return, so nothing in it is undone.  ``may_happen_twice`` repeats a call
+    whose outcome only a person can determine, under its old key.
     """
     step = locked.named(name, locked.forward_steps)
     _refuse_to_redo(locked, step, may_happen_twice=may_happen_twice)
@@ -92,22 +91,22 @@ def redo(
 def _redo(locked: LockedProcess, step: StepRow, actor: str, reason: str) -> list[str]:
     process = locked.process
     is_repeated = is_doubtful(step, locked.now)
-    counted = step.failure_count
+    failures = step.failure_count
     if process.state == ProcessState.PROCESSED:
         locked.move_process(
             ProcessState.PROCESSING, "resubmitted", actor, reason=reason, steps=[step.name]
         )
-        # It has ended in time, and as it should: no deadline and no failure undoes it now.
+        # The process had ended well and in time: no deadline and no failure may undo it now.
         process.deadline_at = None
         process.no_return = [
-            one.name for one in locked.forward_steps if one.state == StepState.PROCESSED
+            other.name for other in locked.forward_steps if other.state == StepState.PROCESSED
         ]
     locked.touch(step)
     step.give_attempts_back()
     step.not_before = locked.now
     if is_repeated:
         evidence.may_happen_twice(step)
-    # Its condition is asked again where nothing tells that it was true.
+    # Evaluate its condition again unless it is known to have been true.
     waits = is_unjudged(step) or _may_be_unwanted(step)
     waits = waits or not locked.unsettled().isdisjoint(step.after)
     locked.move(
@@ -116,7 +115,7 @@ def _redo(locked: LockedProcess, step: StepRow, actor: str, reason: str) -> list
         "resubmitted",
         actor,
         reason=reason,
-        failure_count=counted,
+        failure_count=failures,
         may_happen_twice=is_repeated or None,
     )
     unsettled = locked.unsettled()
@@ -140,11 +139,11 @@ def left_out(locked: LockedProcess) -> list[str]:
 def redo_left_out(
     locked: LockedProcess, actor: str, reason: str, *, may_happen_twice: bool = False
 ) -> list[str]:
-    """Do ``redo`` to every optional step that failed, or to none; return which may happen twice."""
+    """Redo every optional step that failed, or none; return the names that may happen twice."""
     steps = [locked.named(name, locked.forward_steps) for name in left_out(locked)]
     if not steps:
         raise refused("nothing_left_out", subject=locked.process.subject)
-    # All before the first, after which a processed process goes on.
+    # Check all before redoing the first, which resumes a processed process.
     for step in steps:
         _refuse_to_redo(locked, step, may_happen_twice=may_happen_twice)
     return [name for step in steps for name in _redo(locked, step, actor, reason)]
@@ -173,7 +172,7 @@ def _may_be_unwanted(step: StepRow) -> bool:
 
 
 def pause(locked: LockedProcess, actor: str, reason: str) -> None:
-    """Stop claiming steps of the process; what is in flight runs to its end."""
+    """Stop claiming steps of the process; calls in flight run to their end."""
     process = locked.process
     if process.state in FINAL_PROCESS_STATES:
         raise refused("nothing_to_pause", subject=process.subject, state=process.state)
@@ -185,7 +184,7 @@ def pause(locked: LockedProcess, actor: str, reason: str) -> None:
 
 
 def resume(locked: LockedProcess, actor: str, reason: str) -> None:
-    """Let a paused process go on."""
+    """Resume a paused process."""
     if not locked.is_paused:
         raise refused("not_paused", subject=locked.process.subject)
     locked.touch_process()
@@ -194,19 +193,19 @@ def resume(locked: LockedProcess, actor: str, reason: str) -> None:
 
 
 def retry_now(locked: LockedProcess, name: str, actor: str, reason: str) -> None:
-    """Skip what is left of a step's backoff, delay or rest; its counts stay."""
+    """End a step's backoff, delay or wait now; its counts stay."""
     step = locked.named(name)
     if step.state != StepState.PENDING or step.not_before is None:
         raise refused("step_not_resting", step=name, state=step.state)
     if step.not_before <= locked.now:
         raise refused("step_due", step=name)
     locked.touch(step)
-    before, step.not_before = step.not_before, locked.now
-    _note(locked, step, "hurried", actor, reason, not_before=[before.isoformat(), None])
+    planned, step.not_before = step.not_before, locked.now
+    _note(locked, step, "hurried", actor, reason, not_before=[planned.isoformat(), None])
 
 
 def resting(locked: LockedProcess) -> list[str]:
-    """Return the names of the steps that wait for an instant."""
+    """Return the names of the steps that wait for their ``not_before``."""
     return [
         step.name
         for step in locked.steps
@@ -215,7 +214,7 @@ def resting(locked: LockedProcess) -> list[str]:
 
 
 def retry_resting(locked: LockedProcess, actor: str, reason: str) -> list[str]:
-    """Do ``retry_now`` to every step that waits for an instant; return their names."""
+    """Apply ``retry_now`` to every step that waits for its ``not_before``; return their names."""
     names = resting(locked)
     if not names:
         raise refused("nothing_rests", subject=locked.process.subject)
@@ -225,11 +224,11 @@ def retry_resting(locked: LockedProcess, actor: str, reason: str) -> list[str]:
 
 
 def retime(locked: LockedProcess, name: str, seconds: int, actor: str, reason: str) -> None:
-    """Set the time a step has.
+    """Set the timeout of a step.
 
-    A shorter one acts at once.  A longer one acts at the next claim: at once where nobody
-    has started (the claim is made anew) or a callback is waited for, and else once the
-    present attempt has ended, for its worker keeps the limit it was given.
+    A shorter timeout takes effect at once.  A longer one takes effect with the next claim: at once
+    if the claim is not started (it is made anew) or waits for a callback, else once the current
+    attempt has ended, because its worker keeps the limit it started with.
     """
     step = locked.named(name)
     is_over = locked.process.state in FINAL_PROCESS_STATES or locked.is_given_up(step)
@@ -251,23 +250,23 @@ def retime(locked: LockedProcess, name: str, seconds: int, actor: str, reason: s
 def _retime_answer(
     locked: LockedProcess, step: StepRow, seconds: int, actor: str, reason: str
 ) -> None:
-    """Set how long, from now on, an answer is waited for."""
+    """Set how long to wait for an answer, from now on."""
     locked.touch(step)
-    before = step.complete_by.isoformat() if step.complete_by else None
+    old_time = step.complete_by.isoformat() if step.complete_by else None
     step.complete_by = locked.now + timedelta(seconds=seconds)
-    change = [before, step.complete_by.isoformat()]
+    change = [old_time, step.complete_by.isoformat()]
     _note(locked, step, "retimed", actor, reason, complete_by=change)
 
 
 def _retime_attempts(
     locked: LockedProcess, step: StepRow, seconds: int, actor: str, reason: str
 ) -> None:
-    """Set the time of each attempt; the present one gets no more than it was given."""
+    """Set the timeout of each attempt; the current attempt can only get less."""
     locked.touch(step)
     change = [step.timeout_seconds, seconds]
     step.timeout_seconds = seconds
     if step.is_at_work and step.started_at is not None and step.complete_by is not None:
-        # Over at once where its time is up by now, and not since long ago.
+        # If its time is already up, it ends now, not in the past.
         end = max(step.started_at + timedelta(seconds=seconds), locked.now)
         step.complete_by = min(step.complete_by, end)
     _note(locked, step, "retimed", actor, reason, timeout_seconds=change)
@@ -280,9 +279,9 @@ def _retime_attempts(
 def complete(
     locked: LockedProcess, name: str, result: dict[str, Any], actor: str, reason: str
 ) -> None:
-    """Mark a step as done, because somebody did it by hand or knows that it happened.
+    """Mark a step as done, because a person did it by hand or knows that it happened.
 
-    Its effect counts as real, and as a person's: should the process be undone, a person undoes it.
+    Its effect counts as real and as done by hand: if the process is undone, a person undoes it.
     """
     step = locked.named(name)
     _refuse_unless_idle(locked, step, "completed")
@@ -297,7 +296,7 @@ def complete(
 
 
 def skip(locked: LockedProcess, name: str, actor: str, reason: str) -> None:
-    """Go on without a step.  What it may have done is still undone, should it come to that."""
+    """Go on without a step.  If the process is undone, its possible effect is undone, too."""
     step = locked.named(name)
     if step.undoes_id is not None:
         raise StateError(
@@ -308,14 +307,14 @@ def skip(locked: LockedProcess, name: str, actor: str, reason: str) -> None:
     external_answers.resume(locked, actor)
 
 
-def _refuse_unless_idle(locked: LockedProcess, step: StepRow, done: str) -> None:
+def _refuse_unless_idle(locked: LockedProcess, step: StepRow, verb: str) -> None:
     if step.is_at_work:
         raise StateError(
             f"An agent is at work on step {step.name} until {step.complete_by:%H:%M:%S} UTC. "
             "Wait for its answer or its deadline."
         )
     if step.state not in LIVE_STEP_STATES or locked.is_given_up(step):
-        raise StateError(f"Step {step.name} is {step.state} and cannot be {done}.")
+        raise StateError(f"Step {step.name} is {step.state} and cannot be {verb}.")
 
 
 def _note(

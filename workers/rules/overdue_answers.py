@@ -1,4 +1,4 @@
-"""Answers that do not come: who could give them, and what becomes of a step without.  Pure."""
+"""Overdue answers: who may give them, and what becomes of a step that gets none.  Pure."""
 
 from typing import Any, Protocol
 
@@ -8,14 +8,14 @@ from workers.protocol.faults import FaultRecord
 from workers.rules.rows import StepRow
 from workers.rules.transitions import LockedProcess
 
-#: A step whose answer did not come in its time.
+#: The fault of a step whose answer did not come in time.
 UNANSWERED = FaultRecord("expired", "unanswered", "no answer by its deadline")
-#: The permission to answer a question that names none of its own.
+#: The permission to answer a question that names no other.
 ANSWER_STEP = "workers.answer_step"
 
 
 class MayAsk(Protocol):
-    """A step as the store or a page has it."""
+    """A step, as a row of the store or of a page."""
 
     @property
     def deferral(self) -> dict[str, Any] | None: ...
@@ -25,15 +25,15 @@ class MayAsk(Protocol):
 
 
 def unanswered(step: MayAsk) -> FaultRecord:
-    """Return the fault of a step whose answer did not come; who may give it stays known."""
+    """Return the fault of a step whose answer did not come; it keeps who may still answer."""
     permission = permission_to_answer(step)
     return structs.replace(UNANSWERED, permission=permission) if permission else UNANSWERED
 
 
 def permission_to_answer(step: MayAsk) -> str:
-    """Return the permission that a person needs to answer a step; empty: it asks no person.
+    """Return the permission that a person needs to answer a step; empty: it asks no one.
 
-    Whatever stands for an answer needs it, too: to end the step by hand is to decide.
+    Acts that replace an answer need it, too: ending the step by hand is a decision as well.
     """
     if step.deferral is not None:
         asks = step.deferral.get("question") or step.deferral.get("permission")
@@ -43,7 +43,7 @@ def permission_to_answer(step: MayAsk) -> str:
 
 
 def escalate(locked: LockedProcess, step: StepRow, actor: str) -> None:
-    """Tell an operator that an answer is overdue, once."""
+    """Alert operators that an answer is overdue, once."""
     locked.touch(step)
     step.escalate_at = None
     locked.note("escalated", actor, step=step, attempt=step.attempt, detail={"step": step.name})

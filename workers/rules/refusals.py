@@ -1,7 +1,7 @@
-"""Why an operator's verb is refused: a code with its parameters, and the text of each.
+"""Refusals of operators' commands: a code with its parameters, and the text of each.
 
-What is stored of a refusal is the code and the parameters; the text is made when it is read, in
-the reader's language.
+A refusal is stored as its code and parameters; the text is made when it is read, in the reader's
+language.
 """
 
 from collections.abc import Mapping
@@ -100,12 +100,12 @@ TEXTS: Mapping[str, Any] = {
 
 
 def refused(code: str, **params: Any) -> StateError:
-    """Return the refusal of that code, to be raised."""
+    """Return the refusal with this code, for the caller to raise."""
     return StateError(text_of(code, params), code=code, params=params)
 
 
 def text_of(code: str, params: Mapping[str, Any]) -> str:
-    """Return what a refusal says; of one that has no code of its own, as it was said."""
+    """Return the text of a refusal; if its code is unknown, the text it was stored with."""
     template = TEXTS.get(code)
     if template is None:
         return str(params.get("text", code))

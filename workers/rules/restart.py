@@ -1,7 +1,7 @@
-"""Beginning again from an earlier step: it and what came after it is undone first.  Pure.
+"""Begin again from an earlier step: undo it and every later step first.  Pure.
 
-These steps alone are compensated; once that is over they are
-waiting again, each with a new generation of its idempotency key, and the process goes on.
+Only these steps are compensated.  Then they wait again, each with a new generation of its
+idempotency key, and the process goes on.
 """
 
 from dataclasses import dataclass
@@ -16,26 +16,26 @@ from workers.states import CLOSED_STEP_STATES, ProcessState, StepState
 
 @dataclass(frozen=True, slots=True)
 class Renewal:
-    """What beginning again would do: steps that begin again, and the undo steps before."""
+    """What beginning again would do: the steps that begin again, and the undo steps before that."""
 
     steps: tuple[str, ...]
     undo: compensation.Plan
 
 
 def plan(locked: LockedProcess, name: str) -> Renewal:
-    """Return what beginning again from step ``name`` would do just now; changes nothing.
+    """Return what beginning again from step ``name`` would do now; changes nothing.
 
     Raises ``StateError`` as ``chosen`` does.
     """
     steps = chosen(locked, name)
-    return Renewal(tuple(one.name for one in steps), compensation.plan(locked, steps))
+    return Renewal(tuple(step.name for step in steps), compensation.plan(locked, steps))
 
 
 def chosen(locked: LockedProcess, name: str) -> list[StepRow]:
     """Return the steps that would begin again from step ``name``; changes nothing.
 
-    Raises ``StateError`` when there is no such step, when it has not begun, when something
-    that would have to be undone cannot be, and whenever undoing is refused.
+    Raises ``StateError`` if there is no such step, if it has not begun, if an effect that would
+    have to be undone cannot be, and whenever undoing is refused.
     """
     compensation.refuse_if_too_late(locked)
     first = locked.named(name, locked.forward_steps)
@@ -52,19 +52,19 @@ def chosen(locked: LockedProcess, name: str) -> list[StepRow]:
 
 
 def begin(locked: LockedProcess, name: str, actor: str, reason: str) -> Renewal:
-    """Compensate back to step ``name``; the process goes on by itself from there."""
+    """Compensate back to step ``name``; the process then goes on from there by itself."""
     steps = chosen(locked, name)
     compensation.void(locked, steps, actor)
-    # After that: what is void now may be in doubt from an earlier claim.
+    # Plan after voiding: a voided step may be in doubt from an earlier claim.
     undo = compensation.plan(locked, steps)
-    names = tuple(one.name for one in steps)
+    names = tuple(step.name for step in steps)
     locked.process.needs_decision = False
     compensation.turn_back(locked, names, undo.undo, actor, reason=reason)
     return Renewal(names, undo)
 
 
 def finish(locked: LockedProcess, actor: str) -> None:
-    """Set the process going forward again once its partial compensation is over."""
+    """Send the process forward again once its partial compensation is over."""
     process = locked.process
     if process.state != ProcessState.COMPENSATING or process.outcome != ProcessState.PROCESSING:
         return
@@ -77,7 +77,7 @@ def finish(locked: LockedProcess, actor: str) -> None:
         if step.name in process.renews:
             _renew(locked, step, actor)
     process.outcome, process.renews = None, []
-    # What failed beside it meanwhile was left alone, and is to be decided on now.
+    # Steps that failed in other branches meanwhile were left alone: decide on them now.
     process.needs_decision = any(step.state == StepState.ERROR for step in locked.forward_steps)
     locked.move_process(ProcessState.PROCESSING, "begins_again", actor)
 
@@ -86,8 +86,8 @@ def _renew(locked: LockedProcess, step: StepRow, actor: str) -> None:
     locked.touch(step)
     event, detail = "begins_again", {}
     if fall_back.is_awaited(step):
-        before = fall_back.take_next(locked, step)
-        event, detail = "fell_back", {"from_agent": before, "to_agent": step.agent}
+        previous = fall_back.take_next(locked, step)
+        event, detail = "fell_back", {"from_agent": previous, "to_agent": step.agent}
     else:
         step.begin_generation()
         step.give_attempts_back()

@@ -1,4 +1,4 @@
-"""Rows of the state store in memory, and what is to be written beside them.  Pure values."""
+"""Rows of the state store in memory, and the new rows to write with them.  Pure values."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -30,9 +30,9 @@ class ProcessRow:
     renews: list[str] = field(default_factory=list)
     started_at: datetime | None = None
     finished_at: datetime | None = None
-    #: Whether its workflow is called in the transaction that ends it.
+    #: Whether the transaction that ends it calls its workflow's ``on_end``.
     has_on_end: bool = False
-    #: Whether a submitter wants to be told of it.
+    #: Whether a submitter wants to be told about it.
     is_told: bool = False
 
 
@@ -88,12 +88,12 @@ class StepRow:
 
     @property
     def is_deferred(self) -> bool:
-        """Say whether an answer by callback is waited for, and no worker is busy."""
+        """Say whether the step waits for a callback while no worker is busy with it."""
         return self.deferral is not None
 
     @property
     def is_at_work(self) -> bool:
-        """Say whether an agent may be at work on it just now."""
+        """Say whether an agent may be at work on the step now."""
         return (
             self.state == StepState.PROCESSING
             and self.started_at is not None
@@ -102,7 +102,7 @@ class StepRow:
 
     @property
     def generation(self) -> int:
-        """Return which use of the step this is: undoing its effect begins a new one."""
+        """Return the number of the step's current use: undoing its effect begins a new one."""
         last = self.idempotency_key.rpartition(":")[2]
         return int(last) if last.isdecimal() else 1
 
@@ -112,24 +112,25 @@ class StepRow:
         return self.undo is not None and bool(self.undo["agent"])
 
     def begin_generation(self) -> None:
-        """Give the step a new idempotency key; nothing is known of it yet."""
+        """Give the step a new idempotency key, which no call has used yet."""
         stem = self.idempotency_key.rpartition(":")[0] or self.idempotency_key
         self.idempotency_key = f"{stem}:{self.generation + 1}"
         self.key_used_at = self.early = None
 
     def give_attempts_back(self) -> None:
+        """Reset the counts of failures and the total time."""
         self.failure_count = self.unavailable_count = 0
         self.began_at = None
 
     def leave_out(self, time: timedelta) -> None:
-        """Leave out of the step's total what was neither an attempt nor a backoff."""
+        """Exclude a time that was neither an attempt nor a backoff from the step's total time."""
         if self.began_at is not None:
             self.began_at += max(time, timedelta(0))
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What a step row was when it was read: the condition of its write."""
+    """A step row's values when it was read: the condition of its write."""
 
     state: str
     claim_id: UUID | None
@@ -141,7 +142,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class PlannedUndo:
-    """An undo step to be made: for which step, and after which undo steps."""
+    """An undo step to create: for which step, and after which undo steps."""
 
     forward: StepRow
     name: str
@@ -153,9 +154,9 @@ class PlannedUndo:
 
 @dataclass(slots=True)
 class Entry:
-    """A journal row to be written."""
+    """A journal row to write."""
 
-    #: None: of an agent, or of everything at once.
+    #: None: the row is about an agent, or about the whole system.
     process_id: int | None
     event: str
     actor: str
@@ -174,18 +175,18 @@ class NewSink:
     #: queue or webhook
     kind: str
     address: str
-    #: Whose it is: names the secret that webhooks are signed with.
+    #: The submitter it belongs to: names the secret that webhooks are signed with.
     owner: str = ""
     correlation_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class NewProcess:
-    """One run of a workflow that is asked for."""
+    """A requested run of a workflow."""
 
-    #: What it is about, in the words of the app that submits it.
+    #: What the process is about, in the words of the submitting app.
     subject: str
-    #: JSON: the snapshot that agents work from.
+    #: JSON: the snapshot that agents work with.
     input: dict[str, Any]
     lane: str = ""
     priority: int = 0
@@ -195,13 +196,13 @@ class NewProcess:
 
 @dataclass(slots=True)
 class AlertCall:
-    """An alert to be raised: one per ``cause`` until an operator acknowledges it."""
+    """An alert to raise: one per ``cause`` until an operator acknowledges it."""
 
     cause: str
     code: str
-    #: JSON: what its text is made with when it is read.
+    #: JSON: the parameters of its text, which is made when it is read.
     params: dict[str, Any]
     process_id: int | None = None
     step_id: int | None = None
-    #: Whether raising it again counts as one more time.
+    #: Whether raising it again increments its count.
     is_counted: bool = True

@@ -1,8 +1,8 @@
-"""A process and its steps as read under the process's lock, and the moves made on them.
+"""A process and its steps, read under the process's lock, and the moves on them.
 
 Pure values: nothing here touches the database.  The state store reads a ``LockedProcess``,
-decisions move its rows, and the store writes the rows that moved with the journal entries
-and alerts that the moves left behind, in one transaction.
+decisions move its rows, and the store writes the moved rows, their journal entries and their
+alerts in one transaction.
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ from workers.states import (
 
 
 class LockedProcess:
-    """One process, its steps, and what has been decided about them at the instant ``now``."""
+    """One process, its steps, and the decisions about them at the instant ``now``."""
 
     def __init__(self, process: ProcessRow, steps: list[StepRow], now: datetime) -> None:
         self.process = process
@@ -40,15 +40,15 @@ class LockedProcess:
         self.now = now
         self.entries: list[Entry] = []
         self.alerts: list[AlertCall] = []
-        #: What every row was before its first move: the store's WHERE.
+        #: Each row's values before its first move: the store's WHERE.
         self.step_origins: dict[int, Origin] = {}
-        #: Undo steps that the store is to make before anything goes on.
+        #: Undo steps that the store has to create before the process goes on.
         self.planned: list[PlannedUndo] = []
         self.process_origin: str | None = None
-        #: The values of what may be written, as they were read: the store writes what differs.
+        #: The values of the writable columns as read: the store writes those that differ.
         self.process_as_read: Sequence[Any] = ()
         self.steps_as_read: dict[int, Sequence[Any]] = {}
-        #: The input, and by step the results, as JSON texts of the database; None: not read.
+        #: The input, and the results by step, as JSON texts from the database; None: not read.
         self.input_as_read: str | None = None
         self.results_as_read: dict[int, str] = {}
 
@@ -56,13 +56,13 @@ class LockedProcess:
         return next((step for step in self.steps if step.id == step_id), None)
 
     def named(self, name: str, among: Sequence[StepRow] | None = None) -> StepRow:
-        """Return the step of that name, of all or ``among`` some; raise ``StateError`` for none."""
+        """Return the step with this name, of all or ``among`` some, or raise ``StateError``."""
         steps = self.steps if among is None else among
         for step in steps:
             if step.name == name:
                 return step
-        known = say_names([step.name for step in steps])
-        raise StateError(f"{self.process.subject} has no step {name!r}. Its steps: {known}.")
+        names = say_names([step.name for step in steps])
+        raise StateError(f"{self.process.subject} has no step {name!r}. Its steps: {names}.")
 
     @property
     def is_open(self) -> bool:
@@ -71,21 +71,21 @@ class LockedProcess:
 
     @property
     def is_forward(self) -> bool:
-        """Say whether the process goes forward and does not compensate."""
+        """Say whether the process goes forward, not back."""
         return self.process.state in FORWARD_PROCESS_STATES
 
     @property
     def is_being_undone(self) -> bool:
-        """Say whether the process compensates, in error where an undo has failed included."""
+        """Say whether the process compensates, or is in error because an undo failed."""
         return self.process.outcome is not None
 
     @property
     def is_paused(self) -> bool:
-        """Say whether an operator wants nothing claimed."""
+        """Say whether an operator has paused the process: no step of it is claimed."""
         return self.process.paused_at is not None
 
     def is_given_up(self, step: StepRow) -> bool:
-        """Say whether a step is given up: whatever it does is to be undone."""
+        """Say whether a step is given up: its effect, if any, will be undone."""
         return (
             self.is_being_undone
             and step.undoes_id is None
@@ -94,12 +94,12 @@ class LockedProcess:
 
     @property
     def has_news(self) -> bool:
-        """Say whether there is something new to tell a submitter who wants to be told."""
+        """Say whether there is news for a submitter who wants to be told."""
         return self.process.is_told and any(entry.sequence for entry in self.entries)
 
     @property
     def had_ended(self) -> bool:
-        """Say whether the process had ended before this: what comes now comes after its end."""
+        """Say whether the process had ended before these decisions."""
         return (self.process_origin or self.process.state) in FINAL_PROCESS_STATES
 
     @property
@@ -112,29 +112,30 @@ class LockedProcess:
 
     @property
     def active_steps(self) -> list[StepRow]:
-        """Return the steps by which the process goes on: undo steps alone while it compensates."""
+        """Return the steps that move the process: only the undo steps while it compensates."""
         return self.undo_steps if self.is_being_undone else self.forward_steps
 
     @property
     def active_state(self) -> ProcessState:
-        """Return the state in which the process goes on after an error."""
+        """Return the state in which the process resumes after an error."""
         return ProcessState.COMPENSATING if self.is_being_undone else ProcessState.PROCESSING
 
     def unsettled(self) -> set[str]:
-        """Return the names of the forward steps that are not settled, and of all that follow them.
+        """Return the names of the unsettled forward steps and of every step after them.
 
-        What was settled without a step that is done again lets nothing pass before that step.
+        If a skipped step is done again, steps after it that were settled without it count as
+        unsettled, too.
         """
         steps = self.forward_steps
         names = {step.name for step in steps if step.state not in SETTLED_STEP_STATES}
-        known = 0
-        while known != len(names):
-            known = len(names)
+        count = 0
+        while count != len(names):
+            count = len(names)
             names |= {step.name for step in steps if not names.isdisjoint(step.after)}
         return names
 
     def ready_forward_steps(self) -> list[StepRow]:
-        """Return the waiting forward steps before which everything is settled."""
+        """Return the waiting forward steps whose earlier steps are all settled."""
         unsettled = self.unsettled()
         return [
             step
@@ -154,7 +155,7 @@ class LockedProcess:
         public: bool = False,
         detail: dict[str, Any] | None = None,
     ) -> None:
-        """Leave a journal entry; a public one takes the process's next sequence number."""
+        """Add a journal entry; a public one takes the process's next sequence number."""
         sequence = None
         if public:
             self.touch_process()
@@ -175,12 +176,12 @@ class LockedProcess:
         )
 
     def touch_process(self) -> None:
-        """Mark the process to be written, on the condition that its state is as it was read."""
+        """Mark the process to be written, provided its state is still as read."""
         if self.process_origin is None:
             self.process_origin = self.process.state
 
     def touch(self, step: StepRow) -> None:
-        """Mark a step to be written, on the condition that its claim is still as it was read."""
+        """Mark a step to be written, provided its claim is still as read."""
         if step.id not in self.step_origins:
             self.step_origins[step.id] = Origin(
                 step.state,
@@ -192,6 +193,7 @@ class LockedProcess:
             )
 
     def move_process(self, after: str, event: str, actor: str, **detail: Any) -> None:
+        """Move the process to the state ``after`` and journal it."""
         before = self.process.state
         if not may_move_process(before, after):
             raise StateError(f"Process {self.process.id} is {before} and cannot become {after}.")
@@ -212,7 +214,7 @@ class LockedProcess:
         public: bool = False,
         **detail: Any,
     ) -> None:
-        """Move a step and journal it; leaving ``processing`` ends its claim."""
+        """Move a step to the state ``after``, with a journal entry; end a claim that it leaves."""
         before = step.state
         if not may_move_step(before, after):
             raise StateError(f"Step {step.name} is {before} and cannot become {after}.")
@@ -225,7 +227,7 @@ class LockedProcess:
             detail = {"step": step.name, **detail}
         step.state = after
         step.finished_at = self.now if after in CLOSED_STEP_STATES else None
-        # Keep the answer to a step that was undone before it came.
+        # Keep an early answer that came after the step was undone.
         if step.early is not None and after in CLOSED_STEP_STATES - {StepState.COMPENSATED}:
             self._drop_early(step, actor)
         self.note(
@@ -240,19 +242,19 @@ class LockedProcess:
         )
 
     def _drop_early(self, step: StepRow, actor: str) -> None:
-        """Say that a step has ended without asking: what was answered early answers nothing."""
+        """Journal that a step ended without asking, and drop its early answer."""
         answer, step.early = step.early or {}, None
         detail = {"step": step.name, "answer": answer}
         self.note("nobody_asked", actor, step=step, attempt=step.attempt or None, detail=detail)
 
     def claim(self, step: StepRow, worker: str, allowance_seconds: float) -> None:
-        """Take a step for one attempt; its clock starts only when an agent does."""
+        """Claim a step for one attempt; its clock starts only when an agent starts it."""
         before = step.state
         if not may_move_step(before, StepState.PROCESSING):
             raise StateError(f"Step {step.name} is {before} and cannot be claimed.")
         self.touch(step)
         if step.not_before is not None:
-            # Waiting for room, for a breaker or for a pause to end takes nothing of its time.
+            # Waiting for room, for a breaker or for a pause to end does not count.
             step.leave_out(self.now - step.not_before)
         step.state = StepState.PROCESSING
         step.attempt += 1
@@ -274,7 +276,7 @@ class LockedProcess:
         )
 
     def start(self, step: StepRow, worker: str, delivery: UUID) -> None:
-        """Start the clock of a claim as it is taken: its worker calls at once."""
+        """Start a claim in the moment it is made: its worker calls at once."""
         assert step.claimed_at == self.now, "only a claim of this very moment"
         step.started_at = self.now
         step.complete_by = self.now + timedelta(seconds=step.timeout_seconds)
@@ -283,9 +285,9 @@ class LockedProcess:
         evidence.begin(step, self.now)
 
     def release(self, step: StepRow, event: str, actor: str, **facts: Any) -> bool:
-        """Give a claim up: pending again.  False: cancelled, because its process compensates.
+        """Release a claim: the step is pending again.  False: cancelled; its process compensates.
 
-        There nothing forward is tried again; the step's undo finds out what it did.
+        A compensating process retries no forward step; the step's undo finds out what it did.
         """
         is_tried_again = not self.is_given_up(step)
         after = StepState.PENDING if is_tried_again else StepState.CANCELLED
@@ -302,11 +304,11 @@ class LockedProcess:
         *,
         is_last: bool = False,
     ) -> bool:
-        """Count a failure: pending again after a backoff, or error at the threshold.
+        """Count a failure: the step is pending after a backoff, or in error at the threshold.
 
-        ``is_last``: error whatever the threshold.
-        Returns whether the step ended in error; what follows then is the Scheduler's to
-        carry out.  The outcome of the call is unknown: the step stays in doubt.
+        ``is_last``: in error whatever the threshold.
+        Returns whether the step ended in error; the Scheduler then carries out what follows.
+        The outcome of the call is unknown: the step stays in doubt.
         """
         self.touch(step)
         if step.claimed_at is not None and step.started_at is not None and step.attempt > 1:
@@ -340,7 +342,7 @@ class LockedProcess:
     def alert(
         self, code: str, step: StepRow | None = None, *, is_counted: bool = True, **params: Any
     ) -> None:
-        """Tell an operator, once per process, step and code until acknowledged."""
+        """Raise an alert, once per process, step and code until it is acknowledged."""
         cause = f"{code}:process:{self.process.id}" + (f":{step.name}" if step else "")
         params = {"subject": self.process.subject, **params}
         if step is not None:
@@ -356,7 +358,7 @@ def _brief(fault: FaultRecord) -> dict[str, Any]:
 
 
 def _claim_facts(step: StepRow) -> dict[str, Any]:
-    """Return what the journal keeps of a claim once its row forgets it."""
+    """Return what the journal keeps of a claim when its row drops it."""
     return {
         "agent": step.agent,
         "locked_by": step.locked_by,

@@ -1,8 +1,8 @@
-"""What takes two persons above a sum, and for how long a request for approval is good.  Pure.
+"""Acts that need two persons above an amount, and how long a request for approval is valid.
 
-Whatever an operator does that moves money or goods passes ``refuse_alone`` with the names of what
-it moves: undo steps, steps ended by hand or answered, calls repeated on an operator's word, values
-of the input.
+Every act of an operator that moves money or goods passes ``refuse_alone`` with the names of what
+it moves: undo steps, steps ended by hand or answered, calls that an operator has repeated, values
+of the input.  Pure.
 """
 
 from collections.abc import Collection
@@ -13,7 +13,7 @@ from workers.rules.refusals import refused
 from workers.rules.transitions import LockedProcess
 from workers.states import PEOPLE
 
-#: A request is good for so long.
+#: How long a request is valid.
 GOOD_FOR = timedelta(hours=24)
 #: The refusals that a request to a second person overcomes.
 NEEDS_ANOTHER = frozenset({"two_persons", "two_persons_unknown"})
@@ -26,10 +26,10 @@ def refuse_alone(
     amount: Decimal | None,
     limit: Decimal | None,
 ) -> None:
-    """Raise ``StateError`` where one person may not move this much alone.
+    """Raise ``StateError`` if one person may not move this much alone.
 
-    A process of unknown worth counts as worth too much.  Where nothing is moved, where a client
-    or a policy acts, and without a limit, nobody else is needed.
+    A process of unknown worth counts as worth too much.  No second person is needed if nothing
+    moves, if a client or a policy acts, or without a limit.
     """
     if limit is None or not actor.startswith(PEOPLE) or not moves:
         return
@@ -45,7 +45,7 @@ def refuse_alone(
 
 
 def refuse_if_expired(request_id: int, asked_at: datetime, now: datetime) -> None:
-    """Raise ``StateError`` where a request is too old to act on."""
+    """Raise ``StateError`` if a request is too old to act on."""
     if now - asked_at > GOOD_FOR:
         hours = int(GOOD_FOR.total_seconds() // 3600)
         raise refused("undo_expired", request=request_id, hours=hours)

@@ -1,8 +1,8 @@
-"""Why a step that is ready is not at work: one sentence for every page, command and API.  Pure.
+"""Explain why a ready step is not at work: one sentence for every page, command and API.  Pure.
 
-Several things may hold a step up at once.  The first of this order is said, because what comes
-after it changes nothing while it lasts: a pause, the process's own state, a hold, no Scheduler,
-code that nobody has, the step's own time, the breaker, a full window, the rate.
+Several things may hold up a step at once.  The first in this order is given, because the later ones
+do not matter while it lasts: a pause, the process's own state, a hold, no Scheduler, code that no
+worker has, the step's own time, the breaker, a full window, the rate.
 """
 
 from collections.abc import Mapping, Set
@@ -18,9 +18,9 @@ from workers.rules.rate_limit import Bucket
 from workers.runtime.timestamps import moment
 from workers.states import ProcessState
 
-#: Steps that are counted before another; a number of so many means "or more".
+#: The most steps to count before another; this number means "or more".
 MOST_BEFORE = 1000
-#: A free agent process has started what was sent to it by then.
+#: A free agent process has started a step within this time after it was sent.
 QUICK_SECONDS = 3.0
 
 
@@ -40,16 +40,16 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class AgentFlow:
-    """What one agent may have in flight, and has."""
+    """How much one agent may have in flight, and how much it has."""
 
     window: int
     in_flight: int = 0
     breaker: Breaker = field(default_factory=Breaker)
     #: None: no rate is set.
     bucket: Bucket | None = None
-    #: Calls that all live workers make at once; None: nobody has looked.
+    #: Calls that all live workers can make at once; None: not read.
     capacity: int | None = None
-    #: Answers of deferred calls outstanding at most; None: no limit.
+    #: The most outstanding answers of deferred calls; None: no limit.
     deferred_window: int | None = None
     outstanding: int = 0
 
@@ -71,26 +71,26 @@ class Duty:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What holds for every process just now; read by ``store.wait_facts``."""
+    """Facts about the whole system; read by ``store.wait_facts``."""
 
-    #: What operators hold, by (kind, name); None: who and why is not for the reader to know.
+    #: Operators' holds, by (kind, name); None: the reader may not see who holds it and why.
     holds: Mapping[tuple[str, str], Note | None] = field(default_factory=dict)
-    #: By agent; None: nobody has looked.
+    #: By agent; None: not read.
     flows: Mapping[str, AgentFlow] | None = None
-    #: None: nobody has looked.
+    #: None: not read.
     poll: Duty | None = None
     sweep: Duty | None = None
-    #: What workers were asked for and did not know: ``agent:NAME``, ``workflow:NAME:VERSION``.
+    #: Definitions that workers needed and did not have: ``agent:NAME``, ``workflow:NAME:VERSION``.
     unknown: Set[str] = frozenset()
-    #: The agents of this process's own code; None: nobody has looked.
+    #: The agents in the code of this system process; None: not read.
     agents: Set[str] | None = None
     #: Who paused a process, by its id.
     pauses: Mapping[int, Note] = field(default_factory=dict)
-    #: How many steps have their turn before a pending one, by its id; ``MOST_BEFORE`` at most.
+    #: By id of a pending step, how many steps come before it; ``MOST_BEFORE`` at most.
     before: Mapping[int, int] = field(default_factory=dict)
 
     def without_names(self) -> "Facts":
-        """Return the facts for submitters: which operator did something, and why, is left out."""
+        """Return the facts for submitters: without the operators' names and reasons."""
         return replace(self, holds=dict.fromkeys(self.holds), pauses={})
 
 
@@ -108,7 +108,7 @@ def pending(row: Step, process: Process, now: datetime, facts: Facts) -> str:
 
 
 def obstacle(row: Step, process: Process, now: datetime, facts: Facts) -> str:
-    """Return what would hold up a step that became ready now, whatever its process; empty: nothing.
+    """Return what would hold up a step that became ready now in any process; empty: nothing.
 
     As a predicate of the step: "waits: the service of agent ... is open".
     """
@@ -128,25 +128,25 @@ def _because(reason: str) -> str:
 
 
 def sent(row: Step, now: datetime) -> str:
-    """Return what a claim waits for that no agent process has started."""
+    """Return what an unstarted claim waits for."""
     seconds = (now - row.claimed_at).total_seconds() if row.claimed_at else 0.0
     if row.lost_count:
         return _(
             "was sent to agent %(agent)s %(times)d times in %(seconds)d s, and no agent process has"
             " started it: start a worker for its queue, or more of them"
         ) % {"agent": row.agent, "times": row.lost_count + 1, "seconds": round(seconds)}
-    said = _("was sent to agent %(agent)s %(seconds)d s ago") % {
+    text = _("was sent to agent %(agent)s %(seconds)d s ago") % {
         "agent": row.agent,
         "seconds": round(seconds),
     }
     if seconds < QUICK_SECONDS:
-        return said
+        return text
     busy = _("no agent process has started it yet: all are busy, or none serves its queue")
-    return f"{said}; {busy}"
+    return f"{text}; {busy}"
 
 
 def held(row: Step, facts: Facts) -> str:
-    """Return which hold of an operator's keeps a step from being claimed; empty: none."""
+    """Return which operator's hold keeps a step from being claimed; empty: none."""
     for key, text in (
         (("everything", ""), _("waits until operators lift the hold on everything")),
         (("agent", row.agent), _("waits until operators lift the hold on agent %(name)s")),
@@ -154,13 +154,13 @@ def held(row: Step, facts: Facts) -> str:
     ):
         if key in facts.holds:
             note = facts.holds[key]
-            said = text % {"name": key[1]}
-            return f"{said} ({note})" if note else said
+            reason = text % {"name": key[1]}
+            return f"{reason} ({note})" if note else reason
     return ""
 
 
 def silence(poll: Duty | None, now: datetime) -> str:
-    """Return that no Scheduler is at work, and what to do; empty: one is, or nobody looked."""
+    """Return that no Scheduler is at work, and what to do; empty: one is, or it was not read."""
     if poll is None or not poll.is_late(now):
         return ""
     remedy = _("start a worker with -Q sas.scheduler,sas.replies,sas.supervisor, and Celery Beat")
@@ -173,7 +173,7 @@ def silence(poll: Duty | None, now: datetime) -> str:
 
 
 def sweep_silence(sweep: Duty | None, now: datetime) -> str:
-    """As ``silence``, of the Supervisor."""
+    """Return that no Supervisor is at work, and what to do; empty: one is, or it was not read."""
     if sweep is None or not sweep.is_late(now):
         return ""
     remedy = _("start a worker with -Q sas.supervisor, and Celery Beat")
@@ -186,7 +186,7 @@ def sweep_silence(sweep: Duty | None, now: datetime) -> str:
 
 
 def unknown_code(agent: str, process: Process, facts: Facts) -> str:
-    """Return which definition workers were asked for and did not know; empty: none."""
+    """Return which definition workers needed and did not have; empty: none."""
     remedy = _("bring the code that has it to every worker")
     if f"workflow:{process.workflow}:{process.version}" in facts.unknown:
         return _(
@@ -211,7 +211,7 @@ def _stopped(row: Step, process: Process) -> str:
 
 
 def _not_before(row: Step, now: datetime, facts: Facts) -> str:
-    """Return the step's own time, where nothing else would hold it up longer."""
+    """Return the step's own time, unless something else holds it up longer."""
     if row.not_before is None or row.not_before <= now:
         return ""
     flow = (facts.flows or {}).get(row.agent)
@@ -220,12 +220,12 @@ def _not_before(row: Step, now: datetime, facts: Facts) -> str:
         return ""
     if not row.fault:
         return _("begins on %(at)s, not before") % {"at": moment(row.not_before, now)}
-    said = _("tried again at %(at)s: %(reason)s") % {
+    reason = _("tried again at %(at)s: %(reason)s") % {
         "at": moment(row.not_before, now),
         "reason": row.fault.get("message") or _("no reason was given"),
     }
     away = _breaker(row, flow, now) if flow and reopens is not None else ""
-    return f"{said}; {away}" if away else said
+    return f"{reason}; {away}" if away else reason
 
 
 def _no_room(row: Step, now: datetime, facts: Facts) -> str:
@@ -245,11 +245,11 @@ def _no_room(row: Step, now: datetime, facts: Facts) -> str:
 
 
 def _behind(row: Step, facts: Facts, reason: str) -> str:
-    """Return a reason with how many steps have their turn first."""
-    before = facts.before.get(row.pk)
-    if not reason or before is None:
+    """Return a reason together with how many steps come first."""
+    steps_before = facts.before.get(row.pk)
+    if not reason or steps_before is None:
         return reason
-    number = f"{before}+" if before >= MOST_BEFORE else str(before)
+    number = f"{steps_before}+" if steps_before >= MOST_BEFORE else str(steps_before)
     return _("%(reason)s (%(number)s before it)") % {"reason": reason, "number": number}
 
 
@@ -259,16 +259,16 @@ def _breaker(row: Step, flow: AgentFlow, now: datetime) -> str:
         return _("operators keep the breaker of agent %(agent)s open") % {"agent": row.agent}
     if breaker.forced == "closed" or breaker.open_until is None or breaker.opened_at is None:
         return ""
-    said = _(
+    text = _(
         "the service of agent %(agent)s has not been reached since %(since)s and its breaker is"
         " open"
     ) % {"agent": row.agent, "since": moment(breaker.opened_at, now)}
-    comes = _probe(flow, now, _("next probe at %(at)s") % {"at": moment(breaker.open_until, now)})
-    return f"{said}; {comes}"
+    probe = _probe(flow, now, _("next probe at %(at)s") % {"at": moment(breaker.open_until, now)})
+    return f"{text}; {probe}"
 
 
 def next_probe(flow: AgentFlow, now: datetime) -> str:
-    """Return when an open breaker lets a call through next; empty: it is closed."""
+    """Return when an open breaker lets the next call through; empty: it is closed."""
     breaker = flow.breaker
     if breaker.forced == "open":
         return _("nothing until operators let the breaker go")
@@ -279,7 +279,7 @@ def next_probe(flow: AgentFlow, now: datetime) -> str:
 
 
 def _probe(flow: AgentFlow, now: datetime, ahead: str) -> str:
-    """Return ``ahead`` while the breaker's time is not over, and after it where the probe is."""
+    """Return ``ahead`` while the breaker is open, and afterwards the state of the probe."""
     if flow.breaker.open_until is not None and flow.breaker.open_until > now:
         return ahead
     return _("a probe is under way") if flow.in_flight else _("next probe: now")
@@ -315,7 +315,7 @@ def _window(row: Step, flow: AgentFlow, now: datetime) -> str:
 
 
 def _outstanding(row: Step, flow: AgentFlow) -> str:
-    """Return how many answers are outstanding, and how many calls may yet defer."""
+    """Return how many answers are outstanding, and how many calls may still defer."""
     names = {
         "agent": row.agent,
         "number": flow.outstanding,

@@ -1,1 +1,1 @@
-"""Plumbing of a process: connections, identity, limits, failpoints."""
+"""Utilities of a process: connections, identity, limits, failpoints."""

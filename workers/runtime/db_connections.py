@@ -1,4 +1,4 @@
-"""Database connections: the one that a process keeps, and those that an agent's call opens."""
+"""Database connections: one that a process keeps, and those that an agent's call opens."""
 
 import os
 import sqlite3
@@ -12,11 +12,11 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from workers.exceptions import AWAY, sqlstate
 
-#: Time for which a connection that was looked at counts as alive.
+#: How long a connection counts as alive after a check.
 TRUSTED_SECONDS = 1.0
 
 
-#: Held while a process forks, and while a thread beside the forking one uses SQLite.
+#: Held while a process forks, and while another thread uses SQLite.
 _forking = threading.Lock()
 os.register_at_fork(
     before=_forking.acquire,
@@ -29,8 +29,8 @@ os.register_at_fork(
 def apart_from_forks() -> Iterator[None]:
     """Keep this process from forking while a block opens, uses and closes SQLite connections.
 
-    For threads of a worker's parent.  A child inherits what is open, closes it, and may damage the
-    file where that was in the middle of a write.  Does nothing on PostgreSQL.
+    For threads of a worker's parent.  A child inherits open connections, closes them, and may
+    damage the file during a write.  Does nothing on PostgreSQL.
     """
     if connection.vendor != "sqlite":
         yield
@@ -40,7 +40,7 @@ def apart_from_forks() -> Iterator[None]:
 
 
 class _Look(threading.local):
-    """When the connection was last looked at; each thread has its own, as it has of those."""
+    """When this thread's connection was last checked."""
 
     def __init__(self) -> None:
         self.at = float("-inf")
@@ -54,17 +54,17 @@ _look = _Look()
 
 @contextmanager
 def kept() -> Iterator[None]:
-    """Run a task on the kept connection; one that is broken or too old is replaced first.
+    """Run a task on the kept connection; replace it first if it is broken or too old.
 
-    Django asks the database whether a kept connection lives, which is a round trip for each
-    task.  It is asked once in ``TRUSTED_SECONDS``, and always where a task left the connection
-    in the middle of something; after a task that raised there is a new one.  A connection that
-    dies in between fails its next task, which is delivered again or left to the next look.
+    Django would check a kept connection before each task, which costs a round trip.  Here it is
+    checked once in ``TRUSTED_SECONDS``, and whenever a task left it in the middle of a statement
+    or transaction; after a task that raised, a new one is opened.  If it dies in between, its next
+    task fails, and is delivered again or left to the next look.
     """
     if not (_look.is_recent() and _is_at_rest()):
         close_old_connections()
         if not (_is_at_rest() or connection.in_atomic_block):
-            # Whatever its age may be: a statement's answer was not read, or a commit is missing.
+            # Whatever its age: an answer was not read, or a commit is missing.
             connection.close()
         _look.at = monotonic()
     try:
@@ -78,17 +78,17 @@ def kept() -> Iterator[None]:
 
 @contextmanager
 def closed_after() -> Iterator[None]:
-    """Close after a block every connection that it has opened in this thread.
+    """Close every connection that a block has opened in this thread.
 
-    For an agent's call: nobody looks at the connections of its thread before the next one, which
-    would fail on what a restart of the database has cut off, and idle ones would stay open.
+    For an agent's call: its thread's connections are not checked before the next call, which would
+    fail after a restart of the database, and idle ones would stay open.
     """
-    before = {wrapper.alias for wrapper in _open()}
+    open_before = {wrapper.alias for wrapper in _open()}
     try:
         yield
     finally:
         for wrapper in _open():
-            if wrapper.alias not in before and not wrapper.in_atomic_block:
+            if wrapper.alias not in open_before and not wrapper.in_atomic_block:
                 with suppress(Error):
                     wrapper.close()
 
@@ -100,10 +100,10 @@ def _open() -> list[BaseDatabaseWrapper]:
 
 
 def require_writable() -> None:
-    """Raise ``OperationalError`` where the database cannot be written to; nothing is written."""
+    """Raise ``OperationalError`` if the database cannot be written to; writes nothing."""
     with connection.cursor() as cursor:
         if connection.vendor != "postgresql":
-            # It begins to write, which is all that SQLite can be asked.
+            # Begins a write transaction, which is the only check that SQLite offers.
             cursor.execute("DELETE FROM django_migrations WHERE 1 = 0")
             return
         cursor.execute("SHOW transaction_read_only")
@@ -111,21 +111,21 @@ def require_writable() -> None:
             raise OperationalError("the session is read-only")
 
 
-#: Rows of a sort of its own that take more than the memory that it is given: about 100 KB.
+#: Enough rows to exceed the memory that the sort is given: about 100 KB.
 _ROWS_THAT_SPILL = 8_000
 
 
 def require_room() -> None:
-    """Raise ``OperationalError`` where the database's disk is full; nothing stays there.
+    """Raise ``OperationalError`` if the database's disk is full; leaves nothing there.
 
-    A server whose disk is full says that it can be written to, and takes changes that fit into
-    pages it has.  So it is asked for a temporary file on the disk of its tables.  SQLite needs
-    room for any change.
+    A server with a full disk still reports that it is writable, and takes changes that fit into
+    existing pages.  So this makes it write a temporary file on the disk of its tables.  SQLite
+    needs space for any change.
     """
     if connection.vendor != "postgresql":
         return
     with connection.cursor() as cursor:
-        # One message, and so one transaction: what is set is over with it.
+        # One message, so one transaction: the settings end with it.
         cursor.execute(
             "SET LOCAL work_mem = '64kB'; SET LOCAL temp_tablespaces = '';"
             f" SELECT count(*) FROM generate_series(1, {_ROWS_THAT_SPILL})"
@@ -133,10 +133,10 @@ def require_room() -> None:
 
 
 def is_read_only(error: BaseException) -> bool:
-    """Say whether a database refused something because it cannot be written to.
+    """Say whether a database refused a statement because it is read-only.
 
-    PostgreSQL has a code for a statement of which that is true; libpq, for a connection that must
-    be able to write, and SQLite say it in words.
+    PostgreSQL has an error code for a statement; libpq, for a connection that must be writable, and
+    SQLite only have messages.
     """
     if sqlstate(error) == "25006":
         return True
@@ -144,9 +144,9 @@ def is_read_only(error: BaseException) -> bool:
 
 
 def is_outage(error: BaseException) -> bool:
-    """Say whether an error tells that PostgreSQL is away, and not of a statement that failed there.
+    """Say whether an error means that PostgreSQL is unavailable, not that a statement failed.
 
-    Those have a code: a deadlock or serialization (40), a lock not had (55), a time limit (57014).
+    Failures have a code: deadlock or serialization (40), lock not available (55), timeout (57014).
     """
     if not isinstance(error, AWAY) or isinstance(error.__cause__, sqlite3.Error):
         return False

@@ -1,9 +1,9 @@
-"""Named points at which a process may die, around everything that outlives it.
+"""Named points at which tests kill a process, around everything that outlives it.
 
-Each transaction, each write outside one, each message sent or acknowledged and each call of
-a service stands in a block of its own name.  ``workers.testing.crashes`` kills a process at
-every point of every block; a test refuses a write that stands in none
-(``tests/guard/test_failpoints.py``).  Without a witness they cost one comparison.
+Each transaction, each write outside one, each message sent or acknowledged and each call of a
+service runs in a named block.  ``workers.testing.crashes`` kills a process at every point of every
+block; a test refuses writes outside a block (``tests/guard/test_failpoints.py``).  Without a
+witness they cost one comparison.
 """
 
 from contextlib import ContextDecorator
@@ -14,7 +14,7 @@ from django.db.transaction import Atomic
 
 
 class Witness(Protocol):
-    """Whoever is told that a point is reached; it may end the process there."""
+    """Called when a point is reached; it may kill the process there."""
 
     def enter(self, name: str) -> None: ...
 
@@ -30,11 +30,11 @@ _Kind = type[BaseException] | None
 
 
 class durable(Atomic):  # noqa: N801 (used like `atomic`)
-    """Make what a block writes durable together or not at all: ``atomic``, with three points.
+    """Make a block's writes durable together or not at all: ``atomic`` with three points.
 
-    ``NAME:before`` nothing is written, ``NAME:written`` nothing is committed, ``NAME:after``
-    all of it is.  Inside another transaction it is a savepoint and the last means nothing yet;
-    without ``savepoint`` it is part of that transaction, which its failure rolls back.
+    At ``NAME:before`` nothing is written, at ``NAME:written`` nothing is committed, at
+    ``NAME:after`` all is.  Inside another transaction it is a savepoint, and the last point means
+    nothing yet; without ``savepoint`` it is part of that transaction, which its failure rolls back.
     """
 
     def __init__(self, name: str, *, savepoint: bool = True) -> None:
@@ -63,14 +63,14 @@ class durable(Atomic):  # noqa: N801 (used like `atomic`)
             witness.leave(self._name)
 
     def _end(self, kind: _Kind, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Commit, or roll back where there is an error."""
+        """Commit, or roll back if there is an error."""
         super().__exit__(kind, error, trace)
 
 
 class around(ContextDecorator):  # noqa: N801 (a block or a decorator, like `durable`)
-    """Name one act that takes effect at once: a lone write, a message, a call.
+    """Name one action that takes effect at once: a single write, a message, a call.
 
-    ``NAME:before`` and ``NAME:after``; the latter only where it went well.
+    ``NAME:before`` and ``NAME:after``; the latter only if it succeeded.
     """
 
     def __init__(self, name: str) -> None:

@@ -1,4 +1,4 @@
-"""Sparing Python's search for cyclic garbage what it would look through in vain."""
+"""Keep Python's cyclic garbage collector from searching objects in vain."""
 
 import gc
 from collections.abc import Callable
@@ -10,11 +10,11 @@ R = TypeVar("R")
 
 
 def collected_later(work: Callable[P, R]) -> Callable[P, R]:
-    """Have a function collect no cyclic garbage; what it leaves is collected after it.
+    """Disable cyclic garbage collection during a function; its garbage is collected afterwards.
 
-    The rows of a batch are thousands of objects that all live until it is over: each search
-    among them finds nothing, and together they took a fifth of the time.  What is in no cycle
-    is freed as ever.  Where collecting is off already, it stays off.
+    The rows of a batch are thousands of objects that live until its end: searches among them find
+    nothing, and took a fifth of the time.  Objects without cycles are freed as usual.  If
+    collection is already off, it stays off.
     """
 
     @wraps(work)
@@ -31,12 +31,11 @@ def collected_later(work: Callable[P, R]) -> Callable[P, R]:
 
 
 def leave_what_is_there(**_: object) -> None:
-    """Have no search look again at what this process has in memory by now.
+    """Exclude all objects that this process has now from later collections.
 
-    A worker's process begins with Django, Celery and the code, over a hundred thousand objects
-    that stay as long as it lives.  A full search goes through all of them, at some moment while
-    an order waits, and writes to pages that the process shares with its siblings.  What is in a
-    cycle among them by now, and in no use later, is never freed.
+    A worker process starts with Django, Celery and the code: over a hundred thousand objects that
+    live as long as it does.  A full collection searches all of them, while an order waits, and
+    writes to pages shared with sibling processes.  Cyclic garbage among them is never freed.
     Source: the Python library, ``gc.freeze``.
     """
     gc.freeze()

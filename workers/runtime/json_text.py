@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-#: Kept, for ``json.dumps`` would make one for each document.
+#: Reused, because ``json.dumps`` would create one for each document.
 _strict = json.JSONEncoder(allow_nan=False)
 
 

@@ -11,9 +11,9 @@ T = TypeVar("T")
 
 
 def per_process(make: Callable[..., T]) -> Callable[..., T]:
-    """Have a function make its result once in each process, for each set of arguments.
+    """Cache a function's result per process, for each set of arguments.
 
-    A forked process makes its own at its first call, and never touches its parent's.
+    A forked process creates its own at its first call, and never uses its parent's.
     """
 
     @cache

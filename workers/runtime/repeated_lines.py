@@ -1,15 +1,15 @@
-"""What is noticed every few seconds is logged once in a while."""
+"""Log conditions that recur every few seconds only once in a while."""
 
 from collections.abc import Hashable
 from threading import Lock
 from time import monotonic
 
-#: The same is logged again by the same process after so long, while it lasts.
+#: Time after which the same process logs the same key again.
 QUIET_SECONDS = 300.0
 
 
 class RepeatedLines:
-    """Knows what this process has logged lately; forgets it after that time."""
+    """Remembers which keys this process has logged lately."""
 
     def __init__(self, seconds: float = QUIET_SECONDS) -> None:
         self._seconds = seconds
@@ -21,10 +21,10 @@ class RepeatedLines:
         """Say whether to log this now; if so, it counts as logged."""
         now = monotonic()
         with self._lock:
-            for old, at in list(self._logged.items()):
+            for logged_key, at in list(self._logged.items()):
                 if now - at < self._seconds:
                     break
-                del self._logged[old]
+                del self._logged[logged_key]
             if key in self._logged:
                 return False
             self._logged[key] = now

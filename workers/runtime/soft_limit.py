@@ -1,4 +1,4 @@
-"""Keeping the soft time limit's signal out of database writes and publishes."""
+"""Keep the soft time limit's signal out of database writes and publishing."""
 
 import os
 import signal
@@ -9,29 +9,29 @@ from contextlib import contextmanager
 
 @contextmanager
 def soft_limit_masked() -> Iterator[None]:
-    """Hold the soft limit's signal back for the time of a block; it strikes after it.
+    """Block the soft limit's signal during a block; it takes effect afterwards.
 
-    An exception raised inside COMMIT would leave the outcome unknown: the row may be
-    written while the caller believes it was rolled back.  Does nothing outside the main
-    thread, where no signal is handled, and where the platform has no such signal.
+    An exception inside COMMIT would leave its outcome unknown: the row may be written while the
+    caller believes it was rolled back.  Does nothing outside the main thread, where Python handles
+    no signals, and on platforms without this signal.
     """
     is_main = threading.current_thread() is threading.main_thread()
     if not is_main or not hasattr(signal, "SIGUSR1"):
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
+    old_mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, old_mask)
 
 
 def block_soft_limit() -> None:
-    """Keep the signal from this thread for good.
+    """Block the signal in this thread permanently.
 
-    It is sent to the process, and the system picks any thread that does not block it; Python
-    would then raise in the main thread, inside whatever that has masked.  Does nothing in the main
-    thread, which it is meant for.
+    It is sent to the process, and the system picks any thread that does not block it; Python would
+    then raise in the main thread, even if that has masked it.  Does nothing in the main thread,
+    which must get it.
     """
     is_main = threading.current_thread() is threading.main_thread()
     if not is_main and hasattr(signal, "SIGUSR1"):
@@ -40,10 +40,10 @@ def block_soft_limit() -> None:
 
 @contextmanager
 def soft_limit_after(seconds: float) -> Iterator[None]:
-    """Have the soft limit strike the main thread once ``seconds`` are over within a block.
+    """Raise the soft limit in the main thread after ``seconds`` within a block.
 
-    For a call whose task has a later limit of Celery's.  Does nothing where no such limit can
-    strike: outside a pool's child process.
+    For a call whose task has a later limit in Celery.  Does nothing outside a pool's child process,
+    where there is no such limit.
     """
     if not callable(signal.getsignal(signal.SIGUSR1)):
         yield

@@ -1,4 +1,4 @@
-"""Text that every database holds: PostgreSQL takes no NUL, and UTF-8 no lone surrogate."""
+"""Text that every database can hold: PostgreSQL takes no NUL, and UTF-8 no lone surrogate."""
 
 import re
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from typing import Any
 from workers.exceptions import BadText
 
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-#: Characters of a refused text that its refusal repeats.
+#: How many characters of a refused text the error quotes.
 _SHOWN = 40
 
 
@@ -17,7 +17,7 @@ def is_storable(text: str) -> bool:
 
 
 def storable(text: object) -> str:
-    """Return a text with a replacement character for each one that no database holds."""
+    """Return a text with every unstorable character replaced."""
     return UNSTORABLE.sub("\ufffd", str(text))
 
 
@@ -53,20 +53,20 @@ def check(what: str, text: object, longest: int | None = None) -> None:
 
 
 def check_all(**texts: str) -> None:
-    """Raise ``BadText`` for the first text that cannot be stored, by the name it is given as."""
+    """Raise ``BadText`` for the first text that cannot be stored, with its keyword as its name."""
     for what, text in texts.items():
         check(what, text)
 
 
 def check_value(what: str, value: Any) -> None:
     """Raise ``BadText`` for the first text anywhere in a JSON value that cannot be stored."""
-    # Without recursion: what was parsed or encoded may be nested as deep as Python allows.
-    waiting = [value]
-    while waiting:
-        part = waiting.pop()
+    # Without recursion: the value may be nested as deep as Python allows.
+    stack = [value]
+    while stack:
+        part = stack.pop()
         if isinstance(part, str):
             check(what, part)
         elif isinstance(part, dict):
-            waiting += [*part.values(), *(key for key in part if isinstance(key, str))]
+            stack += [*part.values(), *(key for key in part if isinstance(key, str))]
         elif isinstance(part, list | tuple):
-            waiting += part
+            stack += part

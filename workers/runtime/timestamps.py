@@ -1,4 +1,4 @@
-"""Instants as text: as journals and faults have them, and for people."""
+"""Instants as text: for journals and faults, and for people."""
 
 from datetime import datetime
 
@@ -18,7 +18,7 @@ def text_of(at: datetime) -> str:
 
 
 def moment(at: datetime, now: datetime) -> str:
-    """Return an instant for people, with its time zone, and its date where that is not today's."""
+    """Return an instant for people, with its time zone, and its date unless that is today."""
     local = timezone.localtime(at)
     is_today = local.date() == timezone.localtime(now).date()
     return local.strftime("%H:%M:%S %Z" if is_today else "%Y-%m-%d %H:%M:%S %Z")
@@ -30,7 +30,7 @@ def full(at: datetime) -> str:
 
 
 def short(at: datetime, now: datetime, *, with_tenths: bool = False) -> str:
-    """Return an instant in few letters, where its time zone is told beside it."""
+    """Return a short form of an instant, for places that show the time zone separately."""
     local = timezone.localtime(at)
     if local.date() != timezone.localtime(now).date():
         return local.strftime("%m-%d %H:%M")
@@ -39,5 +39,5 @@ def short(at: datetime, now: datetime, *, with_tenths: bool = False) -> str:
 
 
 def zone_at(at: datetime) -> str:
-    """Return the name that the present time zone has at an instant: UTC, CET, +0530."""
+    """Return the name of the current time zone at an instant: UTC, CET, +0530."""
     return timezone.localtime(at).strftime("%Z")

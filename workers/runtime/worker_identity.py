@@ -1,18 +1,18 @@
-"""Who is acting: the name that people read in ``locked_by`` and in the journal."""
+"""The name of the acting process, as shown in ``locked_by`` and in the journal."""
 
 import os
 import socket
 from uuid import uuid4
 
-#: Holds the run of this worker: children inherit it, whether they are forked or spawned.
+#: Holds this worker's run; children inherit it, whether forked or spawned.
 _VARIABLE = "CELERY_WORKER_RUN"
 
 
 def begin_run() -> str:
-    """Name this run of a worker, before its pool starts; return the name.
+    """Set a new name for this run of a worker, before its pool starts; return it.
 
-    Process ids come again and containers share host names; a run's name is never used twice,
-    so a claim can be told to belong to this very worker's children and nobody else's.
+    Process ids are reused and containers share host names; a run's name is never used twice, so a
+    claim can be attributed to exactly this worker's children.
     """
     os.environ[_VARIABLE] = uuid4().hex[:8]
     return os.environ[_VARIABLE]
@@ -24,17 +24,17 @@ def run() -> str:
 
 
 def node_name(host: str) -> str:
-    """Return what a worker is called among Celery's that was given no name.
+    """Return the Celery node name of a worker without a given name.
 
-    Celery's own default is the same for every worker of a host, and RabbitMQ then refuses the
-    second one its control queue.  The end is that of ``locked_by``, so that people find one by
-    the other.
+    Celery's default is the same for every worker of a host, and RabbitMQ then refuses the control
+    queue of the second.  It contains the run, as ``locked_by`` does, so that people find one by the
+    other.
     """
     return f"celery-{run()}@{host}"
 
 
 def mark_of(run_name: str) -> str:
-    """Return how the names of all processes of a run end, and of no other."""
+    """Return the suffix of the names of all processes of a run, and of no others."""
     return f"/{run_name}"
 
 
@@ -42,5 +42,5 @@ def me(role: str) -> str:
     """Return ``role@host:pid`` of this process; in a worker ``role@host:pid/run``."""
     inherited = os.environ.get(_VARIABLE, "")
     name = f"{role}@{socket.gethostname()}:{os.getpid()}"
-    # The end is what tells runs apart, so it is never what is cut off.
+    # Never cut off the end, which distinguishes runs.
     return f"{name[:180]}{mark_of(inherited)}" if inherited else name[:200]

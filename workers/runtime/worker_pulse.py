@@ -1,20 +1,20 @@
-"""What a worker's parent process tells its children without a database: that it lives, and takes.
+"""Shared memory by which a worker's parent tells its children that it is alive and takes work.
 
-Memory that both share.  A child whose parent is frozen, dead or shutting down takes no more work.
+A child whose parent is frozen, dead or shutting down takes no more work.
 """
 
 import mmap
 import struct
 from time import monotonic
 
-#: A parent that is silent for so long is frozen or gone.
+#: A parent silent for this long is frozen or dead.
 SILENT_SECONDS = 8.0
 
 _BEAT = struct.Struct("d")
 
 
 class Pulse:
-    """Made by the parent before its pool starts, so that the children inherit it."""
+    """Created by the parent before its pool starts, so that the children inherit it."""
 
     def __init__(self) -> None:
         # Anonymous and shared: a forked child sees what the parent writes.
@@ -25,20 +25,20 @@ class Pulse:
         self.processes = 1
 
     def beat(self) -> None:
-        """Note that the parent lives.  Written in one go, so that no child reads half of it."""
+        """Record that the parent is alive, in one write, so that no child reads half of it."""
         self._memory[:] = _BEAT.pack(monotonic())
 
     def stop(self) -> None:
-        """Have the children take no more.  Safe in a signal handler."""
+        """Tell the children to take no more work.  Safe in a signal handler."""
         self._memory[:] = _BEAT.pack(float("-inf"))
 
     def is_beating(self) -> bool:
-        """Say whether the parent lives and wants more work taken."""
+        """Say whether the parent is alive and not shutting down."""
         (beat,) = _BEAT.unpack(self._memory[:])
         return monotonic() - float(beat) < SILENT_SECONDS
 
 
-#: Whether the code of another live worker knows what this one's does not.  Made as the parent is.
+#: Whether another live worker's code knows more than this one's.  Created in the parent.
 _behind = mmap.mmap(-1, 1)
 
 
@@ -48,9 +48,9 @@ def set_behind(is_behind: bool) -> None:
 
 
 def is_behind() -> bool:
-    """Say whether another live worker's code knows what this one's does not, as last reported."""
+    """Say whether another live worker's code knows more than this one's, as last reported."""
     return _behind[0] == 1
 
 
-#: This worker's; None outside a worker, and without a pool of forked processes.
+#: This worker's pulse; None outside a worker, and without a pool of forked processes.
 pulse: Pulse | None = None

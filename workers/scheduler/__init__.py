@@ -1,12 +1,12 @@
 """The Scheduler: claims pending steps, sends requests to agents, applies replies, carries
 out policies, and decides what comes next.
 
-``settlement`` settles replies and sends what they made ready; ``look`` carries on what the rows
-say can be carried on, whoever left it.
+``settlement`` settles replies and sends the steps that they made ready; ``look`` carries on
+whatever the rows show as unfinished, whichever process left it.
 
-Invariants: it sends only what is committed; it holds no lock and no transaction while it
-sends; it keeps nothing between calls, so any number of schedulers may run, and a restarted
-one goes on from the rows.
+Invariants: it sends only committed claims; it holds no lock and no transaction while it sends; it
+keeps no state between calls, so any number of schedulers may run, and a restarted one continues
+from the rows.
 """
 
 from workers.scheduler.look import advance

@@ -1,4 +1,4 @@
-"""Bundles on their way to their agents, while whoever sends them goes on."""
+"""Send bundles to agents in the background, while the caller goes on."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -18,23 +18,23 @@ log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Outcome:
-    """What became of claims: how many the broker took, and those that it did not."""
+    """The outcome of sending claims: how many the broker took, and those that it refused."""
 
     sent: int = 0
     refused: list[Claim] = field(default_factory=list)
-    #: Those that there was nothing to send of, and why.
+    #: Claims without a request to send, and why.
     unbuilt: list[tuple[Claim, Exception]] = field(default_factory=list)
 
 
 def send(load: Load) -> Outcome:
-    """Send bundles and wait for the broker's confirms of all.
+    """Send bundles and wait until the broker has confirmed all of them.
 
-    Asks the database nothing.  One agent's trouble is no other agent's.
+    Does not use the database.  A refusal for one agent does not affect the others.
     """
     outcome = Outcome(unbuilt=load.unbuilt)
     if not load.bundles:
         return outcome
-    handed: list[tuple[str | None, Sequence[Claim]]] = []
+    published: list[tuple[str | None, Sequence[Claim]]] = []
     refusing: set[str] = set()
     with publisher.batch() as unconfirmed:
         for bundle, claims in load.bundles:
@@ -42,12 +42,12 @@ def send(load: Load) -> Outcome:
                 outcome.refused += claims
                 continue
             try:
-                handed.append((bundle_dispatch.send(bundle), claims))
+                published.append((bundle_dispatch.send(bundle), claims))
             except BrokerRefused as error:
                 _note_refusal(bundle.agent, str(error))
                 outcome.refused += claims
                 refusing.add(bundle.agent)
-    for message_id, claims in handed:
+    for message_id, claims in published:
         if message_id in unconfirmed:
             _note_refusal(claims[0].agent, str(unconfirmed[message_id]))
             outcome.refused += claims
@@ -61,11 +61,11 @@ def _note_refusal(agent: str, reason: str) -> None:
 
 
 class BackgroundSender:
-    """Sends bundles from a thread, one load after the other.
+    """Sends bundles from a thread, one load after another.
 
-    ``tell`` hears what became of a load in the caller's thread: before the next load is sent, or
-    in ``wait``.  What goes wrong with a load is logged and stops nothing: claims that nobody got
-    are sent again.
+    Calls ``tell`` with the outcome of a load in the caller's thread, before the next load is sent
+    or in ``wait``.  An error is logged and stops nothing: claims that did not arrive are sent
+    again.
     """
 
     def __init__(self, tell: Callable[[Outcome], object]) -> None:
@@ -73,25 +73,25 @@ class BackgroundSender:
         self._under_way: Future[Outcome] | None = None
 
     def send(self, load: Callable[[], Load]) -> None:
-        """Have a load made and sent, once the one before was sent and told of."""
+        """Build and send a load in the background, after the outcome of the previous one."""
         self.wait()
         self._under_way = _thread().submit(_load_and_send, load)
 
     def wait(self) -> None:
-        """Wait until what is under way was sent, and tell of it."""
+        """Wait until the current load is sent, and report its outcome."""
         if self._under_way is None:
             return
-        # Interrupted here, it is still under way.
+        # If this is interrupted, the load stays under way.
         wait([self._under_way])
-        sent, self._under_way = self._under_way, None
+        future, self._under_way = self._under_way, None
         try:
-            self._tell(sent.result())
+            self._tell(future.result())
         except Exception:
             log.exception("background_send_failed")
 
 
 def _load_and_send(load: Callable[[], Load]) -> Outcome:
-    # A workflow's builder may ask the database after all, on this thread's own connection.
+    # A workflow's request builder may use the database, on this thread's own connection.
     with db_connections.kept():
         return send(load())
 

@@ -1,4 +1,4 @@
-"""Claiming due steps, batch after batch, but for a while after the broker refused requests."""
+"""Claim due steps in batches, and pause for a while after the broker has refused requests."""
 
 from collections.abc import Callable, Iterator
 from datetime import datetime
@@ -6,12 +6,12 @@ from time import monotonic
 
 from workers.store.claims import claim_steps
 
-#: Batches that one look claims at most; the next nudge or poll goes on from there.
+#: The most batches that one look claims; the next wake-up or poll goes on from there.
 MOST_BATCHES = 50
 
 
 class Pause:
-    """Time in which nothing is claimed because the broker refuses: 1 s, doubling to 30 s."""
+    """A pause in claiming because the broker refuses: 1 s, doubling to 30 s."""
 
     def __init__(self) -> None:
         self._seconds = 0.0
@@ -36,13 +36,13 @@ def batches(
     worker: str,
     now: datetime | None,
     meanwhile: Callable[[], object] | None = None,
-    here: claim_steps.Room | None = None,
+    room: claim_steps.Room | None = None,
 ) -> Iterator[claim_steps.ClaimBatch]:
-    """Claim due steps, batch after batch, while there may be more and the broker takes them."""
+    """Claim due steps in batches, while there may be more and the broker takes them."""
     for _ in range(MOST_BATCHES):
         if pause.is_on():
             return
-        taken = claim_steps.claim_due(agents, worker, now, here=here, meanwhile=meanwhile)
-        yield taken
-        if not taken.is_to_go_on:
+        batch = claim_steps.claim_due(agents, worker, now, own_room=room, meanwhile=meanwhile)
+        yield batch
+        if not batch.is_to_go_on:
             return

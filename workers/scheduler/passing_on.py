@@ -1,7 +1,7 @@
-"""Waking others for what is left to them: what they know and the code of this process does not.
+"""Wake other workers for work that their code knows and the code of this process does not.
 
-A wake-up reaches any worker of its queue.  Where another live worker's code knows more, as during
-a deployment, a look that finds such work due passes the wake-up on, until it reaches that one.
+A wake-up reaches any worker of its queue.  If another live worker's code knows more, as during a
+deployment, a look that finds such work due passes the wake-up on, until it reaches that worker.
 """
 
 import logging
@@ -11,24 +11,24 @@ from workers.runtime import worker_pulse
 from workers.store.claims import left_to_others
 from workers.wire import dispatch
 
-#: Time before a wake-up is passed on, or a message that others can serve is met again: so many a
-#: second at most leave a process.
+#: Time before a wake-up is passed on, or before the queue is read again after a message for others:
+#: this limits how many per second a process sends.
 PASS_ON_SECONDS = 0.1
 
 log = logging.getLogger(__name__)
 
 
 def pass_on(now: datetime | None = None) -> None:
-    """Wake others where work is left to them; raises nothing, and at other times asks nothing."""
+    """Wake other workers if work is left to them; raises nothing.  Usually runs no query."""
     if not worker_pulse.is_behind():
         return
     try:
-        left = left_to_others.find(now)
+        work = left_to_others.find(now)
     except Exception:
-        # Whatever was done before stands; the poll of a worker that knows it finds the work.
+        # Earlier work is not affected; the poll of a worker that knows it finds the rest.
         log.exception("passing_on_failed")
         return
-    for queue in sorted(left.queues):
+    for queue in sorted(work.queues):
         dispatch.wake_agents_after(queue, PASS_ON_SECONDS)
-    if left.is_for_schedulers:
-        dispatch.nudge_after(PASS_ON_SECONDS)
+    if work.is_for_schedulers:
+        dispatch.wake_scheduler_after(PASS_ON_SECONDS)

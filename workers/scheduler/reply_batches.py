@@ -1,4 +1,4 @@
-"""Replies as they arrive, in batches: the next is filled while the present one is settled."""
+"""Batch arriving replies: the next batch fills while the current one is settled."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -11,21 +11,20 @@ from workers.protocol.messages import Reply, replies_from_wire
 
 log = logging.getLogger(__name__)
 
-#: Takes so many of the messages that wait at that moment, at most, and returns the arguments of
-#: each; raises nothing.
+#: Takes up to so many waiting messages, and returns the arguments of each; raises nothing.
 Take = Callable[[int], list[list[Any]]]
 
-#: Messages asked for at a time; a batch is made up of some 5 to 20 where many come.
+#: Messages to take at a time; under load a batch has some 5 to 20.
 PORTION = 10
 
-#: Time after which a task asks for no more messages: other tasks of its process wait for its end.
+#: Time after which a task takes no more messages: other tasks of its process wait for its end.
 MOST_SECONDS = 0.5
 
 
 class Arrivals:
     """The replies of some messages, and of those that wait behind them, in batches.
 
-    A batch has all replies there are, up to the setting.  An empty one says that nothing waits.
+    A batch has all waiting replies, up to the setting.  An empty batch means that none wait.
     """
 
     def __init__(self, bodies: Sequence[Any], take: Take) -> None:
@@ -33,28 +32,28 @@ class Arrivals:
         self._take = take
         self._until = monotonic() + MOST_SECONDS
         self._is_first = True
-        #: Whether a message waited behind those that were given.
+        #: Whether a message waited behind the first ones.
         self.had_backlog = False
 
     def look_ahead(self) -> None:
-        """Take messages that wait by now, until a batch is full.  Raises nothing."""
+        """Take messages that have come since, until a batch is full.  Raises nothing."""
         while len(self._left) < int(sas.settle_batch) and monotonic() < self._until:
-            taken = self._take(PORTION)
-            for given in taken:
+            messages = self._take(PORTION)
+            for arguments in messages:
                 self.had_backlog = True
-                self._left += _replies(given[0] if given else None)
-            if len(taken) < PORTION:
+                self._left += _replies(arguments[0] if arguments else None)
+            if len(messages) < PORTION:
                 break
 
     def is_over(self) -> bool:
-        """Say whether no reply is left that is known of."""
+        """Say whether no taken reply is left."""
         return not self._left
 
     def next(self) -> list[Reply]:
-        """Return the next batch; empty when nothing is left, and nothing waits.
+        """Return the next batch; empty when no reply is left and no message waits.
 
-        Only the first is filled up with what waits: later on the database would stand still for
-        that, and what came while it worked has been taken by then.
+        Only the first batch takes waiting messages here: later the database would be idle
+        meanwhile, and messages that came while it worked are already taken.
         """
         if self._is_first or not self._left:
             self.look_ahead()

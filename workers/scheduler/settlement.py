@@ -1,4 +1,4 @@
-"""Settling replies, and sending what they made ready to its agents."""
+"""Settle replies, and send the steps that they made ready to their agents."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -20,30 +20,30 @@ from workers.wire import dispatch
 
 log = logging.getLogger(__name__)
 
-#: Time before claims of a step that this code's version of its workflow lacks are tried again.
+#: Time before claiming again a step that this code's version of its workflow lacks.
 UNKNOWN_SECONDS = 30
-#: Time before claims of an agent whose queue refused them are tried again.
+#: Time before claiming again for an agent whose queue refused requests.
 REFUSED_SECONDS = 5
-#: Code of the fault that stands in for a reply which cannot be applied.
+#: Code of the fault that replaces a reply that cannot be applied.
 UNUSABLE = "reply_unusable"
 
 
 def settle_all(arrivals: Arrivals) -> None:
-    """Settle one batch after another.
+    """Settle replies, one batch after another.
 
     A settlement mostly waits for the database.  Meanwhile the next batch is taken from the queue,
-    and what the one before made ready is sent.
+    and the steps that the previous one made ready are sent.
     """
     sender = background_sender.BackgroundSender(_note_outcome)
 
-    def forward(taken: Sequence[claim_steps.Claim]) -> None:
-        if not taken:
+    def forward(claims: Sequence[claim_steps.Claim]) -> None:
+        if not claims:
             return
         if arrivals.is_over():
             sender.wait()
-            send(taken)
+            send(claims)
         else:
-            sender.send(_loader(taken))
+            sender.send(_loader(claims))
 
     try:
         while batch := arrivals.next():
@@ -58,61 +58,61 @@ def settle(
     *,
     filed: bool = False,
     forward: Callable[[Sequence[claim_steps.Claim]], object] | None = None,
-    here: claim_steps.Room | None = None,
+    own_room: claim_steps.Room | None = None,
     meanwhile: Callable[[], object] | None = None,
 ) -> settle_replies.SettleResult:
-    """Apply replies and send what they made ready.
+    """Apply replies and send the steps that they made ready.
 
-    A reply that cannot be applied, whatever is wrong with it, counts as a failure of its own
-    step and holds up no other.  Raises when the database is away.  ``forward`` sends the
-    claims instead of ``send``, and is needed where some are begun ``here``; ``meanwhile`` may be
-    called while the database is waited for.
+    A reply that cannot be applied, for whatever reason, counts as a failure of its own step and
+    holds up no other.  Raises when the database is unavailable.  ``forward`` sends the claims
+    instead of ``send``, and is needed with ``own_room``; ``meanwhile`` may be called while the
+    database works.
     """
-    settled = _apply(batch, now, filed=filed, here=here, meanwhile=meanwhile)
-    (forward or send)(all_claims(settled, now, meanwhile, here))
-    return settled
+    result = _apply(batch, now, filed=filed, own_room=own_room, meanwhile=meanwhile)
+    (forward or send)(all_claims(result, now, meanwhile, own_room))
+    return result
 
 
 def all_claims(
-    settled: settle_replies.SettleResult,
+    result: settle_replies.SettleResult,
     now: datetime | None,
     meanwhile: Callable[[], object] | None = None,
-    here: claim_steps.Room | None = None,
+    own_room: claim_steps.Room | None = None,
 ) -> Sequence[claim_steps.Claim]:
-    """Return the claims that a settlement made, and those of steps that waited for its room.
+    """Return the claims of a settlement, and new ones of steps that waited for freed room.
 
-    What fails of the latter is left to the next look: the replies are settled, and must not come
-    again for it.
+    If the latter fail, the next look claims them: the replies are settled, and must not be
+    delivered again.
     """
-    if settled.has_news:
+    if result.has_news:
         dispatch.report_later()
-    if not settled.waited_for:
+    if not result.waited_for:
         passing_on.pass_on(now)
-        return settled.claims
+        return result.claims
     # Fill all the room: a later settlement that finds some leaves new steps to wake-ups.
-    return [*settled.claims, *take_due(settled.waited_for, here, now, meanwhile)]
+    return [*result.claims, *take_due(result.waited_for, own_room, now, meanwhile)]
 
 
 def take_due(
     agents: set[str],
-    here: claim_steps.Room | None,
+    own_room: claim_steps.Room | None,
     now: datetime | None = None,
     meanwhile: Callable[[], object] | None = None,
 ) -> list[claim_steps.Claim]:
-    """Claim all due steps of some agents that there is room for; raises nothing.
+    """Claim all due steps of some agents within their room; raises nothing.
 
-    Should a claim fail, those before it are returned, and the next look finds the others.
+    If a claim fails, returns those before it, and the next look finds the others.
     """
     claims: list[claim_steps.Claim] = []
     has_news = False
     try:
-        for taken in claiming.batches(agents, me("scheduler"), now, meanwhile, here):
-            claims += taken
-            has_news = has_news or taken.has_news
+        for batch in claiming.batches(agents, me("scheduler"), now, meanwhile, own_room):
+            claims += batch
+            has_news = has_news or batch.has_news
     except Exception:
         log.exception("waiting_claims_failed", extra={"agents": sorted(agents)})
-        if here is not None:
-            here.is_answered = False
+        if own_room is not None:
+            own_room.is_answered = False
     if has_news:
         dispatch.report_later()
     passing_on.pass_on(now)
@@ -124,12 +124,12 @@ def _apply(
     now: datetime | None,
     *,
     filed: bool,
-    here: claim_steps.Room | None,
+    own_room: claim_steps.Room | None,
     meanwhile: Callable[[], object] | None,
 ) -> settle_replies.SettleResult:
     try:
         return settle_replies.settle(
-            batch, me("scheduler"), now, filed=filed, here=here, meanwhile=meanwhile
+            batch, me("scheduler"), now, filed=filed, own_room=own_room, meanwhile=meanwhile
         )
     except (OperationalError, InterfaceError):
         raise
@@ -138,7 +138,7 @@ def _apply(
         if len(batch) > 1:
             return _add([settle([reply], now, filed=filed) for reply in batch])
         if batch[0].fault is not None and batch[0].fault.code == UNUSABLE:
-            # Not even that can be applied: its claim expires, as if nothing had come.
+            # Not even that can be applied: its claim expires, as if no reply had come.
             return settle_replies.SettleResult()
         return _add([settle([_unusable(batch[0])], now)])
 
@@ -154,32 +154,32 @@ def _unusable(reply: Reply) -> Reply:
 
 
 def _add(parts: Sequence[settle_replies.SettleResult]) -> settle_replies.SettleResult:
-    """Return what was counted of parts whose claims have been sent already."""
+    """Add the counts of parts whose claims are already sent."""
     return settle_replies.SettleResult(
         applied=sum(part.applied for part in parts), stale=sum(part.stale for part in parts)
     )
 
 
-def send(taken: Sequence[claim_steps.Claim]) -> int:
+def send(claims: Sequence[claim_steps.Claim]) -> int:
     """Send claims to their agents in bundles; return how many the broker took.
 
-    Claims that the broker refused are released for a while, without a failure; when it
-    took nothing at all, claiming pauses.  Claims that this code cannot serve are handed
-    back for newer code to take.
+    Claims that the broker refused are released for a while, without counting a failure; if it
+    took none at all, claiming pauses.  Claims that this code cannot serve are released for newer
+    code.
     """
-    return _note_outcome(background_sender.send(_loader(taken)()))
+    return _note_outcome(background_sender.send(_loader(claims)()))
 
 
-def begin_here(taken: Sequence[claim_steps.Claim]) -> list[Bundle]:
-    """Return the requests of claims that this process has started; refuse those without one."""
-    load = _loader(taken)()
+def begin_here(claims: Sequence[claim_steps.Claim]) -> list[Bundle]:
+    """Return the bundles of claims that this process has started; give up those without request."""
+    load = _loader(claims)()
     _give_up(load.unbuilt)
     return [bundle for bundle, _ in load.bundles]
 
 
-def _loader(taken: Sequence[claim_steps.Claim]) -> Callable[[], bundles.Load]:
-    """Return what loads claims into bundles, and asks the database nothing."""
-    return partial(bundles.load, taken, request_data.material(taken))
+def _loader(claims: Sequence[claim_steps.Claim]) -> Callable[[], bundles.Load]:
+    """Return a function that builds the claims' bundles, without using the database."""
+    return partial(bundles.load, claims, request_data.material(claims))
 
 
 def _note_outcome(outcome: background_sender.Outcome) -> int:
@@ -189,7 +189,7 @@ def _note_outcome(outcome: background_sender.Outcome) -> int:
     elif outcome.refused:
         claiming.pause.lengthen()
     if outcome.refused:
-        unstarted.hand_back(
+        unstarted.release(
             outcome.refused,
             me("scheduler"),
             "the broker did not take the request",
@@ -200,7 +200,7 @@ def _note_outcome(outcome: background_sender.Outcome) -> int:
 
 
 def _give_up(unbuilt: Sequence[tuple[claim_steps.Claim, Exception]]) -> None:
-    """Leave claims to code that knows them; refuse a step for good whose builder failed."""
+    """Release claims for code that knows them; end a step in error whose builder failed."""
     unknown: dict[str, tuple[UnknownAgent | UnknownWorkflow, list[claim_steps.Claim]]] = {}
     for claim, error in unbuilt:
         if isinstance(error, UnknownAgent | UnknownWorkflow):
@@ -208,10 +208,10 @@ def _give_up(unbuilt: Sequence[tuple[claim_steps.Claim, Exception]]) -> None:
             continue
         fault = FaultRecord.of_error("permanent", "request_builder_failed", error)
         settle([Reply(claim.step_id, claim.claim_id, claim.attempt, fault=fault)])
-    for definition, (error, left) in unknown.items():
-        # No failure.  Only a version that was edited is claimed again here, and so rests.
+    for definition, (error, claims) in unknown.items():
+        # Counts no failure.  Only an edited version is claimed again here, so only that rests.
         delay_seconds = 0
         if isinstance(error, UnknownStep):
             raise_alert("unknown_definition", params=error.params, subject=definition)
             delay_seconds = UNKNOWN_SECONDS
-        unstarted.hand_back(left, me("scheduler"), str(error), delay_seconds=delay_seconds)
+        unstarted.release(claims, me("scheduler"), str(error), delay_seconds=delay_seconds)

@@ -1,4 +1,4 @@
-"""What people do where no other row of the journal tells it: shown, exported, sent again."""
+"""Journal acts of people that have no other row: shown, exported, sent again."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -19,14 +19,14 @@ def record_act(
     process_id: int | None = None,
     now: datetime | None = None,
 ) -> None:
-    """Journal what somebody did, in the transaction of the caller if there is one.
+    """Journal what a person did, in the caller's transaction if there is one.
 
-    ``actor`` is ``operator:NAME`` of a person: the audit shows what begins so.  A submitter is not
-    told of it: the row has no sequence number, and takes no lock.
+    ``actor`` is ``operator:NAME`` for a person: the audit shows actors with that prefix.
+    Submitters are not told of it: the row has no sequence number.  Takes no lock.
     """
     storable_text.check_all(actor=actor)
     storable_text.check_value("detail", dict(detail or {}))
-    known = {name: value for name, value in (detail or {}).items() if value not in ("", None)}
+    values = {name: value for name, value in (detail or {}).items() if value not in ("", None)}
     with durable("acts.record_act"):
-        entry = Entry(process_id=process_id, event=event, actor=actor, detail=known)
+        entry = Entry(process_id=process_id, event=event, actor=actor, detail=values)
         journal.write([entry], dialect.read_clock(now))

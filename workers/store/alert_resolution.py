@@ -1,7 +1,7 @@
-"""Closing alerts whose cause has ended: asked of the rows, by the sweep, whoever ended it.
+"""Close alerts whose cause has ended; the sweep checks the rows, whatever code ended it.
 
-No change of state has to remember which alerts it makes moot, and the statements that settle
-replies cost nothing more.  What is looked at here are the few alerts that are not resolved.
+So no change of state has to know which alerts it ends, and settling replies costs nothing more.
+Only the few unresolved alerts are read.
 """
 
 import logging
@@ -18,11 +18,11 @@ from workers.store.db import bulk_update, dialect
 
 log = logging.getLogger(__name__)
 
-#: Name of the lease row whose cursor says how far the last round came.
+#: Name of the lease row whose cursor is where the last round stopped.
 ALERTS = "alerts"
-#: Alerts looked at in one round.
+#: How many alerts one round reads.
 PORTION = 500
-#: A duty that was overdue is well, and a definition known, once nobody has said otherwise so long:
+#: An overdue duty or an unknown definition is well once its alert was not raised for this long:
 #: both are raised again every few seconds while they last.
 QUIET_SECONDS = 120
 
@@ -30,24 +30,24 @@ QUIET_SECONDS = 120
 def resolve_ended(now: datetime | None = None) -> int:
     """Close the next alerts whose cause has ended; return how many.
 
-    Each call looks at the next ``PORTION``, so that it costs the same however many there are.  One
+    Each call reads the next ``PORTION``, so it costs the same however many there are.  An alert
     that is raised again meanwhile stays open.
     """
     at = dialect.read_clock(now)
-    after = leases.cursor(ALERTS)
-    found = dialect.fetch(_statement(), [*_bounds(at), after, PORTION])
-    asked = _asked((row[0], *row[3:]) for row in found)
-    ended = [{"id": row[0], "seen": row[1], "at": at} for row in found if asked.get(row[0], row[2])]
+    cursor = leases.cursor(ALERTS)
+    rows = dialect.fetch(_statement(), [*_bounds(at), cursor, PORTION])
+    over = _ask_applications((row[0], *row[3:]) for row in rows)
+    ended = [{"id": row[0], "seen": row[1], "at": at} for row in rows if over.get(row[0], row[2])]
     if ended:
         _close(ended)
-    _go_on(after, found[-1][0] if len(found) == PORTION else 0, now)
+    _set_cursor(cursor, rows[-1][0] if len(rows) == PORTION else 0, now)
     return len(ended)
 
 
-def _asked(alerts: Iterable[tuple[int, str, str]]) -> dict[int, bool]:
-    """Return whether the causes have ended of those alerts whose application can say so.
+def _ask_applications(alerts: Iterable[tuple[int, str, str]]) -> dict[int, bool]:
+    """Return, for alerts whose kind has an ``ended`` function, whether their cause has ended.
 
-    Asked after they were read: one that is raised meanwhile is not closed by the answer.
+    Called after the alerts were read, so that the answer closes none that is raised meanwhile.
     """
     by_code: dict[str, dict[str, int]] = defaultdict(dict)
     for alert_id, code, cause in alerts:
@@ -60,7 +60,7 @@ def _asked(alerts: Iterable[tuple[int, str, str]]) -> dict[int, bool]:
         try:
             over = set(ask(ids.keys()))
         except Exception:
-            # An app's mistake must keep no other alert open.
+            # An error in an app's function must not keep other alerts open.
             log.exception("alerts_unknown", extra={"code": code})
             over = set()
         answers |= {alert_id: subject in over for subject, alert_id in ids.items()}
@@ -83,7 +83,7 @@ def _statement() -> str:
 
 
 def _bounds(at: datetime) -> list[object]:
-    # Both are raised by looks that may be an interval or more apart.
+    # The looks that raise both may be an interval or more apart.
     quiet = max(QUIET_SECONDS, 10 * max(sas.sweep_seconds, sas.poll_seconds))
     return [
         dialect.instant_text(at - timedelta(seconds=quiet)),
@@ -104,9 +104,9 @@ def _close(ended: list[dict[str, object]]) -> None:
     )
 
 
-def _go_on(after: int, next_after: int, now: datetime | None) -> None:
-    if next_after == after:
+def _set_cursor(cursor: int, next_cursor: int, now: datetime | None) -> None:
+    if next_cursor == cursor:
         return
-    # Makes the row where there is none yet.
+    # Inserts the row if there is none.
     leases.is_due(ALERTS, 0, now)
-    leases.set_cursor(ALERTS, next_after)
+    leases.set_cursor(ALERTS, next_cursor)

@@ -1,6 +1,6 @@
-"""Raising alerts: one open alert per cause.
+"""Raise alerts: one open alert per cause.
 
-An alert is its code and its parameters; what it says is put into words when it is read.
+An alert is a code with parameters; its text is made when it is read.
 """
 
 import logging
@@ -32,26 +32,26 @@ def raise_alert(
 ) -> None:
     """Raise an alert, once per code and subject until an operator acknowledges it.
 
-    ``params`` (JSON) are put into the message of the code's ``AlertKind`` when it is read, in the
-    reader's language; a ``message`` is shown as it is.  Raises ``BadText`` for a code of more than
-    60 characters.  What of the rest no database holds is replaced: an alert is not to be lost for
-    its words.  The log of this process has each cause once in five minutes, the row every time.
+    ``params`` (JSON) fill the message of the code's ``AlertKind`` when it is read, in the reader's
+    language; a ``message`` is shown as it is.  Raises ``BadText`` for a code of more than 60
+    characters.  Other text that no database holds is replaced, so that no alert is lost for its
+    words.  This process logs each cause once in five minutes; the row is written every time.
     """
     check("code", code, LONGEST_CODE)
     params = {**(params or {}), **({"text": message} if message else {})}
     reason = storable(alert_kind(code).message_with(params))
     cause = f"{code}:{subject}"
-    # While its cause lasts, an alert may be raised every few seconds: with other figures each time.
+    # While its cause lasts, an alert may be raised every few seconds, each time with other figures.
     if _lines.is_due((cause, str(params["says"]) if "says" in params else reason)):
         log.warning("alert_raised", extra={"code": code, "reason": reason})
     write([AlertCall(cause, code, params)], dialect.read_clock(now))
 
 
 def write(calls: Sequence[AlertCall], at: datetime) -> None:
-    """Raise alerts; one whose cause is open already is counted on the open one.
+    """Raise alerts; one whose cause is already open increments the open one's count.
 
-    Where that says something else now of a process, it may be of another incident: the sweep looks
-    again.  Any other is of what its cause names, whatever it says.
+    If the parameters of a process's alert change, it may belong to another incident, so the sweep
+    assigns it again.  An alert without a process always belongs to the same incident.
     """
     for call in calls:
         params, document = dialect.typed("json", storable_value(call.params))
@@ -78,7 +78,7 @@ def write(calls: Sequence[AlertCall], at: datetime) -> None:
 
 
 def resolve(cause: str, at: datetime) -> None:
-    """Note that a cause has ended, in the transaction of the caller that ended it."""
+    """Mark a cause as ended, in the transaction of the caller that ended it."""
     text = dialect.instant_text(at)
     dialect.execute(
         "UPDATE workers_alert SET resolved_at = %s, acknowledged_at = COALESCE(acknowledged_at, %s)"

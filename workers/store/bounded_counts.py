@@ -1,4 +1,4 @@
-"""Counting rows up to a bound: many questions, one statement."""
+"""Count rows up to a bound: many counts in one statement."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,36 +9,36 @@ from django.db.models import QuerySet
 from workers.store.db import dialect
 
 
-def read(asked: Sequence[QuerySet[Any]], most: int) -> list[int]:
-    """Return how many rows each finds; one more than ``most`` stands for all beyond."""
-    counts = [0] * len(asked)
-    places: list[int] = []
+def read(queries: Sequence[QuerySet[Any]], most: int) -> list[int]:
+    """Return how many rows each query has, up to ``most`` + 1, which means "more"."""
+    counts = [0] * len(queries)
+    indexes: list[int] = []
     parts: list[str] = []
     params: list[Any] = []
-    for place, rows in enumerate(asked):
-        statement, values = _statement(rows, most)
+    for index, query in enumerate(queries):
+        statement, values = _statement(query, most)
         if not statement:
             continue
-        places.append(place)
-        parts.append(f"(SELECT count(*) FROM ({statement}) c{place})")
+        indexes.append(index)
+        parts.append(f"(SELECT count(*) FROM ({statement}) c{index})")
         params += values
     if parts:
         (numbers,) = dialect.fetch(f"SELECT {', '.join(parts)}", params)
-        for place, number in zip(places, numbers, strict=True):
-            counts[place] = number
+        for index, number in zip(indexes, numbers, strict=True):
+            counts[index] = number
     return counts
 
 
 def check(rows: QuerySet[Any]) -> None:
-    """Raise ``OverflowError`` for rows narrowed by an instant that a database cannot be asked for.
+    """Raise ``OverflowError`` for a query with an instant that the database cannot represent.
 
-    Asked together with others they would keep all of them from being counted.
+    In one statement with others, it would make all of the counts fail.
     """
     _statement(rows, 0)
 
 
 def _statement(rows: QuerySet[Any], most: int) -> tuple[str, Sequence[Any]]:
-    """Return what finds the keys of rows; no statement where there can be none."""
+    """Return the SQL for the keys of rows; empty if there can be no rows."""
     keys = rows.order_by().values("pk")[: most + 1]
     try:
         statement, values = keys.query.get_compiler(rows.db).as_sql()

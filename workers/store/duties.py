@@ -1,8 +1,8 @@
-"""Duties: what is done beside recovery and claiming, each by itself, with a lease of its own.
+"""Duties: periodic work besides recovery and claiming, each with a lease of its own.
 
-What stands above the Supervisor and the Scheduler registers its duties here.  They perform
-whatever is registered and import none of it.  A duty that raises keeps its exception on its
-lease, and holds up neither the others nor its caller.
+Packages above the Supervisor and the Scheduler register their duties here; these two perform
+whatever is registered, without importing it.  A duty that raises keeps its exception on its lease,
+and holds up neither the others nor its caller.
 """
 
 import logging
@@ -21,9 +21,9 @@ Duty = Callable[[HeldLease], object]
 
 
 class When(Enum):
-    """When a registered duty is performed.  None precedes recovery, which depends on nothing."""
+    """When a registered duty is performed.  None runs before recovery, which depends on none."""
 
-    #: With each sweep, after recovery, whatever that raised.
+    #: With each sweep, after recovery, even if that raised.
     SWEEP = auto()
     #: With each poll of the Scheduler.
     POLL = auto()
@@ -33,10 +33,10 @@ _registered: dict[str, tuple[When, Duty]] = {}
 
 
 def duty(name: str, when: When, *, before: str = "") -> Callable[[Duty], Duty]:
-    """Register a duty by the name of its lease; a decorator.
+    """Register a duty under the name of its lease; a decorator.
 
-    Duties are performed in the order in which they are registered, but for those that are to come
-    ``before`` one that is registered already.
+    Duties are performed in the order of registration, except those that come ``before`` one that
+    is already registered.
     """
 
     def register(function: Duty) -> Duty:
@@ -44,20 +44,20 @@ def duty(name: str, when: When, *, before: str = "") -> Callable[[Duty], Duty]:
             raise ValueError(f"The duty {name!r} is registered already. Give it another name.")
         later = list(_registered)[list(_registered).index(before) :] if before else []
         _registered[name] = (when, function)
-        for other in later:
-            _registered[other] = _registered.pop(other)
+        for later_name in later:
+            _registered[later_name] = _registered.pop(later_name)
         return function
 
     return register
 
 
 def registered(when: When) -> dict[str, Duty]:
-    """Return the duties that are registered for a moment, by name."""
+    """Return the duties registered for a moment, by name."""
     return {name: function for name, (at, function) in _registered.items() if at is when}
 
 
 def perform(duties: Mapping[str, Duty], worker: str) -> list[str]:
-    """Perform the duties whose leases are free, by their names; return those that raised.
+    """Perform the duties whose leases are free; return the names of those that raised.
 
     Raises nothing: a failure is logged, and kept on the lease.
     """

@@ -1,4 +1,4 @@
-"""Appending to the journal, always in the transaction of the change it tells of."""
+"""Append to the journal, always in the transaction of the recorded change."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -23,45 +23,45 @@ _COLUMNS = {
 def write(entries: Sequence[Entry], at: datetime) -> None:
     """Append ``entries`` in their order.
 
-    What moves a step or takes a number is written with its step and its process, in the same
-    transaction, under conditions that hold once.  A repeated (step, attempt, event) that moves
-    nothing violates a constraint and fails the transaction.
+    An entry that moves a step or takes a sequence number is written with its step and process, in
+    the same transaction, under conditions that hold only once.  Another repeated (step, attempt,
+    event) violates a constraint and fails the transaction.
     """
-    for actor, told in _by_actor(entries):
-        dialect.execute(*_insert(actor, told, at, ""))
+    for actor, group in _by_actor(entries):
+        dialect.execute(*_insert(actor, group, at, ""))
 
 
 def write_once(entries: Sequence[Entry], at: datetime) -> int:
-    """Append the entries whose (step, attempt, event) is not there yet; return how many."""
+    """Append the entries whose (step, attempt, event) does not exist yet; return how many."""
     return sum(
-        dialect.execute(*_insert(actor, told, at, " ON CONFLICT DO NOTHING"))
-        for actor, told in _by_actor(entries)
+        dialect.execute(*_insert(actor, group, at, " ON CONFLICT DO NOTHING"))
+        for actor, group in _by_actor(entries)
     )
 
 
 def _by_actor(entries: Sequence[Entry]) -> Iterator[tuple[str, list[Entry]]]:
-    """Yield the entries of one actor after another; mostly there is one."""
-    for actor, told in groupby(entries, lambda entry: entry.actor):
-        yield actor, list(told)
+    """Yield the entries grouped by actor; mostly there is only one."""
+    for actor, group in groupby(entries, lambda entry: entry.actor):
+        yield actor, list(group)
 
 
 def _insert(
     actor: str, entries: Sequence[Entry], at: datetime, conflict: str
 ) -> tuple[str, list[Any]]:
-    """Return the statement and its parameters; what all rows share is said once."""
+    """Return the statement and its parameters; values that all rows share are sent once."""
     names = ", ".join(f'"{name}"' for name in _COLUMNS)
     by, by_params = dialect.typed("text", actor[:200])
     when, when_params = dialect.typed("instant", at)
     statement = (
         f"INSERT INTO workers_journal ({names}, actor, at)"
-        # WHERE true: SQLite would else read ON as the beginning of a join.
+        # WHERE true: otherwise SQLite would parse ON as part of a join.
         f" SELECT {names}, {by}, {when} FROM {dialect.rows_as('v', _COLUMNS)} WHERE true{conflict}"
     )
     return statement, [*by_params, *when_params, dialect.encode([_row(entry) for entry in entries])]
 
 
 def _row(entry: Entry) -> dict[str, Any]:
-    """Return what a row has; what it has not is null."""
+    """Return the columns of a row that are not null."""
     row = {
         "event": entry.event,
         "detail": entry.detail,

@@ -1,4 +1,4 @@
-"""Leases: one process at a time performs a periodic duty; a second one does no harm."""
+"""Leases: one process at a time performs a periodic duty; a second one would do no harm."""
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -17,17 +17,17 @@ JOBS = "jobs"
 INCIDENT_COLLECTION = "incident_collection"
 INCIDENT_REFRESH = "incident_refresh"
 DELIVERY_PLANNING = "delivery_planning"
-#: What has to be performed for anybody to be told of anything.
+#: The duties without which no one is notified.
 TELLING = frozenset({INCIDENT_COLLECTION, INCIDENT_REFRESH, DELIVERY_PLANNING})
 
-#: Times in a row that a duty raises before somebody is told: one alone is most often a deadlock.
+#: How often in a row a duty fails before an alert: a single failure is mostly a deadlock.
 FAILURES_BEFORE_ALERT = 3
 ERROR_LENGTH = 500
 
 
 @around("leases.acquire")
 def acquire(name: str, holder: str, seconds: float, now: datetime | None = None) -> bool:
-    """Take a lease that is free, over, or one's own.  False: somebody else has it."""
+    """Acquire a lease that is free, over, or already this holder's.  False: another holds it."""
     moment, params = dialect.clock(now)
     return (
         dialect.execute(
@@ -37,7 +37,7 @@ def acquire(name: str, holder: str, seconds: float, now: datetime | None = None)
             " expires_at = excluded.expires_at"
             " WHERE workers_lease.holder IS NULL OR workers_lease.holder = excluded.holder"
             f" OR workers_lease.expires_at < {moment}"
-            # Longer than any lease lasts: its end was written by a clock that was set back since.
+            # An end beyond any lease's duration was written before the clock was set back.
             f" OR workers_lease.expires_at > {dialect.later(moment, '%s')}",
             [name, holder, *params, seconds, *params, *params, seconds + AHEAD_SECONDS],
         )
@@ -47,10 +47,10 @@ def acquire(name: str, holder: str, seconds: float, now: datetime | None = None)
 
 @around("leases.abandon")
 def abandon(name: str, holder: str, error: str = "", now: datetime | None = None) -> bool:
-    """Give a lease back whose duty was not performed.  False: it was lost.
+    """Release a lease whose duty was not performed.  False: it was lost.
 
     ``error`` is what the duty raised: it is kept on the lease, and counted until the duty is
-    performed.  Empty: the duty was interrupted, and has not failed.
+    performed.  Empty: the duty was interrupted, and did not fail.
     """
     failed, params = "", []
     if error:
@@ -69,7 +69,7 @@ def abandon(name: str, holder: str, error: str = "", now: datetime | None = None
 
 @around("leases.release")
 def release(name: str, holder: str, now: datetime | None = None) -> bool:
-    """Give a lease back and note that its duty was performed.  False: it was lost."""
+    """Release a lease whose duty was performed.  False: it was lost."""
     moment, params = dialect.clock(now)
     return (
         dialect.execute(
@@ -84,9 +84,9 @@ def release(name: str, holder: str, now: datetime | None = None) -> bool:
 
 @around("leases.is_due")
 def is_due(name: str, seconds: float, now: datetime | None = None) -> bool:
-    """Note a duty as performed if that is ``seconds`` ago.  False: it is not due yet.
+    """Mark a duty as performed if the last time is ``seconds`` ago.  False: it is not due yet.
 
-    Of several that ask at once, one is told True.
+    Of several concurrent callers, one gets True.
     """
     moment, params = dialect.clock(now)
     return (
@@ -102,9 +102,9 @@ def is_due(name: str, seconds: float, now: datetime | None = None) -> bool:
 
 
 def due(performed_at: str, moment: str) -> str:
-    """Return SQL that says whether a duty is to be performed again.
+    """Return SQL that is true if a duty is due again.
 
-    Its parameters: the seconds that it rests, behind each of them those of ``moment``.
+    Its parameters: the seconds between two runs, then those of ``moment``, twice.
     """
     return (
         f"({performed_at} IS NULL OR {dialect.later(performed_at, '%s')} <= {moment}"
@@ -114,15 +114,15 @@ def due(performed_at: str, moment: str) -> str:
 
 def seconds_since(name: str, now: datetime | None = None) -> float | None:
     """Return how long ago a duty was last performed, below 0 in the future; None: never."""
-    found = dialect.fetch("SELECT performed_at FROM workers_lease WHERE name = %s", [name])
-    at = dialect.instant(found[0][0]) if found else None
+    rows = dialect.fetch("SELECT performed_at FROM workers_lease WHERE name = %s", [name])
+    at = dialect.instant(rows[0][0]) if rows else None
     return None if at is None else (dialect.read_clock(now) - at).total_seconds()
 
 
 def performed(
     names: Collection[str], now: datetime | None = None
 ) -> tuple[datetime, dict[str, datetime]]:
-    """Return the present instant, and when each of some duties was last performed, if ever."""
+    """Return the current instant, and when each of some duties was last performed, if ever."""
     moment, params = dialect.clock(now)
     marks = ", ".join(["%s"] * len(names))
     rows = dialect.fetch(
@@ -132,14 +132,14 @@ def performed(
     )
     at = next(dialect.instant(row[0]) for row in rows if row[1] is None)
     assert at is not None
-    found = {name: dialect.instant(when) for _at, name, when in rows if name is not None}
-    return at, {name: when for name, when in found.items() if when is not None}
+    instants = {name: dialect.instant(instant) for _at, name, instant in rows if name is not None}
+    return at, {name: instant for name, instant in instants.items() if instant is not None}
 
 
 def is_stuck(name: str, seconds: float, now: datetime | None = None) -> bool:
-    """Say whether somebody performs a duty, under a lease of ``seconds``, for longer than it takes.
+    """Say whether a duty with a lease of ``seconds`` has been running for longer than it should.
 
-    One that has just begun says nothing of why it is late: it may have been asked for a moment ago.
+    A run that has just begun does not explain a delay: it may have been requested a moment ago.
     """
     moment, params = dialect.clock(now)
     return bool(
@@ -153,7 +153,7 @@ def is_stuck(name: str, seconds: float, now: datetime | None = None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What a duty raised last, how often in a row, and how long ago it was performed."""
+    """A duty's last exception, how often it failed in a row, and when it was last performed."""
 
     name: str
     failures: int
@@ -163,7 +163,7 @@ class Failure:
 
 
 def failing(least: int = FAILURES_BEFORE_ALERT, now: datetime | None = None) -> list[Failure]:
-    """Return the duties that have raised ``least`` times in a row, by name."""
+    """Return the duties that have failed at least ``least`` times in a row, by name."""
     moment, params = dialect.clock(now)
     rows = dialect.fetch(
         f"SELECT name, failures, error, performed_at, {moment} FROM workers_lease"
@@ -177,14 +177,14 @@ def failing(least: int = FAILURES_BEFORE_ALERT, now: datetime | None = None) -> 
 
 
 def _seconds_between(performed_at: object, clock: object) -> float | None:
-    since, now = dialect.instant(performed_at), dialect.instant(clock)
+    start, now = dialect.instant(performed_at), dialect.instant(clock)
     assert now is not None
-    return None if since is None else (now - since).total_seconds()
+    return None if start is None else (now - start).total_seconds()
 
 
 @dataclass(frozen=True, slots=True)
 class HeldLease:
-    """Somebody's hold of a lease; false where somebody else has it."""
+    """An attempt to hold a lease; false if another holder has it."""
 
     name: str
     holder: str
@@ -195,37 +195,37 @@ class HeldLease:
         return self.had
 
     def renew(self) -> bool:
-        """Hold it for as long again.  False: it was lost, and the rest is the next holder's."""
+        """Renew it for the same time.  False: it was lost, and the next holder does the rest."""
         return acquire(self.name, self.holder, self.seconds)
 
 
 @contextmanager
 def held(name: str, holder: str, seconds: float) -> Iterator[HeldLease]:
-    """Hold a lease for the time of a block; yield the hold.
+    """Hold a lease during a block; yield the hold.
 
-    It need only last from one renewal to the next: so long does a killed holder keep the
-    others from the duty.  The duty counts as performed only when the block ends well: after
-    one that failed the next must still see how long the gap has been.  What it raised is kept
-    on the lease.
+    The lease need only last from one renewal to the next: for that time a killed holder keeps
+    others from the duty.  The duty counts as performed only if the block ends without an exception:
+    after a failure, the next holder must still see the whole gap.  An exception is kept on the
+    lease.
     """
     hold = HeldLease(name, holder, seconds, had=acquire(name, holder, seconds))
     try:
         yield hold
     except BaseException as failure:
         if hold:
-            abandon(name, holder, _said(failure) if isinstance(failure, Exception) else "")
+            abandon(name, holder, _first_line(failure) if isinstance(failure, Exception) else "")
         raise
     if hold:
         release(name, holder)
 
 
-def _said(failure: Exception) -> str:
-    """Return the first line of what a duty raised: those behind it may hold somebody's data."""
+def _first_line(failure: Exception) -> str:
+    """Return the first line of an exception: later ones may hold personal data."""
     return in_a_line(failure).splitlines()[0]
 
 
 def clock_and_cursor(name: str, now: datetime | None = None) -> tuple[datetime, int]:
-    """Return the present instant, and where the last round of a duty stopped."""
+    """Return the current instant, and where the last round of a duty stopped."""
     moment, params = dialect.clock(now)
     value, position = dialect.fetch(
         f"SELECT {moment}, (SELECT cursor FROM workers_lease WHERE name = %s)", [*params, name]
@@ -237,10 +237,11 @@ def clock_and_cursor(name: str, now: datetime | None = None) -> tuple[datetime, 
 
 def cursor(name: str) -> int:
     """Return where the last round of a duty stopped."""
-    found = dialect.fetch("SELECT cursor FROM workers_lease WHERE name = %s", [name])
-    return int(found[0][0]) if found else 0
+    rows = dialect.fetch("SELECT cursor FROM workers_lease WHERE name = %s", [name])
+    return int(rows[0][0]) if rows else 0
 
 
 @around("leases.set_cursor")
 def set_cursor(name: str, position: int) -> None:
+    """Store where a round of a duty stopped."""
     dialect.execute("UPDATE workers_lease SET cursor = %s WHERE name = %s", [position, name])

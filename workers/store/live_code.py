@@ -1,4 +1,4 @@
-"""What the code of live workers knows, as each has reported it: who may claim and call what."""
+"""The definitions in the code of live workers, as reported: what each may claim and call."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from workers.store.live_workers import EACH, document, seen
 
 @dataclass(frozen=True, slots=True)
 class LiveWorkers:
-    """The workers that are alive, each as its queues, its processes and its code."""
+    """The live workers, each with its queues, its number of processes and its code."""
 
     rows: Sequence[tuple[Sequence[str], int, str]] = ()
 
@@ -30,9 +30,9 @@ class LiveWorkers:
         )
 
 
-def read(found: Any) -> LiveWorkers:
+def read(value: Any) -> LiveWorkers:
     """Return the live workers, from the value of ``document``."""
-    return LiveWorkers(dialect.document(found) or ())
+    return LiveWorkers(dialect.document(value) or ())
 
 
 def alive(now: datetime | None = None) -> LiveWorkers:
@@ -41,12 +41,12 @@ def alive(now: datetime | None = None) -> LiveWorkers:
     return read(dialect.fetch(f"SELECT {document(at)}", params)[0][0])
 
 
-#: What other codes know, by code, as it was read: it never changes.
+#: The definitions of other workers' code, by code; they never change.
 _of_codes: dict[str, KnownDefinitions] = {}
 
 
 def _can_call(code: str, agent: str) -> bool:
-    """Say whether a code has an agent; one that says nothing of itself has all."""
+    """Say whether a code has an agent; code that reports nothing counts as having all."""
     if not code or code == known.own_code():
         return True
     if code not in _of_codes:
@@ -54,7 +54,7 @@ def _can_call(code: str, agent: str) -> bool:
             "SELECT w.known FROM workers_worker w WHERE w.code = %s LIMIT 1", [code]
         )
         if not rows:
-            # It has just left, and its processes with it.
+            # The worker has just left, with its processes.
             return False
         _of_codes[code] = KnownDefinitions.of_document(dialect.document(rows[0][0]))
     return agent in _of_codes[code].agents
@@ -62,30 +62,30 @@ def _can_call(code: str, agent: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class KnownToLive:
-    """What the code of any live worker knows."""
+    """The definitions in the code of any live worker."""
 
     known: KnownDefinitions
-    #: Whether all say what they know; code of an earlier release of the engine does not.
+    #: Whether all workers report theirs; earlier releases of the engine do not.
     is_whole: bool
 
 
 def known_to_live(now: datetime | None = None) -> KnownToLive:
-    """Return what the live workers say that their code knows, together."""
+    """Return the definitions that the live workers report, combined."""
     at, params = dialect.clock(now)
     rows = dialect.fetch(
         f"SELECT w.code, w.known FROM workers_worker w WHERE {EACH} AND {seen('w.seen_at', at)}",
         params,
     )
-    by_code = {code: dialect.document(said) for code, said in rows if code}
-    said = reduce(add, map(KnownDefinitions.of_document, by_code.values()), KnownDefinitions())
-    return KnownToLive(said, all(code for code, _ in rows))
+    by_code = {code: dialect.document(definitions) for code, definitions in rows if code}
+    total = reduce(add, map(KnownDefinitions.of_document, by_code.values()), KnownDefinitions())
+    return KnownToLive(total, all(code for code, _ in rows))
 
 
 def is_called(agent: str, now: datetime | None = None) -> bool:
-    """Say whether a live worker says that its code has an agent."""
+    """Say whether a live worker reports an agent."""
     return agent in known_to_live(now).known.agents
 
 
 def known_elsewhere(now: datetime | None = None) -> KnownDefinitions:
-    """Return what other live workers know and the code of this process does not."""
+    """Return the definitions that other live workers have and this code does not."""
     return known_to_live(now).known - known.own()

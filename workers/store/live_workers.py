@@ -1,8 +1,8 @@
-"""Which workers are alive, what they serve and what their code knows.
+"""Live workers: which queues they serve, and which definitions their code has.
 
-That is the room that claims may be sent ahead for, and who may claim what.
+This bounds how many claims may be sent ahead, and decides which worker may claim what.
 
-A worker's parent process reports every ``REPORT_SECONDS``; no call writes anything here.
+A worker's parent process reports every ``REPORT_SECONDS``; calls of agents write nothing here.
 """
 
 from collections.abc import Sequence
@@ -14,15 +14,15 @@ from workers.store.db import dialect
 
 #: How often a worker reports.
 REPORT_SECONDS = 2.0
-#: A worker that has not reported for so long is frozen, cut off or dead: it has no room.
+#: A worker that has not reported for this long is frozen, cut off or dead: it has no room.
 SEEN_SECONDS = 8.0
-#: Its row is kept until the claims that it may hold are certainly over.
+#: Its row is kept until any claims that it may hold are certainly over.
 KEPT_SECONDS = 900.0
 
-#: How often ``held_by_gone`` and ``document`` together name the instant.
+#: How often the SQL of ``held_by_gone`` and ``document`` together contains the instant.
 CLOCKS = 3
 
-#: Processes that every queue is taken to have, whatever workers report; set by tests.
+#: Processes assumed for every queue, whatever workers report; set by tests.
 assumed_processes: int | None = None
 
 
@@ -37,9 +37,9 @@ def report(
     code: str = "",
     known: str | None = None,
 ) -> None:
-    """Note that a worker is alive, what it serves, and how many processes it has for that.
+    """Record that a worker is alive, its queues, and its number of processes.
 
-    What its ``code`` knows, as JSON, is written once.
+    ``known``, the definitions in its ``code`` as JSON, is written once.
     """
     moment, params = dialect.clock(now)
     as_json = "%s::jsonb" if dialect.is_postgres() else "%s"
@@ -56,30 +56,30 @@ def report(
 
 @around("live_workers.leave")
 def leave(run: str) -> None:
-    """Forget a worker that ends: its room is gone at once."""
+    """Delete the row of a worker that ends: its room is gone at once."""
     dialect.execute("DELETE FROM workers_worker WHERE run = %s", [run])
 
 
 @around("live_workers.forget_gone")
 def forget_gone(now: datetime | None = None) -> int:
     """Delete the rows of workers that vanished long ago; return how many."""
-    before = dialect.read_clock(now) - timedelta(seconds=KEPT_SECONDS)
+    latest = dialect.read_clock(now) - timedelta(seconds=KEPT_SECONDS)
     return dialect.execute(
-        "DELETE FROM workers_worker WHERE seen_at < %s", [dialect.instant_text(before)]
+        "DELETE FROM workers_worker WHERE seen_at < %s", [dialect.instant_text(latest)]
     )
 
 
 def seen(column: str, at: str) -> str:
-    """Return SQL that says whether a worker reported recently enough to count."""
+    """Return SQL that is true if a worker reported recently enough to count."""
     return f"{column} > {dialect.earlier(at, SEEN_SECONDS)}"
 
 
-#: True of every row, by its key's index: a kept plan reads no table in another way.
+#: True for every row, through its key's index: a kept plan can read the table in no other way.
 EACH = "w.run > ''"
 
 
 def document(at: str) -> str:
-    """Return SQL for the live workers as one value; ``live_code.read`` reads it."""
+    """Return SQL for the live workers as one value, for ``live_code.read``."""
     queues = "w.queues" if dialect.is_postgres() else "json(w.queues)"
     rows = dialect.list_of(queues, "w.processes", "w.code")
     return f"(SELECT {rows} FROM workers_worker w WHERE {EACH} AND {seen('w.seen_at', at)})"
@@ -88,26 +88,26 @@ def document(at: str) -> str:
 def processes(now: datetime | None = None) -> int:
     """Return how many processes all live workers have together."""
     at, params = dialect.clock(now)
-    found = dialect.fetch(
+    rows = dialect.fetch(
         f"SELECT COALESCE(SUM(w.processes), 0) FROM workers_worker w WHERE {seen('w.seen_at', at)}",
         params,
     )
-    return int(found[0][0])
+    return int(rows[0][0])
 
 
 def held_by_gone(agent: str, at: str) -> str:
-    """Return SQL for the claims of an agent that vanished workers still hold: they take no room.
+    """Return SQL for the number of an agent's claims that vanished workers hold: they take no room.
 
-    They expire in their time.  Counted only while the row of such a worker exists.
+    They expire as usual.  Counted only while the row of such a worker exists.
     """
-    gone = f"w.seen_at <= {dialect.earlier(at, SEEN_SECONDS)}"
+    vanished = f"w.seen_at <= {dialect.earlier(at, SEEN_SECONDS)}"
     ends_with = "s.locked_by LIKE '%%/' || w.run"
     return (
-        f"CASE WHEN EXISTS (SELECT 1 FROM workers_worker w WHERE {EACH} AND {gone}) THEN"
+        f"CASE WHEN EXISTS (SELECT 1 FROM workers_worker w WHERE {EACH} AND {vanished}) THEN"
         " (SELECT count(*) FROM workers_live l"
         f" JOIN workers_step s ON {dialect.looked_up('s.id', 'l.step_id')}"
         " WHERE l.state = 'processing' AND NOT l.is_deferred"
         f" AND l.agent = {agent} AND s.started_at IS NOT NULL"
-        f" AND EXISTS (SELECT 1 FROM workers_worker w WHERE {EACH} AND {gone}"
+        f" AND EXISTS (SELECT 1 FROM workers_worker w WHERE {EACH} AND {vanished}"
         f" AND {ends_with})) ELSE 0 END"
     )

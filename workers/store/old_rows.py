@@ -1,6 +1,6 @@
-"""Rows that go once they are old: which, after how long, in what order, and what goes with them.
+"""Delete old rows: which, after how long, in what order, and which rows go with them.
 
-Deleted in small transactions, which hold no lock for long.
+In small transactions, so that no lock is held for long.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,14 +14,14 @@ from workers.store.db import dialect
 
 @dataclass(frozen=True, slots=True)
 class OldRows:
-    """Rows of one table that go once they are old."""
+    """Rows of one table to delete once they are old."""
 
     table: str
-    #: Selects the old rows; its one ``%s`` is the instant since which rows are kept.
+    #: SQL for the old rows; its one ``%s`` is the instant since which rows are kept.
     condition: str
     order: str
     kept: Callable[[], timedelta]
-    #: Rows that are deleted first: their table, and the column that refers to this one.
+    #: Rows to delete first: their table, and the column that refers to this table.
     parts: tuple[tuple[str, str], ...] = ()
 
 
@@ -33,22 +33,22 @@ def resolved_days() -> timedelta:
     return timedelta(days=sas.keep_resolved_days)
 
 
-#: Rows of no process: holds, windows, rates, breakers.
+#: Rows without a process: holds, windows, rates, breakers.
 FLOW_JOURNAL = OldRows(
     "workers_journal", "process_id IS NULL AND at < %s", "id", kept=_journal_days
 )
 ALERTS = OldRows(
     "workers_alert",
-    # An error must have its alert as long as it stands.
+    # A process in error must keep its alert.
     "acknowledged_at < %s AND acknowledged_at IS NOT NULL AND NOT EXISTS (SELECT 1"
     " FROM workers_process p WHERE p.id = workers_alert.process_id AND p.finished_at IS NULL)",
     "acknowledged_at",
     kept=resolved_days,
 )
-#: Decided by now, or expired since.
+#: Decided or expired by then.
 UNDO_REQUESTS = OldRows("workers_undorequest", "asked_at < %s", "asked_at", kept=resolved_days)
-#: A signature is good for minutes, but providers send what was not acknowledged again for days,
-#: each time newly signed, and on request for weeks.
+#: A signature is valid for minutes, but providers resend unacknowledged webhooks for days, signed
+#: anew each time, and on request for weeks.
 WEBHOOKS = OldRows(
     "workers_receivedwebhook",
     "received_at < %s",
@@ -58,40 +58,40 @@ WEBHOOKS = OldRows(
 
 
 def count(rows: OldRows, now: datetime | None = None) -> int:
-    """Count the rows that may go."""
-    found = dialect.fetch(
-        f"SELECT count(*) FROM {rows.table} WHERE {rows.condition}", [_before(rows, now)]
+    """Count the rows that may be deleted."""
+    result = dialect.fetch(
+        f"SELECT count(*) FROM {rows.table} WHERE {rows.condition}", [_oldest_kept(rows, now)]
     )
-    return int(found[0][0])
+    return int(result[0][0])
 
 
 def prune(rows: OldRows, limit: int, now: datetime | None = None) -> Iterator[int]:
-    """Delete the rows that may go, ``limit`` a transaction; yield how many each time."""
-    before = _before(rows, now)
+    """Delete old rows, ``limit`` per transaction; yield how many each time."""
+    oldest = _oldest_kept(rows, now)
     is_over = False
     while not is_over:
         with durable("old_rows.prune"):
-            ids = _next(rows, limit, before)
+            ids = _next(rows, limit, oldest)
             has_more = _delete_parts(rows, ids, limit)
-            done = 0 if has_more else _delete(rows, ids, before)
+            number = 0 if has_more else _delete(rows, ids, oldest)
         is_over = len(ids) < limit and not has_more
-        yield done
+        yield number
 
 
-def _next(rows: OldRows, limit: int, before: str) -> list[int]:
-    # Lock rows that have parts, so that none is reopened while these are deleted.
+def _next(rows: OldRows, limit: int, oldest: str) -> list[int]:
+    # Lock rows that have parts, so that none is reopened while its parts are deleted.
     lock = dialect.lock_rows(rows.table, skip_locked=True) if rows.parts else ""
-    found = dialect.fetch(
+    id_rows = dialect.fetch(
         f"SELECT {rows.table}.id FROM {rows.table} WHERE {rows.condition}"
         f" ORDER BY {rows.order} LIMIT %s {lock}",
-        [before, limit],
+        [oldest, limit],
     )
-    return [row[0] for row in found]
+    return [row[0] for row in id_rows]
 
 
 def _delete_parts(rows: OldRows, ids: list[int], limit: int) -> bool:
     """Delete ``limit`` rows of each table of parts; say whether there may be more."""
-    done = [
+    counts = [
         dialect.execute(
             f"DELETE FROM {table} WHERE id IN"
             f" (SELECT id FROM {table} WHERE {dialect.among(column)} LIMIT %s)",
@@ -99,16 +99,16 @@ def _delete_parts(rows: OldRows, ids: list[int], limit: int) -> bool:
         )
         for table, column in rows.parts
     ]
-    return limit in done
+    return limit in counts
 
 
-def _delete(rows: OldRows, ids: list[int], before: str) -> int:
+def _delete(rows: OldRows, ids: list[int], oldest: str) -> int:
     # Check again: a row may have been reopened since it was selected.
     return dialect.execute(
         f"DELETE FROM {rows.table} WHERE {dialect.among('id')} AND {rows.condition}",
-        [dialect.id_list(ids), before],
+        [dialect.id_list(ids), oldest],
     )
 
 
-def _before(rows: OldRows, now: datetime | None) -> str:
+def _oldest_kept(rows: OldRows, now: datetime | None) -> str:
     return dialect.instant_text(dialect.read_clock(now) - rows.kept())

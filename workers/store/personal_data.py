@@ -1,4 +1,4 @@
-"""The masks of processes: what their workflows declare personal, read from their inputs."""
+"""Masks of processes: the values that their workflows declare personal, from their inputs."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -12,32 +12,32 @@ from workers.rules.masks import UNKNOWN, WHOLE, Mask
 
 
 def of_process(process: Process) -> Mask:
-    """Return the mask of a process, by its workflow; of one that this code has not, all of it."""
+    """Return the mask of a process; if this code lacks its workflow, everything is personal."""
     paths = _paths(process.workflow, process.version)
     return Mask(paths, [process.input]) if paths else UNKNOWN
 
 
 def of_processes(process_ids: Iterable[int | None]) -> dict[int | None, Mask]:
-    """Return the masks of processes by their ids, in one query; of no process, ``UNKNOWN``.
+    """Return the masks of processes by id, in one query; for None, ``UNKNOWN``.
 
-    Of the inputs, which may be large, it reads what is personal; of those of workflows that this
-    code has not, nothing.
+    Reads only the personal parts of the inputs, which may be large, and nothing of workflows that
+    this code lacks.
     """
     masks = dict.fromkeys(process_ids, UNKNOWN)
     ids = [process_id for process_id in masks if process_id is not None]
     paths = sorted({path for workflow in registry.workflows() for path in workflow.personal})
     if not ids or not paths:
         return masks
-    parts = {f"part_{place}": _part(path) for place, path in enumerate(paths)}
+    parts = {f"part_{index}": _part(path) for index, path in enumerate(paths)}
     rows = Process.objects.filter(pk__in=ids).values_list(
         "pk", "workflow", "version", *parts.values()
     )
     for pk, name, version, *values in rows:
         declared = _paths(name, version)
-        known = [
+        personal = [
             {path: value} for path, value in zip(paths, values, strict=True) if path in declared
         ]
-        masks[pk] = Mask(declared, known)
+        masks[pk] = Mask(declared, personal)
     return masks
 
 

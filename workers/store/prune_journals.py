@@ -1,7 +1,7 @@
-"""Pruning journals of processes that ended long ago.
+"""Prune journals of processes that ended long ago.
 
-A process, its steps and their results stay, until they go themselves (``prune_processes``): they
-say how an order ended, and the order's row refers to them.  Its journal goes.
+Deletes only the journal: the process, its steps and their results record how an order ended, and
+stay until their own age (``prune_processes``).
 """
 
 from collections.abc import Iterator
@@ -15,27 +15,27 @@ from workers.store import journal, leases, old_processes
 from workers.store.db import dialect
 from workers.store.old_processes import Place
 
-#: Names of the lease rows whose cursors say how far the last round came.
+#: Names of the lease rows whose cursors are where the last round stopped.
 JOURNALS = "prune"
 ORPHANS = "prune_orphans"
-#: Journal rows that are looked at for their process, in one round.
+#: How many journal rows one round checks for a missing process.
 ORPHANS_LOOKED_AT = 1000
 
 _WHOLE = "pruned_at IS NULL"
 
 
 def prunable(now: datetime | None = None) -> int:
-    """Count the processes whose journal may go."""
+    """Count the processes whose journal may be pruned."""
     return old_processes.count(_WHOLE, _cutoff(now))
 
 
 def held_back(now: datetime | None = None) -> int:
-    """Count the processes old enough that stay whole: an open alert, or somebody not told."""
+    """Count old processes that keep their journal: an open alert, or a submitter not told."""
     return old_processes.count(_WHOLE, _cutoff(now), are_held_back=True)
 
 
 def prune_journals(limit: int, now: datetime | None = None) -> Iterator[int]:
-    """Prune old journals, ``limit`` processes a transaction; yield how many each time."""
+    """Prune old journals, ``limit`` processes per transaction; yield how many each time."""
 
     def portion(after: Place) -> tuple[int, Place | None]:
         with durable("prune_journals.prune_journals"):
@@ -50,17 +50,17 @@ def _prune(ids: list[int], now: datetime | None) -> None:
     if not ids:
         return
     at = dialect.read_clock(now)
-    these = [dialect.id_list(ids)]
+    params = [dialect.id_list(ids)]
     counts = dialect.fetch(
         "SELECT process_id, count(*) FROM workers_journal"
         f" WHERE {dialect.among('process_id')} GROUP BY process_id ORDER BY process_id",
-        these,
+        params,
     )
-    dialect.execute(f"DELETE FROM workers_journal WHERE {dialect.among('process_id')}", these)
-    dialect.execute(f"DELETE FROM workers_sink WHERE {dialect.among('process_id')}", these)
+    dialect.execute(f"DELETE FROM workers_journal WHERE {dialect.among('process_id')}", params)
+    dialect.execute(f"DELETE FROM workers_sink WHERE {dialect.among('process_id')}", params)
     dialect.execute(
         f"UPDATE workers_process SET pruned_at = %s WHERE {dialect.among('id')}",
-        [dialect.instant_text(at), *these],
+        [dialect.instant_text(at), *params],
     )
     actor = me("supervisor")
     journal.write(
@@ -73,33 +73,32 @@ def _prune(ids: list[int], now: datetime | None) -> None:
 
 
 def prune_orphans(limit: int, now: datetime | None = None) -> Iterator[int]:
-    """Delete journal rows whose process is gone; yield how many.
+    """Delete journal rows whose process no longer exists; yield how many.
 
-    None should exist: journals have no foreign key in the database, so only who deletes a
-    process by hand leaves some.  Each round looks at the next rows, so that it costs the same
-    however many there are.
+    None should exist: journals have no foreign key in the database, so only deleting a process by
+    hand leaves some.  Each round reads the next rows, so it costs the same however many there are.
     """
-    # Makes the row whose cursor says how far the last round came.
+    # Inserts the row of the cursor if there is none.
     leases.is_due(ORPHANS, 0, now)
-    after = leases.cursor(ORPHANS)
-    found = dialect.fetch(
+    cursor = leases.cursor(ORPHANS)
+    rows = dialect.fetch(
         "SELECT process_id FROM workers_journal WHERE process_id > %s"
         " ORDER BY process_id, id LIMIT %s",
-        [after, ORPHANS_LOOKED_AT],
+        [cursor, ORPHANS_LOOKED_AT],
     )
-    ids = sorted({row[0] for row in found})
-    known = dialect.fetch(
+    ids = sorted({row[0] for row in rows})
+    existing = dialect.fetch(
         f"SELECT id FROM workers_process WHERE {dialect.among('id')}", [dialect.id_list(ids)]
     )
-    gone = sorted(set(ids) - {row[0] for row in known})
-    for begin in range(0, len(gone), limit):
+    missing = sorted(set(ids) - {row[0] for row in existing})
+    for begin in range(0, len(missing), limit):
         with durable("prune_journals.prune_orphans"):
-            done = dialect.execute(
+            count = dialect.execute(
                 f"DELETE FROM workers_journal WHERE {dialect.among('process_id')}",
-                [dialect.id_list(gone[begin : begin + limit])],
+                [dialect.id_list(missing[begin : begin + limit])],
             )
-        yield done
-    leases.set_cursor(ORPHANS, ids[-1] if len(found) == ORPHANS_LOOKED_AT else 0)
+        yield count
+    leases.set_cursor(ORPHANS, ids[-1] if len(rows) == ORPHANS_LOOKED_AT else 0)
 
 
 def _cutoff(now: datetime | None) -> str:

@@ -1,4 +1,4 @@
-"""Which webhooks have been taken, so that none is taken twice."""
+"""Remember received webhooks, so that none is applied twice."""
 
 from datetime import datetime
 
@@ -6,10 +6,10 @@ from workers.store.db import dialect
 
 
 def remember(provider: str, message_id: str, now: datetime | None = None) -> bool:
-    """Note that a webhook is taken.  False: it was taken before; nothing was changed.
+    """Record a webhook as received.  False: it was received before; nothing has changed.
 
-    Must run inside the transaction that applies it: of two that come at once the second
-    waits here for the first.
+    Must run inside the transaction that applies it: of two concurrent ones, the second waits here
+    for the first.
     """
     moment, params = dialect.clock(now)
     return (

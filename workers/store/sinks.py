@@ -1,8 +1,8 @@
-"""Who is told of a process, and how far that has come.
+"""Sinks: who is told about a process, and up to which row.
 
-A sink is due while it is open, there are journal rows beyond its cursor, and no claim and no
-backoff is on it.  Whoever appends such rows says so here, in the same transaction and under
-the process's lock, so that nothing to be told is ever forgotten.
+A sink is due while it is open, has journal rows beyond its cursor, and has no claim and no backoff
+on it.  Code that appends such rows announces them here, in the same transaction and under the
+process's lock, so that no news is ever lost.
 """
 
 import hashlib
@@ -19,31 +19,31 @@ from workers.runtime.storable_text import storable_value
 from workers.store import acts, alerts
 from workers.store.db import bulk_update, dialect
 
-#: SQL that says of the process row ``t`` whether anybody wants to be told of it.  With EXISTS
-#: PostgreSQL would read all sinks there are into a hash; a LIMIT has it look into the index.
+#: SQL that is true if the process row ``t`` has a sink.  With EXISTS PostgreSQL would hash all
+#: sinks; LIMIT makes it use the index.
 IS_TOLD = "(SELECT 1 FROM workers_sink k WHERE k.process_id = t.id LIMIT 1) IS NOT NULL"
 
 _DUE = "s.state = 'open' AND s.last > s.cursor AND s.next_try_at <= {now}"
 
-#: SQL that says whether somebody is to be told of something.  As if in order: by its statistics
-#: alone PostgreSQL may prefer to read all sinks.
+#: SQL that is true if any sink is due.  ORDER BY makes PostgreSQL use the index: by its statistics
+#: it may prefer to scan all sinks.
 HAS_DUE = (
     f"((SELECT s.id FROM workers_sink s WHERE {_DUE}"
     " ORDER BY s.next_try_at, s.id LIMIT 1) IS NOT NULL)"
 )
 
 
-#: Where somebody is told: owner and address. One address of two owners is two places, so that
-#: neither slows the other down.
+#: Owner and address.  One address of two owners is two places, so that neither slows down the
+#: other.
 Place = tuple[str, str]
 _PLACE = "s.owner || ' ' || s.address"
-#: Owner and the server behind an address, up to its path; of a queue the address itself.
+#: Owner and server: a webhook's address up to its path; a queue's whole address.
 Server = tuple[str, str]
 
 
 @dataclass(slots=True)
 class ClaimedSink:
-    """A sink that nobody else sends to until ``until``."""
+    """A sink claimed for one sender until ``until``."""
 
     id: int
     process_id: int
@@ -67,13 +67,13 @@ class ClaimedSink:
 
 @dataclass(frozen=True, slots=True)
 class SinkProgress:
-    """How far a sink was told, by whoever held it."""
+    """The last row that the holder of a sink delivered."""
 
     sink: ClaimedSink
     sequence: int
-    #: Whether that was the process's last row ever.
+    #: Whether that was the process's last row.
     is_final: bool = False
-    #: Whether the claim ends with it.
+    #: Whether the claim ends with this.
     is_over: bool = True
 
 
@@ -81,9 +81,9 @@ _READ = [field.name for field in fields(ClaimedSink) if field.name != "until"]
 _SELECT = ", ".join(f"s.{name}" for name in _READ)
 
 
-def make(told: Sequence[tuple[int, NewSink]], at: datetime) -> None:
-    """Write the sinks of new processes, in their transaction: the first rows are to be told."""
-    if not told:
+def make(sinks: Sequence[tuple[int, NewSink]], at: datetime) -> None:
+    """Insert the sinks of new processes, in their transaction; their first rows are due."""
+    if not sinks:
         return
     Sink.objects.bulk_create(
         [
@@ -96,24 +96,24 @@ def make(told: Sequence[tuple[int, NewSink]], at: datetime) -> None:
                 last=1,
                 next_try_at=at,
             )
-            for process_id, sink in told
+            for process_id, sink in sinks
         ]
     )
 
 
-def announce(lockeds: Sequence[LockedProcess]) -> None:
-    """Note the rows that processes have got, in the transaction that holds their locks."""
-    if not lockeds:
+def announce(processes: Sequence[LockedProcess]) -> None:
+    """Announce new public rows of processes, in the transaction that holds their locks."""
+    if not processes:
         return
-    rows = [{"id": locked.process.id, "last": locked.process.sequence} for locked in lockeds]
+    rows = [{"id": locked.process.id, "last": locked.process.sequence} for locked in processes]
     dialect.execute(
         "UPDATE workers_sink AS s SET last = v.last"
         f" FROM {dialect.rows_as('v', {'id': 'id', 'last': 'int'})}"
         f" WHERE {dialect.looked_up('s.process_id', 'v.id')}",
         [dialect.encode(rows)],
     )
-    # Who was told of the end is told what comes after it: a step done again, a late success.
-    if again := [locked.process.id for locked in lockeds if locked.had_ended]:
+    # A sink that was told the end is told later rows, too: a step done again, a late success.
+    if again := [locked.process.id for locked in processes if locked.had_ended]:
         dialect.execute(
             "UPDATE workers_sink SET state = 'open' WHERE state = 'ended'"
             f" AND {dialect.among('process_id')}",
@@ -131,16 +131,16 @@ def claim(
     not_on: Collection[Server] = (),
     now: datetime | None = None,
 ) -> list[ClaimedSink]:
-    """Take due sinks of one kind for a while, those that have waited longest first.
+    """Claim due sinks of one kind for some seconds, those that have waited longest first.
 
-    Sinks of the owners in ``not_of``, at the places in ``not_at`` and on the servers in ``not_on``
-    are left, and so is what another relay holds.
+    Skips sinks of the owners in ``not_of``, at the places in ``not_at`` and on the servers in
+    ``not_on``, and those that another relay holds.
     """
     at = dialect.read_clock(now)
     until = at + timedelta(seconds=seconds)
     left_alone = dialect.rows_as("v", {"owner": "text", "server": "text"})
     with durable("sinks.claim"):
-        found = dialect.fetch(
+        rows = dialect.fetch(
             f"SELECT {_SELECT} FROM workers_sink s WHERE {_DUE.format(now='%s')} AND s.kind = %s"
             f" AND NOT ({dialect.among('s.owner')}) AND NOT ({dialect.among(_PLACE)})"
             f" AND NOT EXISTS (SELECT 1 FROM {left_alone} WHERE v.owner = s.owner"
@@ -155,7 +155,7 @@ def claim(
                 limit,
             ],
         )
-        claimed = [ClaimedSink(**dict(zip(_READ, row, strict=True)), until=until) for row in found]
+        claimed = [ClaimedSink(**dict(zip(_READ, row, strict=True)), until=until) for row in rows]
         dialect.execute(
             f"UPDATE workers_sink SET next_try_at = %s WHERE {dialect.among('id')}",
             [dialect.instant_text(until), dialect.id_list([sink.id for sink in claimed])],
@@ -164,26 +164,26 @@ def claim(
 
 
 @around("sinks.told")
-def told(found: Sequence[SinkProgress], now: datetime | None = None) -> set[int]:
-    """Move the cursors of sinks on; return those that moved.
+def told(progress: Sequence[SinkProgress], now: datetime | None = None) -> set[int]:
+    """Advance the cursors of sinks; return the ids of those that moved.
 
-    One whose cursor is not where it was found has been told by somebody else meanwhile: it
-    is left alone, and whoever finds it missing here stops.
+    If a sink's cursor is not as claimed, another relay has told it meanwhile: it is left alone, and
+    missing in the answer, so that its caller stops.
     """
-    if not found:
+    if not progress:
         return set()
     at = dialect.read_clock(now)
     rows = [
         {
-            "id": one.sink.id,
-            "was": one.sink.cursor,
-            "cursor": one.sequence,
-            "until": one.sink.until,
-            "is_final": one.is_final,
-            "is_over": one.is_over,
+            "id": item.sink.id,
+            "was": item.sink.cursor,
+            "cursor": item.sequence,
+            "until": item.sink.until,
+            "is_final": item.is_final,
+            "is_over": item.is_over,
             "at": at,
         }
-        for one in found
+        for item in progress
     ]
     columns = {"id": "id", "was": "int", "cursor": "int", "until": "instant"}
     return bulk_update.update(
@@ -199,14 +199,14 @@ def told(found: Sequence[SinkProgress], now: datetime | None = None) -> set[int]
 
 
 def put_off(sink: ClaimedSink, seconds: float, now: datetime | None = None) -> None:
-    """Give a claim back without a try counted: the sink is due again after ``seconds``."""
+    """Release a claim without counting a try: the sink is due again after ``seconds``."""
     _end_claim(sink, "next_try_at = %s", [_in(seconds, now)])
 
 
 def failed(
     sink: ClaimedSink, seconds: float, problem: Mapping[str, Any], now: datetime | None = None
 ) -> None:
-    """Count a failed try, and have the next one made after ``seconds``.
+    """Count a failed try; the sink is due again after ``seconds``.
 
     ``problem`` is a code of ``delivery_problems`` with its parameters.
     """
@@ -215,7 +215,7 @@ def failed(
 
 
 def give_up(sink: ClaimedSink, problem: Mapping[str, Any]) -> bool:
-    """Send to a sink no more.  False: it was told, or taken over, by somebody else meanwhile."""
+    """Stop sending to a sink.  False: another relay told or claimed it meanwhile."""
     assign, params = _tried(problem)
     return _end_claim(sink, f"state = 'undeliverable', {assign}", params)
 
@@ -244,28 +244,28 @@ def _end_claim(sink: ClaimedSink, assign: str, params: list[Any]) -> bool:
 def redeliver(
     sink_id: int, *, actor: str, after: int | None = None, now: datetime | None = None
 ) -> bool:
-    """Have a sink told again at once, from where it stands or from ``after`` a row on.
+    """Make a sink due at once, from its cursor or from the row after ``after``.
 
-    A claim that somebody holds on it counts no more, and the alert about its address is closed:
-    where it still cannot be told, there is a new one.  False: there is nothing to tell it.
+    Voids any claim on it, and closes the alert about its address: if it still cannot be told, a new
+    one is raised.  False: it has no rows to be told.
     """
     at = dialect.read_clock(now)
     begin = "cursor" if after is None else "CASE WHEN %s < last THEN %s ELSE last END"
     params = [] if after is None else [after, after]
     with durable("sinks.redeliver"):
-        found = dialect.fetch(
+        rows = dialect.fetch(
             f"UPDATE workers_sink SET state = 'open', tries = 0, problem = NULL,"
             f" last_error = '', next_try_at = %s, cursor = {begin} WHERE id = %s AND last > {begin}"
             " RETURNING kind, owner, address, process_id",
             [dialect.instant_text(at), *params, sink_id, *params],
         )
-        for kind, owner, address, process_id in found:
+        for kind, owner, address, process_id in rows:
             alerts.resolve(f"sink_undeliverable:{mark(kind, owner, address)}", at)
             detail = {"owner": owner, "after": after}
             acts.record_act("retold", detail, actor=actor, process_id=process_id, now=at)
-    return bool(found)
+    return bool(rows)
 
 
 def mark(kind: str, owner: str, address: str) -> str:
-    """Return what tells an owner's address from any other: the owner, and not the address."""
+    """Return a unique mark of an owner's address that shows the owner, but not the address."""
     return f"{owner}:{hashlib.sha256(f'{kind} {owner} {address}'.encode()).hexdigest()[:32]}"

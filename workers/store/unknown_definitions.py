@@ -1,4 +1,4 @@
-"""Telling operators of steps that wait for a definition which no live worker's code has."""
+"""Raise alerts for steps that wait for a definition that no live worker has."""
 
 from datetime import datetime, timedelta
 
@@ -10,26 +10,26 @@ from workers.store import alerts, live_code
 from workers.store.db import dialect
 from workers.store.flow import due_steps
 
-#: Time that a step is due before it is told of: a worker may just be starting again.
+#: How long a step is due before the alert: a worker may just be restarting.
 UNKNOWN_SECONDS = 30.0
 
 
 @around("unknown_definitions.tell")
 def tell(now: datetime | None = None) -> int:
-    """Raise an alert for each definition of a due step that no live worker knows; return how many.
+    """Raise an alert for each definition of a due step that no live worker has; return how many.
 
-    The first step in turn of each agent is looked at: what is known does not stay there.
+    Reads only the first step in turn of each agent: a known one does not stay first for long.
     """
     at = dialect.read_clock(now)
     live = live_code.known_to_live(at)
     if not live.is_whole:
         return 0
     everywhere = live.known + known.own()
-    before, params = dialect.clock(at - timedelta(seconds=UNKNOWN_SECONDS))
+    instant, params = dialect.clock(at - timedelta(seconds=UNKNOWN_SECONDS))
     version = due_steps.first("f.agent", "c.at", due_steps.VERSION)
     rows = dialect.fetch(
         f"SELECT w.agent, w.version FROM (SELECT f.agent, {version} AS version"
-        f" FROM (SELECT {before} AS at) c CROSS JOIN workers_flow f) w WHERE w.version IS NOT NULL"
+        f" FROM (SELECT {instant} AS at) c CROSS JOIN workers_flow f) w WHERE w.version IS NOT NULL"
         " ORDER BY w.agent",
         params,
     )

@@ -1,4 +1,4 @@
-"""Reading what is to be told: numbered journal rows beyond a sink's cursor, in order."""
+"""Read the news of sinks: numbered journal rows beyond a sink's cursor, in order."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,29 +9,29 @@ from uuid import UUID
 from workers.store.db import dialect
 from workers.store.sinks import ClaimedSink
 
-#: Rows of one sink that are read at once.
+#: How many rows of one sink to read at once.
 PORTION = 50
 
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """A numbered journal row, and what it is about."""
+    """A numbered journal row with its context."""
 
     sequence: int
     event: str
-    #: The process's state after this.
+    #: The process's state after this row.
     state: str
     step: str | None
     actor: str
     detail: dict[str, Any]
     at: datetime
-    #: Whether the process itself changed its state.
+    #: Whether the process itself, not a step, changed its state.
     is_move: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What a process is about, for whoever is told of it."""
+    """What a process is about, for its submitters."""
 
     uid: UUID
     subject: str
@@ -41,27 +41,25 @@ class Subject:
 
 
 def subjects(process_ids: Sequence[int]) -> dict[int, Subject]:
-    """Return what processes are about."""
-    found = dialect.fetch(
+    """Return the subjects of processes by id."""
+    rows = dialect.fetch(
         "SELECT id, uid, subject, workflow, version, input FROM workers_process"
         f" WHERE {dialect.among('id')}",
         [dialect.id_list(sorted(set(process_ids)))],
     )
     subjects = {}
-    for process_id, uid, subject, workflow, version, document in found:
-        known = dialect.uuid(uid)
-        assert known is not None
-        subjects[process_id] = Subject(
-            known, subject, workflow, version, dialect.document(document)
-        )
+    for process_id, uid, subject, workflow, version, document in rows:
+        uuid = dialect.uuid(uid)
+        assert uuid is not None
+        subjects[process_id] = Subject(uuid, subject, workflow, version, dialect.document(document))
     return subjects
 
 
 def news(claimed: Sequence[ClaimedSink]) -> dict[int, list[News]]:
-    """Return by sink the next rows it is to be told, in order."""
-    found = dialect.fetch(
+    """Return the next rows for each sink, by its id and in order."""
+    rows = dialect.fetch(
         "SELECT v.id, j.sequence, j.event,"
-        # A step's row, and one that moves nothing, leaves the process as the last move has.
+        # A row that does not move the process leaves it in the state of its last move.
         " (SELECT m.after FROM workers_journal m WHERE m.process_id = j.process_id"
         "  AND m.id <= j.id AND m.step_id IS NULL AND m.after IS NOT NULL"
         "  ORDER BY m.id DESC LIMIT 1),"
@@ -79,11 +77,11 @@ def news(claimed: Sequence[ClaimedSink]) -> dict[int, list[News]]:
             )
         ],
     )
-    told: dict[int, list[News]] = {sink.id: [] for sink in claimed}
-    for sink_id, sequence, event, state, step, actor, detail, at, is_move in found:
+    by_sink: dict[int, list[News]] = {sink.id: [] for sink in claimed}
+    for sink_id, sequence, event, state, step, actor, detail, at, is_move in rows:
         moment = dialect.instant(at)
         assert moment is not None
-        told[sink_id].append(
+        by_sink[sink_id].append(
             News(
                 sequence,
                 event,
@@ -95,4 +93,4 @@ def news(claimed: Sequence[ClaimedSink]) -> dict[int, list[News]]:
                 bool(is_move),
             )
         )
-    return told
+    return by_sink

@@ -1,4 +1,4 @@
-"""Telling operators of workers that vanished, and of queues with work that nobody serves."""
+"""Raise alerts for vanished workers, and for queues with work that no worker serves."""
 
 from collections.abc import Mapping, Set
 from datetime import datetime, timedelta
@@ -9,16 +9,16 @@ from workers.runtime.failpoints import around
 from workers.store import alerts, live_code, live_workers
 from workers.store.db import dialect
 
-#: A step that waits for so long for a queue that nobody serves is told of.
+#: How long a step waits for an unserved queue before the alert.
 UNSERVED_SECONDS = 10.0
 
 
 @around("worker_alerts.tell")
 def tell(agents: Mapping[str, Set[str]], now: datetime | None = None) -> int:
-    """Raise an alert for each vanished worker and each queue without one; return how many.
+    """Raise an alert for each vanished worker and each unserved queue; return how many.
 
-    ``agents`` has the agents of each queue.  A worker counts as vanished while its row is there
-    and it does not report; a queue as unserved while a due step waits for an agent of it.
+    ``agents`` has the agents of each queue.  A worker counts as vanished while its row exists and
+    it does not report; a queue counts as unserved while a due step waits for one of its agents.
     """
     at = dialect.read_clock(now)
     calls = [*_vanished(at), *_unserved(agents, at)]
@@ -27,21 +27,21 @@ def tell(agents: Mapping[str, Set[str]], now: datetime | None = None) -> int:
 
 
 def _vanished(at: datetime) -> list[AlertCall]:
-    before = dialect.instant_text(at - timedelta(seconds=live_workers.SEEN_SECONDS))
+    latest = dialect.instant_text(at - timedelta(seconds=live_workers.SEEN_SECONDS))
     rows = dialect.fetch(
         "SELECT w.run, w.name, w.seen_at FROM workers_worker w WHERE w.seen_at <= %s"
         " ORDER BY w.run",
-        [before],
+        [latest],
     )
     return [
         AlertCall(
             cause=f"worker_vanished:{run}",
             code="worker_vanished",
-            params={"worker": name, "seen_at": timestamps.text_of(since)},
+            params={"worker": name, "seen_at": timestamps.text_of(instant)},
             is_counted=False,
         )
         for run, name, seen_at in rows
-        if (since := dialect.instant(seen_at)) is not None
+        if (instant := dialect.instant(seen_at)) is not None
     ]
 
 
@@ -49,7 +49,7 @@ def _unserved(agents: Mapping[str, Set[str]], at: datetime) -> list[AlertCall]:
     if live_workers.assumed_processes is not None:
         return []
     served = live_code.alive(at)
-    before = dialect.instant_text(at - timedelta(seconds=UNSERVED_SECONDS))
+    latest = dialect.instant_text(at - timedelta(seconds=UNSERVED_SECONDS))
     return [
         AlertCall(
             cause=f"queue_unserved:{queue}",
@@ -62,6 +62,6 @@ def _unserved(agents: Mapping[str, Set[str]], at: datetime) -> list[AlertCall]:
         and dialect.fetch(
             "SELECT 1 FROM workers_live l WHERE l.state = 'pending' AND l.not_before < %s"
             f" AND {dialect.among('l.agent')} LIMIT 1",
-            [before, dialect.id_list(sorted(names))],
+            [latest, dialect.id_list(sorted(names))],
         )
     ]

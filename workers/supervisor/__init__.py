@@ -1,12 +1,12 @@
-"""The Supervisor: a periodic sweep for expired steps.  It resets them, or marks them in
+"""The Supervisor: a periodic sweep for expired steps.  It resets them, or ends them in
 error; the Scheduler does the rest.
 
-It knows no workflow, agent, policy or order.  Any number may run: a lease keeps all but one
-idle, and one that acts after its lease is over changes nothing wrongly, because each row is
-judged again under its lock.
+It knows no workflow, agent, policy or order.  Any number may run: a lease keeps all but one idle,
+and one that acts after its lease has ended does no harm, because each row is checked again under
+its lock.
 
-Recovery comes first and depends on nothing else.  What follows it, such as incidents, routes and
-figures, is registered by others (``store.duties``).
+Recovery comes first and depends on nothing else.  Later duties, such as incidents, routes and
+figures, are registered by other packages (``store.duties``).
 """
 
 import logging
@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class SweepResult:
-    """What a sweep did.  ``had_lease`` False: another supervisor was at it."""
+    """What a sweep did.  ``had_lease`` False: another supervisor was sweeping."""
 
     had_lease: bool
     reset: int = 0
@@ -43,30 +43,31 @@ def _watch_commits(_lease: HeldLease) -> None:
         log.error("commits_lost", extra={"why": why})
 
 
-#: Before recovery: what a database that lost commits shows as expired may have been done.
+#: Before recovery: in a database that lost commits, an expired step may have been done.
 FIRST: dict[str, Duty] = {"commit_watch": _watch_commits}
 
 
 def sweep() -> SweepResult:
-    """Recover expired steps, then perform the duties that are registered for each sweep.
+    """Recover expired steps, then perform the duties registered for each sweep.
 
-    What recovery raises is raised once those are done: an alert about it is to become an incident.
+    An exception of recovery is raised after the duties, which turn an alert about it into an
+    incident.
     """
     duties.perform(FIRST, me("supervisor"))
     try:
-        swept = _recover()
+        result = _recover()
     except AWAY:
         raise
     except Exception:
         duties.perform(duties.registered(When.SWEEP), me("supervisor"))
         raise
-    if swept.had_lease:
+    if result.had_lease:
         duties.perform(duties.registered(When.SWEEP), me("supervisor"))
-    return swept
+    return result
 
 
 def _recover() -> SweepResult:
-    """Take every expired step, in batches, and nudge the Scheduler where there is work."""
+    """Expire every overdue step, in batches, and wake the Scheduler if there is work."""
     worker = me("supervisor")
     gap = leases.seconds_since(leases.SWEEP)
     holder = f"{worker}:{uuid4().hex[:8]}"
@@ -80,26 +81,26 @@ def _recover() -> SweepResult:
         overdue = expire_claims.flag_overdue()
         expire_claims.escalate(worker)
     if reset or errors or overdue or find_work.has_lost():
-        dispatch.nudge()
+        dispatch.wake_scheduler()
     if reset or errors or extended:
         log.info("swept", extra={"reset": reset, "errors": errors, "extended": extended})
     return SweepResult(True, reset, errors, extended)
 
 
 def _expire(worker: str, lease: leases.HeldLease) -> tuple[int, int]:
-    """Take every expired step, in batches; return how many were reset, and ended in error."""
+    """Expire every overdue step, in batches; return how many were reset, and ended in error."""
     reset = errors = 0
     while True:
-        expired = expire_claims.expire(worker)
-        reset += expired.reset
-        errors += expired.errors
-        # A lease that was lost is another supervisor's, who is at the same steps by now.
-        if expired.reset + expired.errors < sas.sweep_batch or not lease.renew():
+        result = expire_claims.expire(worker)
+        reset += result.reset
+        errors += result.errors
+        # If the lease was lost, another supervisor has it and works on the same steps.
+        if result.reset + result.errors < sas.sweep_batch or not lease.renew():
             return reset, errors
 
 
 def _extend_after(gap: float | None) -> int:
-    """Extend what expired while three or more sweeps could not run."""
+    """Extend deadlines that passed while three or more sweeps could not run."""
     if gap is None or gap < 3 * sas.sweep_seconds:
         return 0
     return expire_claims.extend_gap(gap, 2 * sas.poll_seconds)

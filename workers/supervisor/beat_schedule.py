@@ -1,4 +1,4 @@
-"""The periodic duties as django-celery-beat rows, there without anyone clicking."""
+"""Insert the periodic duties as django-celery-beat rows, without manual setup."""
 
 from collections.abc import Iterable
 from datetime import timedelta
@@ -23,25 +23,24 @@ from workers.wire.dispatch import (
 SWEEP_NAME = "Supervisor: sweep for expired steps"
 POLL_NAME = "Scheduler: poll"
 PRUNE_NAME = "Retention: prune"
-#: How often a round of pruning is asked for.
+#: How often a round of pruning is requested.
 PRUNE_SECONDS = 600
 _HEALS = "Made by the engine. Orders heal only while it is enabled."
 _FORGETS = "Made by the engine. Deletes what is older than SAS_KEEP_... days; off = nothing goes."
 
 
 def ensure(**kwargs: Any) -> None:
-    """Make the rows the engine needs: this installation's, periodic duties and flow rows.
+    """Insert the rows that the engine needs: installation, periodic duties and flow rows.
 
-    Runs after every `migrate` and may be repeated.  Rows that exist keep what an operator
-    has changed in them.
+    Runs after every `migrate` and may be repeated.  Existing rows keep an operator's changes.
     """
-    # Imported here: the models of an app in INSTALLED_APPS cannot be loaded before ours.
+    # Imported here: the models of another app in INSTALLED_APPS cannot be loaded before ours.
     from django_celery_beat.models import IntervalSchedule, PeriodicTask
 
     for name, task, queue, seconds, says in (
         (SWEEP_NAME, SWEEP, SUPERVISOR_QUEUE, sas.sweep_seconds, _HEALS),
         (POLL_NAME, ADVANCE, SCHEDULER_QUEUE, sas.poll_seconds, _HEALS),
-        # Beside the relay: a round takes seconds, which no sweep must wait for.
+        # In the relay's queue: a round takes seconds, and no sweep may wait for it.
         (PRUNE_NAME, PRUNE, REPORTS_QUEUE, PRUNE_SECONDS, _FORGETS),
     ):
         interval, _ = IntervalSchedule.objects.get_or_create(
@@ -53,7 +52,7 @@ def ensure(**kwargs: Any) -> None:
                 "task": task,
                 "queue": queue,
                 "interval": interval,
-                # One that waited for longer than its next three is of no use to anybody.
+                # A message that waited longer than three intervals is useless.
                 "expire_seconds": max(2, round(3 * seconds)),
                 "description": says,
             },
@@ -63,22 +62,22 @@ def ensure(**kwargs: Any) -> None:
 
 
 def future_runs() -> list[tuple[str, float]]:
-    """Return which tasks Beat noted as run in the future by this machine's clock, and how far."""
+    """Return the tasks that Beat recorded as run in the future, and by how many seconds."""
     from django_celery_beat.models import PeriodicTask
 
     now = timezone.now()
-    found = PeriodicTask.objects.filter(
+    tasks = PeriodicTask.objects.filter(
         enabled=True, last_run_at__gt=now + timedelta(seconds=lateness.AHEAD_SECONDS)
     ).order_by("name")
     return [
-        (name, (at - now).total_seconds()) for name, at in found.values_list("name", "last_run_at")
+        (name, (at - now).total_seconds()) for name, at in tasks.values_list("name", "last_run_at")
     ]
 
 
 def drop_future_runs(entries: Iterable[Any]) -> int:
-    """Have Beat, which has read these entries, not wait for the date of a run in the future.
+    """Keep Beat from waiting for the date of a run that it recorded in the future.
 
-    Its clock was set back since it noted that.  Returns how many entries it was.
+    Its clock was set back since.  ``entries`` are those Beat has read.  Returns how many changed.
     """
     from django_celery_beat.models import PeriodicTask
 
@@ -86,13 +85,13 @@ def drop_future_runs(entries: Iterable[Any]) -> int:
     dropped = [entry for entry in entries if entry.name in ahead]
     for entry in dropped:
         entry.last_run_at = entry.model.last_run_at = timezone.now()
-        # Not its `save`, which would tell Beat of a change.
+        # Not its `save`, which would notify Beat of a change.
         PeriodicTask.objects.filter(name=entry.name).update(last_run_at=entry.last_run_at)
     return len(dropped)
 
 
 def ensure_flow() -> None:
-    """Make the flow rows of agents this code has and the database has not."""
+    """Insert missing flow rows for the agents in this code."""
     flow_control.ensure(
         {
             agent.name: (agent.window or int(sas.window), agent.rate, agent.deferred_window)

@@ -1,8 +1,8 @@
-"""The timer beside Beat: every worker's parent process watches the periodic duties.
+"""A watchdog for Beat: every worker's parent process watches the periodic duties.
 
-When the sweep or the poll is overdue, because Beat is dead, cut off or switched off, or waits
-for a clock that was set back, the worker asks for it itself and an operator is told.  A dead Beat
-costs an alert, not an order.
+When the sweep or the poll is overdue, because Beat is dead, cut off or switched off, or waits for
+a clock that was set back, the worker triggers it itself and raises an alert.  A dead Beat costs an
+alert, not an order.
 """
 
 import logging
@@ -25,13 +25,13 @@ from workers.wire import dispatch, queue_drain
 
 log = logging.getLogger(__name__)
 
-#: How often the timer looks.
+#: How often the watchdog looks.
 LOOK_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class Duty:
-    """A periodic duty: its lease, how often it is due, who reads its messages, who asks for it."""
+    """A periodic duty: its lease, its interval, its queue, and the function that triggers it."""
 
     name: str
     interval: float
@@ -40,10 +40,10 @@ class Duty:
 
 
 def duties() -> list[Duty]:
-    """Return the duties that orders heal by."""
+    """Return the duties by which orders heal."""
     return [
         Duty(leases.SWEEP, sas.sweep_seconds, dispatch.SUPERVISOR_QUEUE, dispatch.trigger_sweep),
-        Duty(leases.POLL, sas.poll_seconds, dispatch.SCHEDULER_QUEUE, dispatch.nudge),
+        Duty(leases.POLL, sas.poll_seconds, dispatch.SCHEDULER_QUEUE, dispatch.wake_scheduler),
     ]
 
 
@@ -54,7 +54,7 @@ def look() -> list[str]:
         seconds = leases.seconds_since(duty.name)
         if not lateness.is_overdue(seconds, duty.interval):
             continue
-        # Before this worker asks for it, too.
+        # Find the reason before this worker triggers the duty.
         params = None if seconds is None else reason_of(duty, seconds)
         duty.trigger()
         triggered.append(duty.name)
@@ -67,10 +67,10 @@ def look() -> list[str]:
     return triggered
 
 
-def _alert_failing(told: set[str]) -> None:
-    """Raise an alert of each other duty that raises again and again, whoever asks for it."""
+def _alert_failing(reported: set[str]) -> None:
+    """Raise an alert for each other duty that keeps failing, whatever triggers it."""
     for failure in leases.failing():
-        if failure.name not in told:
+        if failure.name not in reported:
             params = {"says": ["raises"], "error": failure.error}
             alerts.raise_alert(
                 "duty_overdue", params={"duty": failure.name, **params}, subject=failure.name
@@ -78,30 +78,30 @@ def _alert_failing(told: set[str]) -> None:
 
 
 def reason_of(duty: Duty, seconds: float) -> dict[str, Any]:
-    """Return how late a duty is and why, as far as that is known, so that the right thing is fixed.
+    """Return how late a duty is and why, as far as known, so that the right thing gets fixed.
 
-    These are the parameters of an alert: which sentences it says, and what stands in them.  Where
-    it was asked for and nobody listens, Beat is not to blame.
+    The parameters of an alert: the keys of its sentences, and their values.  If the duty was
+    requested and no worker listens, Beat is not the cause.
     """
     if lateness.is_ahead(seconds):
         return {"says": ["ahead"], "seconds": f"{-seconds:.0f}"}
-    # It stands in the incident for a while after the duty is on time again.
+    # The incident shows this for a while after the duty is on time again.
     seen_at = timestamps.text_of(dialect.read_clock())
     late = {"seconds": f"{seconds:.0f}", "seen_at": seen_at}
-    # Somebody performs it, and fails: nobody else is to blame.
+    # A worker performs it and fails: that is the cause.
     for failure in leases.failing(least=1):
         if failure.name == duty.name:
             return {"says": ["late", "raises"], **late, "error": failure.error}
-    why, waiting = "stuck", None
-    # The other workers look, too: what one of them has just asked for is no cause.
+    cause, count = "stuck", None
+    # Other workers watch, too: a run that one of them has just triggered is no cause.
     if not leases.is_stuck(duty.name, sas.lease_seconds):
-        waiting = queue_drain.count(duty.queue)
-        why = "no_broker" if waiting is None else "unasked"
-        if waiting:
-            # What waits for workers that live waits for their processes.
-            why = "busy" if live_code.alive().serving(duty.queue) else "unread"
-    params = {"says": ["late", why], **late}
-    return params | ({"queue": duty.queue, "waiting": waiting} if waiting else {})
+        count = queue_drain.count(duty.queue)
+        cause = "no_broker" if count is None else "unasked"
+        if count:
+            # With live workers on the queue, the messages wait for free processes.
+            cause = "busy" if live_code.alive().serving(duty.queue) else "unread"
+    params = {"says": ["late", cause], **late}
+    return params | ({"queue": duty.queue, "waiting": count} if count else {})
 
 
 class OverdueTimer(bootsteps.StartStopStep):
@@ -131,7 +131,7 @@ class OverdueTimer(bootsteps.StartStopStep):
         except (OperationalError, InterfaceError) as away:
             log.warning("overdue_timer_failed", extra={"reason": first_line(away)})
         except Exception:
-            # Whatever it was: this thread is the only guard against a dead Beat.
+            # Catch everything: this thread is the only guard against a dead Beat.
             log.warning("overdue_timer_failed", exc_info=True)
         finally:
             # Not kept: the pool may fork a child at any time, and a child must not

@@ -161,7 +161,7 @@ def rehearse(
                 begin()
                 run(wire, clock)
             assert_invariants()
-            check(Aftermath(None, wire, [Told.of(letter) for letter in wire.told], None))
+            check(Aftermath(None, wire, [Told.of(message) for message in wire.told], None))
             say({"hits": counting.hits, "calm": list(story().items())})
 
     ended = in_a_fork(act)
@@ -224,7 +224,7 @@ def _try(crash: Crash, begin: Begin, run: Run, check: Check, calm: Story) -> Ite
             run(wire, clock)
             assert_invariants()
             told = [Told(**one) for one in left["told"]]
-            told += [Told.of(letter) for letter in wire.told]
+            told += [Told.of(message) for message in wire.told]
             check(Aftermath(crash, wire, told, calm))
         except Exception:  # noqa: BLE001 (whatever it is, it is told)
             yield traceback.format_exc()
@@ -246,5 +246,5 @@ def _left(wire: Wire) -> dict[str, Any]:
     return {
         "now": dialect.read_clock().isoformat(),
         "messages": [asdict(message) for message in messages],
-        "told": [asdict(Told.of(letter)) for letter in wire.told],
+        "told": [asdict(Told.of(message)) for message in wire.told],
     }

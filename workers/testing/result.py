@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from workers.models import Journal, Process, Sink
-from workers.notify.senders import Letter
+from workers.notify.senders import StatusMessage
 from workers.testing.wire import Wire
 
 #: What one more attempt at a step may add to its journal.
@@ -42,8 +42,8 @@ class Told:
     body: dict[str, Any]
 
     @classmethod
-    def of(cls, letter: Letter) -> "Told":
-        return cls(letter.address, json.loads(letter.body))
+    def of(cls, message: StatusMessage) -> "Told":
+        return cls(message.address, json.loads(message.body))
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from workers.definitions import discovery
 from workers.exceptions import BrokerRefused
 from workers.models import Process, Step
 from workers.notify import relay, threads
-from workers.notify.senders import Letter
+from workers.notify.senders import StatusMessage
 from workers.scheduler import claiming
 from workers.store import live_workers
 from workers.store.db import dialect
@@ -60,7 +60,7 @@ class Wire:
     #: Messages under way, and when they arrive.
     delayed: list[tuple[datetime, Sent]] = field(default_factory=list)
     #: Status messages that submitters were sent, in order.
-    told: list[Letter] = field(default_factory=list)
+    told: list[StatusMessage] = field(default_factory=list)
     #: Messages about incidents that routes were sent, in order, where the desk is installed.
     told_of_incidents: list[Any] = field(default_factory=list)
     #: What runs the task of a message, by the task's name.
@@ -217,7 +217,7 @@ def extend_wire(extend: Callable[[Wire], AbstractContextManager[None]]) -> None:
 
 
 def _wake_now(queue: str) -> None:
-    dispatch.nudge()
+    dispatch.wake_scheduler()
 
 
 def _leave_to_the_poll(self: dispatch.WakeUp, seconds: float) -> None:

@@ -1,1 +1,1 @@
-"""Sending and receiving: requests, replies and wake-ups through the broker."""
+"""Send and receive requests, replies and wake-ups through the broker."""

@@ -1,4 +1,4 @@
-"""Sending claims to their agents, whom the registry knows."""
+"""Send claims to their agents, which the registry knows."""
 
 from workers.definitions import registry
 from workers.protocol.messages import Bundle
@@ -7,15 +7,15 @@ from workers.wire import dispatch
 
 
 def send(bundle: Bundle) -> str | None:
-    """Send claims to their agent; raise ``BrokerRefused`` when the broker did not take them.
+    """Send claims to their agent; raise ``BrokerRefused`` if the broker did not take them.
 
-    In a ``publisher.batch`` it returns the id by which that says so at its end.
+    In a ``publisher.batch``, returns the id by which the batch reports a refusal at its end.
 
     The soft limit of serial and local agents is the timeout: Celery counts it from acceptance,
-    which is before the start, so it never ends later than complete-by.  Local agents run one after
-    another and each starts its own clock, hence the sum.  Calls that go side by side each have a
-    guard of their own; their process takes further ones, and its limit is the latest complete-by
-    that these may have.
+    which is before the start, so it never ends later than complete-by.  Calls of local agents run
+    one after another, each with its own clock, hence the sum.  Concurrent calls each have their own
+    guard; their process takes more of them, so its limit is the latest complete-by that these may
+    have.
     """
     agent = registry.agent(bundle.agent)
     if agent.is_local or agent.is_serial:

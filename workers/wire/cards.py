@@ -1,6 +1,6 @@
-"""Cards: each installation leaves one at its broker, so that whoever shares it is known by name.
+"""Cards: each installation leaves one at its broker, so that sharing installations are known.
 
-A card is a message in a queue of its own that is read and put back.  It names no login.
+A card is a message in a separate queue that is read and put back.  It contains no credentials.
 """
 
 import time
@@ -18,15 +18,15 @@ from workers.runtime.failpoints import around
 from workers.wire.installation import own_id
 
 QUEUE = "sas.installations"
-#: An installation that has left no card for so long is gone; each is renewed once a minute.
+#: An installation without a card for this long is gone; each card is renewed once a minute.
 FRESH_SECONDS = 1200.0
-#: Cards that are read at most.
+#: The most cards to read.
 MOST_CARDS = 50
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """An installation, where its database is, and when it said so (seconds since 1970)."""
+    """An installation, its database, and when it left the card (seconds since 1970)."""
 
     installation: str
     database: str
@@ -38,8 +38,8 @@ class Card:
 def exchange(connection: Any, now: float | None = None) -> list[Card]:
     """Leave this installation's card at a broker; return the fresh ones of others, by id.
 
-    Without an id yet it leaves none.  Raises what the transport raises; its channel is left open
-    then, to be closed with the connection.
+    Leaves none while it has no id.  Raises what the transport raises; the channel then stays open,
+    to be closed with the connection.
     """
     at = time.time() if now is None else now
     own = own_id()
@@ -51,19 +51,19 @@ def exchange(connection: Any, now: float | None = None) -> list[Card]:
         queue_arguments={"x-queue-type": "classic", "x-max-length": MOST_CARDS},
     )(channel)
     queue.declare()
-    others = {}
-    # Put back once all are read: the broker would hand out the same one again.
-    kept = []
+    cards = {}
+    # Put cards back after all are read: otherwise the broker would return the same one again.
+    messages = []
     for message, card in _received(queue):
         if card is None or card.installation == own or at - card.at > FRESH_SECONDS:
             message.ack()
             continue
-        if card.installation in others:
+        if card.installation in cards:
             message.ack()
             continue
-        others[card.installation] = card
-        kept.append(message)
-    for message in kept:
+        cards[card.installation] = card
+        messages.append(message)
+    for message in messages:
         message.requeue()
     if own is not None:
         Producer(channel).publish(
@@ -74,7 +74,7 @@ def exchange(connection: Any, now: float | None = None) -> list[Card]:
             confirm_timeout=sas.reply_seconds,
         )
     channel.close()
-    return [others[name] for name in sorted(others)]
+    return [cards[name] for name in sorted(cards)]
 
 
 def _received(queue: Any) -> Iterator[tuple[Any, Card | None]]:
@@ -88,16 +88,16 @@ def _received(queue: Any) -> Iterator[tuple[Any, Card | None]]:
 
 
 def _own_card(own: str, at: float) -> Card:
-    wanted = connections[DEFAULT_DB_ALIAS].settings_dict
-    return Card(own, str(wanted["NAME"])[-100:], str(wanted["HOST"] or ""), at)
+    database = connections[DEFAULT_DB_ALIAS].settings_dict
+    return Card(own, str(database["NAME"])[-100:], str(database["HOST"] or ""), at)
 
 
 def exchange_now() -> list[Card]:
-    """Do so over a connection of its own, which is closed again."""
+    """Exchange cards over a separate connection, which is closed again."""
     with current_app.connection_for_write(connect_timeout=3) as connection:
         try:
             return exchange(connection)
         except Exception:
-            # To close it properly would wait for a broker that is in alarm and reads nothing.
+            # A proper close would wait for a broker in alarm, which reads nothing.
             connection.collect()
             raise

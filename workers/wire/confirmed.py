@@ -1,14 +1,13 @@
-"""A connection to publish over, and what the broker says of each message.
+"""A connection for publishing, with the broker's confirm of each message.
 
-Whoever publishes over a connection of its own follows this rule:
+Code that publishes over its own connection follows these rules:
 
-- It is made when it is first needed, within ``SAS_REPLY_SECONDS``, and made again after
-  ``FRESH_SECONDS`` without use and once it broke.  A forked process makes one of its own
-  (``per_process``).
-- Over AMQP a message is taken once the broker has confirmed it within the same time, and has not
-  returned it for want of its queue.
-- Other transports neither confirm nor return: a message is taken once it is handed over.  They
-  limit no queue either: one in which ``MOST_WAITING`` wait unread takes no more.
+- It connects on first use, within ``SAS_REPLY_SECONDS``, and again after ``FRESH_SECONDS`` without
+  use or when the connection broke.  A forked process opens its own (``per_process``).
+- Over AMQP a message counts as sent once the broker has confirmed it within the same time, and has
+  not returned it because its queue does not exist.
+- Other transports neither confirm nor return: a message counts as sent once it is published.  Nor
+  do they limit queues: one with ``MOST_WAITING`` unread messages takes no more.
 """
 
 import threading
@@ -24,17 +23,17 @@ from kombu.exceptions import OperationalError
 from workers.conf import sas
 from workers.exceptions import BrokerRefused, in_a_line
 
-#: The broker closes connections that say nothing for long: an older one is not trusted.
+#: The broker closes idle connections: one idle for longer than this is not used again.
 FRESH_SECONDS = 30.0
-#: Messages that nobody reads, where the broker cannot limit a queue itself.
+#: The most unread messages, if the broker cannot limit a queue itself.
 MOST_WAITING = 10_000
 
 Errors = tuple[type[BaseException], ...]
 
 
 def errors_of(connection: Connection) -> Errors:
-    """Return the exceptions by which a transport says that it did not take a message."""
-    # A refusal by a full queue (nack) is among those that one may recover from alone.
+    """Return the exceptions that mean that a transport did not take a message."""
+    # A refusal by a full queue (nack) is only among the recoverable ones.
     return (
         *(OperationalError, OSError),
         *(*connection.connection_errors, *connection.recoverable_connection_errors),
@@ -43,31 +42,30 @@ def errors_of(connection: Connection) -> Errors:
 
 
 class ConfirmedConnection:
-    """A connection of this process, used by one thread at a time: ``lock`` is theirs to take.
+    """A connection of this process, used by one thread at a time, which must take ``lock``.
 
-    ``connect`` returns a connection that is not yet opened, with the transport options that it
-    is given.
+    ``connect`` returns a connection with the given transport options, not yet opened.
     """
 
     def __init__(self, connect: Callable[..., Connection]) -> None:
         self.lock = threading.Lock()
         #: Message id -> why the broker did not take it.
         self.refused: dict[str, BrokerRefused] = {}
-        #: Queues that were declared over it.
+        #: Queues declared over this connection.
         self.declared: set[str] = set()
         self._connect = connect
         self._used_at = 0.0
         self._connection: Any = None
         self._producer: Any = None
         self._published = 0
-        #: Delivery tag -> id of what the broker has not answered for yet.
+        #: Delivery tag -> id of a message that the broker has not confirmed or refused yet.
         self._awaited: dict[int, str] = {}
 
     def send(self, queue: str, body: bytes, **properties: Any) -> None:
-        """Publish JSON to a queue and wait until it is taken; raise ``BrokerRefused``.
+        """Publish JSON to a queue and wait until the broker has taken it; raise ``BrokerRefused``.
 
-        What broke with its connection goes once more over a new one: the broker may have closed
-        the first long ago.  A broker that is not reached, or is silent, is not asked again.
+        If the connection breaks, tries once more over a new one: the broker may have closed the
+        first long ago.  Does not retry if the broker cannot be reached or is silent.
         """
         with self.lock:
             try:
@@ -101,10 +99,10 @@ class ConfirmedConnection:
             raise self.refused[message_id]
 
     def begin(self) -> None:
-        """Begin with messages that are confirmed together: nothing is refused yet."""
+        """Begin a set of messages that are confirmed together: none is refused yet."""
         if monotonic() - self._used_at > FRESH_SECONDS:
             self.close()
-        # Another one: whoever sent those before may not have read what became of them.
+        # A new dict: the sender of the previous messages may not have read the old one yet.
         self.refused = {}
 
     @property
@@ -112,11 +110,11 @@ class ConfirmedConnection:
         return self._producer is not None
 
     def open(self) -> None:
-        """Connect unless that is done; raise ``BrokerRefused`` where the broker is not reached."""
+        """Connect unless connected; raise ``BrokerRefused`` if the broker cannot be reached."""
         if self.is_open:
             return
         self._used_at = monotonic()
-        # Published without waiting: the confirms of several are waited for together.
+        # Publish without waiting: the confirms of several messages are awaited together.
         self._connection = self._connect(confirm_publish=False)
         try:
             self._connection.ensure_connection(max_retries=1, timeout=sas.reply_seconds)
@@ -137,15 +135,15 @@ class ConfirmedConnection:
         channel.confirm_select()
         channel.events["basic_ack"].add(self._acknowledged)
         channel.events["basic_nack"].add(self._not_taken)
-        # A callback and no exception: that would leave the confirm behind which follows a return,
-        # to be taken for that of the next message.
+        # A callback, not an exception: that would leave the confirm that follows a return unread,
+        # and it would be taken for that of the next message.
         channel.events["basic_return"].add(self._returned)
 
     def publish(self, message_id: str, put: Callable[[Producer], object]) -> None:
-        """Have ``put`` publish one message over the open connection.
+        """Let ``put`` publish one message over the open connection.
 
-        Raises ``BrokerRefused``, or what ``put`` raises that is none of the broker's; else
-        ``confirm`` finds out what becomes of the message.
+        Raises ``BrokerRefused``, or an exception of ``put`` that is not the broker's; otherwise
+        ``confirm`` finds out whether the broker takes the message.
         """
         try:
             put(self._producer)
@@ -163,11 +161,11 @@ class ConfirmedConnection:
             self._awaited[self._published] = message_id
 
     def confirm(self) -> None:
-        """Wait until the broker has answered for every message, or the time for that is over."""
-        until = monotonic() + sas.reply_seconds
+        """Wait until the broker has answered for every message, or the time is over."""
+        end = monotonic() + sas.reply_seconds
         try:
             while self._awaited:
-                self._connection.drain_events(timeout=max(0.01, until - monotonic()))
+                self._connection.drain_events(timeout=max(0.01, end - monotonic()))
         except errors_of(self._connection) as error:
             self.close(self._refusal_of(error))
         self._used_at = monotonic()
@@ -177,34 +175,36 @@ class ConfirmedConnection:
         if isinstance(error, TimeoutError):
             code = "silent"
         elif isinstance(error, self._connection.channel_errors):
-            # This message alone failed; the broker closes the channel.
+            # Only this message failed; the broker closes the channel.
             code = "failed"
         return BrokerRefused(in_a_line(error), code)
 
     def _acknowledged(self, tag: int, multiple: bool) -> None:
-        for answered in self._tags(tag, multiple):
-            del self._awaited[answered]
+        for confirmed in self._tags(tag, multiple):
+            del self._awaited[confirmed]
 
     def _not_taken(self, tag: int, multiple: bool) -> None:
-        for answered in self._tags(tag, multiple):
-            self.refused[self._awaited.pop(answered)] = BrokerRefused(
+        for refused in self._tags(tag, multiple):
+            self.refused[self._awaited.pop(refused)] = BrokerRefused(
                 "the broker refused it: is the queue full?", "queue_refused"
             )
 
     def _tags(self, tag: int, multiple: bool) -> list[int]:
-        return [sent for sent in self._awaited if sent == tag or (multiple and sent < tag)]
+        return [
+            awaited for awaited in self._awaited if awaited == tag or (multiple and awaited < tag)
+        ]
 
     def _returned(self, error: Exception, exchange: str, queue: str, message: Any) -> None:
-        # It comes before the confirm of the same message.  Those that are sent together are tasks,
-        # which have their id there; any other is awaited alone.
-        named = message.properties.get("correlation_id")
+        # A return comes before the confirm of the same message.  Messages sent together are tasks,
+        # whose id is the correlation_id; any other message is awaited alone.
+        message_id = message.properties.get("correlation_id")
         awaited = list(self._awaited.values())
-        self.refused[named if named in awaited else awaited[-1]] = BrokerRefused(
+        self.refused[message_id if message_id in awaited else awaited[-1]] = BrokerRefused(
             f"there is no queue {queue}", "no_queue"
         )
 
     def close(self, refusal: BrokerRefused | None = None) -> None:
-        """Forget the connection; whether what it had not answered for arrived is unknown."""
+        """Drop the connection; whether unconfirmed messages have arrived is unknown."""
         if self._awaited:
             reason = refusal or BrokerRefused("the connection was closed", "broken")
             self.refused |= dict.fromkeys(self._awaited.values(), reason)
@@ -212,7 +212,7 @@ class ConfirmedConnection:
         connection, self._connection, self._producer = self._connection, None, None
         if connection is not None:
             with suppress(Exception):
-                # A broker in alarm reads nothing, and a proper close would wait for its answer.
+                # A proper close would wait for a broker in alarm, which reads nothing.
                 connection.collect()
                 connection.release()
 

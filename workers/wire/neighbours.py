@@ -1,8 +1,8 @@
-"""Messages say whose they are, so that two installations may share a broker without harm.
+"""Tell installations' messages apart, so that two may share a broker without harm.
 
-A message carries the id of the installation that sent it.  One of another installation is never
-worked on: it is put back for its owner, and set aside in a queue that nobody reads once its owner
-has not taken it for some seconds.  A message without an id is ours: older code sent it.
+A message carries the id of the installation that sent it.  A message of another installation is
+never processed: it is put back for its owner, and if that does not take it within some seconds, set
+aside in a queue that no worker reads.  A message without an id is ours: older code sent it.
 """
 
 import logging
@@ -22,15 +22,15 @@ log = logging.getLogger(__name__)
 
 #: How often a message was put back for its owner.
 HOPS = "sas_hops"
-#: Put back so often, with rests that make 8 s together, it is set aside.
+#: After this many times, with rests of 8 s in total, it is set aside.
 MOST_HOPS = 12
 FIRST_REST_SECONDS, LONGEST_REST_SECONDS = 0.05, 1.0
-#: An owner that let a message go by is not waited for again for so long.
+#: How long messages of an owner that did not take one are set aside at once.
 ABSENT_SECONDS = 60.0
-#: Where a message goes that its owner does not take; see "Operating limits" in the documentation.
+#: The queue for messages set aside; see "Operating limits" in the documentation.
 STRANGERS = "sas.strangers"
 MOST_SET_ASIDE = 1000
-#: An operator is told of one installation so often, by one process.
+#: How often one process raises the alert about one installation.
 TELL_SECONDS = 60.0
 
 
@@ -44,7 +44,7 @@ def foreign_sender(headers: Mapping[str, Any]) -> str | None:
 
 
 class _Owners:
-    """What this process has met of other installations."""
+    """What this process knows about other installations."""
 
     def __init__(self) -> None:
         self.absent_until: dict[str, float] = {}
@@ -66,7 +66,7 @@ def pass_on(
 ) -> None:
     """Put a message of another installation back for its owner, or set it aside.
 
-    Raises ``BrokerRefused`` where the broker takes it neither here nor there.
+    Raises ``BrokerRefused`` if the broker takes it in neither queue.
     """
     _tell(sender, task, queue)
     now = time.monotonic()
@@ -77,13 +77,13 @@ def pass_on(
         log.warning("foreign_message_set_aside", extra={"task": task, "installation": sender})
         publisher.publish(task, list(args), _strangers(), headers=headers, **limits)
         return
-    # Its owner's workers read the same queue, and take it unless they are busy for long.
+    # Its owner's workers read the same queue, and take it unless they are busy for a long time.
     time.sleep(rest_seconds(hops))
     publisher.publish(task, list(args), queue, headers=headers, **limits)
 
 
 def rest_seconds(hops: int) -> float:
-    """Return how long a message rests that was put back ``hops`` times."""
+    """Return how long a message that was put back ``hops`` times waits before the next time."""
     return float(min(LONGEST_REST_SECONDS, FIRST_REST_SECONDS * 2**hops))
 
 
@@ -97,7 +97,7 @@ def _strangers() -> Queue:
 
 
 def _tell(sender: str, task: str, queue: str) -> None:
-    """Log, and tell operators, that messages of another installation come here."""
+    """Log, and alert operators, that messages of another installation arrive here."""
     now = time.monotonic()
     if now - _owners.told_at.get(sender, -TELL_SECONDS) < TELL_SECONDS:
         return

@@ -1,6 +1,6 @@
-"""Publishing tasks, and awaiting the broker's confirms of several together.
+"""Publish tasks, and await the broker's confirms of several together.
 
-A confirm awaited for each message costs a round trip each: eleven times the time of the
+Awaiting each message's confirm costs a round trip per message: eleven times the time of the
 publishing itself.  Transports without confirms publish as usual.
 """
 
@@ -22,24 +22,24 @@ from workers.runtime.per_process import per_process
 from workers.wire.confirmed import ConfirmedConnection, errors_of
 from workers.wire.installation import HEADER, own_id
 
-#: Whoever sends is not held up: the rows bring the message back.
+#: Few retries, so that senders are not held up: the rows bring a lost message back.
 RETRY_POLICY = {"max_retries": 1, "interval_start": 0.2, "interval_max": 0.5}
 
 
 @cache
 def refusals() -> tuple[type[BaseException], ...]:
-    """Return the exceptions by which this transport says that it did not take a message."""
+    """Return the exceptions that mean that this transport did not take a message."""
     return errors_of(current_app.connection_for_write())
 
 
 def publish(name: str, body: list[Any], to: str | Queue, **options: Any) -> str | None:
-    """Publish one Celery task; raise ``BrokerRefused`` when the broker did not take it.
+    """Publish one Celery task; raise ``BrokerRefused`` if the broker did not take it.
 
-    ``to`` is a queue that workers read, by its name, or any other.  The message says which
-    installation it is of, unless ``headers`` do.
+    ``to`` is the name of a queue that workers read, or any other queue.  The message carries this
+    installation's id, unless ``headers`` has one.
 
-    Outside a batch it returns once the broker has confirmed it, where it does; in a batch,
-    at once and with the id by which the batch tells of it.
+    Outside a batch, returns once the broker has confirmed it, if the transport has confirms; in a
+    batch, returns at once, with the id by which the batch reports a refusal.
     """
     batch = current()
     try:
@@ -65,10 +65,10 @@ def _put(
     headers: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> None:
-    """Send one task as Celery's ``send_task`` does in the end.
+    """Send one task as Celery's ``send_task`` finally does.
 
-    Before that it looks up the task, its route and its parents, and it makes a result that could
-    be asked for: more than half of the time, for what nobody here uses.
+    ``send_task`` first looks up the task, its route and its parents, and creates a result object:
+    that takes more than half of the time, and nothing here uses it.
     """
     amqp = current_app.amqp
     message = amqp.create_task_message(
@@ -79,26 +79,26 @@ def _put(
         soft_time_limit=soft_time_limit,
         time_limit=time_limit,
         ignore_result=True,
-        # Repeated for people only, these would carry the payload into headers and logs.
+        # These are for people only, and would copy the payload into headers and logs.
         argsrepr="",
         kwargsrepr="",
         create_sent_event=current_app.conf.task_send_sent_event,
     )
-    if (written := _written(message.body)) is not None:
-        message = message._replace(body=written)
+    if (encoded := _encoded(message.body)) is not None:
+        message = message._replace(body=encoded)
         options |= {"content_type": "application/json", "content_encoding": "utf-8"}
     if headers is None and (own := own_id()) is not None:
         headers = {HEADER: own}
-    # A queue that vanished answers instead of swallowing the message (``mandatory``).
+    # ``mandatory``: if the queue has vanished, the broker returns the message.
     amqp.send_task_message(
         producer, name, message, queue=to, mandatory=True, headers=headers, **options
     )
 
 
-def _written(body: Any) -> bytes | None:
-    """Return a body of JSON values as kombu would write it, in a tenth of the time.
+def _encoded(body: Any) -> bytes | None:
+    """Encode a body of JSON values as kombu would, in a tenth of the time.
 
-    None: it has one that only kombu's writer takes for a JSON value, as a ``SafeString``.
+    None: it has a value that only kombu's encoder accepts, such as a ``SafeString``.
     """
     try:
         return msgspec.json.encode(body)
@@ -108,7 +108,7 @@ def _written(body: Any) -> bytes | None:
 
 @contextmanager
 def _dropped_when_refused(producer: Producer) -> Iterator[None]:
-    """Drop the connection over which a message could not be sent, without closing it properly.
+    """Drop the connection over which a message could not be sent, without a proper close.
 
     The pool's close waits for the broker's answer, 10 s for the channel and 10 s for the
     connection, and a broker in alarm reads nothing.
@@ -122,7 +122,7 @@ def _dropped_when_refused(producer: Producer) -> Iterator[None]:
 
 
 def connect(**options: Any) -> Connection:
-    """Return a connection to the tasks' broker with these transport options, not yet opened."""
+    """Return a connection to the tasks' broker with these transport options, not opened yet."""
     return current_app.connection_for_write(transport_options=options)
 
 
@@ -137,12 +137,12 @@ def _publish_unconfirmed(
 ) -> str:
     """Publish one task in a batch; return its id."""
     if connection.refused and not connection.is_open:
-        # One that broke in this batch is not opened again for the rest of it.
+        # A connection that broke in this batch is not reopened for the rest of it.
         raise BrokerRefused("the connection broke")
     connection.open()
     if to in connection.declared:
         options["declare"] = []
-    # Sent again over another connection, the order of confirms would be lost.
+    # A retry over another connection would lose the order of confirms.
     options["retry"] = False
     task_id = str(uuid4())
     connection.publish(task_id, lambda producer: _put(producer, task_id, name, body, to, **options))
@@ -154,20 +154,20 @@ _thread = threading.local()
 
 
 def current() -> ConfirmedConnection | None:
-    """Return the batch that this thread is in, if it is in one."""
+    """Return the batch that this thread is in, if any."""
     return getattr(_thread, "batch", None)
 
 
 @contextmanager
 def batch() -> Iterator[dict[str, BrokerRefused]]:
-    """Publish what is published in this block without waiting, and wait at its end.
+    """Publish messages in this block without waiting, and wait for all at its end.
 
-    Yields what was refused, and why, by the ids that publishing returned: complete once the
-    block has ended.  A refused message may have arrived all the same.  Without confirms every
-    message is published as it would be outside.  Raises RuntimeError inside another batch.
+    Yields the refusals by message id, as returned by publishing: complete once the block has
+    ended.  A refused message may have arrived all the same.  On transports without confirms every
+    message is published as outside a batch.  Raises RuntimeError inside another batch.
     """
     if current() is not None:
-        # Its messages would be confirmed at the end of the outer one, and told as sent before.
+        # Its messages would be confirmed only with the outer batch, but count as sent before.
         raise RuntimeError("A batch must begin outside every other. End the first one.")
     if not _has_confirms():
         yield {}
@@ -186,7 +186,7 @@ def batch() -> Iterator[dict[str, BrokerRefused]]:
 
 @around("publisher.confirm")
 def _confirm(connection: ConfirmedConnection | None) -> None:
-    """Wait for what is to be confirmed; without, all has been sent, and a process may die here."""
+    """Wait for the confirms of a batch, if any; in both cases a failpoint, where tests kill."""
     if connection is not None:
         connection.confirm()
 

@@ -1,14 +1,13 @@
-"""Draining a task's own queue: it takes along what waits there, so batches grow under load.
+"""Drain a task's own queue: a task also takes waiting messages, so batches grow under load.
 
-At idle there are none and nothing is waited for.  Works on every transport, because it is
-a plain get on the queue that the task itself came from.  A broker that speaks AMQP says with the
-first message how many there are behind it, and is asked for those all at once.
+An idle queue has none, and nothing waits for more.  Works on every transport, because it is a
+plain get on the queue that the task itself came from.  An AMQP broker returns with the first
+message how many are behind it, and those are requested all at once.
 
 A queue may hold messages of other tasks.  Those are returned to the broker unread, for Celery's
-own consumer, and so is one of the task's own that is to run later (``eta``) or is another
-installation's.  ``expires`` and
-revocation are not looked at: a reply is good as long as its claim holds, and a wake-up that comes
-late asks for nothing but the look that its task takes in any case.
+own consumer, and so is one of the task's own that is to run later (``eta``) or belongs to another
+installation.  ``expires`` and revocation are ignored: a reply is valid as long as its claim holds,
+and a late wake-up only causes the look that its task makes anyway.
 """
 
 import logging
@@ -32,7 +31,7 @@ log = logging.getLogger(__name__)
 class _Channel(threading.local):
     """One channel per thread, kept open between tasks; a forked child opens its own.
 
-    One acknowledgement covers all that came over it, so no two tasks may share it at a time.
+    One acknowledgement covers all messages of a channel, so no two tasks may share it at a time.
     """
 
     def __init__(self) -> None:
@@ -48,7 +47,7 @@ class _Channel(threading.local):
         return self._channel
 
     def drop(self) -> None:
-        """Forget the channel; what it had not acknowledged is delivered again."""
+        """Drop the channel; the broker delivers its unacknowledged messages again."""
         connection, self._connection, self._channel = self._connection, None, None
         if connection is not None and self._pid == os.getpid():
             try:
@@ -59,10 +58,10 @@ class _Channel(threading.local):
 
 _channel = _Channel()
 
-#: Messages of a queue that one look offers.
+#: The most messages of a queue that one look offers.
 MOST_OFFERED = 5
 
-#: What a broker says with a message that was asked for.  Source: AMQP 0-9-1, basic.get-ok.
+#: The fields of the answer to a get.  Source: AMQP 0-9-1, basic.get-ok.
 _FACTS = ("delivery_tag", "redelivered", "exchange", "routing_key", "message_count")
 
 
@@ -70,13 +69,13 @@ _FACTS = ("delivery_tag", "redelivered", "exchange", "routing_key", "message_cou
 def waiting(queue: str, task: str, limit: int) -> Iterator[Callable[..., list[list[Any]]]]:
     """Yield a function that takes messages of ``task`` from ``queue``, up to ``limit`` in all.
 
-    It takes all that wait, or as many of them as it is told, until it meets a message that is
-    not this task's to take: that one goes back to the broker, and nothing is taken behind it.
-    Asked again, the broker would hand out the same message.
+    It takes all that wait, or up to a given number, until it meets a message that this task may not
+    take: that one goes back to the broker, and none behind it is taken, because the broker would
+    return the same message again.
 
-    They are acknowledged when the block ends well.  When it raises, or the process dies,
-    the broker delivers them again (the filesystem transport does not: what it had handed
-    out is lost).  The function raises nothing: what cannot be taken is left for later.
+    The messages are acknowledged when the block ends without an exception.  When it raises, or the
+    process dies, the broker delivers them again (except the filesystem transport, which loses
+    them).  The function raises nothing: messages that cannot be taken are left for later.
     """
     messages: list[Message] = []
     is_over = False
@@ -90,12 +89,12 @@ def waiting(queue: str, task: str, limit: int) -> Iterator[Callable[..., list[li
             is_over = _return_others(received, (task,))
         except Exception:
             log.warning("queue_drain_failed", extra={"queue": queue}, exc_info=True)
-            # With the channel goes what came over it before: that comes again, too.
+            # Dropping the channel also returns earlier messages: they will be delivered again.
             messages.clear()
             _channel.drop()
             return []
         except BaseException:
-            # Nobody will look at what came, and the next acknowledgement over it would cover that.
+            # The messages will not be read, but a later acknowledgement would cover them.
             _channel.drop()
             raise
         own = [message for message in received if _is_of(message, (task,))]
@@ -116,30 +115,30 @@ def waiting(queue: str, task: str, limit: int) -> Iterator[Callable[..., list[li
 
 
 def take_one(queue: str, accepts: Mapping[str, Callable[[list[Any]], bool]]) -> bool:
-    """Offer the next messages of a queue to who accepts their task.  True: one was accepted.
+    """Offer the next messages of a queue to the function for their task.  True: one was accepted.
 
-    Each gets the task's arguments, and says whether it takes the message, which is acknowledged
-    then.  What nobody takes goes back to the broker: the next ``MOST_OFFERED`` are looked at, so
-    that one which nobody here can take holds up none behind it.  Raises what says that the
-    database is away.
+    The function gets the task's arguments, and returns whether it takes the message, which is then
+    acknowledged.  Other messages go back to the broker: up to ``MOST_OFFERED`` are tried, so that
+    one that this process cannot take does not block those behind it.  Raises errors that mean that
+    the database is unavailable.
     """
-    left: list[Message] = []
+    rejected: list[Message] = []
     try:
         channel = _channel.get()
-        while len(left) < MOST_OFFERED and (raw := channel.basic_get(queue)) is not None:
+        while len(rejected) < MOST_OFFERED and (raw := channel.basic_get(queue)) is not None:
             message = _as_message(channel, raw)
             if _is_of(message, accepts):
                 accept = accepts[message.headers["task"]]
                 if all(map(accept, _readable([message], queue))):
-                    _return_and_acknowledge(left, message)
+                    _return_and_acknowledge(rejected, message)
                     return True
-            left.append(message)
-        _return_and_acknowledge(left, None)
+            rejected.append(message)
+        _return_and_acknowledge(rejected, None)
     except AWAY:
         _channel.drop()
         raise
     except Exception:
-        # With the channel goes what came over it: that comes again.
+        # Dropping the channel returns its messages: they will be delivered again.
         log.warning("queue_drain_failed", extra={"queue": queue}, exc_info=True)
         _channel.drop()
     except BaseException:
@@ -149,17 +148,17 @@ def take_one(queue: str, accepts: Mapping[str, Callable[[list[Any]], bool]]) -> 
 
 
 @around("queue_drain.take_one")
-def _return_and_acknowledge(left: list[Message], taken: Message | None) -> None:
-    for message in left:
+def _return_and_acknowledge(rejected: list[Message], accepted: Message | None) -> None:
+    for message in rejected:
         message.requeue()
-    if taken is not None:
-        taken.ack()
+    if accepted is not None:
+        accepted.ack()
 
 
 def count(queue: str) -> int | None:
-    """Return how many messages wait in a queue, taken by nobody yet; None: nobody can say.
+    """Return how many untaken messages wait in a queue; None: unknown.
 
-    Over a connection of its own, which is closed again: a parent process may fork at any time.
+    Uses a separate connection, which is closed again: a parent process may fork at any time.
     """
     try:
         with current_app.connection_for_read() as connection:
@@ -167,7 +166,7 @@ def count(queue: str) -> int | None:
             try:
                 return int(channel.queue_declare(queue, passive=True).message_count)
             except connection.channel_errors:
-                # There is none; elsewhere than in AMQP an empty one is none.
+                # The queue does not exist; outside AMQP, neither does an empty one.
                 return 0
     except Exception:
         log.debug("queue_not_counted", extra={"queue": queue}, exc_info=True)
@@ -175,7 +174,7 @@ def count(queue: str) -> int | None:
 
 
 def _is_of(message: Message, tasks: Collection[str]) -> bool:
-    """Say whether a message asks for one of these tasks, and now, and is of this installation."""
+    """Say whether a message is for one of these tasks, due now, and from this installation."""
     headers = message.headers or {}
     if headers.get("task") not in tasks or headers.get("eta") is not None:
         return False
@@ -184,15 +183,15 @@ def _is_of(message: Message, tasks: Collection[str]) -> bool:
 
 @around("queue_drain.return")
 def _return_others(messages: list[Message], tasks: Collection[str]) -> bool:
-    """Return to the broker what is not these tasks' to take; say whether there was any."""
-    others = [message for message in messages if not _is_of(message, tasks)]
-    for message in others:
+    """Return messages to the broker that these tasks may not take; say whether there were any."""
+    foreign = [message for message in messages if not _is_of(message, tasks)]
+    for message in foreign:
         message.requeue()
-    return bool(others)
+    return bool(foreign)
 
 
 def _get(channel: Any, queue: str, tasks: Collection[str], limit: int) -> list[Message]:
-    """Get up to ``limit`` messages; none is asked for behind one that is not the tasks'."""
+    """Get up to ``limit`` messages; request none behind one that the tasks may not take."""
     messages: list[Message] = []
     while len(messages) < limit:
         message = channel.basic_get(queue)
@@ -200,8 +199,8 @@ def _get(channel: Any, queue: str, tasks: Collection[str], limit: int) -> list[M
             break
         portion = [_as_message(channel, message)]
         if isinstance(channel, Channel):
-            behind = min(message.delivery_info["message_count"], limit - len(messages) - 1)
-            portion += [_as_message(channel, raw) for raw in _get_at_once(channel, queue, behind)]
+            count = min(message.delivery_info["message_count"], limit - len(messages) - 1)
+            portion += [_as_message(channel, raw) for raw in _get_at_once(channel, queue, count)]
         messages += portion
         if not all(_is_of(message, tasks) for message in portion):
             break
@@ -214,7 +213,7 @@ def _readable(messages: list[Message], queue: str) -> list[list[Any]]:
         try:
             arguments.append(list(message.payload[0]))
         except Exception:
-            # Acknowledged with the others: read again it would be no better.
+            # Acknowledged with the others: delivered again, it would be no more readable.
             log.exception("drained_message_unreadable", extra={"queue": queue})
     return arguments
 
@@ -227,9 +226,9 @@ def _as_message(channel: Any, raw: Any) -> Message:
 
 
 def _get_at_once(channel: Channel, queue: str, count: int) -> list[Any]:
-    """Get up to ``count`` messages by as many requests, sent without waiting for each answer.
+    """Get up to ``count`` messages with as many requests, sent without waiting for each answer.
 
-    As ``Channel.basic_get`` does one by one: each of those waits for the broker.
+    ``Channel.basic_get`` does the same one by one, waiting for the broker each time.
     """
     for _ in range(count):
         channel.send_method(spec.Basic.Get, "Bsb", (0, queue, False))
@@ -239,7 +238,7 @@ def _get_at_once(channel: Channel, queue: str, count: int) -> list[Any]:
     ]
     messages = []
     for answer in answers:
-        # An empty queue's answer has one part, or none.
+        # The answer of an empty queue has one part or none.
         if answer and len(answer) > 1:
             *facts, message = answer
             message.channel = channel
@@ -251,7 +250,7 @@ def _get_at_once(channel: Channel, queue: str, count: int) -> list[Any]:
 @around("queue_drain.ack")
 def _acknowledge(messages: list[Message]) -> None:
     if messages and isinstance(messages[-1].channel, Channel):
-        # One answer for all: this channel delivers to nobody else.
+        # One acknowledgement for all: no other consumer uses this channel.
         messages[-1].ack(multiple=True)
         return
     for message in messages:

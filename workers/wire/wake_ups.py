@@ -1,7 +1,6 @@
-"""Wake-ups that follow a change: sent once it is committed, and by nobody who makes one.
+"""Wake-ups after a change: sent on commit, so that callers need not send them.
 
-Every verb that leaves somebody something to do is declared with ``waking``, so its callers
-have nothing to remember.
+Every verb that leaves work for another part is declared with ``waking``.
 """
 
 from collections.abc import Callable
@@ -20,27 +19,27 @@ def _send_on_commit(send: Callable[[], None]) -> None:
     transaction.on_commit(send, robust=True)
 
 
-#: When a hint leaves; ``workers.testing`` puts its own rule here.
+#: Decides when a wake-up is sent; ``workers.testing`` replaces it.
 on_commit = _send_on_commit
 
 
 def wake_scheduler() -> None:
-    """Ask a scheduler to look once this transaction is committed; at once without one."""
-    on_commit(dispatch.nudge_later)
+    """Wake a scheduler on commit of this transaction; at once without one."""
+    on_commit(dispatch.wake_scheduler_later)
 
 
 def wake_agents(queue: str) -> None:
-    """Ask the agents of a queue to take what is due once this transaction is committed."""
+    """Wake the agents of a queue on commit of this transaction."""
     on_commit(partial(dispatch.wake_agents_later, queue))
 
 
 def wake_relay() -> None:
-    """Ask a relay to tell submitters and operators once this transaction is committed."""
+    """Wake a relay on commit of this transaction, to tell submitters and operators."""
     on_commit(dispatch.report_later)
 
 
 def waking(wake: Callable[[], None], verb: Callable[P, T]) -> Callable[P, T]:
-    """Return a verb that wakes somebody, unless it returns ``False``: nothing was changed."""
+    """Return a verb that calls ``wake``, unless it returns ``False``: then nothing has changed."""
 
     @wraps(verb)
     def woken(*args: P.args, **kwargs: P.kwargs) -> T:

@@ -94,8 +94,8 @@ CALLS: tuple[Call, ...] = (
         (order_scenes.submitted, desk_scenes.rated),
     ),
     Call(
-        "unstarted.hand_back",
-        lambda s: unstarted.hand_back([s.claim()], "scheduler", "refused"),
+        "unstarted.release",
+        lambda s: unstarted.release([s.claim()], "scheduler", "refused"),
         (order_scenes.claimed,),
     ),
     Call("unstarted.lost", lambda s: unstarted.lost("scheduler"), (order_scenes.lost,)),
@@ -129,8 +129,8 @@ CALLS: tuple[Call, ...] = (
         (order_scenes.at_work,),
     ),
     Call(
-        "release.surrender",
-        lambda s: release.surrender("run-1", "worker"),
+        "release.release_unfinished",
+        lambda s: release.release_unfinished("run-1", "worker"),
         (order_scenes.at_work, order_scenes.turned_round),
     ),
     Call("release.unbegun", _release_unbegun, (order_scenes.at_work,)),

@@ -195,10 +195,10 @@ def _act(job: BulkJob, items: Sequence[BulkItem], now: datetime | None) -> int:
     """Carry the verb out on the processes of some items; return how many were refused."""
     ids = [item.process_id for item in items]
     known = two_persons.worth(ids, job.actor)
-    lockeds = {one.process.id: one for one in load.lock(ids, now)}
+    processes = {one.process.id: one for one in load.lock(ids, now)}
     accepted = []
     for item in items:
-        locked = lockeds.get(item.process_id)
+        locked = processes.get(item.process_id)
         try:
             if locked is None:
                 raise refused("no_process", process=item.process_id)

@@ -1,4 +1,4 @@
-"""A status message on its way, and the ways in which it does not arrive."""
+"""A status message, and the ways in which its delivery fails."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,35 +8,35 @@ from workers.exceptions import SASError
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
+class StatusMessage:
     """One status message to one sink."""
 
     address: str
     body: bytes
-    #: The same at every try: what a receiver knows a repetition by.
+    #: The same at every try, so that a receiver recognizes a repetition.
     id: str
     type: str
     sequence: int
-    #: Whether it is the last there will be.
+    #: Whether it is the last one.
     is_final: bool
     correlation_id: str = ""
-    #: What it is signed with; more than one while the secret is being changed.
+    #: The secrets that sign it; more than one while the secret is being changed.
     secrets: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a receiver answered: the status, and the beginning of the text."""
+    """A receiver's answer: its status, and the beginning of its text."""
 
     status: int
     text: str
 
 
 class Undelivered(SASError):
-    """The receiver did not take it: a failed try, with the code of its ``delivery_problems``.
+    """The receiver did not take it: a failed try, with a code of ``delivery_problems``.
 
-    ``is_gone``: it never will.  ``is_away``: it takes nothing else just now either.
-    ``answer``: what it answered, where it did.
+    ``is_gone``: it never will.  ``is_away``: it takes no other messages now either.
+    ``answer``: its answer, if it sent one.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Undelivered(SASError):
         **params: Any,
     ) -> None:
         super().__init__(delivery_problems.text_of(code, params))
-        #: What is kept of it, to be put into words when it is read.
+        #: What is stored; its text is made when it is read.
         self.record: dict[str, Any] = {"code": code, "params": params}
         self.retry_after = retry_after
         self.is_gone = is_gone
@@ -59,4 +59,4 @@ class Undelivered(SASError):
 
 
 class NotSent(SASError):
-    """It did not leave, for reasons of our own: no try is counted."""
+    """The message was not sent, for a reason on our side: counts no try."""

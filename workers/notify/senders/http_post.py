@@ -1,4 +1,4 @@
-"""One POST to an address that others named: public ones only, within a total deadline."""
+"""POST to an address from outside: public addresses only, within a total deadline."""
 
 import time
 from collections.abc import Mapping
@@ -15,17 +15,17 @@ from workers.runtime.per_process import per_process
 from workers.runtime.visible_text import visible
 
 CONNECT_SECONDS = 3.0
-#: What is read of an answer, and what is kept of it for people.
+#: The most bytes of an answer to read, and the most characters to keep for people.
 LARGEST_ANSWER = 64 * 1024
 KEPT_CHARACTERS = 300
 LIMITS = httpx2.Limits(max_connections=50, max_keepalive_connections=20, keepalive_expiry=5.0)
 
 
 def post(url: str, body: bytes, headers: Mapping[str, str]) -> Answer:
-    """Post a body of JSON; return the answer, any 2xx.
+    """Post a JSON body; return the answer, any 2xx.
 
-    Raises ``Undelivered``, within ``SAS_WEBHOOK_SECONDS``, for all else.  No redirect is followed:
-    it would lead where nobody has looked.
+    Raises ``Undelivered``, within ``SAS_WEBHOOK_SECONDS``, for anything else.  Follows no redirect:
+    it would lead to an unchecked address.
     """
     try:
         is_plain = urlsplit(url).scheme != "https"
@@ -42,7 +42,7 @@ def post(url: str, body: bytes, headers: Mapping[str, str]) -> Answer:
     except (httpx2.ConnectError, httpx2.UnsupportedProtocol, httpx2.InvalidURL) as problem:
         raise Undelivered("unreached", error=str(problem)[:180], is_away=True) from problem
     except (httpx2.TransportError, ValueError) as problem:
-        # By its class only: the text of a protocol error quotes what the receiver sent.
+        # The class only: the text of a protocol error quotes the receiver's data.
         raise Undelivered("failed", error=type(problem).__name__, is_away=True) from problem
     try:
         answer = Answer(response.status_code, _read(response))
@@ -77,19 +77,19 @@ def _request(url: str, body: bytes, headers: Mapping[str, str]) -> httpx2.Reques
 
 
 def _read(response: httpx2.Response) -> str:
-    """Read an answer's body, so that the connection can be used again, but not at any length."""
-    kept, length = b"", 0
+    """Read an answer's body up to a limit, so that the connection can be reused."""
+    content, length = b"", 0
     try:
         for chunk in response.iter_raw():
             length += len(chunk)
-            # A letter has four bytes at most.
-            kept = (kept + chunk)[: 4 * KEPT_CHARACTERS]
+            # A character has at most four bytes.
+            content = (content + chunk)[: 4 * KEPT_CHARACTERS]
             if length > LARGEST_ANSWER:
                 break
     except httpx2.TransportError:
-        # The status has come, and it alone counts.
+        # The status has arrived, and only that counts.
         pass
-    return visible(kept.decode(errors="replace"))[:KEPT_CHARACTERS]
+    return visible(content.decode(errors="replace"))[:KEPT_CHARACTERS]
 
 
 def _check(answer: Answer, headers: Mapping[str, str]) -> None:

@@ -1,22 +1,22 @@
-"""Telling by webhook: one signed POST, within a total deadline."""
+"""Notify by webhook: one signed POST, within a total deadline."""
 
 import time
 
 from workers.notify.senders import http_post
-from workers.notify.senders.delivery import Answer, Letter, Undelivered
+from workers.notify.senders.delivery import Answer, StatusMessage, Undelivered
 from workers.protocol.webhook_signing import signature as sign
 
 
-def send(letter: Letter) -> Answer:
-    """Post a message; return on any 2xx.  Raises ``Undelivered``, in its time, for all else."""
-    headers = {"User-Agent": "order-status/1", **signed(letter.secrets, letter.id, letter.body)}
-    if letter.correlation_id:
-        headers["Correlation-Id"] = letter.correlation_id
-    return http_post.post(letter.address, letter.body, headers)
+def send(message: StatusMessage) -> Answer:
+    """Post a message; return on any 2xx.  Raises ``Undelivered`` otherwise, within its deadline."""
+    headers = {"User-Agent": "order-status/1", **signed(message.secrets, message.id, message.body)}
+    if message.correlation_id:
+        headers["Correlation-Id"] = message.correlation_id
+    return http_post.post(message.address, message.body, headers)
 
 
 def signed(secrets: tuple[str, ...], message_id: str, body: bytes) -> dict[str, str]:
-    """Return the headers by which a receiver knows who sent a message, and that it is whole."""
+    """Return the headers by which a receiver verifies the sender and the body."""
     sent_at = int(time.time())
     try:
         signature = sign(secrets, message_id, sent_at, body)

@@ -1,1 +1,1 @@
-"""Claims: finding work, claiming it, starting it, giving it back."""
+"""Claims: find work, claim it, start it, release it."""

@@ -1,4 +1,4 @@
-"""Claims: taking pending steps, and starting them."""
+"""Claim pending steps, and start claims."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
@@ -25,7 +25,7 @@ from workers.store.locked import load
 
 
 class Claim(msgspec.Struct, frozen=True):
-    """A step taken for one attempt, to be sent to its agent."""
+    """A step claimed for one attempt, to send to its agent."""
 
     step_id: int
     process_id: int
@@ -36,21 +36,21 @@ class Claim(msgspec.Struct, frozen=True):
     timeout_seconds: int
     #: The idempotency key for the remote service.
     key: str
-    #: It may end its process, and so is called beside no other.
+    #: It may kill its worker process, and so runs alone.
     is_alone: bool = False
     #: The step that an undo step undoes.
     undoes_id: int | None = None
-    #: An earlier claim ended without telling whether it had its effect.
+    #: An earlier claim ended without a known outcome.
     in_doubt: bool = False
-    #: Its agent has a rate: its call is counted when it is made.
+    #: Its agent has a rate: its call is counted when it starts.
     is_rated: bool = False
-    #: It was started as it was claimed, by the process that calls its agent now.
+    #: It was started when it was claimed, by the process that now calls its agent.
     is_started: bool = False
-    #: Its process as it was read and written; None where that is to be read for its request.
+    #: Its process as read and written; None: its request has to read it.
     owner: LockedProcess | None = None
 
     def __repr__(self) -> str:
-        # What was read along holds what customers have told.
+        # The process holds customers' data.
         return f"Claim({self.step_id}, {self.claim_id}, {self.step!r}, attempt {self.attempt})"
 
     @classmethod
@@ -75,7 +75,7 @@ class Claim(msgspec.Struct, frozen=True):
 
     @classmethod
     def of_row(cls, row: Sequence[Any]) -> "Claim":
-        """Return the claim in a row whose columns stand as the fields do, up to ``is_rated``."""
+        """Return the claim in a row, its columns in the order of the fields, up to ``is_rated``."""
         values = dict(zip(cls.__struct_fields__[:-2], row, strict=True))
         values["claim_id"] = UUID(str(values["claim_id"]))
         flags = {name: bool(values[name]) for name in ("is_alone", "in_doubt", "is_rated")}
@@ -84,17 +84,17 @@ class Claim(msgspec.Struct, frozen=True):
 
 @dataclass(slots=True)
 class Room:
-    """The room of one agent process, which begins at once what it claims."""
+    """The room of one agent process, which starts at once what it claims."""
 
-    #: Who calls.
+    #: The name of the worker that calls.
     worker: str
-    #: Tells how many calls of an agent the process can begin now; 0 for those that it cannot call.
+    #: Returns how many calls of an agent the process can begin now; 0 for agents it cannot call.
     calls: Callable[[str], int]
-    #: Made afresh for each settlement: what it started can be found by it.
+    #: New for each settlement, so that its starts can be found again.
     delivery: UUID = field(default_factory=uuid4)
-    #: Whether the answers of all writes that started something were read.
+    #: Whether the answers of all writes that started claims were read.
     is_answered: bool = True
-    #: The steps that the process has begun.
+    #: The steps whose calls the process has begun.
     begun: Set[int] = frozenset()
     _left: dict[str, int] = field(default_factory=dict)
 
@@ -105,7 +105,7 @@ class Room:
         return self._left[agent]
 
     def take(self, step: StepRow) -> bool:
-        """Use up the room of a call.  False: there is none for this step."""
+        """Use up room for one call.  False: there is none for this step."""
         if self.left(step.agent) <= 0 or dead_workers.is_suspect(step):
             return False
         self._left[step.agent] -= 1
@@ -113,16 +113,16 @@ class Room:
 
 
 class ClaimBatch(list[Claim]):
-    """What a look for due steps has claimed."""
+    """The claims of one look for due steps."""
 
-    #: An agent with room had as many due steps as were looked at: there may be more.
+    #: An agent with room had as many due steps as the limit: there may be more.
     is_cut_off = False
-    #: A submitter is to be told of it.
+    #: There is news for a submitter.
     has_news = False
 
     @property
     def is_to_go_on(self) -> bool:
-        """Say whether another look may take more; one that found no room will not."""
+        """Say whether another look may claim more; not after a look that found no room."""
         return self.is_cut_off and bool(self)
 
 
@@ -133,54 +133,54 @@ def claim_due(
     worker: str,
     now: datetime | None = None,
     *,
-    here: Room | None = None,
-    along: Callable[[], None] | None = None,
+    own_room: Room | None = None,
+    send_along: Callable[[], None] | None = None,
     meanwhile: Callable[[], object] | None = None,
 ) -> ClaimBatch:
-    """Take due pending steps in their turn, as many as each agent has room for.
+    """Claim due pending steps in their turn, as many as each agent has room for.
 
-    What there is room for ``here`` is started in the same write; the others are to be sent.
+    Starts in the same write what there is ``own_room`` for; the caller sends the others.
 
-    Two schedulers never take the same step: processes that another one holds are skipped,
-    and a step that is no longer pending under the lock is left alone.  ``along`` may send what
-    is to be asked in the same round trip; ``meanwhile`` may be called while the database works
+    Two schedulers never claim the same step: processes that another one holds are skipped, and a
+    step that is no longer pending under the lock is left alone.  ``send_along`` may send more
+    statements in the same round trip; ``meanwhile`` may be called while the database works
     (``transactions.durable``).
     """
     with durable("claim_steps.claim_due", meanwhile=meanwhile):
-        # Most agents have nothing waiting: their rows are not locked, nor their room counted.
+        # Most agents have no waiting steps: do not lock their rows or count their room.
         with dialect.pipelined():
-            asked = flow_control.ask(agents, now, if_backlogged=True)
-            if along is not None:
-                along()
-        locked_flow = flow_control.LockedFlow(agents, now, asked=asked)
+            flow_answers = flow_control.ask(agents, now, if_backlogged=True)
+            if send_along is not None:
+                send_along()
+        locked_flow = flow_control.LockedFlow(agents, now, flow_answers=flow_answers)
         if not locked_flow.backlogged:
             return ClaimBatch()
-        return _claim(locked_flow, worker, here)
+        return _claim(locked_flow, worker, own_room)
 
 
-def _claim(locked_flow: flow_control.LockedFlow, worker: str, here: Room | None) -> ClaimBatch:
+def _claim(locked_flow: flow_control.LockedFlow, worker: str, own_room: Room | None) -> ClaimBatch:
     """Claim for the agents whose flow rows are locked.
 
-    Processes are locked after the flow rows here, the other way round than elsewhere: it
-    waits for none of them, so nobody waits for it in a circle.
+    Unlike elsewhere, processes are locked after the flow rows here.  That cannot deadlock, because
+    locked processes are skipped and not waited for.
     """
-    taken, at = ClaimBatch(), locked_flow.now
+    batch, at = ClaimBatch(), locked_flow.now
     room, to_send = locked_flow.room(), locked_flow.room_to_send()
     candidates: list[tuple[int, int]] = []
     for agent in sorted(locked_flow.backlogged):
-        wanted = to_send.get(agent, 0) + (here.left(agent) if here else 0)
-        most = min(room.get(agent, 0), wanted, int(sas.claim_batch))
-        # One where there is no room: a call that must not be repeated is given up without.
-        due = _due(agent, max(1, most), dialect.instant_text(at))
-        taken.is_cut_off |= 0 < most == len(due)
-        candidates += due
-    lockeds = load.lock((process_id for _, process_id in candidates), at, skip_locked=True)
-    if not lockeds:
-        return taken
-    turn = {step_id: place for place, (step_id, _) in enumerate(candidates)}
+        startable = to_send.get(agent, 0) + (own_room.left(agent) if own_room else 0)
+        most = min(room.get(agent, 0), startable, int(sas.claim_batch))
+        # At least one even without room: giving up a call that must not be repeated needs none.
+        due_ids = _due(agent, max(1, most), dialect.instant_text(at))
+        batch.is_cut_off |= 0 < most == len(due_ids)
+        candidates += due_ids
+    processes = load.lock((process_id for _, process_id in candidates), at, skip_locked=True)
+    if not processes:
+        return batch
+    turn = {step_id: index for index, (step_id, _) in enumerate(candidates)}
     ready = [
         (locked, step)
-        for locked in lockeds
+        for locked in processes
         if locked.is_open
         for step in locked.steps
         if step.id in turn
@@ -188,16 +188,16 @@ def _claim(locked_flow: flow_control.LockedFlow, worker: str, here: Room | None)
         and not give_up_doubtful(locked, step, worker)
     ]
     ready.sort(key=lambda pair: turn[pair[1].id])
-    taken += take(ready, room, locked_flow, worker, here)
-    load.write(lockeds, is_last=True)
-    taken.has_news = any(locked.has_news for locked in lockeds)
-    return taken
+    batch += take(ready, room, locked_flow, worker, own_room)
+    load.write(processes, is_last=True)
+    batch.has_news = any(locked.has_news for locked in processes)
+    return batch
 
 
 def _due(agent: str, limit: int, at: str) -> list[tuple[int, int]]:
     """Return (step, process) ids of an agent's steps that look claimable; the lock decides.
 
-    Those of versions that this code does not know keep their turn, and hold up none behind them.
+    Steps of versions that this code does not have keep their turn, and do not block later ones.
     """
     versions = dialect.id_list(sorted(known.own().versions))
     return dialect.fetch(
@@ -213,35 +213,35 @@ def take(
     room: Mapping[str, int],
     locked_flow: flow_control.LockedFlow,
     worker: str,
-    here: Room | None = None,
+    own_room: Room | None = None,
 ) -> list[Claim]:
-    """Claim ready steps in memory while their agents have ``room``, and whoever is to begin them.
+    """Claim ready steps in memory while their agents have ``room`` and a process can start them.
 
-    That is the process ``here`` first, which starts them, and else those that they can be sent to.
-    What this code does not know is left to a process that does.
+    This process comes first, if it has ``own_room``: it starts them at once.  Else they are sent.
+    Steps that this code does not know are left to a worker that does.
     """
-    left, to_send = Counter(room), Counter(locked_flow.room_to_send())
+    room_left, to_send = Counter(room), Counter(locked_flow.room_to_send())
     allowance = float(sas.dispatch_allowance_seconds)
-    taken: list[tuple[LockedProcess, StepRow]] = []
+    pairs: list[tuple[LockedProcess, StepRow]] = []
     for locked, step in ready:
         agent, process = step.agent, locked.process
         if not known.is_known(process.workflow, process.version, agent):
             continue
-        if locked.is_paused or step.name in locked_flow.held_steps or left[agent] <= 0:
+        if locked.is_paused or step.name in locked_flow.held_steps or room_left[agent] <= 0:
             continue
-        # A call that is to be counted is counted by its start, which is a message's.
-        is_here = here is not None and not locked_flow.is_rated(agent) and here.take(step)
-        if not is_here and to_send[agent] <= 0:
+        # Rated calls are counted when a message starts them, so they never start here.
+        is_own = own_room is not None and not locked_flow.is_rated(agent) and own_room.take(step)
+        if not is_own and to_send[agent] <= 0:
             continue
-        left[agent] -= 1
+        room_left[agent] -= 1
         to_send[agent] -= 1
         locked.claim(step, worker, allowance)
-        if here is not None and is_here:
-            locked.start(step, here.worker, here.delivery)
-        taken.append((locked, step))
-    locked_flow.spend(Counter(step.agent for _, step in taken))
+        if own_room is not None and is_own:
+            locked.start(step, own_room.worker, own_room.delivery)
+        pairs.append((locked, step))
+    locked_flow.spend(Counter(step.agent for _, step in pairs))
     return [
-        Claim.of(step, locked, is_rated=locked_flow.is_rated(step.agent)) for locked, step in taken
+        Claim.of(step, locked, is_rated=locked_flow.is_rated(step.agent)) for locked, step in pairs
     ]
 
 
@@ -250,12 +250,12 @@ def take_or_queue(
     locked_flow: flow_control.LockedFlow,
     worker: str,
     waited_for: Collection[str],
-    here: Room | None = None,
+    own_room: Room | None = None,
 ) -> list[Claim]:
-    """Claim steps that just became ready, or queue them behind those that wait already."""
+    """Claim steps that have just become ready, or queue them behind those that wait already."""
     prompt = [pair for pair in ready if not pair[1].delay_seconds]
-    room = {name: left for name, left in locked_flow.room().items() if name not in waited_for}
-    claims = take(prompt, room, locked_flow, worker, here)
+    room = {name: count for name, count in locked_flow.room().items() if name not in waited_for}
+    claims = take(prompt, room, locked_flow, worker, own_room)
     for locked, step in ready:
         if step.state == StepState.WAITING:
             make_pending(locked, step, worker)
@@ -272,11 +272,11 @@ def start(
     delivery: UUID,
     now: datetime | None = None,
 ) -> set[int]:
-    """Start the clock of claims that still hold; return their step ids.
+    """Start claims that still hold; return their step ids.
 
-    A claim that was superseded, or that another delivery has started, is left out: its
-    agent must do nothing.  ``delivery`` is made afresh by each run of the agent, so a start
-    whose answer was lost can be repeated; the clock does not move then.
+    Leaves out a claim that was superseded, or that another delivery has started: its agent must
+    do nothing.  Each run of the agent makes a new ``delivery``, so a start whose answer was lost
+    can be repeated; that does not restart its clock.
     """
     moment, moment_params = dialect.clock(now)
     return bulk_update.update(

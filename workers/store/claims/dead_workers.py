@@ -1,4 +1,4 @@
-"""Noting on their steps that the worker of claims has died."""
+"""Record on their steps that the worker of some claims has died."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -14,14 +14,14 @@ from workers.store.locked import load
 
 @load.again_when_lost
 def note(
-    mark: str, is_gone: Callable[[str], bool], how: str, now: datetime | None = None
+    mark: str, is_gone: Callable[[str], bool], cause: str, now: datetime | None = None
 ) -> list[dict[str, Any]]:
-    """Note on the steps of a worker's dead processes that these have died; return which they are.
+    """Record a fault on the steps that a worker's dead processes ran; return these steps' facts.
 
-    ``mark`` ends the names of the worker's processes, and ``is_gone`` says of such a name whether
-    the process is.  Only of started claims that hold, are past no deadline and have no reply: what
-    was answered needs no reason, and what nobody has started is sent again.  Counts and moves
-    nothing.
+    ``mark`` is the suffix of the names of the worker's processes; ``is_gone`` says by such a name
+    whether the process has died.  Only for started claims that hold, are before their deadline and
+    have no reply: an answered claim needs no fault, and an unstarted one is sent again.  Counts
+    and moves nothing.
     """
     with durable("dead_workers.note"):
         rows = dialect.fetch(
@@ -30,17 +30,17 @@ def note(
             " WHERE l.state = 'processing' AND NOT l.is_deferred AND s.locked_by LIKE %s",
             [f"%{mark}"],
         )
-        gone = {name for name in {name for _, name in rows} if is_gone(name)}
-        lockeds = load.lock((owner for owner, name in rows if name in gone), now)
-        noted = []
-        for locked in lockeds:
+        dead_names = {name for name in {name for _, name in rows} if is_gone(name)}
+        processes = load.lock((owner for owner, name in rows if name in dead_names), now)
+        facts = []
+        for locked in processes:
             for step in locked.steps:
-                if step.locked_by in gone and _is_unanswered(step, locked.now):
+                if step.locked_by in dead_names and _is_unanswered(step, locked.now):
                     locked.touch(step)
-                    step.fault = dead_workers.fault_of(step, how).noted(locked.now)
-                    noted.append(_facts(locked, step))
-        load.write(lockeds)
-    return noted
+                    step.fault = dead_workers.fault_of(step, cause).noted(locked.now)
+                    facts.append(_facts(locked, step))
+        load.write(processes)
+    return facts
 
 
 def _facts(locked: LockedProcess, step: StepRow) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Finding processes that need the Scheduler: flagged ones, and ones that stand still."""
+"""Find processes that need the Scheduler: flagged ones, and ones that stand still."""
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -13,27 +13,27 @@ from workers.store.locked import step_index
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What there is to do besides claiming; each is asked again by whoever does it."""
+    """What there is to do besides claiming; the code that does it reads it again."""
 
     has_filed: bool
     has_flagged: bool
     has_lost: bool
     has_rates: bool
     is_poll_due: bool
-    #: Somebody is to be told of something.
+    #: There is news for a submitter.
     has_untold: bool
 
 
 def look(now: datetime | None = None) -> Look:
-    """Return what there is to do besides claiming: one statement, for mostly there is nothing."""
+    """Return what there is to do besides claiming, in one statement: mostly there is nothing."""
     return send_look(now)()
 
 
 def send_look(now: datetime | None = None) -> Callable[[], Look]:
-    """Send the statement of ``look``; return how to read what it found.
+    """Send the statement of ``look``; return a function that reads its answer.
 
-    Each part is put as its index has it, and in the index's order where it has one, so that the
-    planner need not hope to meet a row soon in the table.
+    Each part matches its index's condition and order, so that the planner does not scan the table
+    in the hope of an early match.
     """
     moment, params = dialect.clock(now)
     answer = dialect.send(
@@ -52,16 +52,16 @@ def send_look(now: datetime | None = None) -> Callable[[], Look]:
     return lambda: Look(*(bool(value) for value in answer()[0]))
 
 
-def flagged(limit: int, others: Collection[str] = ()) -> list[int]:
-    """Return processes of which something was left for the Scheduler to decide.
+def flagged(limit: int, other_versions: Collection[str] = ()) -> list[int]:
+    """Return processes that are flagged for a decision by the Scheduler.
 
-    Those of the versions ``others``, which only others know, are left to them.
+    Leaves out those of ``other_versions``, which only other workers have.
     """
     rows = dialect.fetch(
-        # As its index has it: a plan for any value could not use that.
+        # Matches its index's condition: a generic plan could not use that with a parameter.
         "SELECT p.id FROM workers_process p WHERE p.needs_decision"
         f" AND NOT {dialect.among(due_steps.VERSION)} ORDER BY p.id LIMIT %s",
-        [dialect.id_list(sorted(others)), limit],
+        [dialect.id_list(sorted(other_versions)), limit],
     )
     return [row[0] for row in rows]
 
@@ -69,9 +69,9 @@ def flagged(limit: int, others: Collection[str] = ()) -> list[int]:
 def standing_still(limit: int) -> list[int]:
     """Return open processes in which nothing is pending or processing.
 
-    None should exist; whatever made one, carrying it on mends it.  Nor should one whose steps
-    cannot be found: that is mended here (``step_index.mend``).  Each call looks at the
-    next ``limit`` open processes, so that a call costs the same however many are open.
+    None should exist; whatever the cause, carrying it on repairs it.  Nor should one whose steps
+    are missing in the index: this call repairs that (``step_index.mend``).  Each call looks at
+    the next ``limit`` open processes, so it costs the same however many are open.
     """
     cursor = leases.cursor(leases.POLL)
     portion = dialect.fetch(
@@ -87,7 +87,7 @@ def standing_still(limit: int) -> list[int]:
 
 
 def has_lost() -> bool:
-    """Say whether a claim waits for its start beyond its allowance."""
+    """Say whether a claim has waited for its start beyond its allowance."""
     moment, params = dialect.clock(None)
     return bool(
         dialect.fetch(f"SELECT {_has_lost('c.at')} FROM (SELECT {moment} AS at) c", params)[0][0]
@@ -95,9 +95,9 @@ def has_lost() -> bool:
 
 
 def _has_lost(now: str) -> str:
-    """Return SQL that says whether a claim waits for its start beyond its allowance."""
-    lost = f"workers_live l JOIN workers_step s ON {dialect.looked_up('s.id', 'l.step_id')}"
+    """Return SQL that is true if a claim has waited for its start beyond its allowance."""
+    source = f"workers_live l JOIN workers_step s ON {dialect.looked_up('s.id', 'l.step_id')}"
     return (
-        f"((SELECT s.id FROM {lost} WHERE l.look_at < {now} AND s.complete_by IS NULL"
+        f"((SELECT s.id FROM {source} WHERE l.look_at < {now} AND s.complete_by IS NULL"
         f" AND s.dispatch_by < {now} ORDER BY l.look_at LIMIT 1) IS NOT NULL)"
     )

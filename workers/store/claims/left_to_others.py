@@ -1,4 +1,4 @@
-"""What is due here that this code does not know and the code of another live worker does."""
+"""Find due work that this code does not know but that of another live worker does."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,35 +12,36 @@ from workers.store.flow import due_steps
 
 @dataclass(frozen=True, slots=True)
 class WorkForOthers:
-    """Who is to look, where something is left to others."""
+    """Which other workers have to look for work that is left to them."""
 
-    #: Queues of agents that have a due step and may be taken for by the process that calls them.
+    #: Queues of agents with a due step that the process that calls them may claim itself.
     queues: frozenset[str] = frozenset()
-    #: What else is left is a Scheduler's.
+    #: Whether other work is left, which needs a Scheduler.
     is_for_schedulers: bool = False
 
 
 def find(now: datetime | None = None) -> WorkForOthers:
-    """Return who else has to look.  It asks for the first of those that are due, not for all."""
-    others = live_code.known_elsewhere(now)
-    if not others:
+    """Return who else has to look.  Reads only the first due steps, not all of them."""
+    elsewhere = live_code.known_elsewhere(now)
+    if not elsewhere:
         return WorkForOthers()
     at, params = dialect.clock(now)
-    versions = dialect.id_list(sorted(others.versions))
+    versions = dialect.id_list(sorted(elsewhere.versions))
     flagged = dialect.fetch(
         "SELECT p.id FROM workers_process p WHERE p.needs_decision"
         f" AND {dialect.among(due_steps.VERSION)} ORDER BY p.id LIMIT 1",
         [versions],
     )
-    # What is behind so many has to wait for its turn in any case.
+    # Steps behind this many have to wait for their turn anyway.
     head = f"{due_steps.steps('f.agent', 'c.at')} {due_steps.IN_TURN} LIMIT {int(sas.claim_batch)}"
     agents = dialect.fetch(
         f"SELECT f.agent FROM (SELECT {at} AS at) c CROSS JOIN workers_flow f"
         f" WHERE EXISTS (SELECT 1 FROM (SELECT {due_steps.VERSION} AS version FROM {head}) d"
         f" WHERE {dialect.among('d.version')} OR {dialect.among('f.agent')})",
-        [*params, versions, dialect.id_list(sorted(others.agents))],
+        [*params, versions, dialect.id_list(sorted(elsewhere.agents))],
     )
     names = {name for (name,) in agents}
-    queues = known.own().agents | others.agents
-    taken = names & (known.own().taking | others.taking)
-    return WorkForOthers(frozenset(queues[name] for name in taken), bool(flagged or names - taken))
+    by_agent = known.own().agents | elsewhere.agents
+    claimable = names & (known.own().taking | elsewhere.taking)
+    queues = frozenset(by_agent[name] for name in claimable)
+    return WorkForOthers(queues, bool(flagged or names - claimable))

@@ -1,4 +1,4 @@
-"""Claims of a worker that was stopped in the middle of its calls, given back by its parent."""
+"""Release the claims of a worker that was stopped in the middle of its calls."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -17,19 +17,19 @@ REASON = "the worker was stopped"
 
 
 @load.again_when_lost
-def surrender(
+def release_unfinished(
     mark: str, worker: str, *, local: Collection[str] = (), now: datetime | None = None
 ) -> int:
-    """Return one batch of a stopped worker's unfinished claims to pending; count nothing.
+    """Release one batch of a stopped worker's unfinished claims; count no failure.
 
     The worker's claims are those whose ``locked_by`` ends with ``mark``; its processes must
-    have ended.  A call that was cut off stays in doubt.  The transaction of an agent in
-    ``local`` cannot commit any more, so that call had no effect.  It leaves alone
-    unsafe calls, replies on their rows, steps that wait for a callback, claims past their
-    deadline, which had all their time, and claims nobody has started, whose message somebody
-    else gets.  Returns how many it released, at most ``SAS_SWEEP_BATCH``.
+    have ended.  A call that was cut off stays in doubt, except that of an agent in ``local``: its
+    transaction can no longer commit, so it had no effect.  Leaves alone unsafe calls, steps with a
+    filed reply, steps that wait for a callback, claims past their deadline, which had all their
+    time, and unstarted claims, whose message another worker gets.  Returns how many it released, at
+    most ``SAS_SWEEP_BATCH``.
     """
-    with durable("release.surrender"):
+    with durable("release.release_unfinished"):
         at = dialect.read_clock(now)
         rows = dialect.fetch(
             "SELECT s.id, s.process_id FROM workers_live l JOIN workers_step s ON s.id = l.step_id"
@@ -45,30 +45,30 @@ def surrender(
                 int(sas.sweep_batch),
             ],
         )
-        lockeds = load.lock((process_id for _, process_id in rows), now)
-        wanted = {step_id for step_id, _ in rows}
+        processes = load.lock((process_id for _, process_id in rows), now)
+        step_ids = {step_id for step_id, _ in rows}
         unfinished = [
             (locked, step)
-            for locked in lockeds
+            for locked in processes
             for step in locked.steps
-            if step.id in wanted and _is_unfinished(step, mark, at)
+            if step.id in step_ids and _is_unfinished(step, mark, at)
         ]
         for locked, step in unfinished:
-            _hand_back(locked, step, worker, is_uncalled=step.agent in local)
-        # A local agent that files after all saves its step: the write then finds it changed.
-        load.write(lockeds)
+            _release(locked, step, worker, is_uncalled=step.agent in local)
+        # If a local agent files its reply after all, this write finds the step changed and fails.
+        load.write(processes)
     return len(unfinished)
 
 
 @load.again_when_lost
 def unbegun(
-    delivery: UUID, begun: Collection[int], worker: str, now: datetime | None = None
+    delivery: UUID, called: Collection[int], worker: str, now: datetime | None = None
 ) -> int:
-    """Return the claims of a process to pending that it started and never called for.
+    """Release the claims that a process started without calling their agents.
 
-    Their start was written and its answer lost.  ``delivery`` is that start's; ``begun`` are the
-    steps of it that were called for.  Nothing is counted, and nothing is in doubt that was not
-    before.  Returns how many it released.
+    Their start was written but its answer was lost.  ``delivery`` is that of the start; ``called``
+    are its steps whose agents were called.  Counts no failure, and leaves no new doubt.  Returns
+    how many it released.
     """
     with durable("release.unbegun"):
         rows = dialect.fetch(
@@ -77,17 +77,17 @@ def unbegun(
             " WHERE l.state = 'processing' AND NOT l.is_deferred AND s.delivery = %s",
             [delivery if dialect.is_postgres() else delivery.hex],
         )
-        wanted = {step_id for step_id, _ in rows} - set(begun)
-        lockeds = load.lock((owner for step_id, owner in rows if step_id in wanted), now)
+        step_ids = {step_id for step_id, _ in rows} - set(called)
+        processes = load.lock((owner for step_id, owner in rows if step_id in step_ids), now)
         unfinished = [
             (locked, step)
-            for locked in lockeds
+            for locked in processes
             for step in locked.steps
-            if step.id in wanted and step.is_at_work and step.delivery == delivery
+            if step.id in step_ids and step.is_at_work and step.delivery == delivery
         ]
         for locked, step in unfinished:
-            _hand_back(locked, step, worker, is_uncalled=True)
-        load.write(lockeds)
+            _release(locked, step, worker, is_uncalled=True)
+        load.write(processes)
     return len(unfinished)
 
 
@@ -101,7 +101,7 @@ def _is_unfinished(step: StepRow, mark: str, at: datetime) -> bool:
     )
 
 
-def _hand_back(locked: LockedProcess, step: StepRow, worker: str, *, is_uncalled: bool) -> None:
+def _release(locked: LockedProcess, step: StepRow, worker: str, *, is_uncalled: bool) -> None:
     locked.touch(step)
     if is_uncalled:
         evidence.had_none(step)

@@ -1,4 +1,4 @@
-"""Reading what requests are built from: inputs, and the results so far."""
+"""Read the data of requests: inputs, and the results so far."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,30 +19,30 @@ class UndoneStep:
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """What the requests of some claims are built from."""
+    """The data of the requests of some claims."""
 
     #: By process.
     contexts: dict[int, Context]
-    #: By the step that is undone.
+    #: By the id of the step that is undone.
     undone: dict[int, UndoneStep]
 
 
 @prepared_plans.kept()
 def material(claims: Sequence[Claim]) -> Material:
-    """Return what the requests of claims are built from; without a lock, like ``contexts``.
+    """Return the data of the requests of claims; needs no lock, like ``contexts``.
 
-    What claims have brought along is not read again.
+    Processes that claims carry along are not read again.
     """
-    brought = {claim.process_id: claim.owner for claim in claims if claim.owner is not None}
-    missing = {claim.process_id for claim in claims} - set(brought)
+    owners = {claim.process_id: claim.owner for claim in claims if claim.owner is not None}
+    missing_ids = {claim.process_id for claim in claims} - set(owners)
     return Material(
-        contexts.of_all(brought.values()) | contexts.read(missing),
+        contexts.of_all(owners.values()) | contexts.read(missing_ids),
         _undone([claim.undoes_id for claim in claims if claim.undoes_id is not None]),
     )
 
 
 def _undone(step_ids: Sequence[int]) -> dict[int, UndoneStep]:
-    # Neither name nor key changes while the undo step is claimed.
+    # The name and the key do not change while the undo step is claimed.
     if not step_ids:
         return {}
     return {

@@ -1,4 +1,4 @@
-"""Claims that nobody has started: sent once more when they were lost, or released."""
+"""Unstarted claims: send lost ones again, or release them."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -17,7 +17,7 @@ from workers.store.locked import load
 
 
 @load.again_when_lost
-def hand_back(
+def release(
     claims: Sequence[Claim],
     worker: str,
     reason: str,
@@ -25,44 +25,44 @@ def hand_back(
     *,
     delay_seconds: float = 0,
 ) -> int:
-    """Return claims that nobody has started to pending; count nothing; return how many.
+    """Release claims that no agent has started; count no failure; return how many.
 
-    For claims that could not be sent; they may be claimed again after the delay.  One that
-    an agent has started in the meantime (its message did arrive) is left to that agent.
+    For claims that could not be sent; they may be claimed again after the delay.  A claim that an
+    agent has started meanwhile (its message did arrive) is left to that agent.
     """
-    held = {claim.step_id: claim.claim_id for claim in claims}
-    with durable("unstarted.hand_back"):
-        lockeds = load.lock((claim.process_id for claim in claims), now)
-        landed = sum(_hand_back(locked, held, worker, reason, delay_seconds) for locked in lockeds)
-        load.write(lockeds)
-    return landed
+    ids = {claim.step_id: claim.claim_id for claim in claims}
+    with durable("unstarted.release"):
+        processes = load.lock((claim.process_id for claim in claims), now)
+        count = sum(_release(locked, ids, worker, reason, delay_seconds) for locked in processes)
+        load.write(processes)
+    return count
 
 
-def _hand_back(
-    locked: LockedProcess, held: dict[int, UUID], worker: str, reason: str, delay_seconds: float
+def _release(
+    locked: LockedProcess, ids: dict[int, UUID], worker: str, reason: str, delay_seconds: float
 ) -> int:
-    landed = 0
+    count = 0
     for step in locked.steps:
         unstarted = step.started_at is None and step.state == StepState.PROCESSING
-        if unstarted and step.claim_id == held.get(step.id):
+        if unstarted and step.claim_id == ids.get(step.id):
             locked.touch(step)
             step.not_before = locked.now + timedelta(seconds=delay_seconds)
             locked.move(step, StepState.PENDING, "handed_back", worker, reason=reason)
-            landed += 1
-    return landed
+            count += 1
+    return count
 
 
 def lost(worker: str, now: datetime | None = None) -> list[Claim]:
-    """Return claims that nobody started within their allowance, to be sent again as they are.
+    """Return claims that no agent started within their allowance, to be sent again unchanged.
 
-    The claim stays the same, so a late first message is as good as the second.  No failure
-    is counted; the allowance doubles, and an alert is raised when that went on for long.
+    The claim stays the same, so a late first message is as good as the second.  Counts no failure;
+    the allowance doubles, and an alert is raised when it has been lost many times.
     """
     with durable("unstarted.lost"):
         at = dialect.read_clock(now)
         rows = dialect.fetch(
             "SELECT t.id, t.process_id, t.claim_id, t.attempt, t.name, t.agent,"
-            # One that has failed travels alone: nobody looks here at how it did.
+            # A step with a fault runs alone: this query does not look at the kind of fault.
             " t.timeout_seconds, t.idempotency_key, t.fault IS NOT NULL, t.undoes_id,"
             " t.is_in_doubt,"
             " EXISTS (SELECT 1 FROM workers_flow f WHERE f.agent = t.agent"
@@ -71,7 +71,7 @@ def lost(worker: str, now: datetime | None = None) -> list[Claim]:
             " JOIN workers_process p ON p.id = t.process_id"
             " WHERE l.look_at < %s AND t.state = 'processing'"
             " AND t.complete_by IS NULL AND t.dispatch_by < %s"
-            # The process, too: whoever holds it may just be ending the claim.
+            # Lock the process, too: a session that holds it may be ending the claim.
             " ORDER BY t.id LIMIT %s " + dialect.lock_rows("p, t", skip_locked=True),
             [*[dialect.instant_text(at)] * 2, int(sas.claim_batch)],
         )
@@ -89,7 +89,7 @@ def lost(worker: str, now: datetime | None = None) -> list[Claim]:
                 "true",
                 are_locked=True,
             )
-        _tell_of_lost(claims, [row[-1] + 1 for row in rows], worker, at)
+        _report_lost(claims, [row[-1] + 1 for row in rows], worker, at)
     return claims
 
 
@@ -101,7 +101,7 @@ def _allowance(lost_count: int) -> timedelta:
     )
 
 
-def _tell_of_lost(claims: list[Claim], counts: list[int], worker: str, at: datetime) -> None:
+def _report_lost(claims: list[Claim], counts: list[int], worker: str, at: datetime) -> None:
     journal.write(
         [
             Entry(

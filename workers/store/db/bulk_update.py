@@ -1,4 +1,4 @@
-"""Updating rows from a set of rows: one statement, however many they are."""
+"""Update rows from a set of rows: one statement for any number of rows."""
 
 from collections.abc import Mapping, Sequence
 from operator import itemgetter
@@ -15,7 +15,7 @@ def update(
     where: str,
     **options: Any,
 ) -> set[int]:
-    """Update rows as ``send_update`` does; return the ids that landed."""
+    """Update rows as ``send_update`` does; return the ids of the updated rows."""
     return {row_id for (row_id,) in send_update(table, columns, rows, assign, where, **options)()}
 
 
@@ -29,32 +29,32 @@ def send_update(
     params: Sequence[Any] = (),
     same: Mapping[str, tuple[str, Any]] | None = None,
     are_locked: bool = False,
-    must_land: bool = False,
+    must_match: bool = False,
     returning: str = "",
 ) -> dialect.Answer:
-    """Update rows of ``table`` (t) by id from a row set (v); return how to read which landed.
+    """Update rows of ``table`` (t) by id from a row set (v); return how to read the updated ones.
 
-    Of each that did there is a row: its id, and the document in its column ``returning``, as
-    ``dialect.if_small`` gives it.
+    The answer has a row for each: its id, and the document in its column ``returning``, as
+    ``dialect.if_small`` returns it.
 
-    v has ``columns`` of ``rows``, and ``same``: columns of one (kind, value) for all.
+    v has the ``columns`` of ``rows``, and those of ``same``, with one (kind, value) for all rows.
     ``params`` are those of ``assign``.  Unless the caller has locked them, rows are locked in
-    primary-key order: two statements that touch the same rows wait for each other instead of
-    deadlocking.  A plan that is kept looks them up one after another, and so needs not lock
-    them before it writes the first.
+    primary-key order, so that two statements on the same rows wait for each other instead of
+    deadlocking.  A kept plan looks rows up one by one in that order, so it need not lock them
+    before it writes the first.
 
-    With ``must_land`` the statement fails (``LostRow``) where a row does not and the commit leaves
-    along; else the caller is to look at which did.
+    With ``must_match``, the statement fails (``LostRow``) if a row does not match and the COMMIT is
+    sent along; else the caller has to check which rows were updated.
 
-    ``where`` compares with columns of v and never with a value: a planner that knows the
-    value may take it for rare, look for it first, and go through all of v for each it finds.
+    ``where`` compares with columns of v, never with a literal: a planner that knows the value may
+    expect few such rows, look for them first, and scan all of v for each one.
     """
     constants, constant_params = "", []
     for name, (kind, value) in (same or {}).items():
         expression, param = dialect.typed(kind, value)
         constants += f', {expression} AS "{name}"'
         constant_params += param
-    # SQLite knows no alias there, and PostgreSQL would take the name for the row set's, too.
+    # SQLite allows no alias here; in PostgreSQL the bare name would also match the row set's.
     own = "t." if dialect.is_postgres() else ""
     returned = f"{own}id" + (f", {dialect.if_small(own + returning)}" if returning else "")
     source = f"SELECT r.*{constants} FROM {dialect.rows_as('r', columns)}"
@@ -66,7 +66,7 @@ def send_update(
             f" WHERE t.id = v.id AND {where} RETURNING {returned}"
         )
         return dialect.send(statement, [*params, *rowset])
-    if must_land:
+    if must_match:
         where = transactions.or_fail(where)
     if are_locked or prepared_plans.is_kept():
         statement = (
@@ -74,8 +74,8 @@ def send_update(
             f" WHERE {dialect.looked_up('t.id', 'v.id')} AND {where} RETURNING {returned}"
         )
         return dialect.send(statement, [*params, *rowset])
-    # Joined where they are locked: a planner that joins the locked rows with v once more takes
-    # them for one row, and goes through all of v for each.
+    # Join and lock in one query: a planner that joins the locked rows with v again expects one row,
+    # and scans all of v for each.
     locked = f"{source} JOIN {table} o ON {dialect.looked_up('o.id', 'r.id')}"
     statement = (
         f"WITH v AS MATERIALIZED ({locked} ORDER BY r.id FOR NO KEY UPDATE OF o)"

@@ -1,6 +1,6 @@
-"""The columns of the engine's tables, each with the kind by which row sets know it.
+"""The columns of the engine's tables, each with its kind in row sets.
 
-The models say both; who reads or writes a row names columns and no kinds.
+Both come from the models, so that code that reads or writes rows need not name kinds.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ _KINDS = {
 
 @cache
 def columns_of(model: type[Model]) -> Mapping[str, str]:
-    """Return every column of a model's table, and its kind."""
+    """Return every column of a model's table with its kind."""
     return {
         field.attname: _KINDS[field.get_internal_type()] for field in model._meta.concrete_fields
     }

@@ -1,7 +1,7 @@
-"""The two dialects: sets of rows as one parameter, clocks, and values in and out.
+"""The two SQL dialects: row sets in one parameter, clocks, and conversions of values.
 
-Hot statements have a constant text and carry their rows as one JSON parameter, so that a
-batch of any size is one statement with one plan on PostgreSQL and on SQLite alike.
+Hot statements have a constant text and carry their rows in one JSON parameter, so that a batch
+of any size is one statement with one plan, on PostgreSQL and on SQLite.
 """
 
 import json
@@ -34,12 +34,12 @@ _POSTGRES_TYPES = {
 
 @cache
 def is_postgres() -> bool:
-    # Asked several times for each statement, of a proxy that looks for the thread's connection.
+    # Cached: called several times for each statement, and the proxy looks up the connection.
     return connection.vendor == "postgresql"
 
 
 def rows_as(alias: str, columns: Mapping[str, str]) -> str:
-    """Return SQL for the JSON array in one parameter as a table ``alias`` of ``columns``."""
+    """Return SQL that reads a JSON array parameter as a table ``alias`` with ``columns``."""
     if is_postgres():
         typed = ", ".join(f"{name} {_POSTGRES_TYPES[kind]}" for name, kind in columns.items())
         return f"jsonb_to_recordset(%s::jsonb) AS {alias}({typed})"
@@ -50,37 +50,37 @@ def rows_as(alias: str, columns: Mapping[str, str]) -> str:
 def encode(rows: Sequence[Mapping[str, Any]], documents: Collection[str] = ()) -> str:
     """Return rows as the JSON parameter that ``rows_as`` reads.
 
-    ``documents`` are columns of JSON that came from outside.  Raises ``ValueError`` where one of
-    those holds a number that JSON does not have.
+    ``documents`` are JSON columns with values from outside.  Raises ``ValueError`` if one of them
+    holds a number that JSON does not have.
     """
     if is_postgres():
         if documents:
             rows = [{**row, **{name: _strict(row[name]) for name in documents}} for row in rows]
         return _encoder.encode(rows).decode()
-    # Instants are text there, which must be the same for the same instant.
+    # SQLite stores instants as text, which must be the same for the same instant.
     return json.dumps(rows, default=_encode_value, allow_nan=False)
 
 
 def _strict(value: Any) -> msgspec.Raw:
-    # The encoder itself would write null for what is no number, and a list for a set.
+    # The encoder itself would write null for NaN, and a list for a set.
     return msgspec.Raw(encode_document(value).encode())
 
 
-#: Writes instants and UUIDs by itself; to call a function of ours for each took most of the time.
+#: Writes instants and UUIDs natively; a Python function for each took most of the time.
 _encoder = msgspec.json.Encoder(uuid_format="hex")
 
 
-#: What stands for a document that was too large to be read along with its row.
+#: Stands for a document that was too large to be read with its row.
 LARGE = ""
 
 
 def if_small(column: str) -> str:
-    """Return SQL for a JSON column as text, and ``LARGE`` where its row does not hold it.
+    """Return SQL for a JSON column as text, or ``LARGE`` if it is not stored in its row.
 
-    From about 2,000 bytes on PostgreSQL keeps a value elsewhere, and reads it from there.
+    PostgreSQL stores values of more than about 2,000 bytes elsewhere, and must read them there.
     """
     size = f"pg_column_size({column})" if is_postgres() else f"length({column})"
-    # It never asks whether it is null: SQLite 3.40 says no of every column that it returns.
+    # Without IS NULL: SQLite 3.40 evaluates it to false for every column that it returns.
     return f"CASE WHEN {size} >= 2000 THEN '{LARGE}' ELSE CAST({column} AS text) END"
 
 
@@ -112,33 +112,33 @@ def uuid(value: Any) -> UUID | None:
 
 
 def document(value: Any) -> Any:
-    """Return a JSON column's value; most lists are empty, and those need no parser."""
+    """Return a JSON column's value; empty lists, the most frequent ones, need no parser."""
     if value == "[]":
         return []
     return decode(value) if isinstance(value, str) else value
 
 
-#: Reads one JSON text, in a fifth of the time that ``json.loads`` takes for a short one.
+#: Parses a short JSON text in a fifth of the time of ``json.loads``.
 decode = msgspec.json.Decoder().decode
 
 
-#: The present instant while a test has stopped the clock (``workers.testing.frozen_clock``).
-#: It is here because the clock is read nowhere else: deadlines, backoffs, leases and polls
-#: all follow.
+#: The current instant while a test has stopped the clock (``workers.testing.frozen_clock``).
+#: It is here because only this module reads the clock: deadlines, backoffs, leases and polls
+#: all follow it.
 frozen_at: datetime | None = None
 
 
 def clock(now: datetime | None) -> tuple[str, list[Any]]:
-    """Return SQL for this very instant on the database's clock, or for ``now``, and its parameter.
+    """Return SQL for the database's current instant, or for ``now``, and its parameter.
 
-    It is evaluated inside the statement: a process frozen before it cannot compare a
-    deadline with an instant from before its sleep.
+    The statement itself reads the clock: so a process that was suspended before it cannot compare
+    a deadline with an outdated instant.
     """
     if now is not None:
         text = instant_text(now)
         return ("%s::timestamptz" if is_postgres() else "%s"), [text]
     if frozen_at is not None:
-        # A literal: like the real clock, it brings no parameter along.
+        # A literal: like the real clock, it has no parameter.
         return f"'{instant_text(frozen_at)}'" + ("::timestamptz" if is_postgres() else ""), []
     if is_postgres():
         return "clock_timestamp()", []
@@ -153,17 +153,17 @@ def later(moment: str, seconds: str) -> str:
 
 
 def earlier(moment: str, seconds: float) -> str:
-    """Return SQL for ``moment``, an SQL expression, less some seconds."""
+    """Return SQL for ``moment``, an SQL expression, minus ``seconds``."""
     if is_postgres():
         return f"({moment} - {seconds} * interval '1 second')"
     return f"strftime('%%Y-%%m-%%d %%H:%%M:%%f000', {moment}, '-{seconds} seconds')"
 
 
 def read_clock(now: datetime | None = None) -> datetime:
-    """Return the database's present instant, or ``now`` when given."""
-    known = now or frozen_at
-    if known is not None:
-        return known
+    """Return the current instant of the database's clock, or ``now`` if given."""
+    at = now or frozen_at
+    if at is not None:
+        return at
     expression, params = clock(None)
     moment = instant(fetch(f"SELECT {expression}", params)[0][0])
     assert moment is not None
@@ -174,58 +174,58 @@ def lock_rows(of: str, *, skip_locked: bool = False) -> str:
     """Return the locking clause; nothing on SQLite, whose transactions are IMMEDIATE."""
     if not is_postgres():
         return ""
-    # NO KEY: a journal row or an alert that refers to the row need not wait for it.
+    # NO KEY: inserting a journal row or an alert that refers to the row need not wait.
     return f"FOR NO KEY UPDATE OF {of}" + (" SKIP LOCKED" if skip_locked else "")
 
 
 def among(column: str) -> str:
-    """Return SQL that compares ``column`` with the ids of one parameter from ``id_list``."""
+    """Return SQL that matches ``column`` with the ids in one parameter from ``id_list``."""
     if is_postgres():
         return f"{column} = ANY(%s)"
     return f"{column} IN (SELECT value FROM json_each(%s))"
 
 
 def looked_up(key: str, column: str) -> str:
-    """Return SQL that compares a key with a column of what is read before.
+    """Return SQL that matches a key with a column of a row read before.
 
-    In an array, a value can only be looked up in the key's index: a planner that takes a table for
-    almost empty would otherwise read all of it, in the order of the index.  A planner that is free
-    to scan tables is left free: bound to the array, it would scan a small one for each value.
+    With an array, the planner must look the value up in the key's index; otherwise, if it takes the
+    table for almost empty, it reads all of it in the order of the index.  Plans that may scan
+    tables compare directly: with the array, they would scan a small table for each value.
     """
     return f"{key} = ANY(ARRAY[{column}])" if prepared_plans.is_kept() else f"{key} = {column}"
 
 
 def among_found(column: str, query: str) -> str:
-    """Return SQL that compares ``column`` with what a query finds, which is asked first."""
+    """Return SQL that matches ``column`` with the rows of a query, which runs first."""
     return f"{column} = ANY(ARRAY({query}))" if is_postgres() else f"{column} IN ({query})"
 
 
 def of_each(table: str, column: str, of: str = "") -> str:
-    """Return the FROM clause for the rows t whose ``column`` is one of a parameter's ids.
+    """Return the FROM clause for the rows t whose ``column`` is one of the ids in a parameter.
 
-    ``of`` is a query for them as ``id``, where the parameter has those of something else.  The rows
-    are looked up by the column's index for one id after another, however small the table
-    looks: ``among`` has the planner read all of it where the ids seem many.
+    ``of`` is a query that returns them as ``id``, if the parameter has other ids.  The rows are
+    looked up in the column's index, one id after another, however small the table seems: with
+    ``among``, the planner reads all of it if the ids seem many.
     """
     if is_postgres():
-        found = f"SELECT * FROM {table} o WHERE o.{column} = i.id OFFSET 0"
-        given = "SELECT unnest(%s::bigint[])"
-        return f"({of or given}) AS i(id) CROSS JOIN LATERAL ({found}) t"
-    # CROSS JOIN has SQLite take the ids first.
-    given = "SELECT value AS id FROM json_each(%s)"
-    return f"({of or given}) AS i CROSS JOIN {table} t ON t.{column} = i.id"
+        rows = f"SELECT * FROM {table} o WHERE o.{column} = i.id OFFSET 0"
+        ids = "SELECT unnest(%s::bigint[])"
+        return f"({of or ids}) AS i(id) CROSS JOIN LATERAL ({rows}) t"
+    # CROSS JOIN makes SQLite read the ids first.
+    ids = "SELECT value AS id FROM json_each(%s)"
+    return f"({of or ids}) AS i CROSS JOIN {table} t ON t.{column} = i.id"
 
 
 def id_list(ids: Sequence[int] | Sequence[str]) -> Any:
     """Return the parameter for ``among``."""
     if not is_postgres():
         return json.dumps(list(ids))
-    # An array as text is read by the server at once; psycopg would look at each number.
+    # The server parses an array as text at once; psycopg would convert each number.
     return "{" + ",".join(map(str, ids)) + "}" if ids and isinstance(ids[0], int) else list(ids)
 
 
 def list_of(*values: str) -> str:
-    """Return SQL that gathers rows into one JSON list of lists."""
+    """Return SQL that aggregates rows into one JSON list of lists."""
     listed = ", ".join(values)
     if is_postgres():
         return f"jsonb_agg(jsonb_build_array({listed}))"
@@ -233,21 +233,21 @@ def list_of(*values: str) -> str:
 
 
 def text_in(column: str, *path: str) -> str:
-    """Return SQL for what a document has at a path, as text; null where it has nothing there."""
+    """Return SQL for the value at a path of a document, as text; null if there is none."""
     if is_postgres():
         return f"({column} #>> '{{{','.join(path)}}}')"
     return f"json_extract({column}, '$.{'.'.join(path)}')"
 
 
 def seconds_between(earlier: str, later: str) -> str:
-    """Return SQL for the seconds from one instant to another, which documents have as texts."""
+    """Return SQL for the seconds between two instants, which documents hold as texts."""
     if is_postgres():
         return f"EXTRACT(EPOCH FROM ({later})::timestamptz - ({earlier})::timestamptz)::float8"
     return f"((julianday({later}) - julianday({earlier})) * 86400.0)"
 
 
 def count_reached(number: str, bounds: Sequence[float]) -> str:
-    """Return SQL for how many of some rising bounds a number reaches."""
+    """Return SQL for how many of some ascending bounds a number reaches."""
     if is_postgres():
         listed = ", ".join(map(repr, bounds))
         return f"width_bucket({number}, ARRAY[{listed}]::float8[])"
@@ -255,7 +255,7 @@ def count_reached(number: str, bounds: Sequence[float]) -> str:
 
 
 def typed(kind: str, value: Any) -> tuple[str, list[Any]]:
-    """Return SQL for one value of a column, and its parameter."""
+    """Return SQL for one column value, and its parameter."""
     if value is not None:
         if kind == "json":
             value = encode_document(value)
@@ -266,7 +266,7 @@ def typed(kind: str, value: Any) -> tuple[str, list[Any]]:
 
 @cache
 def _instants() -> Any:
-    """Return psycopg's own reader of instants, in C where it is installed."""
+    """Return psycopg's own reader of instants, in C if that is installed."""
     import psycopg
 
     return psycopg.adapters.get_loader(
@@ -274,46 +274,46 @@ def _instants() -> Any:
     )
 
 
-#: How to read the rows of a statement that was sent.
+#: Reads the rows of a statement that was sent.
 Answer = Callable[[], list[tuple[Any, ...]]]
 
 
 @contextmanager
 def pipelined() -> Iterator[None]:
-    """Send the statements of a block without waiting for what each comes to.
+    """Send the statements of a block without waiting for each answer.
 
-    A transaction's statements that need nothing of one another take one round trip then, and
-    the server works on one while the next is put together.  They run in their order, and the
-    end of the block waits for all of them: read their answers after it.  What went wrong first
-    is raised there, and nothing after it was done.  Where the database or its library has no
-    such mode, each statement is waited for.
+    Statements of a transaction that do not depend on one another's answers then take one round
+    trip, and the server works on one while the next is composed.  They run in their order, and the
+    end of the block waits for all of them: read their answers after it.  The first error is raised
+    there, and no later statement has run.  If the database or its library has no such mode, each
+    statement waits for its answer.
     """
     if not (is_postgres() and prepared_plans.has_pipelines()):
         yield
         return
     database = prepared_plans.database()
-    itself = prepared_plans.raw(database)
+    pg = prepared_plans.raw(database)
     is_to_begin = prepared_plans.is_to_begin()
-    sends_begin = is_to_begin and prepared_plans.takes_over_begin(itself)
-    with database.wrap_database_errors, itself.pipeline():
+    sends_begin = is_to_begin and prepared_plans.takes_over_begin(pg)
+    with database.wrap_database_errors, pg.pipeline():
         if sends_begin:
-            itself.execute("BEGIN", prepare=False)
+            pg.execute("BEGIN", prepare=False)
         if is_to_begin:
             prepared_plans.begin()
         yield
 
 
 def is_pipelined() -> bool:
-    """Say whether what is sent now is not waited for."""
+    """Say whether statements sent now do not wait for their answers."""
     return (
         is_postgres() and prepared_plans.raw(prepared_plans.database()).pgconn.pipeline_status != 0
     )
 
 
 def send(statement: str, params: Sequence[Any] = ()) -> Answer:
-    """Run a statement that answers with rows; return how to read them.
+    """Run a statement that returns rows; return a function that reads them.
 
-    In a ``pipelined`` block it is only sent; to read them there has the block wait twice.
+    In a ``pipelined`` block it is only sent; reading the rows inside makes the block wait twice.
     """
     if prepared_plans.is_to_begin():
         with pipelined():
@@ -323,12 +323,13 @@ def send(statement: str, params: Sequence[Any] = ()) -> Answer:
     cursor = _run(statement, params)
     if is_pipelined():
         return cursor.fetchall  # type: ignore[no-any-return]
-    found: list[tuple[Any, ...]] = cursor.fetchall()
+    fetched: list[tuple[Any, ...]] = cursor.fetchall()
     cursor.close()
-    return lambda: found
+    return lambda: fetched
 
 
 def fetch(statement: str, params: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    """Run a statement and return its rows."""
     return send(statement, params)()
 
 
@@ -346,7 +347,7 @@ def execute(statement: str, params: Sequence[Any] = ()) -> int:
 def _run(statement: str, params: Sequence[Any]) -> Any:
     cursor = prepared_plans.cursor()
     if is_postgres():
-        # Django reads instants by a function in Python, eight times as slow.
+        # Django's reader of instants is a Python function, eight times as slow.
         cursor.adapters.register_loader("timestamptz", _instants())
     with prepared_plans.database().wrap_database_errors:
         cursor.execute(statement, list(params))

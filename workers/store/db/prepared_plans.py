@@ -1,9 +1,9 @@
-"""Plans that a connection keeps: made once, and not from what the tables hold just then.
+"""Keep query plans on a connection: made once, and independent of the tables' contents.
 
-Of PostgreSQL's work for the settlement of one reply, half is to parse and plan the same dozen
-statements anew.  A plan that is kept must serve whatever the tables grow to, and one that was
-made while they were small reads all of them, for good.  So the planner is told to follow indexes
-whatever it believes of the tables: the hot statements are written so that it then has no choice.
+Half of PostgreSQL's work for settling one reply is to parse and plan the same dozen statements
+again.  A kept plan must suit tables of any size, but one made while they are small would scan
+them forever.  So the planner has to use indexes, whatever it estimates: the hot statements are
+written so that this leaves it no choice.
 """
 
 import threading
@@ -18,8 +18,8 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from workers.conf import sas
 from workers.exceptions import sqlstate
 
-#: For the transaction only.  One plan for all values, and an index for whatever is read.  A plan
-#: for all values reckons with many rows, and would be compiled each time (``jit``).
+#: For the transaction only: one plan for all values, and an index for every read.  A generic plan
+#: expects many rows, and would be compiled each time (``jit``).
 SETTINGS = {
     "plan_cache_mode": "force_generic_plan",
     "enable_seqscan": "off",
@@ -29,21 +29,21 @@ SETTINGS = {
 _SET = "SELECT " + ", ".join(f"set_config('{name}', '{to}', true)" for name, to in SETTINGS.items())
 
 _IDLE = 0  # libpq's PQTRANS_IDLE: no transaction has begun
-#: What PostgreSQL says of a plan that is good no more: a column's type has changed, or somebody
-#: (a pooler, ``DISCARD ALL``) has dropped the statement or has one of its name.
+#: PostgreSQL's error codes for a stale plan: a column's type has changed, or another program (a
+#: pooler, ``DISCARD ALL``) has dropped the statement or prepared another of the same name.
 _STALE = {"0A000", "26000", "42P05"}
-#: Another client's statement of that name takes other parameters; true of much else, too.
+#: Another client's statement of this name takes other parameters; the code has other causes, too.
 _PROTOCOL_VIOLATION = "08P01"
 
 
 class _Block(threading.local):
-    """What this thread's statements are run by just now."""
+    """How this thread's statements run now."""
 
     is_prepared = False
     is_kept = False
-    #: How many plans a connection keeps.
+    #: The most plans that a connection keeps.
     most = 0
-    #: Its connection, as Django wraps it: to look it up costs as much as a short statement.
+    #: Django's wrapper of its connection, cached: a lookup costs as much as a short statement.
     database: BaseDatabaseWrapper | None = None
 
 
@@ -51,67 +51,66 @@ _block = _Block()
 
 
 def database() -> BaseDatabaseWrapper:
-    """Return this thread's connection, as Django wraps it."""
+    """Return Django's wrapper of this thread's connection."""
     return _block.database or connections[DEFAULT_DB_ALIAS]
 
 
 @contextmanager
 def prepared() -> Iterator[None]:
-    """Have PostgreSQL parse the statements of a block once a connection.
+    """Make PostgreSQL parse the statements of a block once per connection.
 
-    Only for statements that read no table: their plans are weighed as ever, and kept.
-    Raises ``OperationalError`` where a plan turns out to be stale; the connection is dropped,
-    unless somebody's transaction is open on it.
+    Only for statements that read no table: they are planned as usual, and the plans kept.  Raises
+    ``OperationalError`` if a plan is stale; drops the connection, unless a transaction is open on
+    it.
     """
-    ours = database()
-    before = _block.is_prepared, _block.database
-    _block.is_prepared, _block.database, _block.most = _can_prepare(ours), ours, _most()
+    wrapper = database()
+    previous = _block.is_prepared, _block.database
+    _block.is_prepared, _block.database, _block.most = _can_prepare(wrapper), wrapper, _most()
     try:
         yield
     except DatabaseError as error:
         if not _block.is_kept:
-            _refuse_stale(error, ours)
+            _refuse_stale(error, wrapper)
         raise
     finally:
-        _block.is_prepared, _block.database = before
+        _block.is_prepared, _block.database = previous
 
 
 @contextmanager
 def kept() -> Iterator[None]:
-    """Run a verb by plans that are kept, whatever the tables hold when they are made.
+    """Run a verb with kept plans, which do not depend on the tables' contents.
 
-    Only for statements that have an index for each of their steps.  Nothing changes inside
-    somebody else's transaction, which the planner's settings would hold for until its end.
-    Where definitions of the application ask the database within such a transaction, the
-    settings hold for them, too.  Raises ``OperationalError``, with nothing done and the connection
-    dropped, where a plan turns out to be stale: the caller may try again.
+    Only for statements that have an index for every read.  Has no effect inside a caller's
+    transaction, because the planner's settings would apply until its end.  They also apply to
+    queries of the application's definitions inside the verb.  Raises ``OperationalError``, with
+    nothing done and the connection dropped, if a plan is stale: the caller may try again.
     """
-    ours = database()
-    if _block.is_kept or ours.in_atomic_block or not _can_prepare(ours):
+    wrapper = database()
+    if _block.is_kept or wrapper.in_atomic_block or not _can_prepare(wrapper):
         yield
         return
-    # Here, for later it would be asked in a pipeline, and a dead connection be replaced in it.
-    ours.close_if_health_check_failed()
-    before = _block.is_prepared, _block.database
-    _block.is_kept, _block.is_prepared, _block.database = True, False, ours
+    # Check now: later the check would run in a pipeline, and replace a dead connection there.
+    wrapper.close_if_health_check_failed()
+    previous = _block.is_prepared, _block.database
+    _block.is_kept, _block.is_prepared, _block.database = True, False, wrapper
     _block.most = _most()
     try:
         yield
     except DatabaseError as error:
-        _refuse_stale(error, ours)
+        _refuse_stale(error, wrapper)
         raise
     finally:
         _block.is_kept = False
-        _block.is_prepared, _block.database = before
+        _block.is_prepared, _block.database = previous
 
 
-def _refuse_stale(error: DatabaseError, ours: BaseDatabaseWrapper) -> None:
-    """Raise ``OperationalError``, with what to do, where an error tells of a stale plan."""
+def _refuse_stale(error: DatabaseError, wrapper: BaseDatabaseWrapper) -> None:
+    """Raise ``OperationalError``, with a remedy, if an error means a stale plan."""
     code = sqlstate(error)
     if not (code in _STALE or (code == _PROTOCOL_VIOLATION and "prepared statement" in str(error))):
         return
-    if not ours.in_atomic_block:
-        ours.close()
+    if not wrapper.in_atomic_block:
+        wrapper.close()
     raise OperationalError(
         "A kept plan is good no more (behind a pooler that knows no prepared statements, set"
         f" SAS_KEPT_PLANS=0): {error}"
@@ -119,12 +118,12 @@ def _refuse_stale(error: DatabaseError, ours: BaseDatabaseWrapper) -> None:
 
 
 def is_kept() -> bool:
-    """Say whether the statements that are put together now have plans that are kept."""
+    """Say whether statements composed now run with kept plans."""
     return _block.is_kept
 
 
-def _can_prepare(ours: BaseDatabaseWrapper) -> bool:
-    return ours.vendor == "postgresql" and has_pipelines() and _most() > 0
+def _can_prepare(wrapper: BaseDatabaseWrapper) -> bool:
+    return wrapper.vendor == "postgresql" and has_pipelines() and _most() > 0
 
 
 def _most() -> int:
@@ -133,87 +132,87 @@ def _most() -> int:
 
 @cache
 def has_pipelines() -> bool:
-    """Say whether PostgreSQL's client library can send statements without waiting for each."""
+    """Say whether PostgreSQL's client library supports pipelines."""
     import psycopg
 
     return psycopg.capabilities.has_pipeline()
 
 
 def is_to_begin() -> bool:
-    """Say whether the next statement begins a transaction whose plans are to be kept."""
+    """Say whether the next statement begins a transaction with kept plans."""
     if not _block.is_kept:
         return False
     return bool(raw(database()).pgconn.transaction_status == _IDLE)
 
 
-def takes_over_begin(itself: Any) -> bool:
-    """Have psycopg send no BEGIN for the transaction that begins; False: it is to send its own.
+def takes_over_begin(pg: Any) -> bool:
+    """Keep psycopg from sending BEGIN for the new transaction; False: it has to send its own.
 
-    It would wait for the answer before it sends another statement, even in a pipeline.  Django,
-    whose transaction it is, asks for the commit or the rollback as ever.  For transactions of ours
-    only: a caller's would have its server-side cursors held beyond it, which excludes locks.
+    psycopg would wait for its answer before the next statement, even in a pipeline.  Django, which
+    owns the transaction, commits or rolls back as usual.  Only for the engine's own transactions:
+    in a caller's, server-side cursors would be declared WITH HOLD, which excludes locks.
     """
-    if itself.autocommit or not database().in_atomic_block:
-        # No transaction, or one of somebody who commits by hand and goes on in psycopg's mode.
+    if pg.autocommit or not database().in_atomic_block:
+        # No transaction, or the caller commits by hand and relies on psycopg's mode.
         return False
-    if (itself.isolation_level, itself.read_only, itself.deferrable) != (None, None, None):
-        # Its BEGIN says more than ours would.
+    if (pg.isolation_level, pg.read_only, pg.deferrable) != (None, None, None):
+        # psycopg's BEGIN has more options than ours.
         return False
-    itself.autocommit = True
+    pg.autocommit = True
     return True
 
 
 def begin() -> None:
-    """Send the planner's settings: the first statement of a transaction, in a pipeline.
+    """Send the planner's settings as the first statement of a transaction, in a pipeline.
 
-    From here on statements are prepared; without the settings their plans would not do.
+    Later statements are prepared; without the settings their plans would be wrong to keep.
     """
     _block.is_prepared = True
     cursor().execute(_SET)
 
 
-def raw(ours: BaseDatabaseWrapper) -> Any:
-    """Return the connection itself, opened where it is not."""
-    if ours.connection is None:
-        ours.ensure_connection()
-    return ours.connection
+def raw(wrapper: BaseDatabaseWrapper) -> Any:
+    """Return psycopg's connection, opened if it is not."""
+    if wrapper.connection is None:
+        wrapper.ensure_connection()
+    return wrapper.connection
 
 
 def cursor() -> Any:
-    """Return a cursor, which prepares what it runs where that is wanted.
+    """Return a cursor, which prepares its statements if the block wants that.
 
     A preparing cursor is psycopg's own: Django's wrapper costs as much as the statement.  It is
-    wrapped where somebody looks on (``execute_wrapper``, or Django logs its queries); nothing else
-    depends on that.
+    wrapped only if an ``execute_wrapper`` is installed or Django logs its queries; nothing else
+    depends on the wrapper.
     """
-    ours = database()
+    wrapper = database()
     if not _block.is_prepared:
-        return ours.cursor()
-    itself = raw(ours)
-    if not (ours.execute_wrappers or ours.queries_logged):
-        ours.validate_no_broken_transaction()
-        return _preparing()(itself)
-    usual, itself.cursor_factory = itself.cursor_factory, _preparing()
+        return wrapper.cursor()
+    pg = raw(wrapper)
+    if not (wrapper.execute_wrappers or wrapper.queries_logged):
+        wrapper.validate_no_broken_transaction()
+        return _preparing()(pg)
+    usual, pg.cursor_factory = pg.cursor_factory, _preparing()
     try:
-        return ours.cursor()
+        return wrapper.cursor()
     finally:
-        itself.cursor_factory = usual
+        pg.cursor_factory = usual
 
 
 @cache
 def _preparing() -> Any:
-    """Return the class of cursors that prepare, and have the server bind their parameters."""
+    """Return the class of cursors that prepare statements and bind parameters on the server."""
     import psycopg
 
     class Preparing(psycopg.Cursor[Any]):
         def execute(self, query: Any, params: Any = None, **options: Any) -> "Preparing":
-            # The connection is shared with cursors that prepare nothing, or as they were told;
-            # how many it keeps is looked at when the answer comes.
+            # Set the connection's limits for this statement only, because other cursors share
+            # it; psycopg reads ``prepared_max`` when the answer comes.
             shared = self.connection
             shared.prepared_max = _block.most
-            # psycopg cannot say which prepared statement ran, which Django would write down.
-            wanted = None if database().queries_logged else 0
-            usual, shared.prepare_threshold = shared.prepare_threshold, wanted
+            # psycopg cannot name the prepared statement that ran, which Django's log would need.
+            threshold = None if database().queries_logged else 0
+            usual, shared.prepare_threshold = shared.prepare_threshold, threshold
             try:
                 return super().execute(query, params, **options)
             finally:

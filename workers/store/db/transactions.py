@@ -1,8 +1,8 @@
-"""Transactions whose COMMIT leaves along with their last writes, so that both are one wait.
+"""Transactions that send their COMMIT along with their last writes, in one round trip.
 
-A COMMIT may be on its way before it is known whether each row was as it was read only because
-the database itself looks: a write that must land fails where it does not, and what follows a
-failure is not carried out.
+The COMMIT may be sent before it is known whether each row was still as read, because the database
+itself checks: a write that must match fails if a row does not, and after a failure the COMMIT is
+not carried out.
 """
 
 import threading
@@ -16,24 +16,24 @@ from workers.exceptions import SASError
 from workers.runtime import failpoints
 from workers.store.db import dialect, prepared_plans
 
-#: Raises ``LostRow`` where a row was not as it was read; to be called once its write is answered.
+#: Raises ``LostRow`` if a row was not as read; call it once the answer of its write is there.
 Check = Callable[[], None]
 
 _Kind = type[BaseException] | None
-#: Marks the error of a write that did not land.
+#: Marks the error of a write that did not match its row.
 _LOST = "not as it was read: row "
 
 
 class LostRow(SASError):
-    """A row changed under its lock: a bug, or a database that was tampered with."""
+    """A row changed under its lock: a bug, or another program changed the database."""
 
 
 class _Last(threading.local):
     """The last writes of this thread's transaction."""
 
-    #: Holds the pipeline that they are in; None: the commit leaves alone, as ever.
+    #: Holds their pipeline open; None: the COMMIT is sent alone, as usual.
     pipeline: ExitStack | None = None
-    #: What is to be looked at once they are committed.
+    #: Checks to run after the commit.
     checks: list[Check]
 
 
@@ -41,25 +41,25 @@ _last = _Last()
 
 
 class durable(failpoints.durable):  # noqa: N801 (used like `atomic`)
-    """As ``failpoints.durable``; its COMMIT leaves along with ``writes`` that are the last.
+    """A ``failpoints.durable`` that sends its COMMIT along with the last ``writes``.
 
-    Where plans are kept, and in a transaction of its own; else it is sent as ever.  Raises
-    ``LostRow``, with nothing committed, where a row was not as it was read.  Only a row that is
-    gone, though its process is locked, is noticed once the rest is committed.
+    Only with kept plans and in a transaction of its own; else it is sent as usual.  Raises
+    ``LostRow``, with nothing committed, if a row was not as read.  Only a row that was deleted in
+    spite of its process's lock is noticed after the commit of the rest.
     """
 
     def __init__(
         self, name: str, *, savepoint: bool = True, meanwhile: Callable[[], object] | None = None
     ) -> None:
-        """``meanwhile`` is called once the COMMIT is sent along, before its answer is waited for.
+        """Set ``meanwhile``, to be called between sending the COMMIT and waiting for its answer.
 
-        It may not ask this connection for anything, and may not raise.
+        It must not use this connection, and must not raise.
         """
         super().__init__(name, savepoint=savepoint)
         self._meanwhile = meanwhile
 
     def __enter__(self) -> None:
-        # Off in whatever transaction there is already, and with who commits by hand.
+        # Off inside an outer transaction, and if the caller commits by hand.
         self._takes_along = prepared_plans.is_kept() and prepared_plans.database().get_autocommit()
         super().__enter__()
         if self._takes_along:
@@ -78,7 +78,7 @@ class durable(failpoints.durable):  # noqa: N801 (used like `atomic`)
             else:
                 pipeline.__exit__(kind, error, trace)
         except BaseException as failed:
-            # Django rolls back, and finds a connection that is lost.
+            # Django rolls back, and notices a lost connection.
             super()._end(type(failed), failed, failed.__traceback__)
             _raise_lost(failed)
             raise
@@ -89,7 +89,7 @@ class durable(failpoints.durable):  # noqa: N801 (used like `atomic`)
 
 
 def _commit(pipeline: ExitStack, meanwhile: Callable[[], object] | None) -> None:
-    """Send the COMMIT behind what was left open, and wait for all; Django finds nothing to do."""
+    """Send the COMMIT after the open writes, and wait for all; Django then finds nothing to do."""
     with pipeline:
         if dialect.is_pipelined() and not prepared_plans.database().needs_rollback:
             prepared_plans.raw(prepared_plans.database()).execute("COMMIT", prepare=False)
@@ -103,23 +103,23 @@ def _raise_lost(error: BaseException | None) -> None:
 
 
 def or_fail(condition: str) -> str:
-    """Return SQL that fails (``LostRow``) where a condition on the row ``t`` is false.
+    """Return SQL that fails (``LostRow``) if a condition on the row ``t`` is false.
 
-    Only where the COMMIT is sent along: nobody can then look at how many rows were written first.
+    Only if the COMMIT is sent along: then the number of written rows is known too late.
     """
     if _last.pipeline is None:
         return condition
-    # No constant: the planner would work that out, and fail, before there is a row.
+    # Not a constant: the planner would evaluate that, and fail, before there is a row.
     return f"CASE WHEN {condition} THEN true ELSE CAST('{_LOST}' || t.id AS boolean) END"
 
 
 @contextmanager
 def writes(*, is_last: bool = False) -> Iterator[list[Check]]:
-    """Send writes in a ``pipelined`` block, and look at what came of them once that is known.
+    """Send writes in a ``pipelined`` block, and run their checks after it.
 
-    Yields the list for what is to be looked at.  With ``is_last`` the transaction's ``durable``
-    takes the COMMIT along, and looks after it.  What follows until then is not waited for: it may
-    not ask how many rows it has changed, and to read has it wait once more.
+    Yields the list for the checks.  With ``is_last``, the transaction's ``durable`` sends the
+    COMMIT along, and runs the checks after it.  Until then no statement waits for its answer: later
+    ones cannot know how many rows they changed, and reading rows costs one more wait.
     """
     if is_last and _last.pipeline is not None:
         _last.pipeline.enter_context(dialect.pipelined())

@@ -1,1 +1,1 @@
-"""Claims whose complete-by has passed: reset, or in error."""
+"""Expire claims whose complete-by has passed: reset the step, or end it in error."""

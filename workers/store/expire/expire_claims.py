@@ -1,4 +1,4 @@
-"""Expired steps: started, past their deadline, and without a reply."""
+"""Expire steps: started, past their deadline, and without a reply."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -17,9 +17,9 @@ from workers.store.db import dialect, prepared_plans
 from workers.store.db.transactions import durable
 from workers.store.locked import load
 
-#: What the journal and the row say of a step nobody answered for.
+#: The fault of a step without a reply, for its row and the journal.
 EXPIRED = FaultRecord("expired", "expired", "no reply by complete-by")
-#: A deadline that is this many seconds later than it was set has been extended.
+#: A deadline at least this many seconds later than first set has been extended.
 LEAST_EXTENSION = 1
 
 
@@ -33,11 +33,11 @@ class ExpiryResult:
 @load.again_when_lost
 @prepared_plans.kept()
 def expire(worker: str, now: datetime | None = None) -> ExpiryResult:
-    """Take one batch of expired steps: pending again below the threshold, else error.
+    """Expire one batch of steps: pending again below the threshold, else in error.
 
-    What a step's error means for its process is left to the Scheduler: the process is
-    flagged for a decision.  A step that was settled, filed or expired by somebody else in
-    the meantime is left alone, so any number of supervisors may do this at once.
+    The Scheduler decides what a step's error means for its process, which is flagged for that.
+    Leaves alone a step that was settled, filed or expired meanwhile, so any number of supervisors
+    may run this at once.
     """
     with durable("expire_claims.expire"):
         return _decide(_find(now), worker, now)
@@ -45,15 +45,15 @@ def expire(worker: str, now: datetime | None = None) -> ExpiryResult:
 
 def _find(now: datetime | None) -> list[int]:
     """Return a batch of expired steps, the longest expired first."""
-    due = dialect.read_clock(now) - _grace()
-    found = dialect.fetch(
+    latest = dialect.read_clock(now) - _grace()
+    rows = dialect.fetch(
         "SELECT s.id FROM workers_live l JOIN workers_step s"
         f" ON {dialect.looked_up('s.id', 'l.step_id')} WHERE l.look_at < %s"
         " AND s.state = 'processing' AND s.complete_by < %s AND s.reply IS NULL"
         " ORDER BY l.look_at LIMIT %s",
-        [*[dialect.instant_text(due)] * 2, int(sas.sweep_batch)],
+        [*[dialect.instant_text(latest)] * 2, int(sas.sweep_batch)],
     )
-    return [step_id for (step_id,) in found]
+    return [step_id for (step_id,) in rows]
 
 
 def _grace() -> timedelta:
@@ -65,9 +65,9 @@ def _decide(step_ids: Sequence[int], worker: str, now: datetime | None) -> Expir
     """Reset expired steps, or end them in error, one by one."""
     if not step_ids:
         return ExpiryResult()
-    # Whatever its siblings are, it expires: what that means for them is decided elsewhere.  What
-    # another session holds is left for the next sweep.
-    lockeds = load.lock_only(step_ids, now, skip_locked=True)
+    # A step expires whatever the state of its siblings; the Scheduler decides about those.  The
+    # next sweep expires steps of processes that another session holds now.
+    processes = load.lock_only(step_ids, now, skip_locked=True)
     grace = _grace()
     ends: Counter[bool] = Counter()
 
@@ -77,12 +77,12 @@ def _decide(step_ids: Sequence[int], worker: str, now: datetime | None) -> Expir
                 ends[_expire(locked, step, worker)] += 1
 
     # A reply filed after the steps were read saves its step: filing takes no process lock.
-    load.decide_and_write(lockeds, decide)
+    load.decide_and_write(processes, decide)
     return ExpiryResult(reset=ends[False], errors=ends[True])
 
 
 def _expire(locked: LockedProcess, step: StepRow, worker: str) -> bool:
-    """Take an expired step; say whether it ended in error."""
+    """Expire a step; say whether it ended in error."""
     is_error = _fail(locked, step, worker)
     if step.state != StepState.PENDING:
         locked.touch_process()
@@ -101,14 +101,14 @@ def _fail(locked: LockedProcess, step: StepRow, worker: str) -> bool:
 def extend_gap(gap_seconds: float, extension_seconds: float, now: datetime | None = None) -> int:
     """Extend the deadlines that passed while no sweep could run; return how many.
 
-    After an outage of the database the replies to these claims may lie in the broker's
-    queue: they get the time to be settled before anything counts as a failure.  A deadline
-    is extended once and never again, however late the next sweeps are, and by at least
-    ``LEAST_EXTENSION`` seconds, which is how one that was extended is known.
+    After an outage of the database, replies to these claims may wait in the broker's queue: they
+    get time to be settled before anything counts as a failure.  A deadline is extended only once,
+    however late the next sweeps are, and by at least ``LEAST_EXTENSION`` seconds, by which extended
+    ones are recognized.
     """
     at = dialect.read_clock(now)
     as_it_was_set = dialect.later("s.started_at", f"(s.timeout_seconds + {LEAST_EXTENSION})")
-    wanted = (
+    step_ids = (
         "SELECT s.id FROM workers_live l JOIN workers_step s ON s.id = l.step_id"
         " WHERE l.look_at < %s"
         " AND s.state = 'processing' AND s.complete_by < %s"
@@ -116,7 +116,7 @@ def extend_gap(gap_seconds: float, extension_seconds: float, now: datetime | Non
         " AND s.deferral IS NULL ORDER BY s.id " + dialect.lock_rows("s")
     )
     return dialect.execute(
-        f"UPDATE workers_step SET complete_by = %s WHERE id IN ({wanted})",
+        f"UPDATE workers_step SET complete_by = %s WHERE id IN ({step_ids})",
         [
             dialect.instant_text(at + timedelta(seconds=max(extension_seconds, LEAST_EXTENSION))),
             *[dialect.instant_text(at)] * 2,
@@ -127,44 +127,45 @@ def extend_gap(gap_seconds: float, extension_seconds: float, now: datetime | Non
 
 @around("expire_claims.flag_overdue")
 def flag_overdue(now: datetime | None = None) -> int:
-    """Leave processes whose deadline has passed to the Scheduler's decision; return how many."""
+    """Flag processes whose deadline has passed for the Scheduler's decision; return how many."""
     at = dialect.instant_text(dialect.read_clock(now))
-    wanted = (
+    process_ids = (
         "SELECT id FROM workers_process WHERE deadline_at <= %s AND NOT needs_decision"
         " AND state IN ('error', 'pending', 'processing') AND outcome IS NULL"
         " ORDER BY id LIMIT %s " + dialect.lock_rows("workers_process", skip_locked=True)
     )
     return dialect.execute(
-        f"UPDATE workers_process SET needs_decision = %s WHERE id IN ({wanted})",
+        f"UPDATE workers_process SET needs_decision = %s WHERE id IN ({process_ids})",
         [True, at, int(sas.sweep_batch)],
     )
 
 
 @load.again_when_lost
 def escalate(worker: str, now: datetime | None = None) -> int:
-    """Tell operators of steps that have waited long for an answer; return how many."""
+    """Alert operators to steps that have waited long for an answer; return how many."""
     with durable("expire_claims.escalate"):
         at = dialect.read_clock(now)
-        found = dialect.fetch(
+        rows = dialect.fetch(
             "SELECT s.id FROM workers_step s"
             " JOIN workers_process p ON p.id = s.process_id WHERE s.escalate_at <= %s"
             " ORDER BY s.escalate_at LIMIT %s " + dialect.lock_rows("p", skip_locked=True),
             [dialect.instant_text(at), int(sas.sweep_batch)],
         )
-        lockeds = load.lock_only([step_id for (step_id,) in found], now, skip_locked=True)
+        processes = load.lock_only([step_id for (step_id,) in rows], now, skip_locked=True)
         overdue = [
             (locked, step)
-            for locked in lockeds
+            for locked in processes
             for step in locked.steps
             if step.escalate_at is not None and step.escalate_at <= at
         ]
         for locked, step in overdue:
             overdue_answers.escalate(locked, step, worker)
-        load.write(lockeds)
+        load.write(processes)
     return len(overdue)
 
 
 def is_expired(step: StepRow, due: datetime) -> bool:
+    """Say whether a step without a reply has a deadline before ``due``."""
     return (
         step.state == StepState.PROCESSING
         and step.complete_by is not None

@@ -1,1 +1,1 @@
-"""What holds work back: windows, rates, breakers, holds; which steps are due."""
+"""Flow control: windows, rates, breakers and holds; which steps are due."""

@@ -1,26 +1,26 @@
-"""Which steps are due: those that a claim takes in their turn, and behind which others queue."""
+"""SQL for due steps: claimed in their turn, and queued behind by new ones."""
 
 from workers.store.db import dialect
 
-#: The order of the index, to its last column: any other has the database read and sort all that
-#: wait, however few are taken.
+#: The order of the index, to its last column: with any other, the database would read and sort all
+#: waiting steps, however few are claimed.
 IN_TURN = "ORDER BY l.turn, l.not_before, l.step_id"
 
-#: SQL for the version of the workflow of a process p, as ``known.version_name`` calls it.
+#: SQL for the workflow version of a process p, in the format of ``known.version_name``.
 VERSION = "(p.workflow || ':' || p.version)"
 
 
 def steps(agent: str, at: str) -> str:
     """Return the FROM clause for the due steps s of an agent, their index rows l and processes p.
 
-    A pending step is not due while its process is paused or in error, or its name is held: nobody
-    may claim it.  Whether another session holds the process, only its lock tells.
+    A pending step is not due while its process is paused or in error, or its name is held.  Only
+    locking the process tells whether another session holds it.
     """
     return (
         f"workers_live l JOIN workers_step s ON {dialect.looked_up('s.id', 'l.step_id')}"
         f" JOIN workers_process p ON {dialect.looked_up('p.id', 's.process_id')}"
         f" WHERE l.state = 'pending' AND l.agent = {agent} AND l.not_before <= {at}"
-        # The index row finds the step, which itself says what it is.
+        # The index row only finds the step; the state in its own row decides.
         " AND s.state = 'pending'"
         " AND p.paused_at IS NULL AND (p.state IN ('pending', 'processing')"
         " OR p.state = 'compensating' AND s.undoes_id IS NOT NULL)"
@@ -30,14 +30,14 @@ def steps(agent: str, at: str) -> str:
 
 
 def first(agent: str, at: str, column: str) -> str:
-    """Return SQL for a column of the due step of an agent whose turn it is; NULL: none is due.
+    """Return SQL for a column of the agent's first due step; NULL: none is due.
 
-    In the order of its index: a planner that takes pending steps for frequent would answer EXISTS
-    by reading the table from its beginning.
+    Reads in the order of the index: for EXISTS, a planner that expects many pending steps would
+    scan the table from its beginning.
     """
     return f"(SELECT {column} FROM {steps(agent, at)} {IN_TURN} LIMIT 1)"
 
 
 def is_one(agent: str, at: str) -> str:
-    """Return SQL that says whether a step of an agent is due."""
+    """Return SQL that is true if a step of an agent is due."""
     return f"({first(agent, at, 's.id')} IS NOT NULL)"

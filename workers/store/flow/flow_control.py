@@ -1,4 +1,4 @@
-"""How much each agent may have in flight: its flow row is locked while that is counted."""
+"""Limit what each agent has in flight; its flow row is locked while that is counted."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,9 +19,9 @@ from workers.store.locked import load
 
 @around("flow_control.ensure")
 def ensure(limits: Mapping[str, tuple[int, float | None, int | None]]) -> None:
-    """Make the flow rows that are missing; the others stay an operator's.
+    """Insert missing flow rows; existing ones belong to the operators.
 
-    Each has its window, its rate and its window of deferred calls.
+    ``limits`` has, by agent, the window, the rate, and the window of deferred calls.
     """
     for agent, (window, rate, deferred_window) in sorted(limits.items()):
         dialect.execute(
@@ -32,18 +32,18 @@ def ensure(limits: Mapping[str, tuple[int, float | None, int | None]]) -> None:
         )
 
 
-#: A step that is due for less than this, while there is room, has just been submitted: its wake-up
-#: claims it, with what else came in that moment.
+#: A step that has been due for less than this, while there is room, has just been submitted: its
+#: wake-up claims it, together with other steps of that moment.
 FRESH = timedelta(seconds=0.1)
 
-#: SQL for the claims that take up room of the agent of a flow row f.
+#: SQL for the number of claims that take up room of the agent of a flow row f.
 IN_FLIGHT = (
     "(SELECT count(*) FROM workers_live l WHERE l.state = 'processing'"
     " AND NOT l.is_deferred AND l.agent = f.agent)"
 )
 
-#: SQL for the answers that are outstanding of the agent of a flow row f; 0 where nothing bounds
-#: them: they are not counted then.
+#: SQL for the number of outstanding answers of the agent of a flow row f; 0 if they have no limit,
+#: because then they are not counted.
 OUTSTANDING = (
     "CASE WHEN f.deferred_window IS NULL THEN 0 ELSE (SELECT count(*) FROM workers_live l"
     " WHERE l.is_deferred AND l.agent = f.agent) END"
@@ -51,7 +51,7 @@ OUTSTANDING = (
 
 
 def unstarted() -> str:
-    """Return SQL for the claims of those that nobody has started; 0 without a rate."""
+    """Return SQL for the number of unstarted claims among those; 0 without a rate."""
     return (
         "CASE WHEN f.rate_per_second IS NULL THEN 0 ELSE (SELECT count(*) FROM workers_live l"
         f" JOIN workers_step s ON {dialect.looked_up('s.id', 'l.step_id')}"
@@ -60,66 +60,66 @@ def unstarted() -> str:
     )
 
 
-#: What was sent to lock the rows of some agents, and then to look at what they have under way.
+#: Answers of the statements that lock the flow rows of agents, and then count their claims.
 FlowAnswers = tuple[dialect.Answer, dialect.Answer]
 
 
 def foresee(step_ids: Sequence[int], now: datetime | None) -> FlowAnswers:
-    """Send what a ``LockedFlow`` needs, for the agents of steps and of those that wait beside them.
+    """Send the statements of a ``LockedFlow`` for the agents of steps and their waiting siblings.
 
-    In a ``pipelined`` block, behind the lock of their processes.
+    Use in a ``pipelined`` block, after the statement that locks their processes.
     """
-    return _ask(_of_siblings(), [dialect.id_list(step_ids)] * 2, now)
+    return _ask(_of_processes(), [dialect.id_list(step_ids)] * 2, now)
 
 
-def _of_siblings() -> str:
-    wanted = (
+def _of_processes() -> str:
+    agents = (
         f"SELECT s.agent FROM workers_step s WHERE {dialect.among('s.id')}"
         f" UNION SELECT t.agent FROM {load.siblings()} WHERE t.state = 'waiting'"
     )
-    return dialect.among_found("f.agent", wanted)
+    return dialect.among_found("f.agent", agents)
 
 
 def ask(agents: set[str], now: datetime | None, *, if_backlogged: bool = False) -> FlowAnswers:
-    """Send what a ``LockedFlow`` needs, for ``agents``, in a ``pipelined`` block.
+    """Send the statements of a ``LockedFlow`` for ``agents``, in a ``pipelined`` block.
 
-    With ``if_backlogged`` only the rows of agents are locked for which a step is due.
+    With ``if_backlogged``, locks only the rows of agents for which a step is due.
     """
     return _ask(dialect.among("f.agent"), [dialect.id_list(sorted(agents))], now, if_backlogged)
 
 
 @dataclass(slots=True)
 class _AgentFlow:
-    """The locked row of one agent, and what the agent has under way."""
+    """The locked row of one agent, and the number of its claims and answers."""
 
     window: int
     breaker: Breaker
     #: None: no rate is set.
     bucket: Bucket | None
-    #: Answers outstanding at most; None: as many as there are.
+    #: The most outstanding answers; None: no limit.
     deferred_window: int | None
-    #: Claims that take up room, with what this transaction has changed of them.
+    #: Claims that take up room, including changes by this transaction.
     in_flight: int
-    #: Answers that are outstanding, with what this transaction has changed; 0 without a bound.
+    #: Outstanding answers, including changes by this transaction; 0 without a limit.
     outstanding: int
-    #: Those of them that workers hold which have vanished.
+    #: The claims in flight that belong to vanished workers.
     held_by_gone: int
-    #: Calls that all live workers make of it at once; None: its code is not here to say.
+    #: How many calls all live workers can make at once; None: this code does not know the agent.
     capacity: int | None
-    #: Since when the next step in turn has been due; None: none was when the row was locked.
+    #: Since when the next step has been due; None: none was due when the row was locked.
     due_since: datetime | None
 
     def room(self, now: datetime) -> int:
-        """Return how many more claims its service may be given."""
+        """Return how many more claims its service may get."""
         room = self.breaker.room(now, self.window, self.in_flight)
         if self.deferred_window is not None:
-            # Each call that is under way may be the next to defer.
+            # Each call in flight may be the next to defer.
             places = self.deferred_window - self.outstanding - self.in_flight
             room = max(0, min(room, places))
         return room if self.bucket is None else min(room, self.bucket.room)
 
     def room_to_send(self, now: datetime) -> int:
-        """Return how many more claims live workers can begin soon: no more are sent ahead."""
+        """Return how many more claims live workers can start soon: no more than that are sent."""
         room = self.room(now)
         if self.capacity is None:
             return room
@@ -127,10 +127,9 @@ class _AgentFlow:
 
 
 class LockedFlow:
-    """The flow rows of some agents, locked in one go, by name: room, and breakers.
+    """The flow rows of some agents, all locked by one statement: room, and breakers.
 
-    All that a transaction needs must be locked by one call, or two transactions may wait
-    for each other.
+    A transaction must lock all rows that it needs in one call, or two transactions may deadlock.
     """
 
     def __init__(
@@ -138,28 +137,28 @@ class LockedFlow:
         agents: set[str],
         now: datetime | None,
         *,
-        asked: FlowAnswers | None = None,
+        flow_answers: FlowAnswers | None = None,
     ) -> None:
         """Lock the rows of ``agents``.
 
-        ``asked`` was sent before; ``agents`` then says whether it was of all that is needed.
+        ``flow_answers`` are statements sent before; compare ``agents`` with those needed then.
         """
         self._at = now
         self._agents: dict[str, _AgentFlow] = {}
-        held: holds.HeldNames = frozenset()
+        held_names: holds.HeldNames = frozenset()
         if agents:
-            if asked is None:
+            if flow_answers is None:
                 with dialect.pipelined():
-                    asked = ask(agents, now)
-            self._at, self._agents, held = _read(asked, now)
-        #: Names of steps of which nothing is to be claimed.
-        self.held_steps = {name for kind, name in held if kind == "step"}
-        self._is_held = ("everything", "") in held
-        self._held_agents = {name for kind, name in held if kind == "agent"}
+                    flow_answers = ask(agents, now)
+            self._at, self._agents, held_names = _read(flow_answers, now)
+        #: Names of steps that operators hold.
+        self.held_steps = {name for kind, name in held_names if kind == "step"}
+        self._is_held = ("everything", "") in held_names
+        self._held_agents = {name for kind, name in held_names if kind == "agent"}
 
     @property
     def now(self) -> datetime:
-        """Return the instant at which the rows were locked; some must be."""
+        """Return the instant at which the rows were locked; at least one must be."""
         assert self._at is not None
         return self._at
 
@@ -174,9 +173,9 @@ class LockedFlow:
         return {name for name, agent in self._agents.items() if agent.due_since is not None}
 
     def waited_for(self) -> set[str]:
-        """Return those of them for which a step waits for room, or for a wake-up that is lost.
+        """Return the backlogged agents whose step waits for room or for a lost wake-up.
 
-        By the room there is now: ask before any is freed.
+        Uses the room as it is now: call it before any is freed.
         """
         if not self.backlogged:
             return set()
@@ -189,18 +188,18 @@ class LockedFlow:
         }
 
     def in_flight(self, agent: str) -> int:
-        """Return how many claims take up the agent's room, those of this transaction included."""
+        """Return how many claims take up the agent's room, including those of this transaction."""
         return self._agents[agent].in_flight
 
     def bounds_answers(self, agent: str) -> bool:
-        """Say whether the answers outstanding of an agent are bounded; False: it is not locked."""
+        """Say whether an agent's outstanding answers are limited; False: its row is not locked."""
         row = self._agents.get(agent)
         return row is not None and row.deferred_window is not None
 
     def free(self, freed: Mapping[str, int], deferred: Mapping[str, int] | None = None) -> None:
-        """Give room back for claims that this transaction ends, whether written yet or not.
+        """Free the room of claims that this transaction ends, written or not.
 
-        ``deferred`` has by how many the answers outstanding grow, or become fewer.
+        ``deferred`` has by how many the outstanding answers grow or shrink.
         """
         for name in set(freed) & set(self._agents):
             self._agents[name].in_flight -= freed[name]
@@ -208,25 +207,25 @@ class LockedFlow:
             self._agents[name].outstanding += (deferred or {})[name]
 
     def room(self) -> dict[str, int]:
-        """Return how many claims the service of each agent may still be given.
+        """Return how many more claims the service of each agent may get.
 
-        An agent without a row has no room: its row is made when its code is deployed.  Steps
-        that wait for a callback take up none, but for an agent whose answers are bounded.
+        An agent without a row has no room: its row is inserted when its code is deployed.  Steps
+        that wait for a callback take up none, except for an agent whose answers are limited.
         """
         return {name: agent.room(self.now) for name, agent in self._open()}
 
     def room_to_send(self) -> dict[str, int]:
-        """Return how many claims of each agent may be sent: ``room``, and live workers for them."""
+        """Return how many claims of each agent to send: within ``room``, and to live workers."""
         return {name: agent.room_to_send(self.now) for name, agent in self._open()}
 
     def _open(self) -> Iterable[tuple[str, _AgentFlow]]:
-        """Return the agents of which operators hold nothing."""
+        """Return the agents that operators do not hold."""
         if self._is_held:
             return ()
         return [row for row in self._agents.items() if row[0] not in self._held_agents]
 
     def spend(self, claims: Mapping[str, int]) -> None:
-        """Take claims off the room of their agents, and keep tokens of their rates for them."""
+        """Use up the room of claims, and reserve tokens of their agents' rates for them."""
         for name in set(claims) & set(self._agents):
             agent = self._agents[name]
             agent.in_flight += claims[name]
@@ -234,48 +233,48 @@ class LockedFlow:
                 agent.bucket = agent.bucket.reserved(claims[name])
 
     def is_rated(self, agent: str) -> bool:
-        """Say whether an agent's calls are counted when they are made."""
+        """Say whether an agent has a rate, so that its calls are counted when they start."""
         return self._agents[agent].bucket is not None
 
     def note_answers(self, reached: Mapping[str, Sequence[bool]]) -> None:
-        """Tell the breakers what came back, by agent and in order: was the service reached?
+        """Update the breakers with answers, by agent and in order: was the service reached?
 
-        A row is written only where its breaker changes: a service that works costs nothing.
+        Writes a row only if its breaker changes: a service that works costs nothing.
         """
         for name in sorted(set(reached) & set(self._agents)):
             agent = self._agents[name]
-            after = agent.breaker.after(
+            breaker = agent.breaker.after(
                 reached[name], self.now, int(sas.breaker_threshold), sas.breaker_seconds
             )
-            if after == agent.breaker:
+            if breaker == agent.breaker:
                 continue
-            agent.breaker = after
+            agent.breaker = breaker
             dialect.execute(
                 "UPDATE workers_flow SET unavailable_streak = %s, opened_at = %s, open_until = %s"
                 " WHERE agent = %s",
                 [
-                    after.streak,
-                    dialect.instant_text(after.opened_at) if after.opened_at else None,
-                    dialect.instant_text(after.open_until) if after.open_until else None,
+                    breaker.streak,
+                    dialect.instant_text(breaker.opened_at) if breaker.opened_at else None,
+                    dialect.instant_text(breaker.open_until) if breaker.open_until else None,
                     name,
                 ],
             )
 
 
 def _read(
-    asked: FlowAnswers, now: datetime | None
+    answers: FlowAnswers, now: datetime | None
 ) -> tuple[datetime | None, dict[str, _AgentFlow], holds.HeldNames]:
-    """Return the instant of the lock, the agents that are locked, and what operators hold."""
-    locked, looked = (answer() for answer in asked)
-    under_way = {name: counts for name, *counts, _, _ in looked}
-    workers = live_code.read(looked[0][-1] if looked else None)
-    # Some of what was due before the lock may have been claimed since.
-    locked = [row for row in locked if row[0] in under_way]
-    at = dialect.instant(locked[0][-1]) if locked else now
+    """Return the instant of the lock, the flow of the locked agents, and operators' holds."""
+    rows, count_rows = (answer() for answer in answers)
+    under_way = {name: counts for name, *counts, _, _ in count_rows}
+    workers = live_code.read(count_rows[0][-1] if count_rows else None)
+    # Steps that were due before the lock may have been claimed since.
+    rows = [row for row in rows if row[0] in under_way]
+    at = dialect.instant(rows[0][-1]) if rows else now
     agents = {}
-    for name, window, bound, streak, opened_at, open_until, forced, *rated, _ in locked:
+    for name, window, bound, streak, opened_at, open_until, forced, *rated, _ in rows:
         rate, tokens, refilled_at = rated
-        in_flight, outstanding, gone, not_started, due_since = under_way[name]
+        in_flight, outstanding, held_by_gone, not_started, due_since = under_way[name]
         bucket = None
         if rate is not None and at is not None:
             bucket = Bucket(rate, tokens, dialect.instant(refilled_at), not_started).refilled(at)
@@ -286,17 +285,17 @@ def _read(
             bound,
             in_flight,
             outstanding,
-            gone,
+            held_by_gone,
             capacity(name, workers),
             dialect.instant(due_since),
         )
-    return at, agents, holds.read(looked[0][-2]) if looked else frozenset()
+    return at, agents, holds.read(count_rows[0][-2]) if count_rows else frozenset()
 
 
 def capacity(name: str, workers: live_code.LiveWorkers) -> int | None:
-    """Return how many calls of an agent all live workers make at once; None: it is not known here.
+    """Return how many calls of an agent all live workers can make at once; None: unknown agent.
 
-    Only workers count that know the agent.
+    Counts only workers that know the agent.
     """
     try:
         agent = registry.agent(name)
@@ -307,14 +306,14 @@ def capacity(name: str, workers: live_code.LiveWorkers) -> int | None:
 
 
 def _ask(
-    which: str, given: list[Any], now: datetime | None, if_backlogged: bool = False
+    condition: str, ids: list[Any], now: datetime | None, if_backlogged: bool = False
 ) -> FlowAnswers:
-    """Send the lock of the agents that a condition finds, and then the look at them."""
-    return _lock(which, given, now, if_backlogged), _look(which, given, now, if_backlogged)
+    """Send the statement that locks the agents of a condition, and then that which counts."""
+    return _lock(condition, ids, now, if_backlogged), _look(condition, ids, now, if_backlogged)
 
 
 def _lock(
-    which: str, given: list[Any], now: datetime | None, if_backlogged: bool
+    condition: str, ids: list[Any], now: datetime | None, if_backlogged: bool
 ) -> dialect.Answer:
     moment, params = dialect.clock(now)
     only = f" AND {due_steps.is_one('f.agent', 'c.at')}" if if_backlogged else ""
@@ -322,41 +321,41 @@ def _lock(
         'SELECT f.agent, f."window", f.deferred_window, f.unavailable_streak, f.opened_at,'
         " f.open_until, f.forced, f.rate_per_second, f.tokens, f.refilled_at, c.at"
         f" FROM (SELECT {moment} AS at) c CROSS JOIN workers_flow f"
-        f" WHERE {which}{only} ORDER BY f.agent " + dialect.lock_rows("f"),
-        [*params, *given],
+        f" WHERE {condition}{only} ORDER BY f.agent " + dialect.lock_rows("f"),
+        [*params, *ids],
     )
 
 
 def _look(
-    which: str, given: list[Any], now: datetime | None, if_backlogged: bool
+    condition: str, ids: list[Any], now: datetime | None, if_backlogged: bool
 ) -> dialect.Answer:
-    """Ask of each agent how many claims take up room, whether steps wait for more, what is held.
+    """Send the statement that reads each agent's claims and next due step, and what is held.
 
-    By a later statement than the lock: one whose snapshot is older than the wait for the lock
-    would miss what the other session has just claimed.
+    It must follow the lock: a snapshot older than the wait for the lock would miss what the other
+    session has just claimed.
     """
     moment, params = dialect.clock(now)
     only = f" AND {due_steps.is_one('f.agent', 'c.at')}" if if_backlogged else ""
     due_since = due_steps.first("f.agent", "c.at", "l.not_before")
-    # By the clock itself: asked once, and not again for each agent.
-    gone, workers = live_workers.held_by_gone("f.agent", moment), live_workers.document(moment)
+    # The clock expression itself, so that it is evaluated once and not for each agent.
+    lost, workers = live_workers.held_by_gone("f.agent", moment), live_workers.document(moment)
     return dialect.send(
-        f"SELECT f.agent, {IN_FLIGHT}, {OUTSTANDING}, {gone}, {unstarted()}, {due_since},"
+        f"SELECT f.agent, {IN_FLIGHT}, {OUTSTANDING}, {lost}, {unstarted()}, {due_since},"
         f" {holds.document()}, {workers} FROM (SELECT {moment} AS at) c"
-        f" CROSS JOIN workers_flow f WHERE {which}{only}",
-        [*params * (live_workers.CLOCKS + 1), *given],
+        f" CROSS JOIN workers_flow f WHERE {condition}{only}",
+        [*params * (live_workers.CLOCKS + 1), *ids],
     )
 
 
 def seconds_to_next(now: datetime | None = None) -> float | None:
-    """Return when the first agent whose rate is used up may take a due step; None: none waits.
+    """Return the seconds until an agent with a used-up rate may claim a due step; None: none waits.
 
-    An agent that has a token left waits for something else, which no clock tells.
+    An agent that has a token left waits for something else, at no known time.
     """
     at = dialect.read_clock(now)
     waits = [
-        Bucket(rate, tokens, dialect.instant(refilled_at), waiting).refilled(at).seconds_to_next()
-        for rate, tokens, refilled_at, waiting in dialect.fetch(
+        Bucket(rate, tokens, dialect.instant(refilled_at), claims).refilled(at).seconds_to_next()
+        for rate, tokens, refilled_at, claims in dialect.fetch(
             f"SELECT f.rate_per_second, f.tokens, f.refilled_at, {unstarted()} FROM workers_flow f"
             f" WHERE f.rate_per_second IS NOT NULL AND {due_steps.is_one('f.agent', '%s')}",
             [dialect.instant_text(at)],

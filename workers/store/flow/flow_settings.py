@@ -1,4 +1,4 @@
-"""What operators set on an agent's flow row: window, rate, and the breaker by force."""
+"""Operators' settings on an agent's flow row: window, rate, and a forced breaker."""
 
 from datetime import datetime
 from typing import Any
@@ -12,7 +12,7 @@ from workers.store.db import dialect
 
 MAX_WINDOW = 100_000
 FORCED = ("open", "closed", None)
-#: What may be set.
+#: The settings.
 LIMITS = ("window", "rate_per_second", "deferred_window", "forced")
 
 
@@ -26,36 +26,36 @@ def set_flow(
 ) -> dict[str, list[Any]]:
     """Set limits of an agent (``LIMITS``); return what changed.
 
-    Takes hold at the next claim.  No ``rate_per_second`` and no ``deferred_window`` (answers
-    outstanding) mean no limit.  ``forced`` open stops claims, closed lets them through
-    whatever the breaker says, None leaves it to the breaker.  Raises ``StateError``, and
-    changes nothing, for an unknown agent or a value that cannot be.
+    Takes effect at the next claim.  ``rate_per_second`` and ``deferred_window`` (outstanding
+    answers) of None mean no limit.  ``forced`` open stops claims, closed lets them through
+    whatever the breaker's state, None leaves it to the breaker.  Raises ``StateError``, changing
+    nothing, for an unknown agent or an invalid value.
     """
-    wanted = {name: _checked(name, value) for name, value in changes.items()}
+    values = {name: _checked(name, value) for name, value in changes.items()}
     storable_text.check_all(agent=agent, actor=actor, reason=reason)
     with durable("flow_settings.set_flow"):
-        found = dialect.fetch(
+        rows = dialect.fetch(
             'SELECT "window", rate_per_second, deferred_window, forced FROM workers_flow t'
             " WHERE agent = %s " + dialect.lock_rows("t"),
             [agent],
         )
-        if not found:
+        if not rows:
             raise StateError(f"There is no flow row of an agent {agent!r}.")
-        before = dict(zip(LIMITS, found[0], strict=True))
-        changed = {
-            name: [before[name], value] for name, value in wanted.items() if before[name] != value
+        current = dict(zip(LIMITS, rows[0], strict=True))
+        diff = {
+            name: [current[name], value] for name, value in values.items() if current[name] != value
         }
-        for name, (_, value) in changed.items():
-            # A new rate begins with a full bucket.
+        for name, (_, value) in diff.items():
+            # A new rate starts with a full bucket.
             also = ", refilled_at = NULL" if name == "rate_per_second" else ""
             dialect.execute(
                 f'UPDATE workers_flow SET "{name}" = %s{also} WHERE agent = %s', [value, agent]
             )
-        if changed:
-            detail = {"agent": agent, "reason": reason, "changes": changed}
+        if diff:
+            detail = {"agent": agent, "reason": reason, "changes": diff}
             entry = Entry(process_id=None, event="flow_set", actor=actor, detail=detail)
             journal.write([entry], dialect.read_clock(now))
-    return changed
+    return diff
 
 
 def _checked(name: str, value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Operators' holds: nothing of an agent, of a step's name, or nothing at all is claimed."""
+"""Operators' holds: stop claims for an agent, for a step name, or for everything."""
 
 from datetime import datetime
 from typing import Any
@@ -17,27 +17,27 @@ HeldNames = frozenset[tuple[str, str]]
 
 
 def current() -> HeldNames:
-    """Return what is held now, as (kind, name)."""
+    """Return the current holds, as (kind, name)."""
     return read(dialect.fetch(f"SELECT {document()}")[0][0])
 
 
 def document() -> str:
-    """Return SQL for what is held now as one value, to be asked along with something else."""
+    """Return SQL for the current holds as one value, to include in another query."""
     pairs = dialect.list_of("h.kind", "h.name")
     return f"(SELECT {pairs} FROM workers_hold h WHERE h.ended_at IS NULL)"
 
 
-def read(found: Any) -> HeldNames:
-    """Return what the value of ``document`` says."""
-    return frozenset((kind, name) for kind, name in dialect.document(found) or ())
+def read(value: Any) -> HeldNames:
+    """Return the holds in the value of ``document``."""
+    return frozenset((kind, name) for kind, name in dialect.document(value) or ())
 
 
 def hold(
     kind: str, name: str = "", *, actor: str, reason: str, now: datetime | None = None
 ) -> None:
-    """Stop claiming what has this kind and name; what is in flight goes on.
+    """Stop claims of this kind and name; calls in flight go on.
 
-    Submissions are accepted all the same.  Raises ``StateError`` when it is held already.
+    Submissions are still accepted.  Raises ``StateError`` if it is held already.
     """
     name = _checked(kind, name)
     storable_text.check_all(name=name, actor=actor, reason=reason)
@@ -45,12 +45,12 @@ def hold(
         raise StateError(f"There is no agent {name!r}.")
     with durable("holds.hold"):
         at = dialect.read_clock(now)
-        landed = dialect.execute(
+        count = dialect.execute(
             "INSERT INTO workers_hold (kind, name, reason, began_at, began_by, ended_by)"
             " VALUES (%s, %s, %s, %s, %s, '') ON CONFLICT DO NOTHING",
             [kind, name, reason, dialect.instant_text(at), actor[:200]],
         )
-        if not landed:
+        if not count:
             raise StateError(f"{_what(kind, name)} is held already.")
         detail = {"kind": kind, "name": name, "reason": reason}
         journal.write([Entry(process_id=None, event="held", actor=actor, detail=detail)], at)
@@ -59,17 +59,17 @@ def hold(
 def lift(
     kind: str, name: str = "", *, actor: str, reason: str, now: datetime | None = None
 ) -> None:
-    """End a hold; raise ``StateError`` when there is none."""
+    """End a hold; raise ``StateError`` if there is none."""
     name = _checked(kind, name)
     storable_text.check_all(name=name, actor=actor, reason=reason)
     with durable("holds.lift"):
         at = dialect.read_clock(now)
-        landed = dialect.execute(
+        count = dialect.execute(
             "UPDATE workers_hold SET ended_at = %s, ended_by = %s"
             " WHERE kind = %s AND name = %s AND ended_at IS NULL",
             [dialect.instant_text(at), actor[:200], kind, name],
         )
-        if not landed:
+        if not count:
             raise StateError(f"{_what(kind, name)} is not held.")
         detail = {"kind": kind, "name": name, "reason": reason}
         journal.write([Entry(process_id=None, event="lifted", actor=actor, detail=detail)], at)

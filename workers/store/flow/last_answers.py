@@ -1,4 +1,4 @@
-"""What the services that are not reached answered last, from the steps that wait for them."""
+"""The last errors of unreachable services, from the steps that wait for them."""
 
 from collections.abc import Sequence
 
@@ -6,9 +6,9 @@ from workers.protocol.faults import FaultRecord
 from workers.store import personal_data
 from workers.store.db import dialect
 
-#: Waiting steps of an agent that are looked at, those whose turn is first: they are the probes.
+#: How many waiting steps of an agent to read, the first in turn: these are the probes.
 LOOKED_AT = 20
-#: Stands for what is personal: whoever is told of an agent may not see it.
+#: Replaces personal values: people who are alerted about an agent may not see them.
 HIDDEN = "…"
 
 _FIRST = (
@@ -18,9 +18,9 @@ _FIRST = (
 
 
 def of(agents: Sequence[str]) -> dict[str, str]:
-    """Return by agent why its service could not be reached at last; only of those where one knows.
+    """Return, by agent, why its service could not be reached last; only for agents with a reason.
 
-    In one statement, by the index of what may be claimed.
+    One statement, on the index of claimable steps.
     """
     if not agents:
         return {}

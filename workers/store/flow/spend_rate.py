@@ -1,4 +1,4 @@
-"""Counting the calls of an agent with a rate, when they are made."""
+"""Count the calls of an agent with a rate, when they start."""
 
 from datetime import datetime
 
@@ -8,19 +8,19 @@ from workers.store.db import dialect
 
 
 def spend(agent: str, calls: int, now: datetime | None = None) -> None:
-    """Take the tokens of calls that are about to be made; nothing for an agent without a rate.
+    """Take the tokens of calls that are about to start; do nothing for an agent without a rate.
 
-    In a transaction of its own, before their claims are started: whoever dies in between has
-    wasted tokens, and no call leaves that was not counted.
+    Commits before their claims are started: a worker that dies in between wastes tokens, but no
+    call starts uncounted.
     """
     with durable("spend_rate.spend"):
         moment, params = dialect.clock(now)
-        found = dialect.fetch(
+        rows = dialect.fetch(
             f"SELECT f.rate_per_second, f.tokens, f.refilled_at, {moment} FROM workers_flow f"
             " WHERE f.agent = %s AND f.rate_per_second IS NOT NULL " + dialect.lock_rows("f"),
             [*params, agent],
         )
-        for rate, tokens, refilled_at, at in found:
+        for rate, tokens, refilled_at, at in rows:
             instant = dialect.instant(at)
             assert instant is not None
             bucket = Bucket(rate, tokens, dialect.instant(refilled_at)).refilled(instant)

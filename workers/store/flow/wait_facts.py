@@ -1,4 +1,4 @@
-"""Reading what every explanation of a wait needs, in one statement for a whole page of rows."""
+"""Read the facts that explain waits, in one statement for a whole page of rows."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from workers.store.flow import flow_control
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What holds for every process at one instant of the database's clock."""
+    """The facts about the whole system at one instant of the database's clock."""
 
     now: datetime
     facts: Facts
@@ -30,10 +30,10 @@ def read(
     now: datetime | None = None,
     masks: Mapping[int | None, Mask] | None = None,
 ) -> Situation:
-    """Read what holds just now, and who paused those of ``processes`` that are paused.
+    """Read the current facts, and who paused those of ``processes`` that are paused.
 
-    The reasons that people gave are masked: of a pause by the process's mask, unless ``masks``
-    has another.
+    Masks the reasons that people gave: for a pause by the process's mask, unless ``masks`` has
+    another.
     """
     moment, params = dialect.clock(now)
     ids = [process.pk for process in processes]
@@ -55,13 +55,13 @@ def read(
         " FROM workers_alert a LEFT JOIN workers_process p ON p.id = a.process_id"
         " WHERE a.code = 'unknown_definition' AND a.resolved_at IS NULL) u),"
         f" {workers}, {_before(moment)}",
-        # For the first column, the two of vanished workers, and the last two.
+        # For the first column, the two clocks of vanished workers, and the last two columns.
         [*params * 3, leases.POLL, leases.SWEEP, *params * 2, dialect.id_list(ids)],
     )[0]
     served = live_code.read(row[5])
     at = dialect.instant(row[0])
     assert at is not None
-    performed = {name: dialect.instant(when) for name, when in dialect.document(row[3]) or ()}
+    performed = {name: dialect.instant(at_text) for name, at_text in dialect.document(row[3]) or ()}
     return Situation(
         at,
         Facts(
@@ -72,27 +72,27 @@ def read(
             flows={line[0]: _flow(line, served) for line in dialect.document(row[1]) or ()},
             poll=Duty(sas.poll_seconds, performed.get(leases.POLL)),
             sweep=Duty(sas.sweep_seconds, performed.get(leases.SWEEP)),
-            unknown={what.partition(":")[2] for (what,) in dialect.document(row[4]) or ()},
+            unknown={cause.partition(":")[2] for (cause,) in dialect.document(row[4]) or ()},
             agents={agent.name for agent in registry.agents()},
-            pauses=_pauses([one.pk for one in processes if one.paused_at is not None], masks),
+            pauses=_pauses([p.pk for p in processes if p.paused_at is not None], masks),
             before=dict(dialect.document(row[6]) or ()),
         ),
     )
 
 
-def _flow(line: list[Any], served: live_code.LiveWorkers) -> AgentFlow:
-    agent, window, streak, opened_at, open_until, forced, *rated, gone = line
+def _flow(row: list[Any], served: live_code.LiveWorkers) -> AgentFlow:
+    agent, window, streak, opened_at, open_until, forced, *rated, held_by_gone = row
     rate, tokens, refilled_at, unstarted, in_flight, deferred_window, outstanding = rated
     breaker = Breaker(streak, dialect.instant(opened_at), dialect.instant(open_until), forced)
     bucket = None if rate is None else Bucket(rate, tokens, dialect.instant(refilled_at), unstarted)
     capacity = flow_control.capacity(agent, served)
-    # What vanished workers hold takes up no live one's room.
-    most = None if capacity is None else capacity + gone
+    # The claims of vanished workers take up no room of live ones.
+    most = None if capacity is None else capacity + held_by_gone
     return AgentFlow(window, in_flight, breaker, bucket, most, deferred_window, outstanding)
 
 
 def _before(at: str) -> str:
-    """Return SQL for how many steps of the same agent have their turn before each pending one.
+    """Return SQL for how many steps of the same agent come before each pending one.
 
     Its parameters are those of ``at``, and the processes of the steps.
     """
@@ -108,11 +108,11 @@ def _before(at: str) -> str:
 
 
 def _pauses(ids: list[int], masks: Mapping[int | None, Mask] | None) -> dict[int, Note]:
-    """Return who paused each of some processes last, and why; nothing is asked about none."""
+    """Return who last paused each process, and why; without ids, sends no statement."""
     if not ids:
         return {}
     masks = personal_data.of_processes(ids) if masks is None else masks
-    found = dialect.fetch(
+    rows = dialect.fetch(
         "SELECT t.process_id, t.actor, t.detail FROM "
         + dialect.of_each("workers_journal", "process_id")
         + " WHERE t.event = 'paused' ORDER BY t.id",
@@ -122,5 +122,5 @@ def _pauses(ids: list[int], masks: Mapping[int | None, Mask] | None) -> dict[int
         process_id: Note(
             actor, masks[process_id].text((dialect.document(detail) or {}).get("reason") or "")
         )
-        for process_id, actor, detail in found
+        for process_id, actor, detail in rows
     }

@@ -1,10 +1,10 @@
-"""How many steps wait for an agent: what is ready, and what was sent and nobody has started."""
+"""Count the steps that wait for an agent: ready ones, and sent ones that are not started."""
 
 from workers.models import LiveStep
 from workers.states import StepState
 from workers.store import bounded_counts
 
-#: Steps that are counted; one more stands for all beyond.
+#: The most steps to count; one more means "or more".
 MOST = 10_000
 
 

@@ -1,1 +1,1 @@
-"""Rows of whole processes: locked, loaded, saved."""
+"""Lock, load and save the rows of whole processes."""

@@ -1,4 +1,4 @@
-"""What definitions are asked with: inputs, and the results so far."""
+"""Contexts for calling definitions: a process's input, and its results so far."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -16,16 +16,16 @@ class Context:
     version: int
     subject: str
     input: dict[str, Any]
-    #: Step name -> what it came to, of those that have a result, in the order of the steps.
+    #: Step name -> result, for the steps that have one, in the order of the steps.
     results: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
 def of(locked: LockedProcess) -> Context | None:
-    """Return a process's context from what was read and written of it under its lock.
+    """Return a process's context from the values read and written under its lock.
 
-    None where something of it was too large to be read along: ``read`` it then.  Always as the
-    database has it, never a result as it came: an attempt that is repeated must send the same,
-    and the database keeps no order of names and writes some numbers otherwise.
+    None: a value was too large to be read with its row; use ``read`` then.  Values are always as
+    the database returns them, never as a reply brought them: a repeated attempt must send the
+    same, and the database does not keep the order of names and rewrites some numbers.
     """
     input_text = locked.input_as_read
     texts = [(step.name, locked.results_as_read.get(step.id)) for step in locked.steps]
@@ -38,15 +38,15 @@ def of(locked: LockedProcess) -> Context | None:
     )
 
 
-def of_all(lockeds: Iterable[LockedProcess]) -> dict[int, Context]:
-    """Return the contexts of locked processes by id, those that are large read for it."""
-    known = {locked.process.id: of(locked) for locked in lockeds}
-    whole = {process_id: context for process_id, context in known.items() if context is not None}
-    return whole | read(set(known) - set(whole))
+def of_all(processes: Iterable[LockedProcess]) -> dict[int, Context]:
+    """Return the contexts of locked processes by id; read those with large values."""
+    contexts = {locked.process.id: of(locked) for locked in processes}
+    small = {process_id: context for process_id, context in contexts.items() if context is not None}
+    return small | read(set(contexts) - set(small))
 
 
 def read(process_ids: Iterable[int]) -> dict[int, Context]:
-    """Return the contexts of processes by id; without a lock, for what they hold only grows."""
+    """Return the contexts of processes by id; needs no lock, because they only grow."""
     ids = sorted(set(process_ids))
     if not ids:
         return {}

@@ -1,4 +1,4 @@
-"""Reading processes under their lock, and writing back the rows that moved."""
+"""Read processes under their lock, and write back the rows that moved."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields
@@ -22,10 +22,10 @@ R = TypeVar("R")
 
 
 def again_when_lost(verb: Callable[P, R]) -> Callable[P, R]:
-    """Repeat a verb from its reading on when a row moved between its reading and its write.
+    """Repeat a verb, including its reads, if a row moved between its read and its write.
 
     Agents start claims and file replies without the process lock, so a verb that must not
-    overrun them guards its write with a condition, and looks again when that fails.
+    overwrite them puts a condition on its write, and starts over when that fails.
     """
 
     @wraps(verb)
@@ -41,7 +41,7 @@ def again_when_lost(verb: Callable[P, R]) -> Callable[P, R]:
 
 
 _STEP_FIELDS = [f.name for f in fields(StepRow) if f.name not in ("is_filed", "result")]
-# No decision looks at results: they are kept as texts beside the rows.
+# Decisions never look at results: they are kept as texts beside the rows.
 _STEP_SELECT = ", ".join(
     {"is_filed": "t.reply IS NOT NULL", "result": "NULL"}.get(name, f't."{name}"')
     for name in (field.name for field in fields(StepRow))
@@ -50,14 +50,14 @@ _PROCESS_SELECT = ", ".join(
     sinks.IS_TOLD if name == "is_told" else f't."{name}"'
     for name in (field.name for field in fields(ProcessRow))
 )
-#: So many processes are written while the next are decided about.
+#: How many processes are written while the next ones are decided.
 PART = 100
 _Fix = tuple[int, Callable[[Any], Any]]
 
 
 @lru_cache(maxsize=1000)
 def _names(document: Any) -> Sequence[str]:
-    """Return a list of names, of which a workflow has a few that all of its processes share."""
+    """Return a list of names, cached: all processes of a workflow share a few such lists."""
     return tuple(dialect.document(document))
 
 
@@ -67,7 +67,7 @@ def _fault(document: Any) -> FaultRecord | None:
 
 @cache
 def _fixes(row: type, is_postgres: bool) -> tuple[_Fix, ...]:
-    """Return how to convert what the database gives, by place, where a row in memory differs."""
+    """Return the conversions from database values to a row in memory, by column index."""
     kinds = {**columns_of(Step if row is StepRow else Process)}
     kinds |= {"after": "names", "no_return": "names", "fault": "fault"}
     fix: dict[str, Callable[[Any], Any]] = {
@@ -77,19 +77,21 @@ def _fixes(row: type, is_postgres: bool) -> tuple[_Fix, ...]:
     }
     if not is_postgres:
         fix |= {"instant": dialect.instant, "uuid": dialect.uuid, "bool": bool}
-    # What is no column is a yes or no that was asked along with them.
-    hows = [fix.get(kinds.get(field.name, "bool")) for field in fields(row)]
-    return tuple((place, how) for place, how in enumerate(hows) if how is not None)
+    # A field without a column is a boolean expression of the SELECT.
+    converters = [fix.get(kinds.get(field.name, "bool")) for field in fields(row)]
+    return tuple(
+        (index, convert) for index, convert in enumerate(converters) if convert is not None
+    )
 
 
 def _read(rows: list[tuple[Any, ...]], fixes: tuple[_Fix, ...]) -> list[list[Any]]:
-    rows_read = [list(row) for row in rows]
-    for place, how in fixes:
-        for values in rows_read:
-            value = values[place]
+    lists = [list(row) for row in rows]
+    for index, convert in fixes:
+        for values in lists:
+            value = values[index]
             if value is not None:
-                values[place] = how(value)
-    return rows_read
+                values[index] = convert(value)
+    return lists
 
 
 def lock(
@@ -97,9 +99,9 @@ def lock(
 ) -> list[LockedProcess]:
     """Lock processes in primary-key order and read them with their steps, inputs and results.
 
-    Must run inside a transaction.  With ``skip_locked`` those that another session holds
-    are left out.  The steps are read by a later statement than the lock: one whose snapshot
-    is older than the wait for the lock would miss what the other session just committed.
+    Must run inside a transaction.  With ``skip_locked``, leaves out those that another session
+    holds.  Reads the steps in a later statement than the lock: a snapshot older than the wait
+    for the lock would miss what the other session has just committed.
     """
     ids = sorted(set(process_ids))
     steps = dialect.of_each("workers_step", "process_id")
@@ -111,37 +113,39 @@ def lock_of(
     now: datetime | None,
     *,
     skip_locked: bool = False,
-    along: Callable[[], None] | None = None,
+    send_along: Callable[[], None] | None = None,
 ) -> list[LockedProcess]:
-    """As ``lock``, for the processes of these steps; a step never changes its process.
+    """Lock the processes of these steps as ``lock`` does; a step never changes its process.
 
-    ``along`` may send what is to leave together with it, to be run once they are locked.
+    ``send_along`` may send more statements in the same round trip, which run under the locks.
     """
-    which = dialect.among_found("t.id", _owners())
-    return _lock(which, siblings(), step_ids, now, skip_locked, is_whole=True, along=along)
+    condition = dialect.among_found("t.id", _owners())
+    return _lock(
+        condition, siblings(), step_ids, now, skip_locked, is_whole=True, send_along=send_along
+    )
 
 
 def siblings() -> str:
-    """Return the FROM clause for all steps t of the processes of a parameter's steps."""
+    """Return the FROM clause for all steps t of the processes whose steps a parameter lists."""
     return dialect.of_each("workers_step", "process_id", of=_owners())
 
 
 def lock_only(
     step_ids: Sequence[int], now: datetime | None, *, skip_locked: bool = False
 ) -> list[LockedProcess]:
-    """As ``lock_of``, and read of each process these steps alone, without input and results.
+    """Lock as ``lock_of`` does, but read only these steps, without input and results.
 
-    For who looks at no others.  Each id may be given once.
+    For callers that need no other steps.  Each id may occur only once.
     """
     steps = dialect.of_each("workers_step", "id")
-    which = dialect.among_found("t.id", _owners())
-    return _lock(which, steps, step_ids, now, skip_locked, is_whole=False)
+    condition = dialect.among_found("t.id", _owners())
+    return _lock(condition, steps, step_ids, now, skip_locked, is_whole=False)
 
 
 def _owners() -> str:
-    """Return SQL for the processes of the steps of a parameter.
+    """Return SQL for the processes of the steps that a parameter lists.
 
-    ``+ 0``, so that no index has them in order: the planner would read one whole for that.
+    ``+ 0`` keeps the planner from reading a whole index for their order.
     """
     return (
         f"SELECT DISTINCT s.process_id + 0 AS id FROM workers_step s WHERE {dialect.among('s.id')}"
@@ -149,14 +153,14 @@ def _owners() -> str:
 
 
 def _lock(
-    which: str,
+    condition: str,
     steps: str,
     ids: Sequence[int],
     now: datetime | None,
     skip_locked: bool,
     *,
     is_whole: bool,
-    along: Callable[[], None] | None = None,
+    send_along: Callable[[], None] | None = None,
 ) -> list[LockedProcess]:
     if not ids:
         return []
@@ -164,74 +168,74 @@ def _lock(
     result_sql = dialect.if_small("t.result") if is_whole else "NULL"
     with dialect.pipelined():
         read_processes = dialect.send(
-            f"SELECT {_PROCESS_SELECT}, {input_sql} FROM workers_process t WHERE {which}"
+            f"SELECT {_PROCESS_SELECT}, {input_sql} FROM workers_process t WHERE {condition}"
             " ORDER BY t.id " + dialect.lock_rows("t", skip_locked=skip_locked),
             [dialect.id_list(ids)],
         )
-        # As text, for it stands in every row; by now the lock is had.
+        # As text, because it is repeated in every row; at this point the lock is held.
         moment, params = dialect.clock(now)
         read_steps = dialect.send(
             f"SELECT {_STEP_SELECT}, {result_sql}, (SELECT CAST({moment} AS text)) FROM {steps}"
             " ORDER BY t.process_id, t.position",
             [*params, dialect.id_list(ids)],
         )
-        if along is not None:
-            along()
-    processes, step_rows = read_processes(), read_steps()
+        if send_along is not None:
+            send_along()
+    process_rows, step_rows = read_processes(), read_steps()
     if not step_rows:
         return []
     at = dialect.instant(step_rows[0][-1])
     assert at is not None
     is_postgres = dialect.is_postgres()
-    lockeds = {}
-    for values in _read(processes, _fixes(ProcessRow, is_postgres)):
+    processes = {}
+    for values in _read(process_rows, _fixes(ProcessRow, is_postgres)):
         text = values.pop()
         process = ProcessRow(*values)
-        lockeds[process.id] = locked = LockedProcess(process, [], at)
+        processes[process.id] = locked = LockedProcess(process, [], at)
         locked.process_as_read, locked.input_as_read = values, text
     for values in _read(step_rows, _fixes(StepRow, is_postgres)):
         values.pop()
         text = values.pop()
         step = StepRow(*values)
         # Skip steps of processes another session holds.
-        if (owner := lockeds.get(step.process_id)) is not None:
+        if (owner := processes.get(step.process_id)) is not None:
             owner.steps.append(step)
             owner.steps_as_read[step.id] = values
             if text is not None:
                 owner.results_as_read[step.id] = text
-    return list(lockeds.values())
+    return list(processes.values())
 
 
 def write(
-    lockeds: Sequence[LockedProcess],
+    processes: Sequence[LockedProcess],
     decide: Callable[[], None] | None = None,
     *,
     is_last: bool = False,
 ) -> None:
-    """Write every row that moved, its journal entries and its alerts.
+    """Write every row that moved, with its journal entries and alerts.
 
-    Must run inside the transaction that took the locks.  With ``decide`` the steps that moved
-    are sent first and what it decides after that: where statements are pipelined, the database
-    writes the one while it makes up the other.  It may send nothing that it must read, and move
-    no step that an agent may be at work on, for those are locked in order by the first write.
-    With ``is_last`` the commit may leave along (``transactions.writes``).
-    Raises ``LostRow``, so that the transaction rolls back, when a row is not as it was read:
-    agents start claims and file replies without the process lock.
+    Must run inside the transaction that took the locks.  With ``decide``, sends the steps that
+    moved first, and what ``decide`` moves after that: with pipelined statements, the database
+    writes the former while the latter is decided.  ``decide`` may send no statement whose answer
+    it must read, and move no step that an agent may be at work on, because the first write locks
+    those in order.  With ``is_last``, the COMMIT may be sent along (``transactions.writes``).
+    Raises ``LostRow``, so that the transaction rolls back, if a row is no longer as read: agents
+    start claims and file replies without the process lock.
     """
-    if not lockeds:
+    if not processes:
         return
     with transactions.writes(is_last=is_last) as checks:
         if decide is not None:
-            checks.extend(write_part(lockeds, only_steps=True))
-            _count_as_read(lockeds)
+            checks.extend(write_part(processes, only_steps=True))
+            _count_as_read(processes)
             decide()
-        checks.extend(write_part(lockeds))
+        checks.extend(write_part(processes))
 
 
 def count_as_written(locked: LockedProcess) -> list[Entry]:
-    """Compare a process from here on with what was written; return its journal entries.
+    """Take a process's written values as its new origin; return its journal entries.
 
-    What moves later is written by a ``write`` of its own.
+    Later moves need another ``write``.
     """
     _count_as_read([locked])
     locked.process_as_read, locked.process_origin = save.process_values_of(locked.process), None
@@ -239,9 +243,9 @@ def count_as_written(locked: LockedProcess) -> list[Entry]:
     return entries
 
 
-def _count_as_read(lockeds: Sequence[LockedProcess]) -> None:
-    """Compare steps that were sent with what was sent, so that only later moves are written."""
-    for locked in lockeds:
+def _count_as_read(processes: Sequence[LockedProcess]) -> None:
+    """Take the sent values of steps as their new origin, so that only later moves are written."""
+    for locked in processes:
         for step in locked.steps:
             if step.id in locked.step_origins:
                 locked.steps_as_read[step.id] = save.values_of(step)
@@ -249,20 +253,20 @@ def _count_as_read(lockeds: Sequence[LockedProcess]) -> None:
 
 
 def decide_and_write(
-    lockeds: Sequence[LockedProcess], decide: Callable[[LockedProcess], None]
+    processes: Sequence[LockedProcess], decide: Callable[[LockedProcess], None]
 ) -> None:
-    """Decide about each process and write, as ``write`` does with ``is_last``, part after part.
+    """Decide about each process and write it, as ``write`` does with ``is_last``, in parts.
 
-    Where statements are pipelined, the database writes a part while the next is decided.
-    ``decide`` may send nothing.
+    With pipelined statements, the database writes a part while the next is decided.  ``decide``
+    may send no statement.
     """
-    if not lockeds:
+    if not processes:
         return
-    in_order = sorted(lockeds, key=lambda locked: locked.steps[0].id)
+    in_order = sorted(processes, key=lambda locked: locked.steps[0].id)
     ids = [step.id for locked in in_order for step in locked.steps]
     with transactions.writes(is_last=True) as checks:
         if ids != sorted(ids):
-            # Part by part they would not be locked in primary-key order.
+            # The parts would not be locked in primary-key order.
             save.lock_steps(ids)
         for begin in range(0, len(in_order), PART):
             part = in_order[begin : begin + PART]
@@ -271,30 +275,30 @@ def decide_and_write(
             checks.extend(write_part(part))
 
 
-def write_part(lockeds: Sequence[LockedProcess], *, only_steps: bool = False) -> list[Check]:
-    """Send what moved, in a ``pipelined`` block; return what is to be looked at after it."""
-    checks = save.steps([locked for locked in lockeds if locked.step_origins])
+def write_part(processes: Sequence[LockedProcess], *, only_steps: bool = False) -> list[Check]:
+    """Send the rows that moved, in a ``pipelined`` block; return the checks to run after it."""
+    checks = save.steps([locked for locked in processes if locked.step_origins])
     if only_steps:
         return checks
-    checks += save.processes([locked for locked in lockeds if locked.process_origin is not None])
-    journal.write([entry for locked in lockeds for entry in locked.entries], lockeds[0].now)
-    log_lines.write_after_commit(lockeds)
-    alerts.write([call for locked in lockeds for call in locked.alerts], lockeds[0].now)
-    sinks.announce([locked for locked in lockeds if locked.has_news])
+    checks += save.processes([locked for locked in processes if locked.process_origin is not None])
+    journal.write([entry for locked in processes for entry in locked.entries], processes[0].now)
+    log_lines.write_after_commit(processes)
+    alerts.write([call for locked in processes for call in locked.alerts], processes[0].now)
+    sinks.announce([locked for locked in processes if locked.has_news])
     return checks
 
 
-def make_planned(lockeds: Sequence[LockedProcess]) -> None:
-    """Make the rows of planned undo steps, waiting, and add them to their processes."""
-    for locked in lockeds:
+def insert_planned(processes: Sequence[LockedProcess]) -> None:
+    """Insert the planned undo steps, waiting, and add them to their processes."""
+    for locked in processes:
         if not locked.planned:
             continue
-        made = Step.objects.bulk_create(
+        rows = Step.objects.bulk_create(
             [
                 Step(
                     process_id=locked.process.id,
                     name=planned.name,
-                    position=len(locked.steps) + place,
+                    position=len(locked.steps) + index,
                     after=planned.after,
                     agent=planned.agent,
                     effect=planned.effect,
@@ -307,10 +311,10 @@ def make_planned(lockeds: Sequence[LockedProcess]) -> None:
                     backoff_cap_seconds=planned.forward.backoff_cap_seconds,
                     idempotency_key=f"{planned.forward.idempotency_key}:undo",
                 )
-                for place, planned in enumerate(locked.planned)
+                for index, planned in enumerate(locked.planned)
             ]
         )
-        for row in made:
+        for row in rows:
             step = StepRow(**{name: getattr(row, name) for name in _STEP_FIELDS})
             locked.steps.append(step)
             locked.steps_as_read[step.id] = save.values_of(step)

@@ -1,4 +1,4 @@
-"""Lines in the log: of each attempt that failed, and of each process that was not processed."""
+"""Write log lines: for each failed attempt, and each process that ended unprocessed."""
 
 import logging
 from collections.abc import Iterator, Sequence
@@ -12,16 +12,18 @@ from workers.states import UNDONE_PROCESS_STATES, ProcessState
 
 log = logging.getLogger(__name__)
 
-#: Events of a step that end an attempt without its result; of a process that end it so.
+#: Step events that end an attempt without a result; process events that end it unprocessed.
 FAILED = frozenset({"failed", "expired", "parked", "refused"})
 ENDED = UNDONE_PROCESS_STATES | {ProcessState.ERROR}
 
 
-def write_after_commit(lockeds: Sequence[LockedProcess]) -> None:
-    """Log what went wrong with processes once that is committed, and nothing if it is not."""
-    lines = [line for locked in lockeds for entry in locked.entries for line in _of(locked, entry)]
+def write_after_commit(processes: Sequence[LockedProcess]) -> None:
+    """Log failed attempts and processes after the commit; log nothing if it fails."""
+    lines = [
+        line for locked in processes for entry in locked.entries for line in _of(locked, entry)
+    ]
     if lines:
-        # Not a partial: where it raises, Django asks for its name.
+        # Not a partial: if it raises, Django reads its name.
         transaction.on_commit(lambda: _write(lines), robust=True)
 
 
@@ -40,7 +42,7 @@ def _of(locked: LockedProcess, entry: Entry) -> Iterator[tuple[str, dict[str, An
                 "agent": entry.detail.get("agent"),
                 "attempt": entry.attempt,
                 "how": entry.event,
-                # Not what the service said: that may be personal.
+                # Not the service's message: that may be personal.
                 "code": fault.get("code"),
                 "next": entry.after,
             },

@@ -1,7 +1,7 @@
-"""Writing back what moved: only the columns that changed, in as few statements as possible.
+"""Write back moved rows: only the columns that changed, in as few statements as possible.
 
-Rows that changed alike are one statement.  What is the same for all of them is said once,
-and only what differs travels as a set of rows.
+Rows that changed in the same columns share a statement.  A value that is the same in all of them
+is sent once; only differing values are sent as a set of rows.
 """
 
 from collections import defaultdict
@@ -18,9 +18,9 @@ from workers.store.db import bulk_update, dialect, prepared_plans
 from workers.store.db.columns import columns_of
 from workers.store.db.transactions import Check, LostRow
 
-#: What stays as it was made, and what is not read: no rule changes the one, and
-#: ``_add_documents`` sees to the other.
-_AS_MADE = frozenset(
+#: Columns never updated here: those that no rule changes, and those that are not read, which
+#: ``_add_documents`` handles.
+_NEVER_UPDATED = frozenset(
     {
         *("id", "process_id", "subject", "workflow", "version", "turn"),
         *("on_deadline", "has_on_end", "is_told", "name", "after", "undoes_id", "is_optional"),
@@ -29,10 +29,10 @@ _AS_MADE = frozenset(
     }
 )
 PROCESS_COLUMNS, STEP_COLUMNS = (
-    tuple(field.name for field in fields(row) if field.name not in _AS_MADE)
+    tuple(field.name for field in fields(row) if field.name not in _NEVER_UPDATED)
     for row in (ProcessRow, StepRow)
 )
-#: With what a row was when it was read, the condition of its write.
+#: The kinds of the columns, and of the values as read, which are the conditions of a write.
 _PROCESS_KINDS = {**columns_of(Process), "was_state": "text", "was_sequence": "int"}
 _STEP_KINDS = {
     **columns_of(Step),
@@ -51,7 +51,7 @@ _Values = Callable[[Any], tuple[Any, ...]]
 
 
 def _values(row: type, columns: Iterable[str]) -> tuple[_Values, _Values]:
-    """Return how to take the columns that may be written from a row, and from what was read."""
+    """Return getters of the writable columns, for a row in memory and for the values as read."""
     names = [field.name for field in fields(row)]
     return attrgetter(*columns), itemgetter(*(names.index(name) for name in columns))
 
@@ -62,10 +62,10 @@ _SEQUENCE, _ATTEMPT = PROCESS_COLUMNS.index("sequence"), STEP_COLUMNS.index("att
 
 #: Column -> its new value.
 Change = dict[str, Any]
-#: What a statement needs of a row: its id, its change, and what it was (``was_...``).
+#: A row of a statement's row set: its id, its change, and its values as read (``was_...``).
 Row = dict[str, Any]
-#: The columns in which rows changed -> the rows.
-Alike = dict[tuple[str, ...], list[Row]]
+#: Names of changed columns -> the rows that changed in these columns.
+ByColumns = dict[tuple[str, ...], list[Row]]
 
 
 def values_of(step: StepRow) -> list[Any]:
@@ -78,32 +78,32 @@ def process_values_of(process: ProcessRow) -> list[Any]:
     return list(_all_process_values(process))
 
 
-def processes(lockeds: Sequence[LockedProcess]) -> list[Check]:
-    """Write processes that moved; return what makes sure that each was as it was read.
+def processes(processes: Sequence[LockedProcess]) -> list[Check]:
+    """Write processes that moved; return checks that each was still as read.
 
-    The number of the last row that a submitter may see is a condition: no two rows have the same.
+    The last public sequence number is one of the conditions: no two journal rows may share one.
     """
     changes = []
-    for locked in lockeds:
+    for locked in processes:
         as_read = _of_process_as_read(locked.process_as_read)
         change = _changed(PROCESS_COLUMNS, as_read, _of_process(locked.process))
         was = {"was_state": locked.process_origin, "was_sequence": as_read[_SEQUENCE]}
         changes.append((locked.process.id, change, was))
     return [
         _update("workers_process", _PROCESS_KINDS, names, rows)
-        for names, rows in _alike(changes).items()
+        for names, rows in _by_columns(changes).items()
     ]
 
 
-def steps(lockeds: Sequence[LockedProcess]) -> list[Check]:
-    """Write steps that moved; return what makes sure that each was as it was read.
+def steps(processes: Sequence[LockedProcess]) -> list[Check]:
+    """Write steps that moved; return checks that each was still as read.
 
-    Agents start claims and file replies without the process lock: the claim, whether it was
-    started, and whether a reply is filed are conditions of every write.  So is the attempt: no
-    two claims of a step ever have the same number.
+    Agents start claims and file replies without the process lock, so every write has as its
+    conditions the claim, whether it was started, and whether a reply is filed.  So is the
+    attempt: no two claims of a step ever have the same number.
     """
     changes, owners = [], {}
-    for locked in lockeds:
+    for locked in processes:
         for step in locked.steps:
             origin = locked.step_origins.get(step.id)
             if origin is not None:
@@ -111,8 +111,8 @@ def steps(lockeds: Sequence[LockedProcess]) -> list[Check]:
                 as_read = _of_step_as_read(locked.steps_as_read[step.id])
                 change = _changed(STEP_COLUMNS, as_read, _of_step(step))
                 if step.complete_by is not None:
-                    # After an outage it is extended without the process lock: what was decided
-                    # here had the one that was read.
+                    # After an outage it is extended without the process lock, but decisions
+                    # made here used the value as read.
                     change["complete_by"] = step.complete_by
                 _add_documents(change, step, origin)
                 was = {
@@ -123,10 +123,10 @@ def steps(lockeds: Sequence[LockedProcess]) -> list[Check]:
                     "was_attempt": as_read[_ATTEMPT],
                 }
                 changes.append((step.id, change, was))
-    alike = _alike(changes)
-    # Nobody else writes the others without the process lock, which is held.
-    at_work = [ids for rows in alike.values() if (ids := _at_work(rows))]
-    # One statement by a plan that is kept goes through its rows in that order anyway.
+    by_columns = _by_columns(changes)
+    # The other steps are only written under the process lock, which is held.
+    at_work = [ids for rows in by_columns.values() if (ids := _at_work(rows))]
+    # A single statement with a kept plan writes its rows in that order anyway.
     if sum(map(len, at_work)) > 1 and not (len(at_work) == 1 and prepared_plans.is_kept()):
         lock_steps([step_id for ids in at_work for step_id in ids])
 
@@ -140,7 +140,7 @@ def steps(lockeds: Sequence[LockedProcess]) -> list[Check]:
         _update(
             "workers_step", _STEP_KINDS, names, rows, note_result if "result" in names else None
         )
-        for names, rows in alike.items()
+        for names, rows in by_columns.items()
     ]
 
 
@@ -149,10 +149,10 @@ def _at_work(rows: Sequence[Row]) -> list[int]:
 
 
 def _add_documents(change: Change, step: StepRow, origin: Origin) -> None:
-    """Add what becomes of the columns that were not read, and have its fault as JSON.
+    """Add the columns that were not read, and turn the fault into JSON.
 
-    A filed reply belongs to its claim and goes with it; a result stays as long as its step
-    is processed.
+    A filed reply is dropped with its claim; a result stays as long as its step is processed or
+    compensated.
     """
     if step.fault is not None and "fault" in change:
         change["fault"] = step.fault.to_json()
@@ -166,16 +166,16 @@ def _add_documents(change: Change, step: StepRow, origin: Origin) -> None:
 
 
 def _changed(columns: Iterable[str], before: tuple[Any, ...], after: tuple[Any, ...]) -> Change:
-    """Return the columns that are not as they were read."""
+    """Return the columns that changed since they were read."""
     return {
         name: new
         for name, old, new in zip(columns, before, after, strict=True)
-        # None is told from the rest by what it is: to ask a UUID whether it equals None takes long.
+        # Compare None by identity: comparing a UUID with None is slow.
         if new is not old and (new is None or old is None or new != old)
     }
 
 
-#: SQL by which a row of the database is as it was read, by the name of what was read.
+#: SQL conditions that a row is as read, by the name of the value.
 _AS_READ = {
     "state": "t.state = {}",
     "started": "(t.started_at IS NOT NULL) = {}",
@@ -191,12 +191,12 @@ def _same(name: str) -> str:
     return _AS_READ[name]
 
 
-def _alike(changes: Sequence[tuple[int, Change, Row]]) -> Alike:
-    """Gather rows by the columns in which they changed."""
-    alike: Alike = defaultdict(list)
+def _by_columns(changes: Sequence[tuple[int, Change, Row]]) -> ByColumns:
+    """Group rows by the columns in which they changed."""
+    by_columns: ByColumns = defaultdict(list)
     for row_id, change, was in changes:
-        alike[tuple(change)].append({"id": row_id, **change, **was})
-    return alike
+        by_columns[tuple(change)].append({"id": row_id, **change, **was})
+    return by_columns
 
 
 def _update(
@@ -206,7 +206,7 @@ def _update(
     rows: list[Row],
     note_result: Callable[[int, str | None], None] | None = None,
 ) -> Check:
-    """Write rows that changed in the same columns; ``note_result`` is told the results of each."""
+    """Write rows that changed in the same columns; pass each result to ``note_result``."""
     first = rows[0]
     same = {name for name in first if name != "id" and _is_same(name, rows)}
     varying = {"id": "id"} | {name: kinds[name] for name in first if name not in same | {"id"}}
@@ -224,26 +224,26 @@ def _update(
     where = " AND ".join(
         _same(name.removeprefix("was_")).format(f'v."{name}"') for name in conditions
     )
-    landed = bulk_update.send_update(
+    read_written = bulk_update.send_update(
         table,
         varying,
         [{name: row[name] for name in varying} for row in rows],
-        # A row may have been touched and be as it was: its conditions are looked at all the same.
+        # A touched row may be unchanged: its conditions are checked all the same.
         assign or '"state" = t."state"',
         where,
         params=params,
         same={name: (kinds[name], first[name]) for name in conditions if name in same},
         are_locked=True,
-        must_land=True,
+        must_match=True,
         returning="result" if note_result is not None else "",
     )
 
     def check() -> None:
-        rows_landed = landed()
-        if missing := {row["id"] for row in rows} - {row[0] for row in rows_landed}:
-            raise LostRow(f"Rows {sorted(missing)} are not as they were read under their lock.")
+        rows_written = read_written()
+        if missing_ids := {row["id"] for row in rows} - {row[0] for row in rows_written}:
+            raise LostRow(f"Rows {sorted(missing_ids)} are not as they were read under their lock.")
         if note_result is not None:
-            for row in rows_landed:
+            for row in rows_written:
                 note_result(*row)
 
     return check
@@ -251,12 +251,12 @@ def _update(
 
 def _is_same(name: str, rows: list[Row]) -> bool:
     first, last = rows[0][name], rows[-1][name]
-    # Where they differ, the first and the last mostly do.
+    # If any differ, the first and the last mostly do.
     return first == last and all(row[name] == first for row in rows)
 
 
 def lock_steps(ids: list[int]) -> None:
-    """Lock steps in primary-key order before any is written, so that no two sessions deadlock."""
+    """Lock steps in primary-key order before the first write, so that no two sessions deadlock."""
     if dialect.is_postgres():
         dialect.send(
             f"SELECT 1 FROM workers_step t WHERE {dialect.among('t.id')} ORDER BY t.id "

@@ -1,4 +1,4 @@
-"""The index of live steps: narrow rows, which triggers keep in step (``models.live``)."""
+"""The index of live steps: narrow rows that triggers keep up to date (``models.live``)."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -10,15 +10,15 @@ from workers.store.db import dialect
 from workers.store.db.transactions import durable
 from workers.store.locked import save
 
-#: As whoever inserts narrow rows fills them.
+#: The columns that an INSERT of narrow rows fills.
 COLUMNS = "step_id, agent, state, turn, not_before, look_at, is_deferred"
 _STATES = ", ".join(f"'{state}'" for state in LIVE_STEP_STATES)
 
 
 def is_wrong(step: str = "s", live: str = "l") -> str:
-    """Return SQL that says whether a step and its narrow row, if there is one, do not agree.
+    """Return SQL that is true if a step and its narrow row, if any, do not agree.
 
-    A started claim may be looked at before its end, never after.
+    The look at a started claim may be due before the claim's end, never after it.
     """
     end = f"COALESCE({step}.complete_by, {step}.dispatch_by)"
     return (
@@ -34,16 +34,16 @@ def is_wrong(step: str = "s", live: str = "l") -> str:
 
 @around("step_index.put_off")
 def put_off(now: datetime | None = None) -> int:
-    """Put the look at started claims off until they end; return how many.
+    """Put off the look at started claims until they end; return how many.
 
-    Each is looked at once before that: when nobody might have started it.
+    The sweep looks at each once before that, at the time by which it should have been started.
     """
     at = dialect.instant_text(dialect.read_clock(now))
     rows = dialect.fetch(
         "WITH started AS (SELECT l.step_id AS id, s.complete_by FROM workers_live l"
         " JOIN workers_step s ON s.id = l.step_id"
         " WHERE l.look_at < %s AND s.complete_by > %s"
-        # Both, or its end may be another by now; nobody is waited for.
+        # Lock both, because the end may change meanwhile; skip rows that others hold.
         " ORDER BY l.look_at LIMIT %s " + dialect.lock_rows("l, s", skip_locked=True) + ")"
         " UPDATE workers_live AS l SET look_at = v.complete_by FROM started AS v"
         " WHERE l.step_id = v.id RETURNING step_id",
@@ -53,10 +53,10 @@ def put_off(now: datetime | None = None) -> int:
 
 
 def mend(process_ids: Sequence[int]) -> int:
-    """Write the narrow rows of processes anew where they are wrong; return how many.
+    """Rewrite the narrow rows of processes that are wrong; return how many.
 
-    They are wrong only where somebody has switched the triggers off.  A step without its row
-    would stand still.
+    They are wrong only if the triggers were switched off.  A step without its row would stand
+    still.
     """
     if not process_ids or not _wrong(process_ids):
         return 0
@@ -73,7 +73,7 @@ def mend(process_ids: Sequence[int]) -> int:
         dialect.execute(
             f"INSERT INTO workers_live ({COLUMNS})"
             " SELECT s.id, s.agent, s.state, s.turn, s.not_before, CASE WHEN s.state = 'processing'"
-            # Early enough for one that nobody has started; see ``put_off``.
+            # Early enough for a claim that is not started; see ``put_off``.
             " THEN COALESCE(s.complete_by, s.claimed_at) END, s.deferral IS NOT NULL"
             f" FROM workers_step s WHERE s.state IN ({_STATES}) AND {dialect.among('s.id')}",
             params,

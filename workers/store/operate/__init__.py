@@ -1,1 +1,1 @@
-"""What operators and outside services do to processes."""
+"""Commands of operators, and answers from outside."""

@@ -1,4 +1,4 @@
-"""After the database was restored to an earlier time: mark what may have happened since."""
+"""After a restore of the database to an earlier time, mark what may have happened since."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -14,7 +14,7 @@ from workers.store.db import dialect
 from workers.store.locked import load
 from workers.store.settle.carry_on import carry_on
 
-#: States in which a step may have run, after the time of the restore, without a trace here.
+#: States in which a step may have run after the restored time, without a trace in this database.
 _MAY_HAVE_RUN = (
     StepState.WAITING,
     StepState.PENDING,
@@ -22,17 +22,17 @@ _MAY_HAVE_RUN = (
     # An operator may have resubmitted it.
     StepState.ERROR,
 )
-#: SQL that says of the journal row ``j`` whether a process was marked, after an instant.
+#: SQL that is true if the journal row ``j`` marked a process after an instant.
 _MARKED = "j.event = 'restored' AND j.step_id IS NULL AND j.at > %s"
 
 
 def check_since(
     since: datetime, now: datetime | None = None, *, until: datetime | None = None
 ) -> None:
-    """Raise ``StateError`` unless this can be a database as it was at ``since``.
+    """Raise ``StateError`` unless this database can be as it was at ``since``.
 
-    ``until``: it ran on from then, so rows that are newer prove nothing.  An earlier run that was
-    cut off may have begun to mark: this one goes on from there.
+    ``until``: the system ran again from then on, so newer rows prove nothing.  An earlier run that
+    was cut off may have begun to mark: this one goes on from there.
     """
     clock = dialect.read_clock(now)
     if since > clock:
@@ -43,12 +43,12 @@ def check_since(
                 f"--until must lie between --since and now, got {until:%Y-%m-%d %H:%M:%S} UTC."
             )
         return
-    found = dialect.fetch(
+    rows = dialect.fetch(
         "SELECT max(at) FROM workers_journal WHERE at > %s AND actor NOT IN"
         f" (SELECT j.actor FROM workers_journal j WHERE {_MARKED})",
         [dialect.instant_text(since)] * 2,
     )
-    newest = dialect.instant(found[0][0])
+    newest = dialect.instant(rows[0][0])
     if newest is not None:
         raise StateError(
             f"The newest journal row is from {newest:%Y-%m-%d %H:%M:%S.%f} UTC, later than "
@@ -61,15 +61,15 @@ def check_since(
 def open_processes(
     since: datetime, after: int, limit: int, until: datetime | None = None
 ) -> list[int]:
-    """Return the next processes, made before ``until``, that are neither final nor marked yet."""
-    made, params = "", []
+    """Return the next processes from before ``until`` that are neither final nor marked yet."""
+    condition, params = "", []
     if until is not None:
-        made, params = " AND p.created_at <= %s", [dialect.instant_text(until)]
+        condition, params = " AND p.created_at <= %s", [dialect.instant_text(until)]
     return [
         row[0]
         for row in dialect.fetch(
             "SELECT p.id FROM workers_process p WHERE p.id > %s"
-            f" AND p.state IN ('pending', 'processing', 'error', 'compensating'){made}"
+            f" AND p.state IN ('pending', 'processing', 'error', 'compensating'){condition}"
             f" AND NOT EXISTS (SELECT 1 FROM workers_journal j WHERE j.process_id = p.id"
             f" AND {_MARKED}) ORDER BY p.id LIMIT %s",
             [after, *params, dialect.instant_text(since), limit],
@@ -87,22 +87,22 @@ def mark(
     until: datetime | None = None,
     local: Collection[str] = (),
 ) -> int:
-    """Put every step in doubt that may have run since ``since``; return how many.
+    """Mark every step that may have run since ``since`` as in doubt; return how many.
 
-    ``local`` names the agents whose effects are rows of this database: what these say is so.
+    ``local`` names the agents whose effects are rows of this database: their steps need no doubt.
 
-    Claims are void: whoever held them is gone.  With ``until`` those made after it hold.  A step
-    in doubt keeps its idempotency key, so a service that honours it does nothing twice; one that
-    can be asked is asked; an unsafe one goes to an operator.
+    Voids claims, because their workers are gone; with ``until``, later claims still hold.  A step
+    in doubt keeps its idempotency key, so a service that honours it does nothing twice; a service
+    that can be asked is asked; an unsafe step goes to an operator.
     """
     storable_text.check("actor", actor)
     marked = 0
     with durable("after_restore.mark"):
-        lockeds = load.lock(process_ids, now)
-        for locked in lockeds:
+        processes = load.lock(process_ids, now)
+        for locked in processes:
             if locked.process.state not in FINAL_PROCESS_STATES:
                 marked += _mark(locked, since, actor, until, local)
-        carry_on(lockeds, actor, now, claim=False)
+        carry_on(processes, actor, now, claim=False)
     return marked
 
 
@@ -113,8 +113,8 @@ def _mark(
     until: datetime | None,
     local: Collection[str],
 ) -> int:
-    # A filed reply was restored with all that its agent wrote: it says what happened.
-    found = [
+    # A filed reply was restored together with its agent's writes, so its outcome is known.
+    steps = [
         step
         for step in locked.steps
         if step.state in _MAY_HAVE_RUN and step.effect != Effect.NONE and not step.is_filed
@@ -124,7 +124,7 @@ def _mark(
         for step in locked.steps
         if until is not None and step.claimed_at is not None and step.claimed_at > until
     }
-    for step in found:
+    for step in steps:
         locked.touch(step)
         evidence.may_have_run(step, since)
     perhaps = _perhaps_undone(locked, local)
@@ -141,19 +141,19 @@ def _mark(
         public=True,
         detail={
             "since": since.isoformat(),
-            "in_doubt": [step.name for step in found],
+            "in_doubt": [step.name for step in steps],
             **({"may_be_undone": perhaps} if perhaps else {}),
             **({"until": until.isoformat()} if until is not None else {}),
         },
     )
-    return len(found)
+    return len(steps)
 
 
 def _perhaps_undone(locked: LockedProcess, local: Collection[str]) -> list[str]:
-    """Note what is done and may have been undone since; return the names of these steps."""
+    """Mark processed steps that may have been undone since; return their names."""
     perhaps = []
     for step in locked.forward_steps:
-        # The undo of one that is given up finds out; others may stay while one begins again.
+        # The undo of a given-up step finds out; others may stay while one begins again.
         if locked.is_given_up(step) or step.agent in local:
             continue
         if evidence.may_be_undone(step, locked.now):

@@ -1,11 +1,11 @@
-"""What operators and outside answers do to a process: each one transaction with its journal row.
+"""Commands on a process: each is one transaction, with its journal row.
 
-``sequence`` is the process's as the operator saw it.  Every verb raises ``StateError``, and
-changes nothing, when the process has moved since, when its state forbids the verb, or when
-there is no such process; so of two clicks one does something.  An actor or a reason that cannot
-be stored raises ``BadText``.
+``sequence`` is the process's sequence number as the operator saw it.  Every command raises
+``StateError``, changing nothing, if the process has moved since, if its state forbids the command,
+or if there is no such process; so of two clicks only one takes effect.  An actor or a reason that
+cannot be stored raises ``BadText``.
 
-What moves money or goods is refused to an operator alone where that takes two persons
+A command that moves money or goods is refused to an operator alone if it takes two persons
 (``undo_requests``).
 """
 
@@ -39,10 +39,10 @@ def resubmit(
     sequence: int | None = None,
     now: datetime | None = None,
 ) -> list[str]:
-    """Give the steps in error their attempts back; return the steps' names.
+    """Make the steps in error pending with all their attempts; return their names.
 
-    ``nothing_happened`` says of calls of unknown outcome that somebody has looked, and that they
-    had no effect; without it such a process is refused.
+    ``nothing_happened`` confirms that calls of unknown outcome had no effect; without it, a process
+    with such a call is refused.
     """
 
     def act(locked: LockedProcess) -> tuple[list[str], Sequence[str]]:
@@ -63,10 +63,10 @@ def redo(
     sequence: int | None = None,
     now: datetime | None = None,
 ) -> None:
-    """Do a skipped step again; a processed process goes on for it.
+    """Do a skipped step again; a processed process resumes for it.
 
-    ``may_happen_twice`` says of a call of unknown outcome that it is to be repeated all the same;
-    without it such a step is refused.
+    ``may_happen_twice`` allows repeating a call of unknown outcome; without it, such a step is
+    refused.
     """
 
     def act(locked: LockedProcess) -> tuple[None, Sequence[str]]:
@@ -104,7 +104,7 @@ def begin_again(
     sequence: int | None = None,
     now: datetime | None = None,
 ) -> restart.Renewal:
-    """Undo a step and what came after it, and go on from there.  Returns what that means."""
+    """Undo a step and every later step, and go on from there; return the plan."""
 
     def act(locked: LockedProcess) -> tuple[restart.Renewal, Sequence[str]]:
         renewal = restart.begin(locked, step, actor, reason)
@@ -121,7 +121,7 @@ def pause(
     sequence: int | None = None,
     now: datetime | None = None,
 ) -> None:
-    """Stop claiming steps of a process; what is in flight runs to its end."""
+    """Stop claiming steps of a process; calls in flight run to their end."""
     _steer(
         process_id,
         lambda locked: operator_commands.pause(locked, actor, reason),
@@ -140,7 +140,7 @@ def resume(
     sequence: int | None = None,
     now: datetime | None = None,
 ) -> None:
-    """Let a paused process go on."""
+    """Resume a paused process."""
     _steer(
         process_id,
         lambda locked: operator_commands.resume(locked, actor, reason),
@@ -160,7 +160,7 @@ def retry_now(
     sequence: int | None = None,
     now: datetime | None = None,
 ) -> None:
-    """Skip what is left of a step's backoff, delay or rest."""
+    """End a step's backoff, delay or wait now."""
     _steer(
         process_id,
         lambda locked: operator_commands.retry_now(locked, step, actor, reason),
@@ -181,7 +181,7 @@ def retime(
     sequence: int | None = None,
     now: datetime | None = None,
 ) -> None:
-    """Set the time a step has: a shorter one at once, a longer one from its next claim on."""
+    """Set a step's timeout: a shorter one acts at once, a longer one with its next claim."""
     _steer(
         process_id,
         lambda locked: operator_commands.retime(locked, step, seconds, actor, reason),
@@ -230,13 +230,13 @@ def skip(
 
 
 def preview(process_id: int) -> compensation.Plan:
-    """Return what undoing a process would do just now; changes nothing."""
+    """Return what undoing a process would do now; changes nothing."""
     with transaction.atomic():
         return compensation.plan(lock(process_id, None, None))
 
 
 def preview_again(process_id: int, step: str) -> restart.Renewal:
-    """Return what beginning again from a step would do just now; changes nothing."""
+    """Return what beginning again from a step would do now; changes nothing."""
     with transaction.atomic():
         return restart.plan(lock(process_id, None, None), step)
 
@@ -250,12 +250,12 @@ def _move(
     sequence: int | None,
     now: datetime | None,
 ) -> T:
-    """Steer with a verb that returns its outcome, and the names of what it moves."""
-    known = two_persons.worth([process_id], actor)
+    """Run a verb that returns its outcome and the names of what it moves."""
+    amounts = two_persons.worth([process_id], actor)
 
     def act(locked: LockedProcess) -> T:
         outcome, moves = verb(locked)
-        two_persons.refuse_alone(locked, moves, actor, known)
+        two_persons.refuse_alone(locked, moves, actor, amounts)
         return outcome
 
     return _steer(process_id, act, actor=actor, reason=reason, sequence=sequence, now=now)
@@ -275,18 +275,18 @@ def _steer(
     with durable("commands.steer"):
         locked = lock(process_id, sequence, now)
         outcome = verb(locked)
-        # Branches that became ready meanwhile go on, too; the poll claims them.
+        # Branches that became ready meanwhile go on as well; the poll claims them.
         carry_on([locked], actor, now, claim=False)
     return outcome
 
 
 def lock(process_id: int, sequence: int | None, now: datetime | None) -> LockedProcess:
     """Lock one process; raise ``StateError`` if it is missing or has moved since ``sequence``."""
-    # No key is outside these bounds, and no database can be asked for one that is.
-    lockeds = load.lock([process_id], now) if 0 < process_id <= LARGEST_KEY else []
-    if not lockeds:
+    # No key is outside these bounds, and a query with a larger one would fail.
+    processes = load.lock([process_id], now) if 0 < process_id <= LARGEST_KEY else []
+    if not processes:
         raise refused("no_process", process=process_id)
-    (locked,) = lockeds
+    (locked,) = processes
     if sequence is not None and locked.process.sequence != sequence:
         raise refused("moved", subject=locked.process.subject)
     return locked

@@ -1,4 +1,4 @@
-"""Changing what agents work from: the parts of a process's input that may be changed."""
+"""Edit the parts of a process's input that may be changed."""
 
 from copy import deepcopy
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from workers.store.db import dialect
 from workers.store.locked import load
 from workers.store.operate import commands, two_persons
 
-#: What a changed value may be instead of what it was; anything else keeps its type.
+#: Stands for a path that the input does not have.
 _MISSING = object()
 
 
@@ -32,19 +32,18 @@ def edit_input(
 ) -> dict[str, list[Any]]:
     """Change values of a process's input, by dotted path; return {path: [before, after]}.
 
-    Only the paths that the workflow declares ``editable``; a value keeps its type.  Calls
-    already sent keep what they were sent with.  The workflow's ``on_edit`` takes the changes
-    over into the app's own tables, in the same transaction.  Raises ``UnknownWorkflow`` where
-    this code has no such version, and ``StateError``, and changes nothing,
-    otherwise, when the process is final or has moved since ``sequence``, and where it takes two
-    persons.
+    Only paths that the workflow declares ``editable``; a value keeps its type.  Calls already sent
+    keep their input.  The workflow's ``on_edit`` copies the changes to the app's own tables, in
+    the same transaction.  Raises ``UnknownWorkflow`` if this code lacks the version, and
+    ``StateError``, changing nothing, for other paths or types, if the process is final or has moved
+    since ``sequence``, and if the edit takes two persons.
     """
     storable_text.check_all(actor=actor, reason=reason)
-    known = two_persons.worth([process_id], actor)
+    amounts = two_persons.worth([process_id], actor)
     with durable("edit_input.edit_input"):
         locked = commands.lock(process_id, sequence, now)
         edit = plan(locked, changes)
-        two_persons.refuse_alone(locked, list(edit.changed), actor, known)
+        two_persons.refuse_alone(locked, list(edit.changed), actor, amounts)
         carry_out(locked, edit, actor, reason)
         load.write([locked])
     return edit.changed
@@ -52,7 +51,7 @@ def edit_input(
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A change of an input that may be made: the workflow, the input after it, what differs."""
+    """An allowed edit of an input: the workflow, the new input, and the differences."""
 
     workflow: str
     version: int
@@ -62,30 +61,30 @@ class Edit:
 
 
 def plan(locked: LockedProcess, changes: dict[str, Any]) -> Edit:
-    """Return what an edit would change; raise ``StateError`` where it may not be."""
+    """Return what an edit would change; raise ``StateError`` if it is not allowed."""
     if locked.process.state in FINAL_PROCESS_STATES:
         raise StateError(
             f"{locked.process.subject} is {locked.process.state}: no agent will read it again."
         )
-    name, version, before, editable = (
-        dialect.document(value) if place > 1 else value
-        for place, value in enumerate(
+    name, version, old_input, editable = (
+        dialect.document(value) if index > 1 else value
+        for index, value in enumerate(
             dialect.fetch(
                 "SELECT workflow, version, input, editable FROM workers_process WHERE id = %s",
                 [locked.process.id],
             )[0]
         )
     )
-    after, changed = changed_input(before, editable, changes)
+    new_input, changed = changed_input(old_input, editable, changes)
     if not changed:
         raise StateError("Nothing is different: every value is what it was.")
-    return Edit(name, version, after, changed)
+    return Edit(name, version, new_input, changed)
 
 
 def carry_out(locked: LockedProcess, edit: Edit, actor: str, reason: str) -> None:
-    """Store a change of the input, in the app's own tables, too; the caller writes the process.
+    """Store an edit, in the app's own tables as well; the caller writes the process.
 
-    Raises ``StateError`` where the app refuses it.
+    Raises ``StateError`` if the app refuses it.
     """
     dialect.execute(
         "UPDATE workers_process SET input = "
@@ -104,14 +103,14 @@ def carry_out(locked: LockedProcess, edit: Edit, actor: str, reason: str) -> Non
 def changed_input(
     document: dict[str, Any], editable: list[str], changes: dict[str, Any]
 ) -> tuple[dict[str, Any], dict[str, list[Any]]]:
-    """Return the input with ``changes`` made, and what is different; raise ``StateError``."""
-    after, changed = deepcopy(document), {}
+    """Return the input with ``changes`` applied, and the differences; raise ``StateError``."""
+    new_input, changed = deepcopy(document), {}
     for path, value in changes.items():
         if path not in editable:
             allowed = ", ".join(editable) or "nothing"
             raise StateError(f"{path} may not be changed. Allowed: {allowed}.")
         *parents, last = path.split(".")
-        holder: Any = after
+        holder: Any = new_input
         for name in parents:
             holder = holder.get(name, _MISSING) if isinstance(holder, dict) else _MISSING
         was = holder.get(last, _MISSING) if isinstance(holder, dict) else _MISSING
@@ -129,7 +128,7 @@ def changed_input(
             holder[last] = value
             changed[path] = [was, value]
     try:
-        storable(after, "input")
+        storable(new_input, "input")
     except MessageError as error:
         raise StateError(str(error)) from None
-    return after, changed
+    return new_input, changed

@@ -1,8 +1,8 @@
-"""A database that may have lost commits says so: claiming holds until somebody has looked.
+"""Hold all claims if the database may have lost commits, until an operator has looked.
 
-A standby that lagged and was promoted, a restore and a copy lack what the rows showed before:
-calls were made of which nothing is known any more.  PostgreSQL tells by its timeline, by its
-server's identifier and by the database's number there; SQLite has nothing to tell.
+A standby that lagged and was promoted, a restore and a copy lack earlier commits: calls were made
+of which there is no trace.  PostgreSQL shows this by its timeline, its server's identifier and the
+database's number there; SQLite cannot show it.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from workers.store import alerts
 from workers.store.db import dialect
 from workers.store.flow import holds
 
-#: Who holds claims, in the hold, the journal and the alert.
+#: The actor in the hold, the journal and the alert.
 ACTOR = "commit guard"
 _REASONS = {
     "timeline": "A standby was promoted, and commits may be lost.",
@@ -27,7 +27,7 @@ _REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a database is: its server and number, its timeline, and how commits are confirmed."""
+    """A database's identity: its server and number, its timeline, how it confirms commits."""
 
     place: str
     timeline: int
@@ -35,37 +35,37 @@ class Place:
 
 
 def look(now: datetime | None = None) -> str | None:
-    """Compare where the database is with where it was; hold claims where commits may be lost.
+    """Compare the database's identity with the stored one; hold claims if commits may be lost.
 
-    Return why they are held since this look: ``timeline`` or ``moved``; None: all is as it was.
-    One that confirmed every commit on a standby lost none by a promotion.  A database that moved
-    has another id from then on: what its former self sent is not its own.
+    Returns why they are held since this call: ``timeline`` or ``moved``; None: nothing changed.  A
+    database that confirmed every commit on a standby loses none by a promotion.  A database that
+    moved gets a new id, so that messages of the original are not taken for its own.
     """
-    here = _here()
-    known = here and dialect.fetch(
+    current = _current_place()
+    rows = current and dialect.fetch(
         "SELECT id, place, timeline, is_synchronous FROM workers_installation"
         " ORDER BY made_at, id LIMIT 1"
     )
-    if here is None or not known:
+    if current is None or not rows:
         return None
-    row_id, before = known[0][0], Place(known[0][1], known[0][2] or 0, bool(known[0][3]))
-    if before == here:
+    row_id, stored = rows[0][0], Place(rows[0][1], rows[0][2] or 0, bool(rows[0][3]))
+    if stored == current:
         return None
-    why = None
-    if before.place and before.place != here.place:
-        why = "moved"
-    elif before.place and before.timeline != here.timeline and not before.is_synchronous:
-        why = "timeline"
+    reason = None
+    if stored.place and stored.place != current.place:
+        reason = "moved"
+    elif stored.place and stored.timeline != current.timeline and not stored.is_synchronous:
+        reason = "timeline"
     with durable("lost_commits.look"):
         at = dialect.read_clock(now)
-        # If several look at once, one sees the change.
-        if _keep(row_id, before, here, at, is_new=why == "moved") and why is not None:
-            _hold(why, before, here, at)
-            return why
+        # One of several concurrent calls sees the change.
+        if _keep(row_id, stored, current, at, is_new=reason == "moved") and reason is not None:
+            _hold(reason, stored, current, at)
+            return reason
     return None
 
 
-def _keep(row_id: Any, before: Place, here: Place, at: datetime, *, is_new: bool) -> bool:
+def _keep(row_id: Any, stored: Place, current: Place, at: datetime, *, is_new: bool) -> bool:
     own_id, params = dialect.typed("uuid", uuid4() if is_new else dialect.uuid(row_id))
     return (
         dialect.execute(
@@ -73,16 +73,16 @@ def _keep(row_id: Any, before: Place, here: Place, at: datetime, *, is_new: bool
             " is_synchronous = %s, looked_at = %s"
             " WHERE id = %s AND place = %s AND (place = '' OR timeline = %s)",
             [
-                *(*params, here.place, here.timeline, here.is_synchronous),
-                *(dialect.instant_text(at), row_id, before.place, before.timeline),
+                *(*params, current.place, current.timeline, current.is_synchronous),
+                *(dialect.instant_text(at), row_id, stored.place, stored.timeline),
             ],
         )
         == 1
     )
 
 
-def _here() -> Place | None:
-    """Return where the database is; None: SQLite does not say."""
+def _current_place() -> Place | None:
+    """Return the database's identity; None: SQLite has none."""
     if not dialect.is_postgres():
         return None
     ((system, number, wal, standbys, commit),) = dialect.fetch(
@@ -92,30 +92,30 @@ def _here() -> Place | None:
         " current_setting('synchronous_commit')"
     )
     is_synchronous = bool(standbys) and commit not in ("off", "local")
-    # The timeline is the beginning of a WAL file's name, at once after a promotion.
+    # A WAL file's name begins with the timeline, immediately after a promotion.
     return Place(f"{system}:{number}", int(wal[:8], 16), is_synchronous)
 
 
-def _hold(why: str, before: Place, here: Place, at: datetime) -> None:
+def _hold(reason: str, stored: Place, current: Place, at: datetime) -> None:
     if ("everything", "") not in holds.current():
-        holds.hold("everything", actor=ACTOR, reason=_REASONS[why], now=at)
-    params = {"says": [why, "held"], "before": before.timeline, "after": here.timeline}
-    cause = f"commits_lost:{here.place}:{here.timeline}"
+        holds.hold("everything", actor=ACTOR, reason=_REASONS[reason], now=at)
+    params = {"says": [reason, "held"], "before": stored.timeline, "after": current.timeline}
+    cause = f"commits_lost:{current.place}:{current.timeline}"
     alerts.write([AlertCall(cause, "commits_lost", params)], at)
 
 
 def lift(actor: str, reason: str, now: datetime | None = None) -> bool:
-    """Lift the hold of this guard, once what may have happened is in doubt.  False: none is."""
-    held = dialect.fetch(
+    """Lift this guard's hold, after the steps were marked as in doubt.  False: there is none."""
+    rows = dialect.fetch(
         "SELECT 1 FROM workers_hold WHERE kind = 'everything' AND ended_at IS NULL"
         " AND began_by = %s",
         [ACTOR],
     )
-    if not held:
+    if not rows:
         return False
     try:
         holds.lift("everything", actor=actor, reason=reason, now=now)
     except StateError:
-        # Somebody else has.
+        # Another caller has lifted it.
         return False
     return True

@@ -1,4 +1,4 @@
-"""Answers from outside: callbacks by key, events and people by the step's name."""
+"""Record answers from outside: callbacks by key, events and people by the step's name."""
 
 from datetime import datetime
 from typing import Any
@@ -14,7 +14,7 @@ from workers.store.locked import load
 from workers.store.operate import commands, two_persons
 from workers.store.settle.carry_on import carry_on
 
-#: What is said of a token whose key is no step's any more.
+#: The error for a token whose key no step has any more.
 OVER = "This callback token is over: what it was for has been undone, or begun again."
 
 
@@ -29,14 +29,14 @@ def answer(
     sequence: int | None = None,
     now: datetime | None = None,
 ) -> external_answers.Outcome:
-    """Answer a step, ``{"result"}`` or ``{"fault"}``, whatever its present claim.
+    """Answer a step, ``{"result"}`` or ``{"fault"}``, whatever its current claim.
 
-    Raises ``StateError`` when there is no such process or step, when the process has moved
-    since ``sequence`` or a person alone may not answer, and ``BadToken`` when ``key`` is not the
-    step's key any more.
+    Raises ``StateError`` if there is no such process or step, if the process has moved since
+    ``sequence``, or if a person alone may not answer; and ``BadToken`` if ``key`` is no longer the
+    step's key.
     """
     storable_text.check("actor", actor)
-    known = two_persons.worth([process_id], actor)
+    amounts = two_persons.worth([process_id], actor)
     with durable("record_answers.answer"):
         locked = commands.lock(process_id, sequence, now)
         step = locked.named(step_name)
@@ -44,8 +44,8 @@ def answer(
             raise BadToken(OVER)
         outcome = external_answers.answer(locked, step, body, actor)
         if outcome in TAKEN:
-            two_persons.refuse_alone(locked, [step.name], actor, known)
-        # Claimed by the poll or a nudge: whoever answers sends nothing.
+            two_persons.refuse_alone(locked, [step.name], actor, amounts)
+        # The poll or a wake-up claims what became ready: this caller sends no messages.
         carry_on([locked], actor, now, claim=False)
     return outcome
 
@@ -59,10 +59,10 @@ def report_progress(
     key: str,
     now: datetime | None = None,
 ) -> bool:
-    """Note how far deferred work has come.  False: the step does not wait for it."""
+    """Record the progress of deferred work.  False: the step does not wait for it."""
     with durable("record_answers.report_progress"):
         locked = commands.lock(process_id, None, now)
-        step = next((one for one in locked.steps if one.name == step_name), None)
+        step = next((row for row in locked.steps if row.name == step_name), None)
         if step is None or step.idempotency_key != key:
             raise BadToken(OVER)
         noted = external_answers.report_progress(locked, step, progress)
@@ -71,16 +71,16 @@ def report_progress(
 
 
 def by_key(key: str) -> tuple[int, str] | None:
-    """Return (process, step name) of the step whose present idempotency key that is."""
-    # Found by the process whose uid it begins with, so that keys need no index of their own.
+    """Return (process, step name) of the step that has this idempotency key now."""
+    # The key begins with the process's uid, so that keys need no index of their own.
     try:
         uid = UUID(hex=key.partition(":")[0])
     except ValueError:
         return None
-    found = dialect.fetch(
+    rows = dialect.fetch(
         "SELECT s.process_id, s.name FROM workers_process p"
         " JOIN workers_step s ON s.process_id = p.id"
         " WHERE p.uid = %s AND s.idempotency_key = %s",
         [uid if dialect.is_postgres() else uid.hex, key],
     )
-    return (found[0][0], found[0][1]) if found else None
+    return (rows[0][0], rows[0][1]) if rows else None

@@ -1,4 +1,4 @@
-"""What a person may not do alone: asks the apps what a process is worth, and compares."""
+"""Check what a person may not do alone: ask the apps what a process is worth, and compare."""
 
 from collections.abc import Collection, Mapping
 from decimal import Decimal
@@ -11,18 +11,18 @@ from workers.states import PEOPLE
 
 
 def worth(process_ids: Collection[int], actor: str) -> Mapping[int, Decimal]:
-    """Return what processes are worth, of those that some app knows; nothing where none asks."""
+    """Return the amounts of processes that an app knows; empty if no limit applies."""
     if sas.two_persons_above is None or not actor.startswith(PEOPLE):
         return {}
     return amounts.amounts(process_ids)
 
 
 def refuse_alone(
-    locked: LockedProcess, moves: Collection[str], actor: str, known: Mapping[int, Decimal]
+    locked: LockedProcess, moves: Collection[str], actor: str, amounts: Mapping[int, Decimal]
 ) -> None:
-    """Raise ``StateError`` where ``actor`` may not move this alone.
+    """Raise ``StateError`` if ``actor`` may not move this alone.
 
-    ``moves`` names what moves; ``known`` is what processes are worth.
+    ``moves`` names what moves; ``amounts`` has the amounts of processes.
     """
-    amount = known.get(locked.process.id)
+    amount = amounts.get(locked.process.id)
     two_persons.refuse_alone(locked, moves, actor, amount, sas.two_persons_above)

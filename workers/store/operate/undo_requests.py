@@ -1,7 +1,7 @@
-"""Requests for approval of what takes two persons: one asks, another decides, it is done.
+"""Requests for approval of acts that take two persons: one asks, another decides.
 
-The process's row is the lock of its requests.  Whoever asks or decides locks it first, so that of
-two decisions one counts, and none is about a process that moves meanwhile.
+The process's row is the lock of its requests.  Asking and deciding lock it first, so that of two
+decisions one counts, and the process cannot move meanwhile.
 """
 
 from collections.abc import Sequence
@@ -28,17 +28,17 @@ from workers.store.operate import commands, edit_input
 from workers.store.operate.two_persons import worth
 from workers.store.settle.carry_on import carry_on
 
-#: The verb that changes the input, which is in the database only.
+#: The verb that edits the input, which is only in the database.
 EDIT = "input"
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What became of a request."""
+    """The outcome of a decision."""
 
-    #: The names of what moves now; None: it is declined.
+    #: The names of what moves now; None: the request is declined.
     moves: Sequence[str] | None = None
-    #: Why it came too late to be approved; None: it did not.
+    #: Why it came too late to be approved; None: it came in time.
     refusal: StateError | None = None
 
 
@@ -53,40 +53,40 @@ def ask(
 ) -> int:
     """Ask a second person to approve an act on a process; return the request's number.
 
-    Nothing of the process changes.  Raises ``StateError`` as the verb itself would, and where
-    another request of the process waits that is still good.
+    The process does not change.  Raises ``StateError`` as the verb itself would, and if another
+    valid request of the process is waiting.
     """
     storable_text.check_all(actor=actor, reason=reason)
     amount = worth([process_id], actor).get(process_id)
     with durable("undo_requests.ask"):
         locked = commands.lock(process_id, sequence, now)
         at = dialect.read_clock(now)
-        before = locked.process.sequence
+        current = locked.process.sequence
         _close_earlier(locked, actor, at)
-        moves = _tried(locked, act, actor, reason)
+        moves = _moves_of(locked, act, actor, reason)
         request = UndoRequest.objects.create(
             process_id=process_id,
             verb=act.verb,
             step=act.step,
-            given=dict(act.given),
+            given=dict(act.params),
             undo=list(moves),
-            sequence=before,
+            sequence=current,
             amount=amount,
             asked_by=actor[:200],
             reason=reason,
             asked_at=at,
         )
-        said = {
+        facts = {
             "verb": act.verb,
             "step": act.step,
             "amount": amount and str(amount),
             "reason": reason,
         }
-        _note("undo_asked", request, actor, at, {name: v for name, v in said.items() if v})
-        # Whoever may decide is told as of any incident; the sweep closes it.
-        told = {"subject": locked.process.subject, "actor": actor}
+        _note("undo_asked", request, actor, at, {name: v for name, v in facts.items() if v})
+        # The alert informs those who may decide; the sweep closes it.
+        params = {"subject": locked.process.subject, "actor": actor}
         cause = f"undo_requested:{process_id}"
-        alerts.write([AlertCall(cause, "undo_requested", told, process_id)], at)
+        alerts.write([AlertCall(cause, "undo_requested", params, process_id)], at)
     return int(request.pk)
 
 
@@ -99,11 +99,11 @@ def decide(
     reason: str = "",
     now: datetime | None = None,
 ) -> Decision:
-    """Approve a request, which is carried out in the same transaction, or decline it.
+    """Approve a request, and carry it out in the same transaction, or decline it.
 
-    One that is expired, or whose process has moved or forbids the act by now, is declined with
-    that as the reason.  Raises ``StateError``, and changes nothing, where ``actor`` asked for it,
-    where it has been decided, or where there is none.
+    A request that is expired, or whose process has moved or now forbids the act, is declined with
+    that as the reason.  Raises ``StateError``, changing nothing, if ``actor`` made the request, if
+    it is already decided, or if there is none.
     """
     storable_text.check_all(actor=actor, reason=reason)
     with durable("undo_requests.decide"):
@@ -113,15 +113,15 @@ def decide(
         at = dialect.read_clock(now)
         if not is_approved:
             return _decline(request, actor, at, reason)
-        # Before what the verb leads to, and saved with it.
+        # Before the verb's own entries, and saved with them.
         detail = {"request": request_id, "asked_by": request.asked_by, "reason": reason or None}
         locked.note("undo_approved", actor, detail=detail)
         try:
-            # What is refused half-way leaves nothing in the database either.
+            # A refusal half-way must leave no trace in the database.
             with transaction.atomic():
                 moves = _carry_out(locked, request, actor, at)
         except StateError as refusal:
-            # What it changed in memory is not saved.
+            # Its changes in memory are not saved.
             return _decline(request, actor, at, reason, refusal)
         carry_on([locked], actor, now, claim=False)
         _close(request, UndoRequestState.APPROVED, actor, at, comment=reason)
@@ -129,12 +129,12 @@ def decide(
 
 
 def _lock(request_id: int, now: datetime | None) -> tuple[LockedProcess, UndoRequest]:
-    """Lock the process of a request that waits; raise ``StateError`` where none does."""
+    """Lock the process of a waiting request; raise ``StateError`` if there is none."""
     process_id = UndoRequest.objects.filter(pk=request_id).values_list("process", flat=True).first()
     if process_id is None:
         raise refused("no_undo_request", request=request_id)
     locked = commands.lock(process_id, None, now)
-    # Read under the lock: somebody may have decided while it was waited for.
+    # Read it under the lock: it may have been decided during the wait.
     request = UndoRequest.objects.filter(pk=request_id).first()
     if request is None:
         raise refused("no_undo_request", request=request_id)
@@ -143,18 +143,18 @@ def _lock(request_id: int, now: datetime | None) -> tuple[LockedProcess, UndoReq
     return locked, request
 
 
-def _tried(locked: LockedProcess, act: Act, actor: str, reason: str) -> Sequence[str]:
-    """Return what an act would move: tried out on the rows in memory, and never saved."""
+def _moves_of(locked: LockedProcess, act: Act, actor: str, reason: str) -> Sequence[str]:
+    """Return what an act would move, by a trial on the rows in memory that is never saved."""
     if act.verb == EDIT:
-        return list(edit_input.plan(locked, act.given["changes"]).changed)
+        return list(edit_input.plan(locked, act.params["changes"]).changed)
     return VERBS[act.verb](locked, act, actor, reason)
 
 
-def _done(locked: LockedProcess, act: Act, actor: str, reason: str) -> Sequence[str]:
-    """Do an act to the rows in memory, an edit in the database; return what it moves."""
+def _apply(locked: LockedProcess, act: Act, actor: str, reason: str) -> Sequence[str]:
+    """Carry out an act on the rows in memory, an edit in the database; return what it moves."""
     if act.verb != EDIT:
         return VERBS[act.verb](locked, act, actor, reason)
-    edit = edit_input.plan(locked, act.given["changes"])
+    edit = edit_input.plan(locked, act.params["changes"])
     edit_input.carry_out(locked, edit, actor, reason)
     return list(edit.changed)
 
@@ -166,15 +166,15 @@ def _carry_out(
     if locked.process.sequence != request.sequence:
         raise refused("undo_moved", subject=locked.process.subject)
     act = Act(request.verb, request.step, request.given)
-    moves = _done(locked, act, actor, request.reason)
+    moves = _apply(locked, act, actor, request.reason)
     if list(moves) != request.undo:
-        # Claims move a step without a number that the submitter sees.
+        # Claims move a step without changing the process's sequence number.
         raise refused("undo_moved", subject=locked.process.subject)
     return moves
 
 
 def _close_earlier(locked: LockedProcess, actor: str, at: datetime) -> None:
-    """Decline the earlier request if it has expired; raise ``StateError`` while it is good."""
+    """Decline the earlier request if it has expired; raise ``StateError`` while it is valid."""
     earlier = UndoRequest.objects.filter(
         process=locked.process.id, state=UndoRequestState.WAITING
     ).first()
@@ -216,9 +216,9 @@ def _close(
     comment: str,
     refusal: StateError | None = None,
 ) -> None:
-    why = {"code": refusal.code, "params": refusal.params} if refusal else None
+    cause = {"code": refusal.code, "params": refusal.params} if refusal else None
     UndoRequest.objects.filter(pk=request.pk).update(
-        state=state, decided_by=actor[:200], decided_at=at, comment=comment, refusal=why
+        state=state, decided_by=actor[:200], decided_at=at, comment=comment, refusal=cause
     )
 
 

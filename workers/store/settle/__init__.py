@@ -1,1 +1,1 @@
-"""Applying replies to their processes."""
+"""Apply replies to their processes."""

@@ -1,4 +1,4 @@
-"""Carrying locked processes on: whatever changed them, what follows is decided and written here."""
+"""Carry locked processes on: decide and write what follows from any change to them."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -15,86 +15,88 @@ from workers.store.settle import conditions, end_processes
 
 
 class Unforeseen(Exception):
-    """Agents are needed whose rows were not locked, and no others may be locked from here on."""
+    """Needs agents whose flow rows were not locked, when no more may be locked."""
 
 
 def carry_on(
-    lockeds: Sequence[LockedProcess],
+    processes: Sequence[LockedProcess],
     worker: str,
     now: datetime | None,
     answers: Mapping[str, Sequence[bool]] | None = None,
     *,
     claim: bool = True,
-    asked: flow_control.FlowAnswers | None = None,
-    here: Room | None = None,
+    flow_answers: flow_control.FlowAnswers | None = None,
+    own_room: Room | None = None,
 ) -> tuple[list[Claim], set[str]]:
-    """Claim or queue what became ready, end what is settled, and write it all.
+    """Claim or queue the steps that became ready, end settled processes, and write it all.
 
     Returns the claims, and the agents for which a step waits and which may have room for it: room
-    came free, or a step was queued and is due.  The caller claims for those in a transaction of
-    its own, so that a failure there takes nothing of this one along, and the rows that all
-    schedulers share are let go in between.
+    came free, or a step was queued and is due.  The caller claims for those in another
+    transaction, so that a failure there does not roll back this one, and the flow rows, which all
+    schedulers share, are unlocked in between.
 
-    ``answers`` says of each agent's replies whether its service was reached.  Without
-    ``claim``, for callers that send nothing, what became ready is queued.  ``asked`` is the lock
-    of the flow rows where it was sent before; raises ``Unforeseen`` where it misses some.
+    ``answers`` has, by agent, whether each reply reached its service.  Without ``claim``, for
+    callers that send no messages, ready steps are queued.  ``flow_answers`` is the lock of the flow
+    rows, if it was sent before; raises ``Unforeseen`` if it misses some.
     """
-    if not lockeds:
+    if not processes:
         return [], set()
-    ready = _ready(lockeds, worker)
-    # Asked before more is queued: what became ready just now waits for its turn.
-    freed, deferred, queued = _freed(lockeds), _deferred(lockeds), _queued(lockeds)
+    ready = _ready(processes, worker)
+    # Count before more steps are queued: those that have just become ready wait for their turn.
+    freed, deferred, queued = _freed(processes), _deferred(processes), _queued(processes)
     answers = answers or {}
     agents = {step.agent for _, step in ready} | set(freed) | set(answers)
-    locked_flow = flow_control.LockedFlow(agents if claim else set(), lockeds[0].now, asked=asked)
-    if asked is not None and not agents <= locked_flow.agents:
+    locked_flow = flow_control.LockedFlow(
+        agents if claim else set(), processes[0].now, flow_answers=flow_answers
+    )
+    if flow_answers is not None and not agents <= locked_flow.agents:
         raise Unforeseen
     waited_for = locked_flow.waited_for()
     locked_flow.note_answers(answers)
     locked_flow.free(freed, deferred)
-    taken: list[Claim] = []
-    held: list[tuple[LockedProcess, Entry]] = []
+    claims: list[Claim] = []
+    endings: list[tuple[LockedProcess, Entry]] = []
 
     def decide() -> None:
-        taken.extend(take_or_queue(ready, locked_flow, worker, waited_for, here))
-        for locked in lockeds:
+        claims.extend(take_or_queue(ready, locked_flow, worker, waited_for, own_room))
+        for locked in processes:
             apply_reply.finish(locked, worker)
             if (ending := hold_endings.hold(locked)) is not None:
-                held.append((locked, ending))
+                endings.append((locked, ending))
 
-    may_call = any(locked.process.has_on_end for locked in lockeds)
-    load.write(lockeds, decide, is_last=not may_call)
-    if held:
-        end_processes.end(held)
-    answered = {
+    may_call = any(locked.process.has_on_end for locked in processes)
+    load.write(processes, decide, is_last=not may_call)
+    if endings:
+        end_processes.end(endings)
+    answering = {
         agent
         for agent, change in deferred.items()
         if change < 0 and locked_flow.bounds_answers(agent)
     }
-    return taken, queued | ((set(freed) | answered) & waited_for)
+    return claims, queued | ((set(freed) | answering) & waited_for)
 
 
-def _ready(lockeds: Sequence[LockedProcess], worker: str) -> list[tuple[LockedProcess, StepRow]]:
-    """Return the steps that may begin, once what was decided has made its undo steps."""
-    load.make_planned(lockeds)
-    for locked in lockeds:
+def _ready(processes: Sequence[LockedProcess], worker: str) -> list[tuple[LockedProcess, StepRow]]:
+    """Return the steps that may begin, after inserting the undo steps of earlier decisions."""
+    load.insert_planned(processes)
+    for locked in processes:
         restart.finish(locked, worker)
-    unknown = conditions.judge(lockeds, worker)
-    # A condition that failed may have a process compensate.
-    load.make_planned(lockeds)
+    unjudged = conditions.judge(processes, worker)
+    # A failed condition may make a process compensate.
+    load.insert_planned(processes)
     return [
         (locked, step)
-        for locked in lockeds
+        for locked in processes
         for step in apply_reply.ready_steps(locked, worker)
-        if step.id not in unknown and not apply_reply.give_up_doubtful(locked, step, worker)
+        if step.id not in unjudged and not apply_reply.give_up_doubtful(locked, step, worker)
     ]
 
 
-def _queued(lockeds: Sequence[LockedProcess]) -> set[str]:
-    """Return the agents of steps that were moved to pending and are due at once."""
+def _queued(processes: Sequence[LockedProcess]) -> set[str]:
+    """Return the agents of steps that were made pending and are due at once."""
     return {
         step.agent
-        for locked in lockeds
+        for locked in processes
         for step in locked.steps
         if step.id in locked.step_origins
         and step.state == StepState.PENDING
@@ -103,12 +105,12 @@ def _queued(lockeds: Sequence[LockedProcess]) -> set[str]:
     }
 
 
-def _freed(lockeds: Sequence[LockedProcess]) -> dict[str, int]:
-    """Count the claims that take up no room any more, by the agent that held them."""
+def _freed(processes: Sequence[LockedProcess]) -> dict[str, int]:
+    """Count the claims that no longer take up room, by the agent that held them."""
     return dict(
         Counter(
             origin.agent
-            for locked in lockeds
+            for locked in processes
             for step in locked.steps
             if (origin := locked.step_origins.get(step.id)) is not None
             and origin.state == StepState.PROCESSING
@@ -118,10 +120,10 @@ def _freed(lockeds: Sequence[LockedProcess]) -> dict[str, int]:
     )
 
 
-def _deferred(lockeds: Sequence[LockedProcess]) -> dict[str, int]:
-    """Count by how many the answers outstanding grow or become fewer, by agent."""
+def _deferred(processes: Sequence[LockedProcess]) -> dict[str, int]:
+    """Count by how many the outstanding answers grow or shrink, by agent."""
     counts: Counter[str] = Counter()
-    for locked in lockeds:
+    for locked in processes:
         for step in locked.steps:
             if (origin := locked.step_origins.get(step.id)) is not None:
                 waits = step.state == StepState.PROCESSING and step.is_deferred

@@ -1,4 +1,4 @@
-"""Asking definitions about steps that became ready: whether at all, and not before when."""
+"""Evaluate ``when`` and ``until`` of steps that became ready."""
 
 import logging
 from collections.abc import Sequence
@@ -22,42 +22,42 @@ from workers.store.locked.contexts import Context
 log = logging.getLogger(__name__)
 
 
-def judge(lockeds: Sequence[LockedProcess], actor: str) -> set[int]:
-    """Skip or delay the ready steps whose definitions say so.
+def judge(processes: Sequence[LockedProcess], actor: str) -> set[int]:
+    """Skip or delay ready steps by their ``when`` and ``until``.
 
-    Returns the ids of ready steps that nobody here can judge: their version is not in this
-    code, and they stay as they are for a process that has it.
+    Returns the ids of ready steps that this code cannot judge: it does not have their version, so
+    they stay as they are for a worker that has it.
     """
-    unknown: set[int] = set()
-    left: list[tuple[LockedProcess, StepRow, UnknownWorkflow]] = []
-    asked: set[int] = set()
+    unjudged: set[int] = set()
+    unknown_versions: list[tuple[LockedProcess, StepRow, UnknownWorkflow]] = []
+    judged_ids: set[int] = set()
     while True:
-        # Judged again after each round: a step that is skipped makes others ready.
+        # Repeat after each round: a skipped step makes others ready.
         ready = [
             (locked, step)
-            for locked in lockeds
+            for locked in processes
             if locked.is_forward
             for step in locked.ready_forward_steps()
-            if step.is_judged and step.id not in asked
+            if step.is_judged and step.id not in judged_ids
         ]
         if not ready:
-            _leave_to_others(left)
-            return unknown
-        told = contexts.of_all(locked for locked, _ in ready)
+            _leave_to_others(unknown_versions)
+            return unjudged
+        contexts_by_id = contexts.of_all(locked for locked, _ in ready)
         for locked, step in ready:
-            asked.add(step.id)
+            judged_ids.add(step.id)
             try:
-                _judge(locked, step, told[locked.process.id], actor)
+                _judge(locked, step, contexts_by_id[locked.process.id], actor)
             except UnknownWorkflow as error:
-                unknown.add(step.id)
-                left.append((locked, step, error))
+                unjudged.add(step.id)
+                unknown_versions.append((locked, step, error))
 
 
 def _judge(locked: LockedProcess, step: StepRow, context: Context, actor: str) -> None:
     results = _results(locked, context)
     try:
         spec = registry.workflow(context.workflow, context.version).step(step.name)
-        # A savepoint: what goes wrong in the database there must not take our own writes along.
+        # A savepoint: a database error in the definition must not roll back the engine's writes.
         with transaction.atomic():
             is_wanted: object = spec.when is None or spec.when(context.input, results)
             if isawaitable(is_wanted):
@@ -83,7 +83,7 @@ def _judge(locked: LockedProcess, step: StepRow, context: Context, actor: str) -
 def _leave_to_others(
     unjudged: Sequence[tuple[LockedProcess, StepRow, UnknownWorkflow]],
 ) -> None:
-    """Flag the processes whose version a live worker knows; of the others operators are told."""
+    """Flag the processes whose version a live worker has; raise an alert for the others."""
     if not unjudged:
         return
     elsewhere = live_code.known_elsewhere()
@@ -97,7 +97,7 @@ def _leave_to_others(
 
 
 def _results(locked: LockedProcess, context: Context) -> dict[str, Any]:
-    """Return the results of settled steps: those just moved here, then those on their rows."""
+    """Return the results of settled steps: those just moved in memory, else those of their rows."""
     return {
         step.name: context.results.get(step.name, {}) if step.result is None else step.result
         for step in locked.steps

@@ -1,4 +1,4 @@
-"""Ending processes whose workflow is told of it: in one transaction with what it writes itself."""
+"""End processes whose workflow has ``on_end``, in one transaction with what that writes."""
 
 import logging
 from collections.abc import Sequence
@@ -18,31 +18,31 @@ from workers.store.locked.contexts import Context
 log = logging.getLogger(__name__)
 
 
-def end(held: Sequence[tuple[LockedProcess, Entry]]) -> None:
-    """End processes, everything else of which is written, and call their ``on_end``.
+def end(endings: Sequence[tuple[LockedProcess, Entry]]) -> None:
+    """End processes whose other decisions are written, and call their ``on_end``.
 
-    Each in a savepoint: where ``on_end`` raises, its process has not ended, nothing that it wrote
-    is left, and an operator is told.  The poll, which finds that the process stands still, tries
-    again; the others end.  The same where this code does not know the workflow; where a live
-    worker does, the process is left to that.
+    Each runs in a savepoint: if ``on_end`` raises, its process has not ended, its writes are rolled
+    back, and an alert is raised; the other processes end.  The poll finds that the process stands
+    still, and tries again.  The same happens if no live worker has the workflow; if another worker
+    has it and this code does not, the process is left to that worker.
     """
-    read = contexts.of_all(locked for locked, _ in held)
-    for locked, ending in held:
-        before = load.count_as_written(locked)
-        if _is_left(locked):
+    contexts_by_id = contexts.of_all(locked for locked, _ in endings)
+    for locked, ending in endings:
+        entries = load.count_as_written(locked)
+        if _is_left_to_others(locked):
             locked.touch_process()
             locked.process.needs_decision = True
             load.write([locked])
-            locked.entries = [*before, *locked.entries]
+            locked.entries = [*entries, *locked.entries]
             continue
-        alert = _end(locked, ending, read[locked.process.id])
-        locked.entries = [*before, *([] if alert else locked.entries)]
+        alert = _end(locked, ending, contexts_by_id[locked.process.id])
+        locked.entries = [*entries, *([] if alert else locked.entries)]
         if alert:
             alerts.write([alert], locked.now)
 
 
-def _is_left(locked: LockedProcess) -> bool:
-    """Say whether a live worker knows the process's version, and this code does not."""
+def _is_left_to_others(locked: LockedProcess) -> bool:
+    """Say whether a live worker has the process's version, and this code does not."""
     process = locked.process
     if registry.has_workflow(process.workflow, process.version):
         return False
@@ -50,7 +50,7 @@ def _is_left(locked: LockedProcess) -> bool:
 
 
 def _end(locked: LockedProcess, ending: Entry, context: Context) -> AlertCall | None:
-    """End a process; return the alert where it could not be ended."""
+    """End a process; return an alert if it could not be ended."""
     process = locked.process
     try:
         with transaction.atomic():
@@ -61,7 +61,7 @@ def _end(locked: LockedProcess, ending: Entry, context: Context) -> AlertCall | 
                 on_end(End(process.id, process.subject, process.state, context.results))
     except Exception as error:
         if transaction.get_rollback():
-            # Not even the savepoint is left: the database is away.
+            # The savepoint is gone, too: the database is unavailable.
             raise
         log.exception("on_end_failed", extra={"process_id": process.id})
         reason = in_a_line(error)[:500]

@@ -1,4 +1,4 @@
-"""Replies kept on the step row, where a message is not enough."""
+"""Replies filed on the step row, where a message alone is not safe enough."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -16,15 +16,15 @@ from workers.store.db import dialect
 
 
 def file(reply: Reply, worker: str, now: datetime | None = None) -> bool:
-    """Keep a reply on its step row while its claim holds and its deadline has not passed.
+    """File a reply on its step row while its claim holds and its deadline has not passed.
 
-    False: too late, or the claim was superseded; the agent must be silent, and whatever
-    else its transaction wrote must be rolled back.  A filed reply never expires.
+    False: too late, or the claim was superseded; then the agent must send no reply, and roll back
+    everything else that its transaction wrote.  A filed reply never expires.
     """
     moment, moment_params = dialect.clock(now)
     body: dict[str, Any] = reply.to_wire()
     with durable("filed_replies.file"):
-        landed = dialect.fetch(
+        rows = dialect.fetch(
             "UPDATE workers_step SET reply = "
             + ("%s::jsonb" if dialect.is_postgres() else "%s")
             + " WHERE id = %s AND claim_id = %s AND state = 'processing' AND reply IS NULL"
@@ -37,9 +37,9 @@ def file(reply: Reply, worker: str, now: datetime | None = None) -> bool:
                 *moment_params,
             ],
         )
-        if not landed:
+        if not rows:
             return False
-        process_id, attempt = landed[0]
+        process_id, attempt = rows[0]
         journal.write(
             [
                 Entry(
@@ -57,7 +57,7 @@ def file(reply: Reply, worker: str, now: datetime | None = None) -> bool:
 
 
 def filed(limit: int) -> list[Reply]:
-    """Return filed replies that are yet to be settled, the oldest steps first."""
+    """Return filed replies that are not settled, the oldest steps first."""
     rows = dialect.fetch(
         "SELECT id, claim_id, attempt, reply FROM workers_step WHERE reply IS NOT NULL"
         " ORDER BY id LIMIT %s",
@@ -67,7 +67,7 @@ def filed(limit: int) -> list[Reply]:
 
 
 def of(step_ids: Sequence[int]) -> list[Reply]:
-    """Return the replies that are filed on these steps and are yet to be settled."""
+    """Return the replies filed on these steps that are not settled."""
     rows = dialect.fetch(
         "SELECT id, claim_id, attempt, reply FROM workers_step"
         f" WHERE {dialect.among('id')} AND reply IS NOT NULL ORDER BY id",
@@ -80,7 +80,7 @@ def _read(step_id: int, claim_id: Any, attempt: int, body: Any) -> Reply:
     try:
         return Reply.from_wire(dialect.document(body))
     except MessageError as error:
-        # Filed by code of another version; left alone it would be read again forever.  What the
-        # call did is unknown, so the step stays in doubt.
+        # Code of another version filed it; left alone, it would be read again forever.  The outcome
+        # of the call is unknown, so the step stays in doubt.
         fault = FaultRecord("transient", "reply_unreadable", str(error))
         return Reply(step_id, UUID(str(claim_id)), attempt, fault=fault)

@@ -1,4 +1,4 @@
-"""Settling: replies in, whatever follows from them out, in one transaction."""
+"""Settle replies: apply them and carry their processes on, in one transaction."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -21,14 +21,14 @@ from workers.store.settle.carry_on import Unforeseen, carry_on
 
 @dataclass(slots=True)
 class SettleResult:
-    """What a batch came to: steps to be sent to their agents, and what was counted."""
+    """The outcome of a batch: claims to send to their agents, and counts."""
 
     claims: list[Claim] = field(default_factory=list)
-    #: Agents for which a step is due and which may have room: to be claimed for by the caller.
+    #: Agents for which a step is due and which may have room: the caller claims for them.
     waited_for: set[str] = field(default_factory=set)
     applied: int = 0
     stale: int = 0
-    #: Whether a submitter is to be told of it.
+    #: Whether there is news for a submitter.
     has_news: bool = False
 
 
@@ -38,26 +38,28 @@ def settle(
     now: datetime | None = None,
     *,
     filed: bool = False,
-    here: Room | None = None,
+    own_room: Room | None = None,
     meanwhile: Callable[[], object] | None = None,
 ) -> SettleResult:
-    """Apply replies whose claims still hold, and claim what becomes ready.
+    """Apply replies whose claims still hold, and claim the steps that become ready.
 
-    What there is room for ``here`` is started in the same write; see ``claim_steps.take``.
+    Starts in the same write what there is ``own_room`` for; see ``claim_steps.take``.
 
     A reply whose claim holds is accepted however late it is read.  A stale one changes nothing:
     the first of its claim is journalled, the rest are only counted.  ``filed`` replies were
-    read from their rows: another scheduler may have settled one since, and what it holds
-    just now is skipped.
+    read from their rows: another scheduler may have settled one since, so processes that
+    another session holds are skipped.
 
-    A lone reply comes at idle: where the agents that it leads to can be foreseen, it waits for
-    the database once less.  With many, the rows that all schedulers share would be held longer.
+    A lone reply means an idle system: if the agents of the next steps can be predicted, it saves
+    one round trip.  With many replies, that would lock the shared flow rows for longer.
     ``meanwhile`` may be called while the database works; see ``transactions.durable``.
     """
     if len(replies) == 1 and not filed:
         with suppress(Unforeseen):
-            return _settle(replies, worker, now, foresees=True, here=here, meanwhile=meanwhile)
-    return _settle(replies, worker, now, filed=filed, here=here, meanwhile=meanwhile)
+            return _settle(
+                replies, worker, now, foresees=True, own_room=own_room, meanwhile=meanwhile
+            )
+    return _settle(replies, worker, now, filed=filed, own_room=own_room, meanwhile=meanwhile)
 
 
 @collected_later
@@ -70,44 +72,43 @@ def _settle(
     *,
     filed: bool = False,
     foresees: bool = False,
-    here: Room | None = None,
+    own_room: Room | None = None,
     meanwhile: Callable[[], object] | None = None,
 ) -> SettleResult:
-    """As ``settle``; with ``foresees`` it raises ``Unforeseen``, and nothing is done."""
+    """Settle as ``settle`` does; with ``foresees``, may raise ``Unforeseen``, with nothing done."""
     ids = [reply.step_id for reply in replies]
-    asked: flow_control.FlowAnswers | None = None
+    flow_answers: flow_control.FlowAnswers | None = None
 
     def foresee() -> None:
-        nonlocal asked
-        asked = flow_control.foresee(ids, now)
+        nonlocal flow_answers
+        flow_answers = flow_control.foresee(ids, now)
 
     with durable("settle_replies.settle", meanwhile=meanwhile):
         along = foresee if foresees else None
-        lockeds = load.lock_of(ids, now, skip_locked=filed, along=along)
-        owners = {step.id: (locked, step) for locked in lockeds for step in locked.steps}
-        settled = SettleResult()
+        processes = load.lock_of(ids, now, skip_locked=filed, send_along=along)
+        owners = {step.id: (locked, step) for locked in processes for step in locked.steps}
+        result = SettleResult()
         stale: list[Entry] = []
         answers: dict[str, list[bool]] = {}
         for reply in replies:
             if reply.step_id not in owners:
-                settled.stale += not filed
+                result.stale += not filed
                 continue
             locked, step = owners[reply.step_id]
             agent = step.agent
             if apply_reply.apply_reply(locked, reply, worker):
-                settled.applied += 1
-                was_reached = reply.kind != "unavailable"
-                answers.setdefault(agent, []).append(was_reached)
+                result.applied += 1
+                answers.setdefault(agent, []).append(reply.kind != "unavailable")
             elif not filed:
-                settled.stale += 1
+                result.stale += 1
                 stale.append(_stale(locked, reply, worker))
-        settled.claims, settled.waited_for = carry_on(
-            lockeds, worker, now, answers, asked=asked, here=here
+        result.claims, result.waited_for = carry_on(
+            processes, worker, now, answers, flow_answers=flow_answers, own_room=own_room
         )
-        settled.has_news = any(locked.has_news for locked in lockeds)
+        result.has_news = any(locked.has_news for locked in processes)
         if stale:
             journal.write_once(stale, dialect.read_clock(now))
-    return settled
+    return result
 
 
 def _stale(locked: LockedProcess, reply: Reply, worker: str) -> Entry:
@@ -130,15 +131,14 @@ def advance(
     now: datetime | None = None,
     decide: Callable[[LockedProcess], None] | None = None,
 ) -> SettleResult:
-    """Carry processes on from wherever their rows say they are.
+    """Carry processes on from the state in their rows.
 
-    ``decide`` runs first on each, under its lock.  Processes that another session holds are
-    left to it.
+    ``decide`` runs first on each, under its lock.  Skips processes that another session holds.
     """
     with durable("settle_replies.advance"):
-        lockeds = load.lock(process_ids, now, skip_locked=True)
-        for locked in lockeds:
+        processes = load.lock(process_ids, now, skip_locked=True)
+        for locked in processes:
             if decide is not None:
                 decide(locked)
-        claims, waited_for = carry_on(lockeds, worker, now)
-    return SettleResult(claims, waited_for, has_news=any(locked.has_news for locked in lockeds))
+        claims, waited_for = carry_on(processes, worker, now)
+    return SettleResult(claims, waited_for, has_news=any(locked.has_news for locked in processes))

@@ -1,1 +1,1 @@
-"""Creating processes."""
+"""Create processes."""

@@ -1,4 +1,4 @@
-"""Making the rows of new processes, inside the caller's transaction."""
+"""Create the rows of new processes, inside the caller's transaction."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -19,60 +19,60 @@ from workers.store.locked import load
 from workers.store.settle.carry_on import carry_on
 from workers.store.submit import insert_rows
 
-#: Processes of one lane that are counted; more of them stand in the same place.
+#: The most processes of one lane to count; beyond it, all get the same turn.
 LONGEST_LANE = 10_000
 
 
 def submit(
-    workflow: Workflow, wanted: Sequence[NewProcess], *, actor: str, now: datetime | None = None
+    workflow: Workflow, requests: Sequence[NewProcess], *, actor: str, now: datetime | None = None
 ) -> list[Process]:
-    """Write processes, all their steps, their first journal rows, and who is told of them.
+    """Insert processes with all their steps, first journal rows, and sinks.
 
-    Everything a step needs to run is copied from its spec here.  Must run inside the
-    transaction that makes what the processes are about, so that both exist or neither.
+    Copies everything a step needs to run from its spec.  Must run inside the transaction that
+    creates the subjects of the processes, so that both exist or neither.
     """
-    if not wanted:
+    if not requests:
         return []
     at = dialect.read_clock(now)
-    made = [
-        _process(workflow, one, turn, at)
-        for one, turn in zip(wanted, _turns(wanted, at), strict=True)
+    processes = [
+        _process(workflow, request, turn, at)
+        for request, turn in zip(requests, _turns(requests, at), strict=True)
     ]
     with prepared_plans.prepared():
-        insert_rows.processes(made)
+        insert_rows.processes(processes)
     is_judged = any(_waits_for_judgement(spec) for spec in workflow.steps)
-    is_last = not is_judged and not any(one.told for one in wanted)
+    is_last = not is_judged and not any(request.told for request in requests)
     with prepared_plans.prepared(), transactions.writes(is_last=is_last):
-        insert_rows.steps(made, [_step(n, spec, at) for n, spec in enumerate(workflow.steps)])
-        journal.write([_submitted(process, actor) for process in made], at)
+        insert_rows.steps(processes, [_step(n, spec, at) for n, spec in enumerate(workflow.steps)])
+        journal.write([_submitted(process, actor) for process in processes], at)
     sinks.make(
         [
             (process.pk, sink)
-            for process, one in zip(made, wanted, strict=True)
-            for sink in one.told
+            for process, request in zip(processes, requests, strict=True)
+            for sink in request.told
         ],
         at,
     )
     if is_judged:
-        ids = [process.pk for process in made]
+        ids = [process.pk for process in processes]
         carry_on(load.lock(ids, at), actor, at, claim=False)
-    return made
+    return processes
 
 
-def _process(workflow: Workflow, one: NewProcess, turn: datetime, at: datetime) -> Process:
-    deadline_at = one.deadline_at
+def _process(workflow: Workflow, request: NewProcess, turn: datetime, at: datetime) -> Process:
+    deadline_at = request.deadline_at
     if deadline_at is None and workflow.deadline_seconds is not None:
         deadline_at = at + timedelta(seconds=workflow.deadline_seconds)
     return Process(
-        # In the order of time: what is under way shares pages of the index.
+        # Ordered by time, so that live processes share pages of the index.
         uid=uuid7(),
         workflow=workflow.name,
         version=workflow.version,
-        subject=one.subject,
-        input=one.input,
+        subject=request.subject,
+        input=request.input,
         no_return=list(workflow.no_return),
         sequence=1,
-        lane=one.lane[:200],
+        lane=request.lane[:200],
         turn=turn,
         deadline_at=deadline_at,
         on_deadline=workflow.on_deadline,
@@ -92,30 +92,30 @@ def _submitted(process: Process, actor: str) -> Entry:
     )
 
 
-def _turns(wanted: Sequence[NewProcess], at: datetime) -> list[datetime]:
-    """Return the processes' places in every queue.
+def _turns(requests: Sequence[NewProcess], at: datetime) -> list[datetime]:
+    """Return the processes' turns: their positions in every queue.
 
-    A process's place is the instant of its submission, and a little later for each process of
-    the same lane that is still open: the ten-thousandth of one lane comes after the first of
-    another, those of one lane keep their order, and no lane waits forever.  The idea is that of
-    start-time fair queueing (Goyal, Vin and Cheng, 1996), with the hour as the virtual clock.
+    A turn is the instant of submission, plus a little for each open process of the same lane: the
+    ten-thousandth of one lane comes after the first of another, those of one lane keep their order,
+    and no lane waits forever.  The idea is start-time fair queueing (Goyal, Vin and Cheng, 1996),
+    with real time as the virtual clock.
     """
-    lanes = {lane: _lane(lane) for lane in {one.lane[:200] for one in wanted} if lane}
+    lanes = {lane: _lane(lane) for lane in {request.lane[:200] for request in requests} if lane}
     turns = []
-    for one in wanted:
-        place, lane = at, one.lane[:200]
-        head_start = timedelta(seconds=one.priority * sas.priority_seconds)
+    for request in requests:
+        turn, lane = at, request.lane[:200]
+        head_start = timedelta(seconds=request.priority * sas.priority_seconds)
         if lane:
             count, last = lanes[lane]
-            place = at + timedelta(seconds=count * sas.fair_seconds)
-            place = max(place, last or place)
-            lanes[lane] = min(count + 1, LONGEST_LANE), max(place - head_start, last or at)
-        turns.append(place - head_start)
+            turn = at + timedelta(seconds=count * sas.fair_seconds)
+            turn = max(turn, last or turn)
+            lanes[lane] = min(count + 1, LONGEST_LANE), max(turn - head_start, last or at)
+        turns.append(turn - head_start)
     return turns
 
 
 def _lane(lane: str) -> tuple[int, datetime | None]:
-    """Return how many processes of a lane are open, and the last one's place."""
+    """Return how many processes of a lane are open, and the last one's turn."""
     count, last = dialect.fetch(
         "SELECT count(*), max(turn) FROM (SELECT turn FROM workers_process WHERE lane = %s"
         " AND lane <> '' AND state IN ('pending', 'processing')"
@@ -130,7 +130,7 @@ def _waits_for_judgement(spec: StepSpec) -> bool:
 
 
 def _step(position: int, spec: StepSpec, at: datetime) -> dict[str, Any]:
-    """Return what one step is in all of the processes."""
+    """Return the columns of one step that are the same in all of the processes."""
     waits = bool(spec.after) or _waits_for_judgement(spec)
     return {
         "name": spec.name,

@@ -1,4 +1,4 @@
-"""Inserting processes with their steps: two statements, however many they are."""
+"""Insert processes with their steps: two statements for any number of processes."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,7 +15,7 @@ _PROCESS_COLUMNS = {
         *("has_on_end", "created_at"),
     )
 }
-#: What a step has in one process alone, as SQL.  The last part of the key is the generation:
+#: Columns of a step that differ by process, as SQL.  The last part of the key is the generation:
 #: undoing the effect begins a new one.
 _OWN_COLUMNS = {
     "process_id": "p.id",
@@ -26,35 +26,35 @@ _OWN_COLUMNS = {
 }
 
 
-def processes(made: Sequence[Process]) -> None:
-    """Insert processes and give each its id."""
+def processes(new: Sequence[Process]) -> None:
+    """Insert processes and set the id of each."""
     names = ", ".join(_PROCESS_COLUMNS)
     rows = dialect.fetch(
         f"INSERT INTO workers_process ({names})"
         f" SELECT {names} FROM {dialect.rows_as('v', _PROCESS_COLUMNS)} RETURNING uid, id",
         [
             dialect.encode(
-                [{name: getattr(process, name) for name in _PROCESS_COLUMNS} for process in made],
+                [{name: getattr(process, name) for name in _PROCESS_COLUMNS} for process in new],
                 ["input"],
             )
         ],
     )
     ids = {dialect.uuid(uid): row_id for uid, row_id in rows}
-    for process in made:
+    for process in new:
         process.pk = ids[process.uid]
         process._state.adding, process._state.db = False, "default"
 
 
-def steps(made: Sequence[Process], specs: Sequence[Mapping[str, Any]]) -> None:
-    """Insert the steps of processes: what is alike travels once, however many there are.
+def steps(new: Sequence[Process], specs: Sequence[Mapping[str, Any]]) -> None:
+    """Insert the steps of processes; values that are the same in all are sent once.
 
-    ``specs`` are their columns in every process of the workflow.
+    ``specs`` are the columns of the steps, the same in every process of the workflow.
     """
     own = {"id": "id", "turn": "instant", "stem": "text"}
     shared = {name: columns_of(Step)[name] for name in specs[0]}
     alike = ", ".join(f'"{name}"' for name in shared)
     picked = ", ".join(f's."{name}"' for name in shared)
-    owners = [{"id": process.pk, "turn": process.turn, "stem": process.uid.hex} for process in made]
+    owners = [{"id": process.pk, "turn": process.turn, "stem": process.uid.hex} for process in new]
     dialect.execute(
         f"INSERT INTO workers_step ({', '.join(_OWN_COLUMNS)}, {alike})"
         f" SELECT {', '.join(_OWN_COLUMNS.values())}, {picked}"
