@@ -105,7 +105,7 @@ def test_a_server_that_hides_its_timeline_holds_up_no_sweep(
     def hidden() -> None:
         raise NotImplementedError("pg_walfile_name")
 
-    monkeypatch.setattr(lost_commits, "_here", hidden)
+    monkeypatch.setattr(lost_commits, "_current_place", hidden)
     assert supervisor.sweep().had_lease
     (name,) = supervisor.FIRST
     assert "pg_walfile_name" in Lease.objects.get(name=name).error
