@@ -27,12 +27,12 @@ class Part:
 
 #: Ceilings: lower one when its part has shrunk, and say in the commit why one is raised.
 PARTS = (
-    Part("engine", "workers", ("workers/desk", "workers/testing"), lines=17_430, files=243),
+    Part("engine", "workers", ("workers/desk", "workers/testing"), lines=17_440, files=243),
     Part("desk", "workers/desk", lines=16_400, files=199),
     Part("test kit", "workers/testing", lines=1_050, files=12),
     Part("shop", "orders", lines=8_400, files=128),
     Part("wiring", "sasproject", lines=3_600, files=72),
-    Part("tests", "tests", lines=71_250, files=690),
+    Part("tests", "tests", lines=71_300, files=690),
 )
 
 

@@ -18,6 +18,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from django.test import override_settings
 
 from tests.concurrency.matrix import collecting, stage
 from tests.concurrency.matrix.call import Call
@@ -41,6 +42,13 @@ WRITES = ("WITH", "UPDATE", "INSERT", "DELETE")
 SEED = 20_261_121
 #: The look for due steps, which makes up for what another has missed.
 LOOK = next(call for call in CALLS if call.verb == "claim_steps.claim_due")
+
+
+@pytest.fixture(autouse=True)
+def a_year() -> Iterator[None]:
+    """Let what is long over be pruned: by default nothing is."""
+    with override_settings(SAS_KEEP_JOURNAL_DAYS=365, SAS_KEEP_PROCESSES_DAYS=365):
+        yield
 
 
 def test_every_verb_is_called() -> None:

@@ -31,7 +31,7 @@ def _known_once(after: Aftermath) -> None:
 
 
 def _look(place: Place) -> None:
-    with patch.object(lost_commits, "_here", lambda: place):
+    with patch.object(lost_commits, "_current_place", lambda: place):
         lost_commits.look()
 
 

@@ -1,6 +1,7 @@
-"""A class is named after a thing: not after what was done to it."""
+"""A class is named after a thing, and what the engine does by the field's own words."""
 
 import ast
+import re
 
 from tests.guard.syntax import tree_of
 from tests.guard.test_architecture import name_of, sources
@@ -33,4 +34,32 @@ def _defined(node: ast.stmt) -> list[str]:
         return [node.name]
     if isinstance(node, ast.Assign):
         return [one.id for one in node.targets if isinstance(one, ast.Name)]
+    return []
+
+
+#: Pictures of our own, for which there is a term: wake-up, release, message, batch, kill, match.
+METAPHORS = {
+    *("appointment", "bury", "errand", "land", "lockeds", "mourn", "nudge", "surrender", "trip"),
+}
+
+
+def test_the_engine_uses_the_terms_of_the_field() -> None:
+    found = [
+        f"{name_of(path)}:{node.lineno} {name}"
+        for path in sources()
+        if name_of(path).startswith("workers/") and not name_of(path).startswith("workers/desk/")
+        for node in ast.walk(tree_of(path))
+        for name in _names(node)
+        if METAPHORS & {part.lower() for part in re.split(r"_|(?<=[a-z])(?=[A-Z])", name)}
+    ]
+
+    assert found == []
+
+
+def _names(node: ast.AST) -> list[str]:
+    match node:
+        case ast.FunctionDef(name=name) | ast.ClassDef(name=name) | ast.Name(id=name):
+            return [name]
+        case ast.arg(arg=name) | ast.Attribute(attr=name):
+            return [name]
     return []

@@ -142,7 +142,7 @@ def test_the_engine_alone_runs_processes_and_shows_its_rows(tmp_path: Path) -> N
         "('process_error', None)",
         "processed cancelled",
         "True",
-        "alerts flow journal journals orphans undo requests webhooks",
+        "alerts flow journal journals orphans processes undo requests webhooks",
         *(f"{name} 200 403" for name in ("alert", "flow", "hold", "process", "sink", "step")),
         "200 True False",
         # Nothing of the desk was loaded.

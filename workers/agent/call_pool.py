@@ -53,7 +53,7 @@ class _Lane:
     def __init__(self, agent: Agent) -> None:
         self.agent = agent
         #: The most threads for it.
-        self.width = 1 if agent.is_local else agent.side_by_side
+        self.width = agent.calls_at_once
         self.todo: deque[Work] = deque()
         self.threads = 0
         self.is_thread_starting = False

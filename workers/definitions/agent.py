@@ -145,6 +145,11 @@ class Agent:
         return 1 if self.is_serial else self.bundle_limit or int(sas.bundle_limit)
 
     @property
+    def calls_at_once(self) -> int:
+        """Return how many calls of it run at the same time in one process: one, if it is local."""
+        return 1 if self.is_local else self.side_by_side
+
+    @property
     def takes_itself(self) -> bool:
         """Say whether a process that calls it may claim for it: not where calls run alone."""
         return not (self.is_serial or self.is_local)

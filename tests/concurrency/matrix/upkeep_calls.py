@@ -16,6 +16,7 @@ from workers.store import (
     live_workers,
     old_rows,
     prune_journals,
+    prune_processes,
     unknown_definitions,
     worker_alerts,
 )
@@ -78,6 +79,11 @@ CALLS: tuple[Call, ...] = (
         "prune_journals.prune_journals",
         lambda s: list(prune_journals.prune_journals(10)),
         (desk_scenes.long_over,),
+    ),
+    Call(
+        "prune_processes.prune_processes",
+        lambda s: list(prune_processes.prune_processes(10)),
+        (desk_scenes.pruned,),
     ),
     Call(
         "prune_journals.prune_orphans",

@@ -65,7 +65,7 @@ def _agents() -> Iterable[Metric]:
         "sas_room", "Calls that live workers can make at once", labels=["agent"]
     )
     for agent in registry.agents():
-        width = 1 if agent.is_local else agent.side_by_side
+        width = agent.calls_at_once
         room.add_metric([agent.name], alive.calling(agent.name, agent.queue) * width)
     yield room
 
