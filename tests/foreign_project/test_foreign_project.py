@@ -20,6 +20,7 @@ from tests.services import own_postgres_database, own_rabbitmq_vhost
 
 pytestmark = [pytest.mark.slow, pytest.mark.smoke]
 CLAIMS = 12
+UNFOLD = "django-unfold==0.91.0"
 SUBMIT = f"""
 import workers
 from django.db import transaction
@@ -190,13 +191,23 @@ def test_a_company_installs_the_engine_beside_what_it_has(company: Company) -> N
     closed = company.manage("shell", "-v", "0", "-c", CLOSED).strip()
     assert closed == str(["processed"] * CLAIMS)
     assert company.manage("shell", "-v", "0", "-c", OWN_TASK).strip() == "2026-03-01"
+    _look(company)
+    assert "0 rows break one" in company.manage("sas", "invariants")
+    queues = company.run("manage.py", "sas", "doctor", "--json")
+    assert '"queues"' in queues.stdout
+
+    # Under another look of the admin every page is there, with all of its styles and scripts.
+    company.pip(UNFOLD)
+    company.environment["ACME_LOOKS"] = "unfold"
+    company.manage("collectstatic", "--noinput", "-v", "0")
+    _look(company)
+
+
+def _look(company: Company) -> None:
     looked = company.run("look.py")
     assert looked.returncode == 0, looked.stderr
     assert re.findall(r"^(\d+ \d+) ", looked.stdout, re.MULTILINE) == ["200 0"] * 8, looked.stdout
     assert "callback 404 not-found\nwebhook 404 not-found" in looked.stdout
-    assert "0 rows break one" in company.manage("sas", "invariants")
-    queues = company.run("manage.py", "sas", "doctor", "--json")
-    assert '"queues"' in queues.stdout
 
 
 @pytest.mark.volume

@@ -14,7 +14,7 @@ from people.models import Person  # noqa: E402
 
 from workers.models import Process  # noqa: E402
 
-person = Person.objects.create_superuser("ann@acme.example", "secret")
+person = Person.objects.first() or Person.objects.create_superuser("ann@acme.example", "secret")
 client = Client()
 client.force_login(person)
 process = Process.objects.first()

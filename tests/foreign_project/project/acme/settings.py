@@ -45,6 +45,8 @@ TEMPLATES = [
 if os.environ.get("ACME_FORGETS") == "engine":
     ENGINE = ("workers", "workers.desk", "django_celery_beat")
     INSTALLED_APPS = [app for app in INSTALLED_APPS if app not in ENGINE]
+if os.environ.get("ACME_LOOKS") == "unfold":
+    INSTALLED_APPS = ["unfold", *INSTALLED_APPS]
 _DATABASE = urlsplit(os.environ["ACME_DATABASE"])
 DATABASES = {
     "default": {
