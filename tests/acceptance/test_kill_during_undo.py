@@ -38,9 +38,11 @@ def undoing(system: BoxSystem) -> int:
 def test_orders_end_undone_with_every_effect_undone_once(system: BoxSystem) -> None:
     url = system.sandbox()
     for carrier in ("shipping", "courier"):
-        set_faults(url, carrier, error_rate=1, error_status=400)
+        set_faults(url, carrier, error_rate=1, error_status=422)
     # From the beginning: twelve quick undos are over before anything could be set among them.
     set_faults(url, "payment", latency_seconds=1.5)
+    # Two at a time: side by side, all twelve were over before a second kill could strike.
+    system.environment["SAS_BUNDLE_LIMIT"] = "1"
     system.worker("scheduler", "-c", "1", "-Q", "sas.scheduler,sas.replies,sas.supervisor")
     system.worker("agents", *AGENTS)
     system.beat()
