@@ -1,7 +1,6 @@
 """What is over for long goes, in portions; whatever somebody may still need stays whole."""
 
 import io
-from collections.abc import Callable
 from datetime import timedelta
 from itertools import islice
 from typing import Any
@@ -12,8 +11,7 @@ from django.core.management import CommandError, call_command
 from django.test import override_settings
 
 from orders.models import DeadLetter
-from tests.integration.conftest import NOW as NOON
-from workers.client.submission import submit
+from tests.integration.conftest import ENDED as NOW
 from workers.desk.models import BulkItem, BulkJob, Note
 from workers.desk.store import old_rows as desk_rows
 from workers.models import Alert, Incident, Journal, Process, Sink, Step
@@ -24,8 +22,6 @@ from workers.testing import Wire
 from workers.wire import dispatch
 
 pytestmark = pytest.mark.django_db
-# With microseconds, as the store writes its instants: SQLite compares them as texts.
-NOW = NOON + timedelta(microseconds=5)
 LATER = NOW + timedelta(days=100)
 
 
@@ -33,19 +29,6 @@ LATER = NOW + timedelta(days=100)
 def a_month() -> Any:
     with override_settings(SAS_KEEP_JOURNAL_DAYS=30):
         yield
-
-
-@pytest.fixture
-def ended(wire: Wire) -> Callable[..., Process]:
-    """Make a process that ended on the day NOW."""
-
-    def make(**columns: Any) -> Process:
-        process = submit("toy_line", subject="Toy 1", input={"x": 1}, now=NOW)
-        wire.run_until_idle()
-        Process.objects.filter(pk=process.pk).update(**{"finished_at": NOW, **columns})
-        return Process.objects.get(pk=process.pk)
-
-    return make
 
 
 def rows() -> dict[str, list[dict[str, Any]]]:

@@ -1,6 +1,5 @@
 """Processes that ended long ago go with all of their rows; what somebody may need stays."""
 
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -13,16 +12,14 @@ from orders import retention as shop
 from orders.models import DeadLetter, Order, OrderLine, Product, Return
 from orders.submission import Customer, Line, place_order
 from tests.concurrency.matrix.pausing import Session, meet
-from tests.integration.conftest import NOW as NOON
+from tests.integration.conftest import ENDED as NOW
 from workers.client.submission import submit
 from workers.desk.models import Note
 from workers.models import Alert, Journal, LiveStep, Process, Sink, Step, UndoRequest
 from workers.operate import invariants, retention
 from workers.store import prune_journals, prune_processes
-from workers.testing import Wire
 
 pytestmark = pytest.mark.django_db
-NOW = NOON + timedelta(microseconds=5)
 LATER = NOW + timedelta(days=100)
 TABLES = (Process, Step, LiveStep, Journal, Sink, Alert, UndoRequest, Order, OrderLine, Return)
 
@@ -31,19 +28,6 @@ TABLES = (Process, Step, LiveStep, Journal, Sink, Alert, UndoRequest, Order, Ord
 def a_month() -> Any:
     with override_settings(SAS_KEEP_PROCESSES_DAYS=30):
         yield
-
-
-@pytest.fixture
-def ended(wire: Wire) -> Callable[..., Process]:
-    """Make a process that ended on the day NOW."""
-
-    def make(**columns: Any) -> Process:
-        process = submit("toy_line", subject="Toy 1", input={"x": 1}, now=NOW)
-        wire.run_until_idle()
-        Process.objects.filter(pk=process.pk).update(**{"finished_at": NOW, **columns})
-        return Process.objects.get(pk=process.pk)
-
-    return make
 
 
 def rows() -> dict[str, list[dict[str, Any]]]:
@@ -155,16 +139,41 @@ def test_a_process_that_runs_again_stays(ended: Any) -> None:
     assert Process.objects.get() == process
 
 
-def test_a_row_that_protects_a_process_keeps_that_one_alone(ended: Any) -> None:
+def test_a_row_that_protects_a_process_keeps_that_one_alone(
+    ended: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     order = order_that_ended("key-1")
-    ended()
+    other = ended()
     with pytest.raises(ProtectedError):
         order.process.delete()
+    tried: list[list[int]] = []
+    real = prune_processes._delete
+    monkeypatch.setattr(prune_processes, "_delete", lambda ids: tried.append(ids) or real(ids))
 
     assert prune() == [1]
 
+    # It is left out, and not found out by trying: there may be very many.
+    assert tried == [[other.pk]]
     assert Process.objects.get() == order.process
     assert Step.objects.filter(process=order.process).exists()
+
+
+def test_what_protects_a_row_that_would_go_along_keeps_that_one_alone(
+    ended: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept, other = ended(), ended()
+    real = prune_processes._delete
+
+    def delete(ids: list[int]) -> None:
+        real(ids)
+        if kept.pk in ids:
+            raise ProtectedError("a row of a row", set())
+
+    monkeypatch.setattr(prune_processes, "_delete", delete)
+
+    assert prune() == [1]
+    assert Process.objects.get() == kept != other
+    assert kept.steps.count() == 2
 
 
 def test_an_undone_process_goes_with_its_undo_steps(ended: Any) -> None:

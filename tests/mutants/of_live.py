@@ -166,6 +166,14 @@ MUTANTS = (
         _PRUNING,
     ),
     Mutant(
+        "protected processes are not found out by trying",
+        _OLD_PROCESSES,
+        'if ids and getattr(key, "on_delete", None) in (PROTECT, RESTRICT):',
+        "if False:",
+        "Where everything is protected, each round tries every process by itself and never ends.",
+        _PRUNING,
+    ),
+    Mutant(
         "a protected process keeps no other from going",
         _OLD_PROCESSES,
         "sum(_delete_unprotected([pk]) for pk in ids) if len(ids) > 1 else 0",

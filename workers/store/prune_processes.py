@@ -7,9 +7,10 @@ deleted it.
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import transaction
-from django.db.models.deletion import ProtectedError, RestrictedError
+from django.db.models.deletion import PROTECT, RESTRICT, ProtectedError, RestrictedError
 
 from workers.conf import sas
 from workers.models import Process
@@ -50,13 +51,20 @@ def prune_processes(limit: int, now: datetime | None = None) -> Iterator[int]:
 
 def _delete_unprotected(ids: list[int]) -> int:
     """Delete processes but those that an application's rows protect; return how many."""
+    keys: list[Any] = Process._meta.get_fields(include_hidden=True)
+    for key in keys:
+        if ids and getattr(key, "on_delete", None) in (PROTECT, RESTRICT):
+            pk = f"{key.field.name}__pk"
+            rows = key.related_model._base_manager.filter(**{f"{pk}__in": ids})
+            protected = set(rows.values_list(pk, flat=True))
+            ids = [one for one in ids if one not in protected]
     if not ids:
         return 0
     try:
         with transaction.atomic():
             _delete(ids)
     except (ProtectedError, RestrictedError):
-        # One alone keeps all of them from going.
+        # What would go with one of them is protected itself: that one keeps all from going.
         return sum(_delete_unprotected([pk]) for pk in ids) if len(ids) > 1 else 0
     return len(ids)
 

@@ -5,7 +5,7 @@ from typing import Any
 from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect
+from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
@@ -53,42 +53,13 @@ def choices() -> list[tuple[str, Any]]:
     ]
 
 
-class HoldAct(RowAct):
-    """Hold what is chosen on its page."""
+class _OnHolds(RowAct):
+    """What is done to holds, and leads back to their list."""
 
     model = Hold
     permission = PERMISSION
     label = lazy("Hold")
-    button = lazy("Hold it")
-    sentence = lazy(
-        "Nothing of it is begun until the hold is lifted. What is in flight goes on to its end, "
-        "and submissions are accepted all the same."
-    )
-    form: type[ReasonForm] = HoldForm
     template = "admin/workers/hold.html"
-
-    def find(self, request: HttpRequest, **address: Any) -> Hold | None:
-        return None
-
-    def initial(self, request: HttpRequest, row: Hold | None) -> dict[str, Any]:
-        # A link may say what; what cannot be held is not among the choices.
-        return {"what": request.GET["what"]} if "what" in request.GET else {}
-
-    def perform(self, request: HttpRequest, row: Hold | None, given: dict[str, Any]) -> str:
-        kind, name = given["what"]
-        operations.hold(kind, name, actor=actor(request), reason=given["reason"])
-        return _("Held: %(what)s.") % {"what": badges.hold(kind, name)}
-
-    def done(
-        self, request: HttpRequest, row: Any, result: Any, given: dict[str, Any]
-    ) -> HttpResponse:
-        kind, name = given["what"]
-        row = Hold.objects.filter(kind=kind, name=name, ended_at=None).first()
-        if row is not None:
-            return super().done(request, row, result, given)
-        # Lifted by now.
-        messages.success(request, result)
-        return redirect(self.url(request, row))
 
     def url(self, request: HttpRequest, row: Hold | None) -> str:
         return reverse("admin:workers_hold_changelist")
@@ -98,29 +69,54 @@ class HoldAct(RowAct):
         return {"title": self.label, "back_url": self.url(request, row), "back": back}
 
 
-class LiftAct(HoldAct):
+class HoldAct(_OnHolds):
+    """Hold what is chosen on its page."""
+
+    button = lazy("Hold it")
+    sentence = lazy(
+        "Nothing of it is begun until the hold is lifted. What is in flight goes on to its end, "
+        "and submissions are accepted all the same."
+    )
+    form = HoldForm
+
+    def find(self, request: HttpRequest, **address: Any) -> None:
+        return None
+
+    def initial(self, request: HttpRequest, row: None) -> dict[str, Any]:
+        # A link may say what; what cannot be held is not among the choices.
+        return {"what": request.GET["what"]} if "what" in request.GET else {}
+
+    def perform(self, request: HttpRequest, row: None, given: dict[str, Any]) -> str:
+        kind, name = given["what"]
+        operations.hold(kind, name, actor=actor(request), reason=given["reason"])
+        return _("Held: %(what)s.") % {"what": badges.hold(kind, name)}
+
+    def done(
+        self, request: HttpRequest, row: None, result: str, given: dict[str, Any]
+    ) -> HttpResponse:
+        kind, name = given["what"]
+        if held := Hold.objects.filter(kind=kind, name=name, ended_at=None).first():
+            return super().done(request, held, result, given)
+        # Lifted by now.
+        messages.success(request, result)
+        return redirect(self.url(request, row))
+
+
+class LiftAct(_OnHolds):
     """Lift a hold."""
 
     button = lazy("Lift it")
     sentence = lazy("What was held back goes on by itself.")
     form = ReasonForm
 
-    def find(self, request: HttpRequest, **address: Any) -> Hold:
-        return get_object_or_404(Hold, **address)
-
-    def why_not(self, row: Any) -> str:
+    def why_not(self, row: Hold) -> str:
         if row.ended_at is None:
             return ""
         return _("This hold was lifted already, by %(who)s.") % {"who": row.ended_by}
 
-    def perform(self, request: HttpRequest, row: Any, given: dict[str, Any]) -> str:
+    def perform(self, request: HttpRequest, row: Hold, given: dict[str, Any]) -> str:
         operations.lift(row.kind, row.name, actor=actor(request), reason=given["reason"])
         return _("Lifted: %(what)s.") % {"what": badges.hold(row.kind, row.name)}
-
-    def done(
-        self, request: HttpRequest, row: Any, result: Any, given: dict[str, Any]
-    ) -> HttpResponse:
-        return RowAct.done(self, request, row, result, given)
 
     def context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
         title = _("Lift the hold: %(what)s") % {"what": badges.hold(row.kind, row.name)}

@@ -44,11 +44,13 @@ class Steer(RowAct):
     said: Text
 
     model = BulkJob
+    permission = PERMISSION
     form = forms.Form
     has_page = False
 
     def may(self, request: HttpRequest, row: Any = None) -> bool:
-        return may(request, row)
+        # Whose job it is says the row.
+        return row is None or may(request, row)
 
     def perform(self, request: HttpRequest, row: BulkJob, given: dict[str, Any]) -> str:
         jobs.steer(row.pk, self.name, actor=actor(request))

@@ -39,6 +39,7 @@ class RowAct:
         return get_object_or_404(self.model, **address)
 
     def may(self, request: HttpRequest, row: Any = None) -> bool:
+        """Say whether the user may do it; asked before the row is read, and with it."""
         return bool(request.user.has_perm(self.permission))
 
     def why_not(self, row: Any) -> str:
@@ -86,6 +87,8 @@ class RowAct:
         return view
 
     def _answer(self, request: HttpRequest, address: dict[str, Any]) -> HttpResponse:
+        if not self.may(request):
+            raise PermissionDenied
         row = self.find(request, **address)
         if not self.may(request, row):
             raise PermissionDenied
