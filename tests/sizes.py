@@ -27,12 +27,12 @@ class Part:
 
 #: Ceilings: lower one when its part has shrunk, and say in the commit why one is raised.
 PARTS = (
-    Part("engine", "workers", ("workers/desk", "workers/testing"), lines=17_440, files=243),
-    Part("desk", "workers/desk", lines=16_400, files=199),
+    Part("engine", "workers", ("workers/desk", "workers/testing"), lines=17_900, files=249),
+    Part("desk", "workers/desk", lines=16_480, files=201),
     Part("test kit", "workers/testing", lines=1_050, files=12),
-    Part("shop", "orders", lines=8_400, files=128),
+    Part("shop", "orders", lines=8_450, files=129),
     Part("wiring", "sasproject", lines=3_600, files=72),
-    Part("tests", "tests", lines=71_300, files=690),
+    Part("tests", "tests", lines=72_000, files=693),
 )
 
 

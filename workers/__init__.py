@@ -27,6 +27,7 @@ from workers.definitions.alert_kinds import (
 )
 from workers.definitions.amounts import register_amounts
 from workers.definitions.effects import Effect
+from workers.definitions.personal_rows import PersonalRows, register_personal_rows
 from workers.definitions.registry import (
     register_agent,
     register_provider,
@@ -94,6 +95,7 @@ __all__ = [
     "OnFailure",
     "Outcome",
     "Permanent",
+    "PersonalRows",
     "Provider",
     "Refused",
     "Severity",
@@ -117,6 +119,7 @@ __all__ = [
     "register_agent",
     "register_alert_kind",
     "register_amounts",
+    "register_personal_rows",
     "register_provider",
     "register_secrets",
     "register_task",

@@ -5,11 +5,11 @@
     │   ├── UnknownWorkflow    no definition of that name and version in this code
     │   │   └── UnknownStep    it has no step of that name: one was renamed or removed
     │   └── UnknownAgent       no agent of that name in this code
-    ├── StateError             an order given to the state store that its state forbids
-    ├── BadText                a text that no database holds, or that is too long for its column
-    ├── BadToken               a callback token that is none of ours, or is over
-    ├── BadSignature           a webhook that its provider did not sign, or not just now
-    ├── NoSecret               there is nothing to check a provider's webhooks with
+    ├── StateError             a request that the state forbids
+    ├── BadText                a text that cannot be stored, or is too long
+    ├── BadToken               a callback token that is not ours, or no longer valid
+    ├── BadSignature           a webhook that its provider did not sign, or signed long ago
+    ├── NoSecret               the secret to check a provider's webhooks is missing
     ├── WebhookRefused         a genuine webhook that cannot be taken
     ├── MessageError           bytes that are no message of ours
     ├── BrokerRefused          the broker did not take a message within its time
@@ -103,15 +103,15 @@ class BadText(SASError, ValueError):
 
 
 class BadToken(SASError):
-    """A callback token is not ours, or what it was for has been undone; nothing was changed."""
+    """A callback token is not ours, or its step was undone; nothing was changed."""
 
 
 class BadSignature(SASError):
-    """A webhook was not signed by who it claims to be from, or long ago; nothing was stored."""
+    """A webhook is not signed by its provider, or was signed long ago; nothing was stored."""
 
 
 class NoSecret(SASError):
-    """A provider's webhooks cannot be checked: its secret is missing, or is none."""
+    """A provider's webhooks cannot be checked: its secret is missing or malformed."""
 
 
 class WebhookRefused(SASError):
@@ -190,7 +190,7 @@ class Permanent(Fault):
 
 
 class Refused(Fault):
-    """The service said no for a reason of business: a declined card, nothing in stock.
+    """The service refused for a business reason: a declined card, nothing in stock.
 
     That is the service's own word, so by default it is proof that nothing happened.  What the
     process has done so far is undone, the submitter is told, and no operator is woken.
@@ -200,9 +200,9 @@ class Refused(Fault):
     is_proof = True
 
 
-#: What is raised where the database is away or cannot be written to: nobody's fault, so try again.
+#: Raised while the database is away or cannot be written to: nobody's fault, so try again.
 AWAY = (OperationalError, InterfaceError)
-#: When somebody who was turned away for that may come again.
+#: After how many seconds to try again.
 RETRY_SECONDS = 5
 
 
@@ -221,13 +221,13 @@ def sqlstate(error: BaseException) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """Return the beginning of what an error says, to stand inside a sentence.
+    """Return the beginning of an error's text, for use inside a sentence.
 
     Of several hosts that were tried, as of a database with a standby, psycopg begins with the last:
     all are named.
     """
     said = str(error).strip() or type(error).__name__
     first = said.splitlines()[0].rstrip(".")[:300]
-    # A port that nobody gave is empty there.
+    # A port that was not given is empty there.
     hosts = dict.fromkeys(f"{host}:{port or 5432}" for host, port in _TRIED.findall(said))
     return f"{first} (tried: {', '.join(hosts)})" if len(hosts) > 1 else first

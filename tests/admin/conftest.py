@@ -40,6 +40,7 @@ VERBS = (
     "redo_step",
     "skip_step",
     "answer_step",
+    "erase_process",
     "operate_flow",
     "operate_hold",
 )

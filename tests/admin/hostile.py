@@ -143,6 +143,7 @@ def fill(wire: Wire, user: AbstractUser) -> Order:
     toys.resting(wire, subject=evil("resting"))
     toys.without_mail(wire, subject=evil("without mail"))
     toy.script.clear()
+    toys.of_ada(wire, subject=evil("of Ada"))
     toys.asked(wire, subject=evil("asked"), question=evil("question"))
     toys.paused(wire, subject=evil("paused"))
     editable = toys.editable(wire, subject=evil("editable"))

@@ -84,7 +84,7 @@ NO_PAGES = (
 #: Their rows have no page of their own: one shows them all.
 ON_ONE_PAGE = (Minute, ProbeResult)
 #: Pages of one kind that are read: every process that ``hostile`` makes.
-EACH = 5
+EACH = 7
 #: Reached from no link: htmx asks for them.
 PARTS = ("_live", "_needs", "_desk", "_links")
 LEFT = (

@@ -57,6 +57,7 @@ CASES = {
     "answer": Case(
         "steps/ask/answer/", "answer_step", toys.asked, "processed", {"decision": "approve"}
     ),
+    "erase": Case("erase/", "erase_process", toys.of_ada, "erased"),
     "input": Case(
         "input/",
         "edit_input",

@@ -11,7 +11,7 @@ from workers.client.submission import submit
 from workers.definitions.agent import Call, Deferred
 from workers.exceptions import Permanent, Transient
 from workers.models import Process, Step
-from workers.store.operate import commands
+from workers.store.operate import commands, erase
 from workers.supervisor import beat_schedule
 from workers.testing import Wire
 
@@ -76,9 +76,20 @@ def editable(wire: Wire, subject: str = "Toy 1") -> Process:
     return submit("toy_editable", subject=subject, input=given)
 
 
+def of_ada(wire: Wire, subject: str = "Toy 1") -> Process:
+    """A process that is processed, and whose input says who it is about."""
+    given = {"customer": {"name": "Ada", "mail": "ada@example.org"}, "n": 1}
+    process = submit("toy_personal", subject=subject, input=given)
+    wire.run_until_idle()
+    return Process.objects.get(pk=process.pk)
+
+
 def done(wire: Wire, process: Process) -> None:
-    """Bring a process to its end: undone, or with nothing left out."""
+    """Bring a process to its end: undone, with nothing left out, or erased."""
     toy.script.clear()
+    if process.workflow == "toy_personal":
+        erase.erase(process.pk, actor="operator:ann", reason="asked by post")
+        return
     if process.state == "processed":
         commands.redo(process.pk, "mail", actor="operator:ann", reason="it is back")
         wire.run_until_idle()

@@ -17,6 +17,7 @@ from tests.clients.clock import seconds
 from tests.clients.scripted import answer, scripted
 from workers.exceptions import DeadlinePassed, Permanent, Refused, Transient, Unavailable
 from workers.http import Answer, post
+from workers.runtime import tracing
 
 FINE = answer("200 OK", b'{"id": "ch_1"}')
 CALL: dict[str, Any] = {"key": "k1", "remaining": lambda: 60.0}
@@ -32,6 +33,24 @@ def test_a_success_is_an_answer_with_its_object() -> None:
     assert b"\r\nIdempotency-Key: k1\r\n" in head + b"\r\n"
     assert b"\r\nAccept-Encoding: identity\r\n" in head + b"\r\n"
     assert json.loads(body) == {"order": 7}
+
+
+def test_a_service_is_told_the_trace_of_the_process_unless_the_agent_tells_another() -> None:
+    key, other = f"{'a1' * 16}:2:1", f"00-{'b2' * 16}-{'c3' * 8}-01"
+    with scripted([FINE]) as server, tracing.call_span("payment.charge", key, 1):
+        post(server.url + "/x", json={}, key=key, remaining=seconds(5))
+        post(
+            server.url + "/x",
+            json={},
+            key=key,
+            remaining=seconds(5),
+            headers={"traceparent": other},
+        )
+
+    ours, theirs = server.requests
+    assert f"\r\ntraceparent: 00-{'a1' * 16}-".encode() in ours.lower()
+    assert f"\r\ntraceparent: {other}\r\n".encode() in theirs.lower()
+    assert theirs.lower().count(b"traceparent") == 1
 
 
 def test_no_time_left_means_no_call() -> None:

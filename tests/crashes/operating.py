@@ -27,10 +27,11 @@ from workers.desk.store import (
 from workers.exceptions import Permanent, StateError, Unavailable
 from workers.management.nouns import restored
 from workers.models import Alert, Flow, Hold, Incident, Journal, Process, Step
+from workers.operate import persons
 from workers.store import acts
 from workers.store.db import dialect
 from workers.store.flow import flow_settings, holds
-from workers.store.operate import commands, edit_input
+from workers.store.operate import commands, edit_input, erase
 from workers.testing import Aftermath, Clock, Wire
 
 # Nothing listens: proof that nothing happened, so that a step may begin again.
@@ -59,6 +60,24 @@ def _failed(wire: Wire) -> None:
 def _editable(wire: Wire) -> None:
     given = {"customer": {"name": "Ada", "address": "1 High Street"}, "gift": False}
     submit("toy_editable", subject="Toy 1", input=given)
+
+
+def _personal(wire: Wire) -> None:
+    toys.of_ada(wire, "Toy of Ada")
+
+
+def _is_forgotten() -> bool:
+    process = _process()
+    texts = [process.subject, str(process.input), *map(str, Journal.objects.values_list("detail"))]
+    return process.erased_at is not None and not any("ada" in text.lower() for text in texts)
+
+
+def _forgotten(after: Aftermath) -> None:
+    """Whoever saw no answer asks again, and that is told again."""
+    after.assert_same_journal(may_add=("person_erased",))
+    assert _is_forgotten()
+    assert Journal.objects.filter(event="erased").count() == 1
+    assert Journal.objects.filter(event="person_erased").count() in (1, 2)
 
 
 def _admin(wire: Wire) -> None:
@@ -209,6 +228,7 @@ VERBS = [
         "input_edited",
         lambda: _process().input["gift"] is True,
     ),
+    _verb("erase", _personal, lambda p: erase.erase(p.pk, **WHO), "erased", _is_forgotten),
     _verb(
         "hold",
         _resting,
@@ -382,6 +402,13 @@ SCENARIOS = [
     ),
     Scenario("note on process", _note, _noted, prepare=_failed_and_admin, run=nothing),
     Scenario("show personal data", _show, _told_who_saw, prepare=_resting, run=nothing),
+    Scenario(
+        "erase a person",
+        lambda: persons.erase("ada@example.org", **WHO),
+        _forgotten,
+        prepare=_personal,
+        run=nothing,
+    ),
     Scenario("acknowledge", _acknowledge, _acknowledged, prepare=_failed_and_admin, run=nothing),
     Scenario("restored", _restore, _all_marked, prepare=_three_resting, run=nothing),
 ]

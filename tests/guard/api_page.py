@@ -10,7 +10,7 @@ HEAD = """# Public API
 
 What an application imports from `workers`, with what each says of itself.
 `python -m tests.guard.api_page` writes this page; a test compares it with the code.
-Beside it there are `workers.celery.install` ([install the engine](../how-to/install-into-your-project.md)), `workers.http.post` and `fault_of_status` ([write an agent](../how-to/write-an-agent.md)), `workers.logs` ([read its log](../how-to/install-into-your-project.md#7-read-its-log)) and `workers.testing` ([test a workflow](../how-to/test-a-workflow.md)).
+Beside it there are `workers.celery.install` ([install the engine](../how-to/install-into-your-project.md)), `workers.http.post`, `fault_of_status` and `trace_headers` ([write an agent](../how-to/write-an-agent.md)), `workers.logs` ([read its log](../how-to/install-into-your-project.md#7-read-its-log)) and `workers.testing` ([test a workflow](../how-to/test-a-workflow.md)).
 
 ## Extension points
 
@@ -25,7 +25,7 @@ Everything else may change with any version; a contract in `pyproject.toml` keep
 | `workers.exceptions` | Every error, and `AWAY`, what a database that is away raises. |
 | `workers.models`, `workers.states` | Reading rows, and the names of their states. Nothing but the engine writes them. |
 | `workers.conf` | `sas`, the [settings](settings.md) as they are; `variable`, one of the environment. |
-| `workers.http` | Besides `post` and `fault_of_status`: `ssrf_guard` (addresses that others name) and `strict_json` (bodies that others send). |
+| `workers.http` | Besides `post`, `fault_of_status` and `trace_headers`: `ssrf_guard` (addresses that others name) and `strict_json` (bodies that others send). |
 | `workers.celery` | Besides `install`: `queues`, `conf` and `broker_login`, for a wiring of one's own. |
 | `workers.desk.admin` | Lists, columns, filters and actions for the admin of what processes are about: `subjects` says how they are called. |
 | `workers.management` | `terminal` (`TerminalCommand`, `actor`) and `wording`, for commands of one's own. |

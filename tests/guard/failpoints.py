@@ -25,6 +25,7 @@ EXCUSED = {
     ("workers/store/settle/conditions.py", "atomic"): "a savepoint",
     ("workers/store/settle/end_processes.py", "atomic"): "a savepoint",
     ("workers/store/operate/commands.py", "atomic"): "reads only",
+    ("workers/store/operate/erase.py", "atomic"): "reads only",
     ("workers/store/prune_processes.py", "atomic"): "a savepoint",
     ("orders/consumer/handling.py", "atomic"): "is rolled back",
     (

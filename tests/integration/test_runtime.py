@@ -145,7 +145,7 @@ def test_whatever_a_call_logs_says_which_call(wire: Wire, workflow: str, agent: 
     shift.perform(bundle_of(wire))
 
     asked = {"subject": "Toy 1", "step": step.name, "attempt": 1, "claim": str(step.claim_id)}
-    assert seen == [{"agent": agent, **asked}]
+    assert seen == [{"agent": agent, **asked, "trace": process.uid.hex}]
     assert call_fields() == {}
 
 

@@ -21,7 +21,7 @@ from workers.desk.operate import jobs
 from workers.exceptions import Refused, StateError
 from workers.models import Journal, Process, Step, UndoRequest
 from workers.rules.approved_acts import Act
-from workers.store.operate import commands, edit_input, undo_requests
+from workers.store.operate import commands, edit_input, erase, undo_requests
 from workers.testing import Wire
 
 pytestmark = pytest.mark.django_db
@@ -105,6 +105,15 @@ WAYS = {
         ["customer.address"],
         "input_edited",
         {"value_0": "2 Low Road", "value_1": "", "confirm": "yes"},
+    ),
+    "erase": Way(
+        toys.of_ada,
+        lambda pk: erase.erase(pk, **ANN),
+        ("erase",),
+        Act("erase"),
+        ["customer"],
+        "erased",
+        {},
     ),
     "do again what may have happened": Way(
         lambda wire: toys.without_mail(wire, is_known=False),

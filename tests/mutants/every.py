@@ -17,6 +17,7 @@ from tests.mutants import (
     of_mixed_code,
     of_neighbours,
     of_people,
+    of_persons,
     of_shifts,
     of_statements,
 )
@@ -35,6 +36,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *of_jobs.MUTANTS,
     *of_figures.MUTANTS,
     *of_people.MUTANTS,
+    *of_persons.MUTANTS,
     *of_ends.MUTANTS,
     *of_mixed_code.MUTANTS,
     *of_evidence.MUTANTS,

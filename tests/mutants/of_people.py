@@ -60,7 +60,7 @@ MUTANTS = (
     Mutant(
         "a mail address is masked wherever it stands",
         _MASKS,
-        "return MAIL.sub(lambda match: masked(match[0]), text)",
+        "return MAIL.sub(lambda match: self._stand_in(match[0]), text)",
         "return text",
         "An address that nobody declared is shown.",
         _OF_MASKS,
@@ -76,8 +76,8 @@ MUTANTS = (
     Mutant(
         "what was changed of a process that is masked whole is masked",
         _MASKS,
-        'Mask(["changes"])._value',
-        "Mask()._value",
+        'type(self)(["changes"])._value',
+        "type(self)()._value",
         "An address that an operator corrected is shown once its workflow's code is gone.",
         _OF_MASKS,
     ),

@@ -211,6 +211,7 @@ PAGES = [
         after={"gunicorn": acts.see_the_site(HOST)},
     ),
     Page("docs/how-to/run-the-benchmark.md", not_run=3),
+    Page("docs/how-to/trace-orders.md", not_run=1),
     Page("docs/how-to/watch-with-prometheus.md", not_run=1),
     Page(
         "docs/how-to/steer-an-order.md",

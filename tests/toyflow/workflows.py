@@ -306,6 +306,9 @@ EDITABLE = register_workflow(
         editable=("customer.address", "gift"),
     )
 )
+PERSONAL = register_workflow(
+    Workflow("toy_personal", 1, (step("send", "toy.alpha"),), personal=("customer",))
+)
 GREETING = register_workflow(Workflow("toy_greeting", 1, (step("greet", GREET),)))
 TOLD = register_workflow(
     Workflow(

@@ -1,8 +1,8 @@
 """Run claims: start them, call the agent, and reply, unless the deadline has passed."""
 
 import logging
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
 from time import monotonic
 from uuid import uuid4
 
@@ -28,6 +28,7 @@ from workers.exceptions import (
 from workers.http.client import one_try
 from workers.logs import within_call
 from workers.protocol.messages import Bundle, Reply, Request, storable
+from workers.runtime import tracing
 from workers.runtime.db_connections import closed_after
 from workers.runtime.failpoints import around, durable
 from workers.runtime.soft_limit import soft_limit_masked
@@ -103,7 +104,7 @@ def _perform_local_requests(agent: Agent, bundle: Bundle, settle_here: SettleHer
 
 def call(work: Work, crashes: tuple[type[BaseException], ...] = IN_A_THREAD) -> Reply | None:
     """Call the agent once; None: the deadline has passed, so send no reply."""
-    with _logged(work.agent, work.request):
+    with _as_call(work.agent, work.request):
         return _call(work, crashes)
 
 
@@ -120,22 +121,31 @@ def _call(work: Work, crashes: tuple[type[BaseException], ...]) -> Reply | None:
     except DeadlinePassed:
         return None
     except Fault as fault:
+        tracing.note_fault(fault)
         reply = Reply.of_fault(request, fault, is_proof=agent.vouches(fault))
     except crashes as error:
         log.exception("agent_crashed")
-        reply = Reply.of_fault(request, _crash(error))
+        crash = _crash(error)
+        tracing.note_fault(crash)
+        reply = Reply.of_fault(request, crash)
     return reply if deadline.remaining() > 0 else None
 
 
-def _logged(agent: Agent, request: Request) -> AbstractContextManager[None]:
-    """Add the call's fields to all log lines meanwhile."""
-    return within_call(
-        agent=agent.name,
-        subject=request.subject,
-        step=request.step,
-        attempt=request.attempt,
-        claim=str(request.claim_id),
-    )
+@contextmanager
+def _as_call(agent: Agent, request: Request) -> Iterator[None]:
+    """Have what is logged, traced and sent meanwhile belong to the call."""
+    with (
+        within_call(
+            agent=agent.name,
+            subject=request.subject,
+            step=request.step,
+            attempt=request.attempt,
+            claim=str(request.claim_id),
+            trace=tracing.trace_id(request.key),
+        ),
+        tracing.call_span(agent.name, request.key, request.attempt),
+    ):
+        yield
 
 
 def _call_of(request: Request, deadline: Deadline) -> Call:
@@ -168,7 +178,7 @@ def _ask(agent: Agent, request: Request, call: Call) -> Reply:
 
 def perform_local(agent: Agent, request: Request, bundle: Bundle) -> bool:
     """Run a local agent: its writes, its reply and the journal entry commit together."""
-    with _logged(agent, request):
+    with _as_call(agent, request):
         return _perform_local(agent, request, bundle)
 
 
@@ -201,5 +211,6 @@ def _perform_local(agent: Agent, request: Request, bundle: Bundle) -> bool:
         log.exception("agent_crashed")
         answer = _crash(error)
     with soft_limit_masked():
+        tracing.note_fault(answer)
         reply = Reply.of_fault(request, answer, is_proof=agent.vouches(answer))
         return replies.file(reply, deadline)

@@ -16,6 +16,7 @@ from workers.store import sinks
 from workers.store.flow import flow_settings, holds
 from workers.store.operate import commands, undo_requests
 from workers.store.operate import edit_input as editing
+from workers.store.operate import erase as erasing
 from workers.wire.wake_ups import wake_relay, wake_scheduler, waking
 
 _waking = partial(waking, wake_scheduler)
@@ -24,6 +25,7 @@ _waking = partial(waking, wake_scheduler)
 pause = commands.pause
 hold = holds.hold
 edit_input = editing.edit_input
+erase = erasing.erase
 ask_for_approval = undo_requests.ask
 
 resume = _waking(commands.resume)

@@ -14,7 +14,7 @@ from workers.definitions.workflow import Fallback, StepSpec, Workflow
 from workers.models import Process
 from workers.rules import new_processes
 from workers.rules.rows import NewProcess, NewSink
-from workers.runtime import storable_text
+from workers.runtime import storable_text, tracing
 from workers.store.db import dialect, prepared_plans
 from workers.store.db.transactions import durable
 from workers.store.submit import create_processes
@@ -81,6 +81,7 @@ def submit_many(
     with prepared_plans.kept(), durable("submission.submit", savepoint=False):
         made = create_processes.submit(definition, wanted, actor=actor, now=now)
         _wake(definition)
+    tracing.note_submission(workflow, [process.uid for process in made])
     return made
 
 

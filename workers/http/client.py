@@ -20,6 +20,7 @@ from workers.exceptions import DeadlinePassed, Fault, Unavailable
 from workers.http import connections
 from workers.http.faults import fault_of_exception, fault_of_status, unreadable
 from workers.http.reading import read_object
+from workers.runtime import tracing
 from workers.runtime.json_text import encode_document
 
 CONNECT_SECONDS = 3.0
@@ -79,7 +80,7 @@ def post(
         raise ValueError("A call must have json or content, got both. Leave one out.")
     if not (method.isascii() and method.isalpha()):
         raise ValueError(f"method must be a word such as POST, got {method!r}.")
-    usual = {"Accept": "application/json"}
+    usual = {"Accept": "application/json", **tracing.headers()}
     if json is not None:
         usual["Content-Type"] = "application/json"
         content = encode_document(json).encode()

@@ -1,12 +1,15 @@
 """Commands that print what others sent: nothing in it may steer the terminal or forge a line."""
 
+import argparse
 import getpass
+import time
 from collections.abc import Callable
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, OutputWrapper
 
 from workers.exceptions import BadText
+from workers.rules.masks import MAIL
 from workers.runtime import storable_text
 from workers.runtime.visible_text import visible
 from workers.states import PEOPLE
@@ -14,6 +17,8 @@ from workers.wire import dispatch
 
 #: Time a command gives the broker for the wake-ups of what it did; without, the poll looks.
 FLUSH_SECONDS = 5.0
+#: Told that it takes long no more often than this.
+TELL_SECONDS = 5.0
 
 
 class Terminal(OutputWrapper):
@@ -81,3 +86,22 @@ def actor() -> str:
         return f"{PEOPLE}{getpass.getuser()}"
     except (KeyError, OSError):  # a user id without a name, as in some containers
         return f"{PEOPLE}unknown"
+
+
+def mail_address(text: str) -> str:
+    """Return an argument that is a mail address; for argparse."""
+    if not MAIL.fullmatch(text.strip()):
+        raise argparse.ArgumentTypeError(f"EMAIL must be a mail address, got {text!r}.")
+    return text.strip()
+
+
+class Teller:
+    """Says on standard error how far something is that takes long."""
+
+    def __init__(self, stream: Any, of_what: str) -> None:
+        self._stream, self._of_what, self._told_at = stream, of_what, time.monotonic()
+
+    def __call__(self, name: str, done: int, of: int) -> None:
+        if time.monotonic() - self._told_at >= TELL_SECONDS:
+            self._told_at = time.monotonic()
+            self._stream.write(f"{name}: {done} of {of} {self._of_what}")

@@ -15,8 +15,8 @@ class Alert(models.Model):
 
     cause = models.CharField(max_length=200)
     code = models.CharField(max_length=60)
-    #: What its text is made with when it is read; null = it was raised by a version before, as
-    #: ``message``.
+    #: Parameters of its text, which is made when it is read; null = an earlier version raised it,
+    #: as ``message``.
     params = models.JSONField(null=True)
     message = models.TextField(blank=True)
     process = models.ForeignKey(Process, null=True, on_delete=models.CASCADE, related_name="alerts")
@@ -24,19 +24,19 @@ class Alert(models.Model):
     raised_at = models.DateTimeField()
     last_raised_at = models.DateTimeField()
     times = models.PositiveIntegerField(default=1)
-    #: When it was closed: by who took note, or together with its cause; null = it is open.
+    #: When it was closed, by a person or with the end of its cause; null = it is open.
     acknowledged_at = models.DateTimeField(null=True)
     acknowledged_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
     )
     comment = models.TextField(blank=True)
-    #: When its cause was found to have ended; null = it is still so, acknowledged or not.
+    #: When its cause was found to have ended; null = it lasts, acknowledged or not.
     resolved_at = models.DateTimeField(null=True)
     #: The incident it belongs to; null until the sweep has looked at it.
     incident = models.ForeignKey(
         Incident, null=True, on_delete=models.SET_NULL, related_name="alerts", db_index=False
     )
-    #: What its process is worth, as the application said then; null = it did not say.
+    #: What its process was worth, by the application's word then; null = unknown.
     money = models.DecimalField(max_digits=16, decimal_places=2, null=True)
 
     class Meta:
@@ -50,11 +50,11 @@ class Alert(models.Model):
             )
         ]
         indexes = [
-            # What is looked at again until its cause has ended.
+            # Looked at again until the cause has ended.
             models.Index(
                 name="alert_unresolved_idx", fields=["id"], condition=Q(resolved_at__isnull=True)
             ),
-            # What the sweep has yet to look at.
+            # Not looked at by the sweep yet.
             models.Index(
                 name="alert_uncollected_idx",
                 fields=["id"],
@@ -83,5 +83,5 @@ class Alert(models.Model):
 
     @property
     def has_ended_by_itself(self) -> bool:
-        """Say whether its cause ended before anybody took note."""
+        """Say whether its cause ended before anybody acknowledged it."""
         return self.resolved_at is not None and self.resolved_at == self.acknowledged_at

@@ -1,4 +1,4 @@
-"""What may be claimed: windows, rates and breakers of agents, and operators' holds."""
+"""Limits of claims: windows, rates and breakers of agents, and operators' holds."""
 
 from django.db import models
 from django.db.models import Q
@@ -14,18 +14,18 @@ class Flow(models.Model):
 
     agent = models.CharField(max_length=100, primary_key=True)
     window = models.PositiveIntegerField()
-    #: Answers in a row that the service could not be reached.
+    #: Answers in a row that said that the service could not be reached.
     unavailable_streak = models.PositiveIntegerField(default=0)
     opened_at = models.DateTimeField(null=True)
     open_until = models.DateTimeField(null=True)
-    #: An operator's word over the breaker: open or closed; null = it decides itself.
+    #: Forced open or closed by an operator; null = the breaker decides.
     forced = models.CharField(max_length=10, null=True)  # noqa: DJ001 (null = not forced)
     #: Calls a second at most; null = no limit.
     rate_per_second = models.FloatField(null=True)
-    #: What is left of the rate, and when it was last reckoned.
+    #: Tokens left of the rate, and when they were last counted.
     tokens = models.FloatField(default=0, db_default=0)
     refilled_at = models.DateTimeField(null=True)
-    #: Answers outstanding at most, of steps that wait for a callback; null = no limit.
+    #: The most outstanding answers of steps that wait for a callback; null = no limit.
     deferred_window = models.PositiveIntegerField(null=True)
 
     class Meta:

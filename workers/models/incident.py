@@ -1,4 +1,4 @@
-"""What operators deal with: one cause, now, with everything that was raised because of it."""
+"""One cause that operators deal with, and every alert that was raised because of it."""
 
 from django.conf import settings
 from django.db import models
@@ -18,7 +18,7 @@ class Incident(models.Model):
     """
 
     key = models.CharField(max_length=100)
-    #: What the cause is in: failure, agent, duty, definition, submitter or other.
+    #: What the cause concerns: failure, agent, duty, definition, submitter or other.
     kind = models.CharField(max_length=20)
     #: The code of its alerts, which says what to do; and the parameters of its title.
     code = models.CharField(max_length=60)
@@ -31,10 +31,10 @@ class Incident(models.Model):
     opened_at = models.DateTimeField()
     #: When its newest alert was raised.
     last_at = models.DateTimeField()
-    #: Its alerts whose cause is still so, counted by the sweep; and all that it ever had.
+    #: Its alerts whose cause lasts, counted by the sweep; and all it ever had.
     members = models.PositiveIntegerField(default=0)
     total = models.PositiveIntegerField(default=0)
-    #: What the members are worth; null = nobody has said.
+    #: What the members are worth; null = unknown.
     money = models.DecimalField(max_digits=16, decimal_places=2, null=True)
     assignee = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
@@ -75,7 +75,7 @@ class Incident(models.Model):
             ),
         ]
         indexes = [
-            # The desk's list: the gravest first, of those the longest.
+            # The desk's list: the most severe first, then the oldest.
             models.Index(
                 name="incident_open_idx",
                 fields=["severity", "opened_at"],

@@ -65,7 +65,7 @@ class Journal(models.Model):
         ]
         indexes = [
             models.Index(name="journal_process_idx", fields=["process", "id"]),
-            # Few rows, that operators look for: whoever writes another pays a comparison.
+            # Few rows, which operators look for; other rows cost one comparison.
             models.Index(
                 name="journal_expired_idx", fields=["process"], condition=Q(event="expired")
             ),

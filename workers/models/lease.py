@@ -10,9 +10,9 @@ class Lease(models.Model):
     holder = models.CharField(max_length=200, null=True)  # noqa: DJ001 (null = free)
     expires_at = models.DateTimeField(null=True)
     performed_at = models.DateTimeField(null=True)
-    #: Where the next round goes on, for duties that walk a table in portions.
+    #: Where the next round continues, for duties that go through a table in portions.
     cursor = models.BigIntegerField(default=0)
-    #: Times in a row that it raised since it was performed, and what it raised last.
+    #: Failures in a row since it was last performed, and the last exception.
     failures = models.PositiveIntegerField(default=0, db_default=0)
     error = models.TextField(blank=True, default="", db_default="")
     failed_at = models.DateTimeField(null=True)

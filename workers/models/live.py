@@ -1,4 +1,4 @@
-"""What steps are looked for by, in narrow rows."""
+"""Narrow rows by which steps are found."""
 
 from django.db import models
 from django.db.models import Q
@@ -8,7 +8,7 @@ from workers.states import LIVE_STEP_STATES, StepState
 
 
 class LiveStep(models.Model):
-    """A step that is pending, processing or in error, once more: what it is looked for by.
+    """The columns of a pending, processing or failed step by which it is found.
 
     The database keeps it in step with the step by triggers (``migrations._live_steps``), in the
     same transaction, whoever writes the step.  All that finds steps by their state asks here, so
@@ -24,9 +24,9 @@ class LiveStep(models.Model):
     )
     turn = models.DateTimeField()
     not_before = models.DateTimeField(null=True)
-    #: Before this, its claim neither expires nor counts as lost; null unless processing.
+    #: Until then its claim neither expires nor counts as lost; null unless processing.
     look_at = models.DateTimeField(null=True)
-    #: It waits for somebody's answer, and takes up no room.
+    #: It waits for an answer from outside, and takes up no room.
     is_deferred = models.BooleanField()
 
     class Meta:

@@ -37,26 +37,28 @@ class Process(models.Model):
     sequence = models.PositiveIntegerField(default=0)
     #: A step left its policy to the Scheduler: set by the Supervisor, cleared when carried out.
     needs_decision = models.BooleanField(default=False)
-    #: Whose process it is, for fairness among submitters; empty = nobody's in particular.
+    #: Whose process it is, for fairness among submitters; empty = no one's.
     lane = models.CharField(max_length=200, default="", db_default="")
-    #: Its place in every queue: the instant it counts as submitted at.
+    #: Its place in every queue: the instant at which it counts as submitted.
     turn = models.DateTimeField(default=timezone.now, db_default=Now())
     #: No step is claimed while this is set.
     paused_at = models.DateTimeField(null=True)
-    #: The date by which it must have ended; null once that date has been dealt with.
+    #: When it must have ended; null once that has been dealt with.
     deadline_at = models.DateTimeField(null=True)
     on_deadline = models.CharField(max_length=20, default="compensate", db_default="compensate")
     #: Steps that begin again once they are undone.
     renews = models.JSONField(default=list, db_default=Value([], models.JSONField()))
     #: Paths of the input that an operator may change.
     editable = models.JSONField(default=list, db_default=Value([], models.JSONField()))
-    #: Its workflow is called in the transaction that ends it.
+    #: The transaction that ends it calls its workflow's ``on_end``.
     has_on_end = models.BooleanField(default=False, db_default=False)
     created_at = models.DateTimeField()
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
     #: When its journal was pruned; null = it is whole.
     pruned_at = models.DateTimeField(null=True)
+    #: When its personal data were erased; null = it has them.
+    erased_at = models.DateTimeField(null=True)
 
     class Meta:
         verbose_name_plural = "processes"
@@ -75,6 +77,7 @@ class Process(models.Model):
             ("answer_step", _("Can answer a step that waits for somebody")),
             ("show_personal", _("Can see personal data unmasked")),
             ("note_process", _("Can write notes on a process")),
+            ("erase_process", _("Can erase the personal data of a process")),
         ]
         constraints = [
             models.CheckConstraint(

@@ -1,4 +1,4 @@
-"""Where the submitter of a process wants to be told of it."""
+"""Where a submitter is told about a process."""
 
 from django.db import models
 from django.db.models import F, Q
@@ -18,7 +18,7 @@ class Sink(models.Model):
     #: queue or webhook
     kind = models.CharField(max_length=10)
     address = models.CharField(max_length=500)
-    #: Whose it is: names the secret that webhooks are signed with.
+    #: Whose it is: determines the secret that signs webhooks.
     owner = models.CharField(max_length=100, blank=True)
     correlation_id = models.CharField(max_length=200, blank=True)
     cursor = models.PositiveIntegerField(default=0)
@@ -27,13 +27,13 @@ class Sink(models.Model):
     last = models.PositiveIntegerField(default=0)
     #: open, ended (told of everything), or undeliverable.
     state = models.CharField(max_length=20, default="open")
-    #: Failed ones in a row.
+    #: Failed tries in a row.
     tries = models.PositiveIntegerField(default=0)
-    #: Until then nobody else sends: the end of a backoff, or of a relay's claim.
+    #: Nobody else sends before this: the end of a backoff, or of a relay's claim.
     next_try_at = models.DateTimeField()
     #: Why the last try failed: a code of ``delivery_problems`` with its parameters.
     problem = models.JSONField(null=True)
-    #: The same as a text, from a version before.
+    #: The same as text, written by an earlier version.
     last_error = models.CharField(max_length=300, blank=True)
 
     class Meta:
@@ -57,6 +57,6 @@ class Sink(models.Model):
         ]
 
     def __str__(self) -> str:
-        # What follows the question mark may be a secret of the owner's.
+        # The query may contain a secret of the owner's.
         place = self.address.partition("?")[0]
         return f"{self.kind} {place} of process {self.process_id}"

@@ -39,7 +39,7 @@ class Step(models.Model):
     wait_seconds = models.PositiveIntegerField(default=0)
     #: Time between its predecessors' end and its own beginning.
     delay_seconds = models.PositiveIntegerField(default=0, db_default=0)
-    #: The definition says, once it is ready, whether it is to be done and not before when.
+    #: Once it is ready, the definition is asked whether and from when on it is to be done.
     is_judged = models.BooleanField(default=False, db_default=False)
     #: What may be done when nobody knows whether a call had its effect.
     effect = models.CharField(max_length=20, default="idempotent", db_default="idempotent")
@@ -60,9 +60,9 @@ class Step(models.Model):
     started_at = models.DateTimeField(null=True)
     complete_by = models.DateTimeField(null=True)
     delivery = models.UUIDField(null=True)
-    #: A reply kept on the row where a message would not do; it never expires.
+    #: A reply stored on the row instead of sent in a message; it never expires.
     reply = models.JSONField(null=True)
-    #: The agent has asked; somebody answers by callback: {"since", "question", ...}.
+    #: The agent has asked, and the answer comes by callback: {"since", "question", ...}.
     deferral = models.JSONField(null=True)
     #: When an operator is told that a callback has not come.
     escalate_at = models.DateTimeField(null=True)
@@ -73,9 +73,9 @@ class Step(models.Model):
     attempt = models.PositiveIntegerField(default=0)
     #: Started claims that ended by expiry or by a transient fault.
     failure_count = models.PositiveSmallIntegerField(default=0)
-    #: Answers that the service could not be reached; they use up no attempt.
+    #: Answers that said that the service could not be reached; they use up no attempt.
     unavailable_count = models.PositiveIntegerField(default=0)
-    #: Times the present claim was sent again because nobody started it.
+    #: How often the present claim was sent again because nobody started it.
     lost_count = models.PositiveIntegerField(default=0)
     #: Not claimed before this instant.
     not_before = models.DateTimeField(null=True)
@@ -87,9 +87,9 @@ class Step(models.Model):
     key_used_at = models.DateTimeField(null=True)
     #: Set by the start, cleared only by proof that nothing happened outside.
     may_have_effect = models.BooleanField(default=False)
-    #: An earlier claim ended without telling whether it had its effect.
+    #: An earlier claim ended, and it is unknown whether it had its effect.
     is_in_doubt = models.BooleanField(default=False)
-    #: A person did it, or says that it happened: no service undoes that.
+    #: A person did it, or says that it happened: no service can undo that.
     is_by_hand = models.BooleanField(default=False, db_default=False)
     #: Given to the remote service with every call of this step until its effect is undone.  It
     #: begins with the uid of the process and has the step's position: no two steps have the same.

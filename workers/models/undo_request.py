@@ -1,4 +1,4 @@
-"""Requests for approval of what moves so much that it takes two persons."""
+"""Requests for a second person's approval."""
 
 from django.db import models
 from django.db.models import Q, Value
@@ -9,7 +9,7 @@ from workers.states import UndoRequestState
 
 
 class UndoRequest(models.Model):
-    """What one person asks for, and another approves or declines."""
+    """An act that one person asks for, and another approves or declines."""
 
     process = models.ForeignKey(Process, on_delete=models.CASCADE, related_name="undo_requests")
     #: A name in ``rules.approved_acts.VERBS``, or ``input``.
@@ -24,17 +24,17 @@ class UndoRequest(models.Model):
     )
     #: What else the verb takes: a result, an answer, changes of the input.
     given = models.JSONField(default=dict, db_default=Value({}, models.JSONField()))
-    #: What it would move by name, as it was when it was asked for: undo steps, in order, steps
-    #: that it ends, or paths of the input.
+    #: Names of what it would move, at the time of asking: undo steps in order, steps that it
+    #: ends, or paths of the input.
     undo = models.JSONField()
-    #: The process's then: one that has moved since is left alone.
+    #: The process's sequence number then: a process that has moved since is not changed.
     sequence = models.PositiveIntegerField()
-    #: What the process was worth; null = nobody could say.
+    #: What the process was worth; null = unknown.
     amount = models.DecimalField(max_digits=16, decimal_places=2, null=True)
     asked_by = models.CharField(max_length=200)
     reason = models.TextField()
     asked_at = models.DateTimeField()
-    #: Who approved or declined, or tried to when it was too late; empty = nobody yet.
+    #: Who approved or declined it, or tried to too late; empty = nobody yet.
     decided_by = models.CharField(max_length=200, blank=True, default="", db_default="")
     comment = models.TextField(blank=True, default="", db_default="")
     decided_at = models.DateTimeField(null=True)

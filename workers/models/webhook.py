@@ -14,7 +14,7 @@ class ReceivedWebhook(models.Model):
         constraints = [
             models.UniqueConstraint(name="webhook_taken_once", fields=["provider", "message_id"])
         ]
-        # For whoever forgets the oldest.
+        # For pruning the oldest.
         indexes = [models.Index(name="webhook_received_idx", fields=["received_at"])]
 
     def __str__(self) -> str:

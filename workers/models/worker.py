@@ -1,4 +1,4 @@
-"""Which workers live, and how many calls there is room for in them."""
+"""Which workers are alive, and for how many calls they have room."""
 
 from django.db import models
 
@@ -16,9 +16,9 @@ class Worker(models.Model):
     #: Child processes, or threads of another pool.
     processes = models.PositiveIntegerField()
     seen_at = models.DateTimeField()
-    #: Names what its code knows: workers with the same definitions have the same; empty = unsaid.
+    #: Identifies the definitions in its code; empty = not reported.
     code = models.CharField(max_length=16, blank=True, default="", db_default="")
-    #: The definitions that its code has (``definitions.known``).
+    #: The definitions in its code (``definitions.known``).
     known = models.JSONField(null=True)
 
     def __str__(self) -> str:

@@ -26,7 +26,7 @@ _LAST = 2**63 - 1
 Progress = Callable[[str, int, int], None]
 
 
-def _silently(name: str, done: int, of: int) -> None: ...
+def silently(name: str, done: int, of: int) -> None: ...
 
 
 #: The first and the last key of a slice.
@@ -45,9 +45,7 @@ class Result:
     unknown: str = ""
 
 
-def check(
-    progress: Progress = _silently, *, seconds: float = STATEMENT_SECONDS
-) -> Iterator[Result]:
+def check(progress: Progress = silently, *, seconds: float = STATEMENT_SECONDS) -> Iterator[Result]:
     """Check the engine's invariants slice by slice, so that all of them share cached pages."""
     ranges = slices("workers_process", "id")
     results = {one.name: Result(one.name) for one in INVARIANTS}
@@ -73,7 +71,7 @@ def check_one(
     name: str,
     look: Look,
     ranges: list[Range],
-    progress: Progress = _silently,
+    progress: Progress = silently,
     seconds: float = STATEMENT_SECONDS,
 ) -> Result:
     """Check one invariant, range by range."""

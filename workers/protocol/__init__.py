@@ -1,1 +1,1 @@
-"""What travels: formats of messages, signatures and tokens.  Nothing here sends."""
+"""Formats of messages, signatures and tokens.  Nothing here sends."""

@@ -17,7 +17,7 @@ def make(key: str) -> str:
 
 
 def read(token: str) -> str:
-    """Return the key a token was made of; raise ``BadToken``."""
+    """Return the idempotency key of a token; raise ``BadToken``."""
     try:
         return signing.Signer(salt=_SALT).unsign(token)
     except signing.BadSignature:

@@ -10,14 +10,14 @@ from workers.exceptions import Fault, in_a_line
 from workers.runtime import storable_text
 from workers.runtime.timestamps import text_of
 
-#: What an agent may answer; the engine's own are ``expired``, too.
+#: Kinds that an agent may answer; the engine adds ``expired``.
 KINDS = frozenset({"unavailable", "transient", "permanent", "refused"})
-#: The longest time that a service may ask to be left alone.
+#: The longest time that a service may ask not to be called.
 MAX_RETRY_AFTER_SECONDS = 86_400.0
 
 
 class FaultRecord(msgspec.Struct, frozen=True):
-    """Why a step has no result.  What is unset is not written.
+    """Why a step has no result.  Unset fields are not written.
 
     Newer code may say more, which older code leaves unread.
     """
@@ -25,23 +25,23 @@ class FaultRecord(msgspec.Struct, frozen=True):
     kind: str = ""
     code: str = ""
     message: str = ""
-    #: Seconds that the service asked to be left alone.
+    #: Seconds for which the service asked not to be called.
     retry_after: float | UnsetType | None = UNSET
-    #: It is proof that nothing happened; never said otherwise.
+    #: Proof that nothing happened; only ever set to true.
     no_effect: bool | UnsetType = UNSET
     #: Calls that the agent made before it gave up.
     tries: int | UnsetType = UNSET
-    #: The claim whose worker died, and how many died one after another.
+    #: The claim whose worker died, and how many died in a row.
     claim: str | UnsetType | None = UNSET
     deaths: int | UnsetType = UNSET
     #: The permission that answering an overdue question needs.
     permission: str | UnsetType = UNSET
-    #: When it was noted on its step.
+    #: When it was written to its step.
     at: str | UnsetType = UNSET
 
     @classmethod
     def of(cls, fault: Fault, *, is_proof: bool = False) -> "FaultRecord":
-        """Return what an agent raised, within bounds; ``is_proof``: the agent vouches for it."""
+        """Return what an agent raised, cut to size; ``is_proof``: nothing happened."""
         return cls(
             fault.kind,
             storable_text.storable(fault.code)[:60],
@@ -53,13 +53,13 @@ class FaultRecord(msgspec.Struct, frozen=True):
 
     @classmethod
     def of_error(cls, kind: str, code: str, error: Exception) -> "FaultRecord":
-        """Return what code of an application raised, where it may not, before any call."""
+        """Return what an application's code raised before any call, where it may not raise."""
         text = storable_text.storable(in_a_line(error))
         return cls(kind, code, text[:500], no_effect=True)
 
     @classmethod
     def from_json(cls, value: Any) -> "FaultRecord | None":
-        """Return what a row has, if anything; of what no code of ours wrote, its text."""
+        """Return the fault of a row, if any; of a value that this code did not write, its text."""
         if value is None:
             return None
         try:
@@ -72,12 +72,12 @@ class FaultRecord(msgspec.Struct, frozen=True):
         return body
 
     def noted(self, now: datetime) -> "FaultRecord":
-        """Return it as a step keeps it."""
+        """Return it as it is stored on a step."""
         return msgspec.structs.replace(self, at=text_of(now))
 
 
 def seconds(value: object) -> float | None:
-    """Return a time to wait within bounds; None for what is no such time."""
+    """Return a time to wait, cut to the bounds; None for anything else."""
     if not isinstance(value, int | float) or isinstance(value, bool) or not value > 0:
         return None
     return float(min(value, MAX_RETRY_AFTER_SECONDS))

@@ -17,7 +17,7 @@ from workers.runtime import storable_text
 from workers.runtime.json_text import encode_document
 
 VERSION = 1
-#: What reading a message raises: a lone surrogate in a name is no matter of types.
+#: Raised by reading a message; a lone surrogate in a name is not an error of types.
 _NO_MESSAGE = (msgspec.ValidationError, UnicodeError)
 
 
@@ -35,7 +35,7 @@ class Request(msgspec.Struct, frozen=True):
     subject: str
     key: str
     payload: dict[str, Any]
-    #: An earlier claim ended without telling whether it had its effect.
+    #: An earlier claim ended, and it is unknown whether it had its effect.
     in_doubt: bool = False
 
     def to_wire(self) -> dict[str, Any]:
@@ -57,7 +57,7 @@ class Bundle(msgspec.Struct, frozen=True):
     agent: str
     timeout_seconds: int
     requests: tuple[Request, ...]
-    #: It may end its process, and so is called beside no other.
+    #: The call may end its process, so no other runs beside it.
     is_alone: bool = False
     #: Its agent has a rate: its calls are counted when they are made.
     is_rated: bool = False
@@ -74,7 +74,7 @@ class Bundle(msgspec.Struct, frozen=True):
 
     @classmethod
     def from_wire(cls, body: Any) -> "Bundle":
-        """Return the bundle in ``body``; raise ``MessageError`` when it is none."""
+        """Return the bundle in ``body``; raise ``MessageError`` if there is none."""
         _check_version(body)
         try:
             return msgspec.convert(body, cls)
@@ -92,7 +92,7 @@ class Reply(msgspec.Struct, frozen=True):
     fault: FaultRecord | None = None
     #: {"seconds", "question", "permission", "escalate_seconds", "is_asked_once"}.
     deferral: dict[str, Any] | None = None
-    #: Bytes of the result, where its sender knows them; they do not travel.
+    #: Bytes of the result, if the sender knows them; not sent.
     size: int = msgspec.field(default=0, name="not on the wire")
 
     @classmethod
@@ -125,7 +125,7 @@ class Reply(msgspec.Struct, frozen=True):
 
     @classmethod
     def from_wire(cls, body: Any) -> "Reply":
-        """Return the reply in ``body``; raise ``MessageError`` when it is none."""
+        """Return the reply in ``body``; raise ``MessageError`` if there is none."""
         try:
             reply = msgspec.convert(body, cls)
         except _NO_MESSAGE as error:
@@ -134,7 +134,7 @@ class Reply(msgspec.Struct, frozen=True):
         return reply
 
     def check(self) -> None:
-        """Raise ``MessageError`` unless it says one thing, and that in known words."""
+        """Raise ``MessageError`` unless it has exactly one outcome of a known kind."""
         if [self.result, self.fault, self.deferral].count(None) != 2:
             raise MessageError(
                 "A reply must have a result, a fault or a deferral, one of them, as an object."
@@ -151,7 +151,7 @@ def replies_to_wire(replies: list[Reply]) -> dict[str, Any]:
 
 
 def replies_from_wire(body: Any) -> list[Reply]:
-    """Return the replies in ``body``; raise ``MessageError`` when it holds none."""
+    """Return the replies in ``body``; raise ``MessageError`` if there are none."""
     _check_version(body)
     try:
         replies = msgspec.convert(body.get("replies"), list[Reply])
@@ -168,15 +168,15 @@ def _check_version(body: Any) -> None:
         raise MessageError(f"Message version {version!r} is not known; this code speaks {VERSION}.")
 
 
-#: What a process input, a request or a result may have at most, as JSON text.
+#: The largest process input, request or result, as JSON text.
 MAX_DOCUMENT_BYTES = 262_144
 MAX_DEPTH = 32
-#: What payloads or results travel together at most, beyond the first: RabbitMQ 4 takes 16 MiB.
+#: The most payload or results in one message, beyond the first: RabbitMQ 4 takes 16 MiB.
 MESSAGE_BYTES = 1_048_576
 
 
 def parcels(sizes: Sequence[int]) -> Iterator[slice]:
-    """Yield which things of these sizes (bytes) go into one message, in their order."""
+    """Yield the indexes of those of these sizes (bytes) that fit one message, in order."""
     begin = total = 0
     for place, size in enumerate(sizes):
         if place > begin and total + size > MESSAGE_BYTES:
@@ -223,7 +223,7 @@ def _check_shape(value: Any, depth: int, what: str) -> None:
         raise MessageError(f"{what} must be nested {MAX_DEPTH} deep at most.")
     if isinstance(value, dict):
         if "__type__" in value:
-            # kombu would make an object of it on the way.
+            # kombu would convert it into an object in transit.
             raise MessageError(f"{what} must have no key __type__. Rename it.")
         for inner in value.values():
             _check_shape(inner, depth + 1, what)

@@ -1,4 +1,4 @@
-"""Signatures of webhooks, as Standard Webhooks has them (standardwebhooks.com)."""
+"""Sign webhooks, as Standard Webhooks specifies (standardwebhooks.com)."""
 
 import base64
 import binascii

@@ -1,4 +1,4 @@
-"""Signatures of webhooks that come in: was it sent by who holds the secret, and just now?
+"""Verify incoming webhooks: were they sent by the holder of the secret, and just now?
 
 A scheme says how a provider signs.  ``standard_webhooks`` is the usual one
 (standardwebhooks.com); ``stripe`` is that of the header ``Stripe-Signature``.
@@ -14,20 +14,20 @@ from datetime import UTC, datetime
 from workers.exceptions import BadSignature
 from workers.protocol.webhook_signing import signature
 
-#: How far a webhook's time may be from ours, before or after.
+#: How far a webhook's time may differ from ours.
 TOLERANCE_SECONDS = 300
-#: What a message may be called.
+#: Ids that a message may have.
 ID = re.compile(r"[\x21-\x7e]{1,200}")
-#: Until the year 5138; more digits are no time that ``datetime`` has.
+#: Until the year 5138; ``datetime`` has no time with more digits.
 _SECONDS = re.compile(r"[0-9]{1,11}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class Signed:
-    """What a good signature vouches for, beside the body."""
+    """What a valid signature vouches for, besides the body."""
 
     sent_at: datetime
-    #: The message's id; None where the scheme leaves it to the body.
+    #: The message's id; None if the scheme has it in the body.
     id: str | None = None
 
 
@@ -83,7 +83,7 @@ def _fresh(name: str, text: str, now: datetime) -> datetime:
 
 def _compare(name: str, given: Iterable[str], expected: Sequence[str]) -> None:
     known = [one.encode() for one in expected]
-    # Bytes: of two texts that are not ASCII, compare_digest compares none.
+    # Bytes, because compare_digest refuses texts that are not ASCII.
     if not any(hmac.compare_digest(one.encode(), good) for one in given for good in known):
         raise BadSignature(
             f"{name} has no signature of this body by a secret that we know. "

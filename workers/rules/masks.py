@@ -30,10 +30,12 @@ _KATAKANA = re.compile("[\u30a0-\u30ff\uff66-\uff9f]+")
 
 
 def masked(text: str) -> str:
-    """Return a personal text as ``a***@example.org`` or ``A***``.
+    """Return a personal text as ``a***@example.org`` or ``A***``; what was erased stays ``***``.
 
     A text that begins with an East Asian character becomes ``***``: that may be a family name.
     """
+    if text == STARS:
+        return text
     name, at, domain = text.strip().rpartition("@")
     if at and MAIL.fullmatch(text.strip()):
         return f"{_first(name)}{STARS}@{domain}"
@@ -84,6 +86,9 @@ def _parts(line: str) -> Iterator[str]:
 class Mask:
     """Masks documents by their personal paths, and texts by the values found there."""
 
+    #: What stands in place of a personal text.
+    _stand_in = staticmethod(masked)
+
     def __init__(self, paths: Iterable[str] = (), documents: Sequence[Any] = ()) -> None:
         self._paths = frozenset(paths)
         words: set[str] = set()
@@ -101,8 +106,8 @@ class Mask:
     def text(self, text: str) -> str:
         """Return a text with every known personal value and mail address in it masked."""
         if self._words is not None:
-            text = self._words.sub(lambda match: masked(match[0]), text)
-        return MAIL.sub(lambda match: masked(match[0]), text)
+            text = self._words.sub(lambda match: self._stand_in(match[0]), text)
+        return MAIL.sub(lambda match: self._stand_in(match[0]), text)
 
     def without(self, text: str, stand_in: str) -> str:
         """Return a text with ``stand_in`` in place of every known personal value."""
@@ -123,7 +128,7 @@ class Mask:
         """
         if WHOLE not in self._paths:
             return self.value(record)
-        return Mask(["changes"])._value(self._mask_texts(record), (), is_personal=False)
+        return type(self)(["changes"])._value(self._mask_texts(record), (), is_personal=False)
 
     def _mask_texts(self, value: Any) -> Any:
         match value:
@@ -146,7 +151,7 @@ class Mask:
             case list():
                 return [self._value(item, path, is_personal=is_personal) for item in value]
             case str():
-                return masked(value) if is_personal else self.text(value)
+                return self._stand_in(value) if is_personal else self.text(value)
             case bool() | None:
                 return value
         return STARS if is_personal else value
@@ -171,6 +176,18 @@ class Mask:
         """Say whether a declared path occurs in ``path``: documents may embed parts of others."""
         whole = f".{'.'.join(path)}."
         return WHOLE in self._paths or any(f".{declared}." in whole for declared in self._paths)
+
+
+class Eraser(Mask):
+    """Leaves ``***`` of every personal value, for what is to be forgotten.
+
+    Of texts only those values go: another mail address may say who acted.
+    """
+
+    _stand_in = staticmethod(lambda text: STARS if text.strip() else text)
+
+    def text(self, text: str) -> str:
+        return self.without(text, STARS)
 
 
 class Unmasked(Mask):

@@ -156,6 +156,8 @@ def _refuse_to_redo(locked: LockedProcess, step: StepRow, *, may_happen_twice: b
     is_processed = process.state == ProcessState.PROCESSED
     if not (locked.is_forward or is_processed):
         raise refused("redo_too_late", subject=process.subject, state=process.state)
+    if process.erased_at is not None:
+        raise refused("erased", subject=process.subject)
     if _may_be_unwanted(step) and step.attempt == 0 and step.not_before is None:
         raise refused("condition_was_false", step=step.name)
     if not is_doubtful(step, locked.now):

@@ -28,6 +28,24 @@ TEXTS: Mapping[str, Any] = {
         "%(subject)s is %(state)s. A skipped step is done again while its process goes forward, or "
         "once it is processed."
     ),
+    "erased": _(
+        "The personal data of %(subject)s were erased: no agent may be given what stands in their "
+        "place."
+    ),
+    "erased_already": _("The personal data of %(subject)s were erased already."),
+    "erase_not_ended": _(
+        "%(subject)s is %(state)s and may still need its personal data. Erase them once it has "
+        "ended."
+    ),
+    "erase_reason": _("The reason must not name the person: it is kept. Leave that out."),
+    "erase_nothing_declared": _(
+        "%(workflow)s declares nothing personal of %(subject)s, so nobody can say what to erase. "
+        "Declare it (personal=...), deploy, and erase again."
+    ),
+    "erase_forbidden": _(
+        "This login may not change what is erased (%(error)s). Run `manage.py sas erase` as the "
+        "owner of the database, or grant it."
+    ),
     "condition_was_false": _(
         "Step %(step)s was skipped because its condition was false: it is not wanted."
     ),

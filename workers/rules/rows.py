@@ -30,6 +30,7 @@ class ProcessRow:
     renews: list[str] = field(default_factory=list)
     started_at: datetime | None = None
     finished_at: datetime | None = None
+    erased_at: datetime | None = None
     #: Whether the transaction that ends it calls its workflow's ``on_end``.
     has_on_end: bool = False
     #: Whether a submitter wants to be told about it.

@@ -36,7 +36,7 @@ BEYOND_LIMITS = "The request goes beyond this server's limits. Send less at once
 
 
 class RequestRefused(Exception):
-    """A request is not taken, for what it is or for now; nothing was changed.
+    """A request is refused, for good or for now; nothing was changed.
 
     ``field`` names what of the body is wrong; ``retry_after`` says in seconds when it may come
     again.
@@ -54,7 +54,7 @@ class RequestRefused(Exception):
 
 def problem(refused: RequestRefused) -> HttpResponse:
     """Return a refusal as a problem document."""
-    # Names this occurrence, here and in the log. Not the address: it may hold a token.
+    # Identifies this occurrence, here and in the log.  Not the address, which may hold a token.
     instance = f"urn:uuid:{uuid4()}"
     code = CODES.get(refused.status, "error")
     log.info(
@@ -110,7 +110,7 @@ def json_view(take: Callable[..., dict[str, Any]]) -> Callable[..., HttpResponse
 
 
 def away() -> RequestRefused:
-    """Return what is said where the database is away: whether it was committed is not known."""
+    """Return the answer while the database is away: it is unknown whether it was committed."""
     return RequestRefused(
         503, "The database is away. Send it again later.", retry_after=RETRY_SECONDS
     )

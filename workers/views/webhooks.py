@@ -1,4 +1,4 @@
-"""Webhooks of services that tell us things: signed by them, taken once."""
+"""Webhooks of services: signed by them, taken once."""
 
 import logging
 from typing import Any
@@ -36,7 +36,7 @@ def take(request: HttpRequest, provider: str) -> dict[str, Any]:
     raw = request_body.read(request)
     try:
         signed = webhooks.verify(known, request.headers, raw)
-        # Counted once it is genuine: a stranger cannot use up the provider's minute.
+        # Counted only if it is genuine: a stranger cannot use up the provider's limit.
         throttling.count(f"webhooks:{known.name}", known.per_minute)
         event = _event(signed, raw)
         outcome = webhooks.take(known, event)

@@ -10,13 +10,14 @@ from tests.concurrency.matrix.call import Call
 from tests.concurrency.matrix.scene import AGENTS, DEFERRAL, FAULT, NOW, OPERATOR, Scene
 from workers.client import submission
 from workers.models import Step
+from workers.operate import persons
 from workers.protocol.faults import FaultRecord
 from workers.rules.apply_reply import carry_out_policies
 from workers.rules.rows import NewProcess
 from workers.store.claims import claim_steps, dead_workers, release, unstarted
 from workers.store.expire import expire_claims
 from workers.store.locked import step_index
-from workers.store.operate import after_restore, commands, edit_input, record_answers
+from workers.store.operate import after_restore, commands, edit_input, erase, record_answers
 from workers.store.settle import filed_replies, settle_replies
 
 
@@ -169,6 +170,16 @@ CALLS: tuple[Call, ...] = (
     Call("record_answers.answer", _answer, (order_scenes.deferred, order_scenes.lost)),
     Call("record_answers.report_progress", _report, (order_scenes.deferred,)),
     Call("edit_input.edit_input", _edit, (order_scenes.submitted,)),
+    Call(
+        "erase.erase",
+        lambda s: erase.erase(s.process_id, **OPERATOR),
+        (desk_scenes.long_over, desk_scenes.pruned),
+    ),
+    Call(
+        "persons.erase",
+        lambda s: persons.erase("ann@example.org", **OPERATOR),
+        (desk_scenes.long_over,),
+    ),
     Call(
         "commands.resubmit",
         _steer(commands.resubmit, about_step=False, nothing_happened=True),

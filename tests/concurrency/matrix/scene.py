@@ -49,6 +49,7 @@ register_workflow(
         ),
         deadline_seconds=3600,
         editable=("gift",),
+        personal=("gift",),
         told_as="toy",
     )
 )

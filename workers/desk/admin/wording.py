@@ -110,6 +110,9 @@ PROCESS_EVENTS: dict[str, Text] = {
     "exported": _("A list was downloaded as a file"),
     "pruned_by_hand": _("Old records were pruned by hand"),
     "personal_shown": _("Its personal data were shown to an operator"),
+    "erased": _("Its personal data were erased"),
+    "person_erased": _("What was kept of a person was erased"),
+    "person_exported": _("What is kept of a person was exported"),
     "pruned": _("Its earlier journal was pruned"),
 }
 
@@ -174,6 +177,9 @@ TONES: dict[str, str] = {
     "job_resumed": "person",
     "job_stopped": "person",
     "personal_shown": "person",
+    "erased": "person",
+    "person_erased": "person",
+    "person_exported": "person",
     "exported": "person",
     "noted": "person",
     "retold": "person",

@@ -21,6 +21,7 @@ from workers.rules import compensation
 from workers.rules.external_answers import Outcome
 from workers.states import ProcessState
 from workers.store.operate import commands
+from workers.store.operate import erase as erasing
 
 
 class Word(TypedDict):
@@ -150,6 +151,16 @@ def _edit(asked: ActionRequest) -> ActionResult:
     return ActionResult(lines, {"changed": changed})
 
 
+def _erase(asked: ActionRequest) -> ActionResult:
+    if asked.dry_run:
+        paths = erasing.preview(asked.process_id, actor=actor())
+    else:
+        paths = operations.erase(asked.process_id, **asked.word)
+    said = "would be erased" if asked.dry_run else "erased"
+    line = f"The personal data of {asked.subject}: {say_names(paths)} {said}."
+    return ActionResult([line], {"erased": paths, "done": not asked.dry_run})
+
+
 def _answer(asked: ActionRequest) -> ActionResult:
     # As the admin answers.
     yes = {"approved": True, "by": actor(), "comment": asked.reason, **asked.result}
@@ -186,9 +197,10 @@ VERBS: dict[str, Callable[[ActionRequest], ActionResult]] = {
     "skip": _skip,
     "edit": _edit,
     "answer": _answer,
+    "erase": _erase,
 }
 WITH_A_STEP = frozenset({"begin-again", "redo", "retry", "retime", "complete", "skip", "answer"})
-WITH_A_PREVIEW = frozenset({"cancel", "compensate", "begin-again"})
+WITH_A_PREVIEW = frozenset({"cancel", "compensate", "begin-again", "erase"})
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -223,7 +235,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dry-run",
         action="store_true",
-        help="cancel, compensate, begin-again: only say what would be undone",
+        help="cancel, compensate, begin-again, erase: only say what would happen",
     )
 
 

@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import time
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Any
@@ -11,13 +10,11 @@ from django.core.management.base import CommandError
 from django.db import Error as DatabaseError
 
 from workers.exceptions import first_line
-from workers.management.terminal import TerminalCommand
+from workers.management.terminal import Teller, TerminalCommand
 from workers.operate import invariant_check as engine
 from workers.operate.invariant_check import Progress, Result
 from workers.operate.invariants import Violation
 
-#: Told that it takes long no more often than this.
-TELL_SECONDS = 5.0
 #: Nothing that was looked at is broken, and not everything was looked at.
 UNKNOWN = 2
 
@@ -45,7 +42,7 @@ class Command(TerminalCommand):
     def handle(self, *, json: bool, timeout: float, **_: Any) -> None:
         if timeout < 0.001:
             raise CommandError(f"--timeout must be a number of seconds above 0, got {timeout:g}.")
-        progress = _Teller(self.stderr)
+        progress = Teller(self.stderr, "slices")
         results: list[Result] = []
         try:
             results += engine.check(progress, seconds=timeout)
@@ -97,15 +94,3 @@ def _lines(found: list[Violation], unknown: list[Result]) -> Iterator[str]:
         yield f"{violation.subject}: {violation.wrong} ({violation.says})"
     for result in unknown:
         yield f"{result.invariant}: not known, it {result.unknown}. Give a larger --timeout."
-
-
-class _Teller:
-    """Says on standard error how far a check is that takes long."""
-
-    def __init__(self, stream: Any) -> None:
-        self._stream, self._told_at = stream, time.monotonic()
-
-    def __call__(self, name: str, done: int, of: int) -> None:
-        if time.monotonic() - self._told_at >= TELL_SECONDS:
-            self._told_at = time.monotonic()
-            self._stream.write(f"{name}: {done} of {of} slices")

@@ -24,12 +24,12 @@ from workers.states import UndoRequestState
 from workers.store import alerts, journal
 from workers.store.db import dialect
 from workers.store.locked import load
-from workers.store.operate import commands, edit_input
+from workers.store.operate import commands, edit_input, erase
 from workers.store.operate.two_persons import worth
 from workers.store.settle.carry_on import carry_on
 
-#: The verb that edits the input, which is only in the database.
-EDIT = "input"
+#: The verbs that edit the input and erase what is personal, which is only in the database.
+EDIT, ERASE = "input", "erase"
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,11 +147,17 @@ def _moves_of(locked: LockedProcess, act: Act, actor: str, reason: str) -> Seque
     """Return what an act would move, by a trial on the rows in memory that is never saved."""
     if act.verb == EDIT:
         return list(edit_input.plan(locked, act.params["changes"]).changed)
+    if act.verb == ERASE:
+        return erase.plan(locked)
     return VERBS[act.verb](locked, act, actor, reason)
 
 
 def _apply(locked: LockedProcess, act: Act, actor: str, reason: str) -> Sequence[str]:
-    """Carry out an act on the rows in memory, an edit in the database; return what it moves."""
+    """Carry out an act, on the rows in memory or in the database; return what it moves."""
+    if act.verb == ERASE:
+        paths = erase.plan(locked)
+        erase.carry_out(locked, actor, reason)
+        return paths
     if act.verb != EDIT:
         return VERBS[act.verb](locked, act, actor, reason)
     edit = edit_input.plan(locked, act.params["changes"])

@@ -8,6 +8,7 @@ from workers.desk.admin.actions.action import Verb
 from workers.desk.admin.actions.answering import Answer
 from workers.desk.admin.actions.completing import Complete, Skip
 from workers.desk.admin.actions.editing import EditInput
+from workers.desk.admin.actions.erasing import Erase
 from workers.desk.admin.actions.pausing import Pause, Resume
 from workers.desk.admin.actions.redoing import Redo
 from workers.desk.admin.actions.renewing import BeginAgain
@@ -31,6 +32,7 @@ VERBS: tuple[Verb, ...] = (
     BeginAgain(),
     Compensate(),
     Cancel(),
+    Erase(),
 )
 BY_NAME: dict[str, Verb] = {verb.name: verb for verb in VERBS}
 

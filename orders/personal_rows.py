@@ -1,0 +1,95 @@
+"""What the shop keeps of a customer: the columns of orders, and messages that became none."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from django.contrib.admin.models import LogEntry
+from django.contrib.contenttypes.models import ContentType
+
+from orders.models import DeadLetter, Order, Return
+from workers import PersonalRows, register_personal_rows
+from workers.models import Journal
+
+#: The columns of an order that say who the customer is.
+COLUMNS = ("customer_name", "customer_email", "customer_address")
+
+#: What stands there once it is erased.
+ERASED = "***"
+
+
+class Orders(PersonalRows):
+    name = "orders"
+
+    def processes(self, email: str) -> Iterable[int]:
+        orders = Order.objects.filter(customer_email__iexact=email)
+        yield from orders.values_list("process", flat=True)
+        returns = Return.objects.filter(order__customer_email__iexact=email)
+        yield from returns.values_list("process", flat=True)
+
+    def of_process(self, process_id: int) -> list[dict[str, Any]]:
+        columns = ("number", "created_at", "source", "reference", "total", *COLUMNS)
+        return list(Order.objects.filter(process=process_id).values(*columns))
+
+    def erase_of_process(self, process_id: int, hide: Callable[[str], str]) -> None:
+        for order in Order.objects.filter(process=process_id):
+            # The reference is the client's own, and may repeat a name.
+            Order.objects.filter(pk=order.pk).update(
+                **dict.fromkeys(COLUMNS, ERASED), reference=hide(order.reference)
+            )
+
+
+class DeadLetters(PersonalRows):
+    name = "dead letters"
+
+    def of_person(self, email: str) -> list[dict[str, Any]]:
+        return [
+            {
+                "number": letter.pk,
+                "state": letter.state,
+                "received_at": letter.received_at,
+                "body": bytes(letter.body).decode(errors="replace"),
+            }
+            for letter in _letters(email)
+        ]
+
+    def kept(self, email: str) -> list[str]:
+        return [
+            f"Dead letter {letter.pk} is open. Replay or discard it, then erase again."
+            for letter in _letters(email)
+            if letter.state == DeadLetter.State.OPEN
+        ]
+
+    def erase_of_person(self, email: str) -> int:
+        # Locked: somebody may be opening one of them.
+        letters = DeadLetter.objects.filter(pk__in=[letter.pk for letter in _letters(email)])
+        closed = letters.select_for_update().exclude(state=DeadLetter.State.OPEN)
+        over = list(closed.values_list("pk", flat=True))
+        # Why somebody acted on them may name the person.
+        acts = Journal.objects.filter(event__startswith="dead_letter_", detail__letter__in=over)
+        for row in acts:
+            Journal.objects.filter(pk=row.pk).update(detail={**row.detail, "reason": ERASED})
+        LogEntry.objects.filter(
+            content_type=ContentType.objects.get_for_model(DeadLetter),
+            object_id__in=[str(pk) for pk in over],
+        ).update(change_message=ERASED, object_repr=ERASED)
+        return DeadLetter.objects.filter(pk__in=over).delete()[0]
+
+
+def _letters(email: str) -> list[DeadLetter]:
+    """Return the messages that mention an address; their bodies are bytes, which no index reads."""
+    wanted = email.casefold()
+    return [
+        letter
+        for letter in DeadLetter.objects.order_by("pk").iterator(chunk_size=200)
+        if wanted in _text(letter).casefold()
+    ]
+
+
+def _text(letter: DeadLetter) -> str:
+    bodies = (letter.body, letter.corrected or b"")
+    texts = [bytes(body).decode(errors="replace") for body in bodies]
+    return " ".join([*texts, str(letter.properties), str(letter.reasons), letter.comment])
+
+
+register_personal_rows(Orders())
+register_personal_rows(DeadLetters())

@@ -1,0 +1,83 @@
+"""Guards of what is kept and what is erased of a person, and of traces."""
+
+from tests.mutants.mutant import Mutant
+
+_ERASING = "tests/integration/test_erasing.py"
+_ERASE = "workers/store/operate/erase.py"
+_EVERYWHERE = "tests/integration/test_two_persons_everywhere.py"
+_TRACING = "tests/unit/test_tracing.py"
+
+MUTANTS = (
+    Mutant(
+        "two persons, for erasing",
+        _ERASE,
+        "            two_persons.refuse_alone(locked, paths, actor, amounts)\n            if",
+        "            if",
+        "One person makes whose a large order was unknown.",
+        (_EVERYWHERE,),
+    ),
+    Mutant(
+        "only what has ended is erased",
+        _ERASE,
+        "if process.state not in FINAL_PROCESS_STATES:",
+        "if False:",
+        "A parcel is sent to ***.",
+        (_ERASING,),
+    ),
+    Mutant(
+        "no step of what was erased is done again",
+        "workers/rules/operator_commands.py",
+        "if process.erased_at is not None:",
+        "if False:",
+        "A mail is sent to ***.",
+        (_ERASING,),
+    ),
+    Mutant(
+        "a reason names nobody who is erased",
+        _ERASE,
+        "if carry_out(locked, actor, reason) != reason:",
+        "if carry_out(locked, actor, reason) is None:",
+        "The admin's log keeps the name that was to be forgotten.",
+        (_ERASING,),
+    ),
+    Mutant(
+        "what an operator had corrected is erased, too",
+        _ERASE,
+        'documents = [process.input, *journal.values_list("detail", flat=True)]',
+        "documents = [process.input]",
+        "The address of before stays in what a service answered.",
+        (_ERASING,),
+    ),
+    Mutant(
+        "a longer address is another person's",
+        "workers/operate/persons.py",
+        "if _names(document, email)}",
+        "}",
+        "Erasing ann@example.org erases joann@example.org.",
+        (_ERASING,),
+    ),
+    Mutant(
+        "an open dead letter is kept",
+        "orders/personal_rows.py",
+        ".exclude(state=DeadLetter.State.OPEN)",
+        "",
+        "An order that somebody still waits for is deleted.",
+        (_ERASING,),
+    ),
+    Mutant(
+        "a share of processes is traced",
+        "workers/runtime/tracing.py",
+        "    number = int(blake2b(found.encode(), digest_size=16).hexdigest(), 16)\n",
+        "    number = int(found, 16)\n",
+        "A sampler that keeps a quarter keeps none: each uid has the same first bits there.",
+        (_TRACING,),
+    ),
+    Mutant(
+        "what is not sampled is told as that",
+        "workers/runtime/tracing.py",
+        "flags = trace.TraceFlags.SAMPLED if _is_sampled(found) else trace.TraceFlags.DEFAULT",
+        "flags = trace.TraceFlags.SAMPLED",
+        "Every process is traced, whatever the project's sampler says.",
+        (_TRACING,),
+    ),
+)

@@ -1,0 +1,49 @@
+"""Erases what is kept of one person."""
+
+import argparse
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from workers.management.terminal import Teller, TerminalCommand, actor, mail_address
+from workers.management.wording import counted
+from workers.operate import persons
+from workers.rules.refusals import text_of
+
+
+class Command(TerminalCommand):
+    help = (
+        "Erases what is kept of the person with a mail address: names, mail and postal address in "
+        "inputs, results, journals, notes and the rows of applications; `***` is left. Orders "
+        "that have not ended are kept and named, with exit 1: run it again then. Backups and "
+        "the services that were called keep their own."
+    )
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("email", metavar="EMAIL", type=mail_address)
+        parser.add_argument("--dry-run", action="store_true", help="only say what would be erased")
+        parser.add_argument("--reason", default="", help="kept in the journal; needed to erase")
+
+    def handle(self, *, email: str, dry_run: bool, reason: str, **_: Any) -> None:
+        reason = reason.strip()
+        if not (reason or dry_run):
+            raise CommandError("Say why, with --reason: it is kept in the journal.")
+        if email.casefold() in reason.casefold():
+            raise CommandError(text_of("erase_reason", {}))
+        outcome = persons.erase(
+            email,
+            actor=actor(),
+            reason=reason,
+            dry_run=dry_run,
+            progress=Teller(self.stderr, "slices"),
+        )
+        would = "would be erased" if dry_run else "erased"
+        for subject in outcome.erased:
+            self.stdout.write(f"{subject}: {would}")
+        for name, count in outcome.beside.items():
+            self.stdout.write(f"{name}: {count} {would}")
+        if outcome.kept:
+            kept = "\n".join(f"  {line}" for line in outcome.kept)
+            raise CommandError(f"Kept, {counted(len(outcome.kept), 'row')}:\n{kept}")
+        if not (outcome.erased or outcome.beside):
+            self.stdout.write(f"Nothing is kept of {email}.")

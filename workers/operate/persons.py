@@ -1,0 +1,156 @@
+"""What is kept of one person, by mail address: find it, hand it out, erase it."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db.models import Q, TextField
+from django.db.models.functions import Cast
+
+from workers.client import operations
+from workers.definitions.personal_rows import personal_rows
+from workers.exceptions import StateError
+from workers.models import Journal, Process, Step
+from workers.operate.invariant_check import Progress, silently, slices
+from workers.rules.masks import MAIL
+from workers.runtime.failpoints import durable
+from workers.store.acts import record_act
+from workers.store.operate import erase as erasing
+
+
+@dataclass(slots=True)
+class Erasure:
+    """What erasing a person came to."""
+
+    #: Subjects of the processes that were erased, as they read before.
+    erased: list[str] = field(default_factory=list)
+    #: What is still there, and why, a line each.
+    kept: list[str] = field(default_factory=list)
+    #: Name of an app's rows -> how many of them were erased, or would be.
+    beside: dict[str, int] = field(default_factory=dict)
+
+
+def find(email: str, progress: Progress = silently) -> list[int]:
+    """Return the ids of the processes that are about a person and not erased, the oldest first.
+
+    Those whose input has the address, and those that an app knows (``PersonalRows.processes``).
+    """
+    known = {pk for rows in personal_rows() for pk in rows.processes(email)}
+    found = set(Process.objects.filter(pk__in=known, erased_at=None).values_list("pk", flat=True))
+    # Inputs have no index by person.
+    rows = Process.objects.filter(erased_at=None).annotate(text=Cast("input", TextField()))
+    # SQLite's documents have other characters than ASCII's escaped.
+    rows = rows.filter(Q(text__icontains=email) | Q(text__icontains=json.dumps(email)[1:-1]))
+    ranges = slices("workers_process", "id")
+    for done, (first, last) in enumerate(ranges):
+        progress("inputs", done, len(ranges))
+        hits = rows.filter(pk__gte=first, pk__lte=last).values_list("pk", "input")
+        found |= {pk for pk, document in hits if _names(document, email)}
+    return sorted(found)
+
+
+def _names(document: Any, email: str) -> bool:
+    """Say whether a document has this very address: ``ann@x.org`` is not ``joann@x.org``."""
+    return any(
+        email.casefold() == found.casefold()
+        for text in _texts(document)
+        for found in (text.strip(), *MAIL.findall(text))
+    )
+
+
+def _texts(document: Any) -> Iterator[str]:
+    match document:
+        case dict():
+            for value in document.values():
+                yield from _texts(value)
+        case list():
+            for value in document:
+                yield from _texts(value)
+        case str():
+            yield document
+
+
+def export(email: str, *, actor: str, progress: Progress = silently) -> dict[str, Any]:
+    """Return everything that is kept of a person; that it was read is journalled."""
+    apps = personal_rows()
+    ids = find(email, progress)
+    found: dict[str, Any] = {
+        "email": email,
+        "processes": [
+            {
+                **_process(pk),
+                **{rows.name: kept for rows in apps if (kept := rows.of_process(pk))},
+            }
+            for pk in ids
+        ],
+        **{rows.name: kept for rows in apps if (kept := rows.of_person(email))},
+    }
+    for pk in ids:
+        record_act("personal_shown", {"what": "export"}, actor=actor, process_id=pk)
+    record_act("person_exported", {"processes": len(ids)}, actor=actor)
+    return found
+
+
+def _process(pk: int) -> dict[str, Any]:
+    process = Process.objects.get(pk=pk)
+    steps = Step.objects.filter(process=process).order_by("pk")
+    journal = Journal.objects.filter(process=process).order_by("pk")
+    return {
+        "subject": process.subject,
+        "workflow": process.workflow,
+        "state": process.state,
+        "created_at": process.created_at,
+        "finished_at": process.finished_at,
+        "input": process.input,
+        "steps": list(steps.values("name", "agent", "state", "result", "fault")),
+        "journal": list(journal.values("at", "event", "actor", "detail")),
+    }
+
+
+def erase(
+    email: str,
+    *,
+    actor: str,
+    reason: str,
+    dry_run: bool = False,
+    progress: Progress = silently,
+) -> Erasure:
+    """Erase a person: each ended process of theirs in a transaction, then what apps keep beside.
+
+    What must not go yet is kept and named; run it again once that is settled.  With ``dry_run``
+    nothing changes, and what would go is returned.
+    """
+    outcome = Erasure()
+    for pk in find(email, progress):
+        subject = Process.objects.values_list("subject", flat=True).get(pk=pk)
+        try:
+            if dry_run:
+                erasing.preview(pk, actor=actor)
+            else:
+                operations.erase(pk, actor=actor, reason=reason)
+        except StateError as refusal:
+            outcome.kept.append(str(refusal))
+        else:
+            outcome.erased.append(subject)
+    if dry_run:
+        _look_beside(email, outcome)
+        return outcome
+    with durable("persons.erase"):
+        _look_beside(email, outcome)
+        for rows in personal_rows():
+            outcome.beside[rows.name] = rows.erase_of_person(email)
+        outcome.beside = {name: count for name, count in outcome.beside.items() if count}
+        # Whose they were is not kept.
+        done = {"processes": len(outcome.erased), "reason": reason, **outcome.beside}
+        record_act("person_erased", done, actor=actor)
+    return outcome
+
+
+def _look_beside(email: str, outcome: Erasure) -> None:
+    """Add what apps keep of a person beside processes, and what of it must stay."""
+    for rows in personal_rows():
+        kept = rows.kept(email)
+        outcome.kept += kept
+        if count := len(rows.of_person(email)) - len(kept):
+            outcome.beside[rows.name] = count

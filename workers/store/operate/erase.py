@@ -1,0 +1,135 @@
+"""Erase the personal data of a process that has ended, wherever they stand."""
+
+from datetime import datetime
+from typing import Any
+
+from django.db import ProgrammingError, transaction
+from django.db.models import Model
+
+from workers.definitions import registry
+from workers.definitions.personal_rows import personal_rows
+from workers.exceptions import StateError, UnknownWorkflow, first_line
+from workers.models import Alert, Journal, Process, Sink, Step, UndoRequest
+from workers.rules.masks import Eraser
+from workers.rules.refusals import refused
+from workers.rules.transitions import LockedProcess
+from workers.runtime import storable_text
+from workers.runtime.failpoints import durable
+from workers.states import FINAL_PROCESS_STATES
+from workers.store.locked import load
+from workers.store.operate import commands, two_persons
+
+#: PostgreSQL's code for a right that a login lacks.
+_NOT_PERMITTED = "42501"
+#: What agents answer, whose paths may be those of the input.
+_ANSWERS = ("reply", "deferral", "early", "result")
+#: Where the values of an input may come up again: in answers, faults, reasons and comments.
+_PARTS: tuple[tuple[type[Model], tuple[str, ...]], ...] = (
+    (Step, (*_ANSWERS, "fault")),
+    (Journal, ("detail",)),
+    (Alert, ("params", "message", "comment")),
+    (UndoRequest, ("given", "reason", "comment", "refusal")),
+    (Sink, ("problem", "last_error")),
+)
+
+
+def erase(
+    process_id: int,
+    *,
+    actor: str,
+    reason: str,
+    sequence: int | None = None,
+    now: datetime | None = None,
+) -> list[str]:
+    """Erase the personal data of a process, in the app's own rows as well; return their paths.
+
+    ``***`` is left.  What its workflow declares ``personal`` goes from the input, and its values
+    from every text and document of the process.  States, keys, amounts and who did what when stay.
+    No step of it is done again after that.  What services were told, and backups, are not reached.
+
+    Raises ``StateError``, changing nothing, unless the process has ended, if this code lacks its
+    workflow or that declares nothing personal, if the login may not, if the process has moved
+    since ``sequence``, and if it takes two persons.
+    """
+    storable_text.check_all(actor=actor, reason=reason)
+    amounts = two_persons.worth([process_id], actor)
+    try:
+        with durable("erase.erase"):
+            locked = commands.lock(process_id, sequence, now)
+            paths = plan(locked)
+            two_persons.refuse_alone(locked, paths, actor, amounts)
+            if carry_out(locked, actor, reason) != reason:
+                raise refused("erase_reason")
+            load.write([locked])
+        return paths
+    except ProgrammingError as error:
+        if getattr(error.__cause__, "sqlstate", None) != _NOT_PERMITTED:
+            raise
+        raise refused("erase_forbidden", error=first_line(error)) from None
+
+
+def preview(process_id: int, *, actor: str) -> list[str]:
+    """Return what ``erase`` would erase now, as paths; raise as it would.  Changes nothing."""
+    amounts = two_persons.worth([process_id], actor)
+    with transaction.atomic():
+        locked = commands.lock(process_id, None, None)
+        paths = plan(locked)
+        two_persons.refuse_alone(locked, paths, actor, amounts)
+    return paths
+
+
+def plan(locked: LockedProcess) -> list[str]:
+    """Return the paths whose values would go; raise ``StateError`` if that is not allowed now."""
+    process = locked.process
+    if process.erased_at is not None:
+        raise refused("erased_already", subject=process.subject)
+    if process.state not in FINAL_PROCESS_STATES:
+        raise refused("erase_not_ended", subject=process.subject, state=process.state)
+    try:
+        paths = registry.workflow(process.workflow, process.version).personal
+    except UnknownWorkflow as unknown:
+        raise StateError(str(unknown)) from None
+    if not paths:
+        raise refused("erase_nothing_declared", subject=process.subject, workflow=process.workflow)
+    return list(paths)
+
+
+def carry_out(locked: LockedProcess, actor: str, reason: str) -> str:
+    """Erase in the database; the caller writes the process and its journal.
+
+    Returns the reason as it is kept: without what is erased.
+    """
+    process = Process.objects.get(pk=locked.process.id)
+    journal = Journal.objects.filter(process=process)
+    # What an operator changed stands in the journal alone.
+    documents = [process.input, *journal.values_list("detail", flat=True)]
+    eraser = Eraser(plan(locked), documents)
+    Process.objects.filter(pk=process.pk).update(
+        input=eraser.value(process.input), subject=eraser.text(process.subject), lane=""
+    )
+    for model, columns in _PARTS:
+        _erase_rows(model, columns, process.pk, eraser)
+    for rows in personal_rows():
+        rows.erase_of_process(process.pk, eraser.text)
+    locked.touch_process()
+    locked.process.erased_at = locked.now
+    kept = eraser.text(reason)
+    locked.note("erased", actor, detail={"reason": kept})
+    return kept
+
+
+def _erase_rows(
+    model: type[Model], columns: tuple[str, ...], process_id: int, eraser: Eraser
+) -> None:
+    for row in model._base_manager.filter(process_id=process_id).only(*columns):
+        before = {name: getattr(row, name) for name in columns}
+        after = {name: _erased(eraser, name, value) for name, value in before.items()}
+        changed = {name: value for name, value in after.items() if value != before[name]}
+        if changed:
+            model._base_manager.filter(pk=row.pk).update(**changed)
+
+
+def _erased(eraser: Eraser, name: str, value: Any) -> Any:
+    if isinstance(value, str):
+        return eraser.text(value)
+    return eraser.value(value) if name in _ANSWERS else eraser.record(value)
