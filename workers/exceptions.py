@@ -215,6 +215,10 @@ def causes(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
 
 
+#: PostgreSQL's code for a right that a login lacks.
+NOT_PERMITTED = "42501"
+
+
 def sqlstate(error: BaseException) -> str:
     """Return PostgreSQL's code of an error that Django raised for it, or nothing."""
     return getattr(error.__cause__, "sqlstate", None) or ""

@@ -23,9 +23,10 @@ from tests.admin.test_masking import ADDRESS, MAIL, NAME, SECRETS, private_lette
 from tests.factories import OrderFactory, ProcessFactory, StepFactory
 from workers.client import operations
 from workers.definitions import amounts
+from workers.desk.models import Note
 from workers.desk.store import notes
 from workers.exceptions import StateError
-from workers.models import Alert, Journal, Process, Sink, Step, UndoRequest
+from workers.models import Alert, Incident, Journal, Process, Sink, Step, UndoRequest
 from workers.operate import invariants, persons
 from workers.rules.approved_acts import Act
 from workers.store.operate import erase as erasing
@@ -234,6 +235,19 @@ def test_a_login_that_may_not_is_told_who_may(monkeypatch: pytest.MonkeyPatch) -
     assert dump() == before
 
 
+def test_another_fault_of_the_database_is_not_called_a_missing_right(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    order = ended_order()
+
+    def fail(*words: object) -> None:
+        raise ProgrammingError("no such column") from Exception()
+
+    monkeypatch.setattr(erasing, "_erase_rows", fail)
+    with pytest.raises(ProgrammingError, match="no such column"):
+        operations.erase(order.process_id, **ANN)
+
+
 def test_a_reason_that_names_the_person_is_refused() -> None:
     order = ended_order()
     before = dump()
@@ -293,6 +307,20 @@ class TestAPerson:
         assert secrets_in(dump()) == []
         assert not DeadLetter.objects.exists()
         assert Order.objects.get(pk=order.pk).customer_name == "***"
+
+    def test_a_note_on_an_incident_that_names_the_address_goes(self) -> None:
+        author = get_user_model().objects.create_user("ann", is_staff=True)
+        now = timezone.now()
+        incident = Incident.objects.create(
+            key="k", kind="other", code="c", severity=1, opened_at=now, last_at=now
+        )
+        for text in (f"{MAIL} rang", "the carrier rang"):
+            notes.write_on_incident(incident.pk, author.pk, text, actor="operator:ann")
+
+        assert persons.erase(MAIL, dry_run=True, **ANN).beside == {"notes": 1}
+        assert Note.objects.count() == 2
+        assert persons.erase(MAIL, **ANN).beside == {"notes": 1}
+        assert Note.objects.get().text == "the carrier rang"
 
     def test_what_has_not_ended_is_kept_and_named_and_the_rest_goes(self) -> None:
         open_order, order = private_order(), ended_order()

@@ -18,6 +18,8 @@ CUSTOMER = {"name": NAME, "email": MAIL, "address": ADDRESS}
         (" ada@example.org ", "a***@example.org"),
         ("Ada Lovelace", "A***"),
         ("朝子", "***"),
+        # What was erased already.
+        ("***", "***"),
         ("12 St James Square\nLondon", "1***"),
         ("not@a mail", "n***"),
         ("", ""),

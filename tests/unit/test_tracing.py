@@ -1,5 +1,6 @@
 """The trace of a process: its id is the process's, with or without OpenTelemetry."""
 
+import importlib
 from uuid import UUID
 
 import pytest
@@ -115,6 +116,15 @@ def test_a_share_of_all_processes_is_kept(monkeypatch: pytest.MonkeyPatch) -> No
     kept = [f"{span.context.trace_id:032x}" for span in spans.get_finished_spans() if span.context]
     assert 50 < len(set(kept)) < 150
     assert len(kept) == 2 * len(set(kept))
+
+
+def test_one_that_is_too_old_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.delattr(trace.Span, "add_link")
+        importlib.reload(tracing)
+        assert tracing.trace is None
+    importlib.reload(tracing)
+    assert tracing.trace is trace
 
 
 def test_what_is_installed_and_not_set_up_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

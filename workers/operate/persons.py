@@ -134,23 +134,21 @@ def erase(
         else:
             outcome.erased.append(subject)
     if dry_run:
-        _look_beside(email, outcome)
+        _erase_beside(email, outcome, dry_run=True)
         return outcome
     with durable("persons.erase"):
-        _look_beside(email, outcome)
-        for rows in personal_rows():
-            outcome.beside[rows.name] = rows.erase_of_person(email)
-        outcome.beside = {name: count for name, count in outcome.beside.items() if count}
+        _erase_beside(email, outcome, dry_run=False)
         # Whose they were is not kept.
         done = {"processes": len(outcome.erased), "reason": reason, **outcome.beside}
         record_act("person_erased", done, actor=actor)
     return outcome
 
 
-def _look_beside(email: str, outcome: Erasure) -> None:
-    """Add what apps keep of a person beside processes, and what of it must stay."""
+def _erase_beside(email: str, outcome: Erasure, *, dry_run: bool) -> None:
+    """Erase what apps keep of a person beside processes, and add what of it must stay."""
     for rows in personal_rows():
         kept = rows.kept(email)
         outcome.kept += kept
-        if count := len(rows.of_person(email)) - len(kept):
+        count = len(rows.of_person(email)) - len(kept) if dry_run else rows.erase_of_person(email)
+        if count:
             outcome.beside[rows.name] = count

@@ -17,6 +17,9 @@ from workers.exceptions import Fault
 trace: Any
 try:
     from opentelemetry import propagate, trace
+
+    # An older one than the extra asks for, which a project may have: nothing may fail of it.
+    trace = trace if hasattr(trace.Span, "add_link") else None
 except ImportError:  # the extra is not installed
     trace = None
 

@@ -14,7 +14,7 @@ from workers.definitions.sentences import say_counted as ngettext
 from workers.desk.doctor.finding import Finding, Level, error, info, warning
 from workers.desk.doctor.registry import Look, Need, Probe
 from workers.desk.doctor.secrets import masked
-from workers.exceptions import first_line, in_a_line, sqlstate
+from workers.exceptions import NOT_PERMITTED, first_line, in_a_line, sqlstate
 
 #: Time one probe has; its thread is left behind then, and ends with the process.
 PROBE_SECONDS = 10.0
@@ -22,8 +22,6 @@ PROBE_SECONDS = 10.0
 MOST_STRETCH = 4.0
 #: Processes that want each processor, from which on a look that has not ended proves nothing.
 CROWDED = 1.5
-#: What PostgreSQL says where a login lacks a right.
-NOT_ALLOWED = "42501"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +122,7 @@ def _run(look: Look, seconds: float) -> tuple[list[Finding], str]:
         try:
             found.extend(look())
         except (Exception, SystemExit) as failure:  # noqa: BLE001 (any failure is a finding)
-            if sqlstate(failure) == NOT_ALLOWED:
+            if sqlstate(failure) == NOT_PERMITTED:
                 found.append(_may_not_look(failure))
                 return
             said = in_a_line(failure, 300)

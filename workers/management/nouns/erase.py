@@ -14,9 +14,9 @@ from workers.rules.refusals import text_of
 class Command(TerminalCommand):
     help = (
         "Erases what is kept of the person with a mail address: names, mail and postal address in "
-        "inputs, results, journals, notes and the rows of applications; `***` is left. Orders "
-        "that have not ended are kept and named, with exit 1: run it again then. Backups and "
-        "the services that were called keep their own."
+        "inputs, results, journals, notes and the rows of applications; `***` is left. Processes "
+        "that have not ended are kept and named, with exit 1: run it again once they have. "
+        "Backups and the services that were called keep their own."
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:

@@ -8,7 +8,7 @@ from django.db.models import Model
 
 from workers.definitions import registry
 from workers.definitions.personal_rows import personal_rows
-from workers.exceptions import StateError, UnknownWorkflow, first_line
+from workers.exceptions import NOT_PERMITTED, StateError, UnknownWorkflow, first_line, sqlstate
 from workers.models import Alert, Journal, Process, Sink, Step, UndoRequest
 from workers.rules.masks import Eraser
 from workers.rules.refusals import refused
@@ -19,8 +19,6 @@ from workers.states import FINAL_PROCESS_STATES
 from workers.store.locked import load
 from workers.store.operate import commands, two_persons
 
-#: PostgreSQL's code for a right that a login lacks.
-_NOT_PERMITTED = "42501"
 #: What agents answer, whose paths may be those of the input.
 _ANSWERS = ("reply", "deferral", "early", "result")
 #: Where the values of an input may come up again: in answers, faults, reasons and comments.
@@ -63,7 +61,7 @@ def erase(
             load.write([locked])
         return paths
     except ProgrammingError as error:
-        if getattr(error.__cause__, "sqlstate", None) != _NOT_PERMITTED:
+        if sqlstate(error) != NOT_PERMITTED:
             raise
         raise refused("erase_forbidden", error=first_line(error)) from None
 
