@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -283,6 +284,31 @@ def held_call(toy_agent: str) -> tuple[threading.Event, threading.Event]:
 
     toy.script[toy_agent] = wait
     return begun, may_end
+
+
+def test_a_broker_that_gives_no_answer_is_left_alone_for_a_while(
+    wire: Wire, pulse: worker_pulse.Pulse, offered: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[str] = []
+
+    def silent(queue: str, accepts: Any) -> None:
+        looks.append(queue)
+        if len(looks) == 2:
+            may_end.set()
+
+    monkeypatch.setattr(queue_drain, "take_one", silent)
+    monkeypatch.setattr(shift, "PAUSE_SECONDS", 0.2)
+    _, may_end = held_call("toy.alpha")
+    (process,) = lines(1)
+    scheduler.advance()
+    began = monotonic()
+
+    shift.run(Bundle("toy.alpha", 30, (bundle_of(wire).requests[0],)))
+
+    # It looks at once, and again after the pause.
+    assert monotonic() - began >= 0.2
+    assert len(looks) >= 2
+    assert set(wire.states(process).values()) == {"processed"}
 
 
 def test_a_process_whose_call_waits_takes_another_message(

@@ -5,8 +5,10 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
+from time import monotonic
 from typing import Any
 from unittest.mock import Mock
+from urllib.parse import urlsplit
 
 import pytest
 from amqp import Channel, spec
@@ -15,6 +17,7 @@ from kombu.transport.virtual.base import BrokerState
 
 from sasproject import brokers
 from sasproject.celery import app
+from tests.chaos.proxy import Mode, Proxy
 from tests.services import own_rabbitmq_vhost, own_redis_database
 from workers import tasks
 from workers.celery import filesystem_transport
@@ -218,6 +221,33 @@ def test_all_that_wait_are_asked_for_before_the_first_has_come(
 
     # The first tells how many there are; one word acknowledges all of them.
     assert said == ["get", "wait", *["get"] * 29, *["wait"] * 29, "ack"]
+
+
+def test_a_broker_that_hangs_holds_up_a_look_no_longer_than_a_reply(
+    vhost: str, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    settings.SAS_REPLY_SECONDS = 0.5
+    parts = urlsplit(vhost)
+    with Proxy(parts.port or 5672) as proxy:
+        behind = vhost.replace(f":{parts.port}/", f":{proxy.port}/")
+        _, options = brokers.configure(behind, Path())
+        monkeypatch.setattr(
+            app, "connection_for_read", lambda: Connection(behind, transport_options=options)
+        )
+        monkeypatch.setattr(queue_drain, "_channel", queue_drain._Channel())
+        with Connection(vhost) as connection:
+            Queue(QUEUE, Exchange("sas", "direct"), routing_key=QUEUE)(connection).declare()
+        assert queue_drain.take_one(QUEUE, {}) is False
+
+        proxy.set(Mode.BLACK_HOLE)
+        began = monotonic()
+        assert queue_drain.take_one(QUEUE, {}) is None
+        # The connection's own limit is 10 s, and a proper close would take as long again.
+        assert monotonic() - began < 5
+
+        proxy.set(Mode.PASS)
+        assert queue_drain.take_one(QUEUE, {}) is False
+        queue_drain._channel.drop()
 
 
 @pytest.mark.parametrize("url", ["amqp"], indirect=True)

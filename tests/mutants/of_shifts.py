@@ -3,6 +3,7 @@
 from tests.mutants.mutant import Mutant
 
 _SHIFT = "tests/integration/test_shift.py"
+_SIBLINGS = "tests/integration/test_siblings.py"
 _LIVE = "tests/integration/test_live_workers.py"
 _LOST = "tests/integration/test_lost_answers.py"
 _CALLS = "tests/unit/test_calls.py"
@@ -11,6 +12,22 @@ _CLAIM = "workers/store/claims/claim_steps.py"
 _OF_SHIFT = "workers/agent/shift.py"
 
 MUTANTS = (
+    Mutant(
+        "a broker that hangs holds up no reply",
+        "workers/wire/queue_drain.py",
+        ', "read_timeout": sas.reply_seconds}',
+        "}",
+        "Calls that have ended wait for the broker past their time, and count as failures.",
+        (_SIBLINGS,),
+    ),
+    Mutant(
+        "a broker that gives no answer is left alone for a while",
+        _OF_SHIFT,
+        "                        self._rest_seconds = PAUSE_SECONDS\n",
+        "",
+        "A process does nothing but wait for a broker that hangs.",
+        (_SHIFT,),
+    ),
     Mutant(
         "no more is sent than live workers can begin",
         _FLOW,

@@ -97,7 +97,8 @@ class Shift:
         self._taking_seconds = self._how_long()
         self._look_at = self._began + self._look_seconds()
         self._replied = 0
-        #: Time without a look into the queue, if it holds messages that only other workers know.
+        #: Time without a look into the queue, if it holds messages that only other workers know,
+        #: or broker or database do not answer.
         self._rest_seconds = 0.0
         #: A bundle that must run alone: it waits for this process's calls to end.
         self._alone: Bundle | None = None
@@ -184,11 +185,15 @@ class Shift:
         try:
             for queue in self._queues():
                 while self._is_taking():
-                    if not queue_drain.take_one(queue, accepts):
+                    is_taken = queue_drain.take_one(queue, accepts)
+                    if is_taken is None:
+                        self._rest_seconds = PAUSE_SECONDS
+                        return
+                    if not is_taken:
                         break
         except (OperationalError, InterfaceError) as error:
             log.warning("taking_paused", extra={"reason": first_line(error)})
-            self._look_at = monotonic() + PAUSE_SECONDS
+            self._rest_seconds = PAUSE_SECONDS
 
     def _accept(self, arguments: Sequence[Any]) -> bool:
         """Start the claims of a message.  False: there is no room; another process has to."""

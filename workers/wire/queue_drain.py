@@ -21,6 +21,7 @@ from amqp import Channel, spec
 from celery import current_app
 from kombu import Connection, Message
 
+from workers.conf import sas
 from workers.exceptions import AWAY
 from workers.runtime.failpoints import around
 from workers.wire import neighbours
@@ -41,7 +42,7 @@ class _Channel(threading.local):
 
     def get(self) -> Any:
         if self._channel is None or self._pid != os.getpid():
-            self._connection = current_app.connection_for_read()
+            self._connection = _connect()
             self._channel = self._connection.channel()
             self._pid = os.getpid()
         return self._channel
@@ -51,9 +52,23 @@ class _Channel(threading.local):
         connection, self._connection, self._channel = self._connection, None, None
         if connection is not None and self._pid == os.getpid():
             try:
+                # A proper close would wait for a broker that answers nothing.
+                connection.collect()
                 connection.release()
             except Exception:
                 log.debug("channel_release_failed", exc_info=True)
+
+
+def _connect() -> Connection:
+    """Return a connection, not opened yet, that waits for an answer as long as a reply may wait.
+
+    Calls of this process may have ended meanwhile: a broker that hangs must not hold them up.
+    """
+    connection = current_app.connection_for_read()
+    if connection.transport.driver_type == "amqp":
+        options = {**(connection.transport_options or {}), "read_timeout": sas.reply_seconds}
+        connection.transport_options = options
+    return connection
 
 
 _channel = _Channel()
@@ -114,8 +129,10 @@ def waiting(queue: str, task: str, limit: int) -> Iterator[Callable[..., list[li
         _channel.drop()
 
 
-def take_one(queue: str, accepts: Mapping[str, Callable[[list[Any]], bool]]) -> bool:
+def take_one(queue: str, accepts: Mapping[str, Callable[[list[Any]], bool]]) -> bool | None:
     """Offer the next messages of a queue to the function for their task.  True: one was accepted.
+
+    None: the broker gave no answer, which takes up to ``SAS_REPLY_SECONDS`` to find out.
 
     The function gets the task's arguments, and returns whether it takes the message, which is then
     acknowledged.  Other messages go back to the broker: up to ``MOST_OFFERED`` are tried, so that
@@ -141,6 +158,7 @@ def take_one(queue: str, accepts: Mapping[str, Callable[[list[Any]], bool]]) -> 
         # Dropping the channel returns its messages: they will be delivered again.
         log.warning("queue_drain_failed", extra={"queue": queue}, exc_info=True)
         _channel.drop()
+        return None
     except BaseException:
         _channel.drop()
         raise
