@@ -34,6 +34,8 @@ class System:
 
     def __init__(self, folder: Path, **environment: str) -> None:
         self.folder = folder
+        #: Whose code runs: processes begin in this folder.
+        self.root = ROOT
         self.environment = {
             **os.environ,
             "SAS_RUN_DIR": str(folder),
@@ -58,7 +60,7 @@ class System:
         """Run a management command to its end; return what it printed."""
         done = subprocess.run(
             [sys.executable, "manage.py", *words],
-            cwd=ROOT,
+            cwd=self.root,
             env=self.environment,
             capture_output=True,
             text=True,
@@ -75,7 +77,7 @@ class System:
         log = (self.folder / f"{name}.log").open("ab")
         self.processes[name] = subprocess.Popen(
             [sys.executable, *words],
-            cwd=ROOT,
+            cwd=self.root,
             env=self.environment,
             stdout=log,
             stderr=log,

@@ -95,7 +95,7 @@ def test_every_list_of_the_desk_is_named_once() -> None:
 def test_every_page_that_is_named_is_there(admin_client: Client) -> None:
     request = request_of(get_user_model().objects.get())
     pages = [one for _title, entries in GROUPS for one in entries if not isinstance(one, str)]
-    assert len(pages) == 5
+    assert len(pages) == 6
     for one in pages:
         line = one.line(request)
         assert line
@@ -222,6 +222,7 @@ def test_addresses_and_rights_are_as_django_has_them(root: Any) -> None:
         "/admin/workers/incident/hand-over/",
         "/admin/workers/incident/?owner=me",
         "/admin/desk/bulkjob/?state__exact=paused",
+        "/admin/workers/process/person/",
     }
     assert all(group["app_url"].startswith("/admin/workers/#workers-") for group in groups)
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.deploy.image import copied_names, copy_image
 from tests.stack.test_loopback import ROOT, environment
 
 PAGE = ROOT / "docs/how-to/run-in-production.md"
@@ -170,17 +171,13 @@ def test_the_example_of_the_environment_names_settings_there_are() -> None:
 def image(tmp_path: Path) -> Path:
     """Return a folder with what the Dockerfile copies."""
     folder = tmp_path / "image"
-    folder.mkdir()
-    text = (ROOT / "Dockerfile").read_text()
-    for line in re.findall(r"^COPY (?!--)(.*)$", text, re.MULTILINE):
-        *names, _ = line.split()
-        for name in names:
-            place = ROOT / name
-            copy = shutil.copytree if place.is_dir() else shutil.copy
-            copy(place, folder / name)
-            # .dockerignore lets it through.
-            assert f"!{name}\n" in (ROOT / ".dockerignore").read_text()
+    copy_image(folder)
     return folder
+
+
+def test_what_is_copied_into_the_image_is_not_ignored() -> None:
+    ignored = (ROOT / ".dockerignore").read_text()
+    assert [name for name in copied_names() if f"!{name}\n" not in ignored] == []
 
 
 def test_the_image_s_own_commands_make_it_ready(image: Path) -> None:

@@ -16,6 +16,7 @@ from django.utils import timezone
 from orders import dead_letters
 from orders import invariants as shop_invariants
 from orders.models import DeadLetter, Order, Product, Return
+from orders.personal_rows import DeadLetters
 from orders.returning import accept_return
 from orders.sandbox.server import Sandbox
 from orders.submission import Customer, Line, place_order
@@ -119,7 +120,7 @@ def test_nothing_of_a_person_is_left_in_a_dump() -> None:
 
     assert secrets_in(dump()) == []
     back = Return.objects.get().process
-    assert out.splitlines() == [f"Order of {NAME}: erased", f"{back.subject}: erased"]
+    assert out.splitlines() == ["Order of Z***: erased", f"{back.subject}: erased"]
     process = Process.objects.get(pk=order.process_id)
     assert process.erased_at is not None
     assert process.input["customer"] == {"name": "***", "email": "***", "address": "***"}
@@ -235,6 +236,26 @@ def test_a_login_that_may_not_is_told_who_may(monkeypatch: pytest.MonkeyPatch) -
     assert dump() == before
 
 
+def test_rows_beside_that_the_login_may_not_delete_are_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    order = ended_order()
+
+    class Denied(Exception):
+        sqlstate = "42501"
+
+    def refuse(self: object, email: str) -> int:
+        raise ProgrammingError("permission denied for table orders_deadletter") from Denied()
+
+    monkeypatch.setattr(DeadLetters, "erase_of_person", refuse)
+    outcome = persons.erase(MAIL, **ANN)
+    assert "permission denied for table orders_deadletter" in outcome.kept[-1]
+    assert outcome.beside == {}
+    # The process is erased all the same.
+    assert Process.objects.get(pk=order.process_id).erased_at is not None
+    assert not Journal.objects.filter(event="person_erased").exists()
+
+
 def test_another_fault_of_the_database_is_not_called_a_missing_right(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -300,7 +321,7 @@ class TestAPerson:
 
         out = call("erase", MAIL.upper(), "--dry-run")
 
-        assert out.splitlines()[0] == f"Order of {NAME}: would be erased"
+        assert out.splitlines()[0] == "Order of Z***: would be erased"
         assert "dead letters: 1 would be erased" in out
         assert dump() == before
         call("erase", MAIL, "--reason", "asked by post")

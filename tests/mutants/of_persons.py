@@ -11,8 +11,8 @@ MUTANTS = (
     Mutant(
         "two persons, for erasing",
         _ERASE,
-        "            two_persons.refuse_alone(locked, paths, actor, amounts)\n            if",
-        "            if",
+        "        two_persons.refuse_alone(locked, paths, actor, amounts)\n        if",
+        "        if",
         "One person makes whose a large order was unknown.",
         (_EVERYWHERE,),
     ),

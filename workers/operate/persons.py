@@ -14,7 +14,9 @@ from workers.exceptions import StateError
 from workers.models import Journal, Process, Step
 from workers.operate.invariant_check import Progress, silently, slices
 from workers.rules.masks import MAIL
+from workers.rules.refusals import refused
 from workers.runtime.failpoints import durable
+from workers.store import personal_data
 from workers.store.acts import record_act
 from workers.store.operate import erase as erasing
 
@@ -23,9 +25,9 @@ from workers.store.operate import erase as erasing
 class Erasure:
     """What erasing a person came to."""
 
-    #: Subjects of the processes that were erased, as they read before.
+    #: Subjects of the processes that were erased, masked.
     erased: list[str] = field(default_factory=list)
-    #: What is still there, and why, a line each.
+    #: What is still there, and why, a line each, masked.
     kept: list[str] = field(default_factory=list)
     #: Name of an app's rows -> how many of them were erased, or would be.
     beside: dict[str, int] = field(default_factory=dict)
@@ -71,8 +73,8 @@ def _texts(document: Any) -> Iterator[str]:
             yield document
 
 
-def export(email: str, *, actor: str, progress: Progress = silently) -> dict[str, Any]:
-    """Return everything that is kept of a person; that it was read is journalled."""
+def export(email: str, *, actor: str, progress: Progress = silently) -> str:
+    """Return everything that is kept of a person, as JSON; that it was read is journalled."""
     apps = personal_rows()
     ids = find(email, progress)
     found: dict[str, Any] = {
@@ -89,7 +91,8 @@ def export(email: str, *, actor: str, progress: Progress = silently) -> dict[str
     for pk in ids:
         record_act("personal_shown", {"what": "export"}, actor=actor, process_id=pk)
     record_act("person_exported", {"processes": len(ids)}, actor=actor)
-    return found
+    # A line in all: in texts of others a line break may forge one.
+    return json.dumps(found, default=str, ensure_ascii=False)
 
 
 def _process(pk: int) -> dict[str, Any]:
@@ -120,27 +123,36 @@ def erase(
 
     What must not go yet is kept and named; run it again once that is settled.  With ``dry_run``
     nothing changes, and what would go is returned.
+
+    Raises ``StateError``, changing nothing, if the reason has the address: it is kept.
     """
+    if email.casefold() in reason.casefold():
+        raise refused("erase_reason")
     outcome = Erasure()
     for pk in find(email, progress):
-        subject = Process.objects.values_list("subject", flat=True).get(pk=pk)
+        process = Process.objects.get(pk=pk)
+        shown = personal_data.of_process(process).text(process.subject)
         try:
             if dry_run:
                 erasing.preview(pk, actor=actor)
             else:
                 operations.erase(pk, actor=actor, reason=reason)
         except StateError as refusal:
-            outcome.kept.append(str(refusal))
+            outcome.kept.append(str(refusal).replace(process.subject, shown))
         else:
-            outcome.erased.append(subject)
+            outcome.erased.append(shown)
     if dry_run:
         _erase_beside(email, outcome, dry_run=True)
         return outcome
-    with durable("persons.erase"):
-        _erase_beside(email, outcome, dry_run=False)
-        # Whose they were is not kept.
-        done = {"processes": len(outcome.erased), "reason": reason, **outcome.beside}
-        record_act("person_erased", done, actor=actor)
+    try:
+        with erasing.refused_where_forbidden(), durable("persons.erase"):
+            _erase_beside(email, outcome, dry_run=False)
+            # Whose they were is not kept.
+            done = {"processes": len(outcome.erased), "reason": reason, **outcome.beside}
+            record_act("person_erased", done, actor=actor)
+    except StateError as refusal:
+        outcome.beside.clear()
+        outcome.kept.append(str(refusal))
     return outcome
 
 

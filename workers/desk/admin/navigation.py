@@ -59,13 +59,14 @@ PAUSED = Page(
 )
 CAUSES = Page("workers_process_causes", lazy("Causes of errors"), "workers.view_process")
 HAND_OVER = Page("workers_incident_hand_over", lazy("Hand-over"), "workers.hand_over_incident")
+PERSON = Page("workers_process_person", lazy("Data of one person"), "workers.erase_process")
 #: What stands under each title.
 GROUPS: Sequence[tuple[Text, Sequence[Entry]]] = (
     (lazy("Needs me"), (WAITING, "undorequest", MINE, PAUSED, "savedview")),
     (lazy("Processes and jobs"), ("process", CAUSES, "bulkjob", "sink")),
     (lazy("Incidents and routes"), ("incident", "alert", HAND_OVER, "route", "delivery")),
     (lazy("Flow and holds"), ("flow", "hold")),
-    (lazy("Health, doctor and audit"), ("minute", "proberesult", "lease", "act")),
+    (lazy("Health, doctor and audit"), ("minute", "proberesult", "lease", "act", PERSON)),
 )
 
 

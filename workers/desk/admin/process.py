@@ -18,6 +18,7 @@ from workers.desk.admin import (
     columns,
     filters,
     job_filter,
+    person,
     search,
     snapshot,
     subjects,
@@ -102,7 +103,8 @@ class ProcessAdmin(
         ]
         listing = path("waiting/", wrap(waiting.show), name="workers_process_waiting")
         grouped = path("causes/", wrap(causes.show), name="workers_process_causes")
-        return [*verbs, listing, grouped, *super().get_urls()]
+        person_page = path("person/", wrap(person.show), name="workers_process_person")
+        return [*verbs, listing, grouped, person_page, *super().get_urls()]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Process]:
         return snapshot.with_steps(super().get_queryset(request))

@@ -5,10 +5,10 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
+from workers.exceptions import StateError
 from workers.management.terminal import Teller, TerminalCommand, actor, mail_address
 from workers.management.wording import counted
 from workers.operate import persons
-from workers.rules.refusals import text_of
 
 
 class Command(TerminalCommand):
@@ -28,15 +28,13 @@ class Command(TerminalCommand):
         reason = reason.strip()
         if not (reason or dry_run):
             raise CommandError("Say why, with --reason: it is kept in the journal.")
-        if email.casefold() in reason.casefold():
-            raise CommandError(text_of("erase_reason", {}))
-        outcome = persons.erase(
-            email,
-            actor=actor(),
-            reason=reason,
-            dry_run=dry_run,
-            progress=Teller(self.stderr, "slices"),
-        )
+        progress = Teller(self.stderr, "slices")
+        try:
+            outcome = persons.erase(
+                email, actor=actor(), reason=reason, dry_run=dry_run, progress=progress
+            )
+        except StateError as refusal:
+            raise CommandError(str(refusal)) from None
         would = "would be erased" if dry_run else "erased"
         for subject in outcome.erased:
             self.stdout.write(f"{subject}: {would}")

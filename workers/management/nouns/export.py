@@ -1,7 +1,6 @@
 """Prints what is kept of one person."""
 
 import argparse
-import json
 from typing import Any
 
 from workers.management.terminal import Teller, TerminalCommand, actor, mail_address
@@ -18,6 +17,5 @@ class Command(TerminalCommand):
         parser.add_argument("email", metavar="EMAIL", type=mail_address)
 
     def handle(self, *, email: str, **_: Any) -> None:
-        found = persons.export(email, actor=actor(), progress=Teller(self.stderr, "slices"))
-        # A line in all: in texts of others a line break may forge one.
-        self.stdout.write(json.dumps(found, default=str, ensure_ascii=False))
+        progress = Teller(self.stderr, "slices")
+        self.stdout.write(persons.export(email, actor=actor(), progress=progress))

@@ -1,5 +1,7 @@
 """Erase the personal data of a process that has ended, wherever they stand."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
@@ -51,15 +53,21 @@ def erase(
     """
     storable_text.check_all(actor=actor, reason=reason)
     amounts = two_persons.worth([process_id], actor)
+    with refused_where_forbidden(), durable("erase.erase"):
+        locked = commands.lock(process_id, sequence, now)
+        paths = plan(locked)
+        two_persons.refuse_alone(locked, paths, actor, amounts)
+        if carry_out(locked, actor, reason) != reason:
+            raise refused("erase_reason")
+        load.write([locked])
+    return paths
+
+
+@contextmanager
+def refused_where_forbidden() -> Iterator[None]:
+    """Raise ``StateError`` where the login of this process may not change what is erased."""
     try:
-        with durable("erase.erase"):
-            locked = commands.lock(process_id, sequence, now)
-            paths = plan(locked)
-            two_persons.refuse_alone(locked, paths, actor, amounts)
-            if carry_out(locked, actor, reason) != reason:
-                raise refused("erase_reason")
-            load.write([locked])
-        return paths
+        yield
     except ProgrammingError as error:
         if sqlstate(error) != NOT_PERMITTED:
             raise
