@@ -27,7 +27,7 @@ class Part:
 
 #: Ceilings: lower one when its part has shrunk, and say in the commit why one is raised.
 PARTS = (
-    Part("engine", "workers", ("workers/desk", "workers/testing"), lines=17_900, files=249),
+    Part("engine", "workers", ("workers/desk", "workers/testing"), lines=17_900, files=248),
     Part("desk", "workers/desk", lines=16_560, files=202),
     Part("test kit", "workers/testing", lines=1_050, files=12),
     Part("shop", "orders", lines=8_450, files=129),

@@ -98,7 +98,9 @@ def place(
         body_hash=strict_json.fingerprint(received(request)),
     )
     response["Location"] = f"{request.path}/{order.public_id}"
-    return Status(201 if is_new else 200, reading.shown(order))
+    if is_new:
+        return Status(201, reading.accepted(order))
+    return Status(200, reading.shown(order))
 
 
 @router.get(

@@ -27,7 +27,15 @@ def own(client: ApiClient, public_id: UUID) -> Order:
 
 def shown(order: Order) -> OrderOut:
     """Return an order with its steps."""
-    found = progress.snapshot(order.process_id, with_names=False)
+    return _out(order, progress.snapshot(order.process_id, with_names=False))
+
+
+def accepted(order: Order) -> OrderOut:
+    """Return an order that was just placed with its steps."""
+    return _out(order, progress.of_submitted(order.process))
+
+
+def _out(order: Order, found: progress.ProcessProgress) -> OrderOut:
     return OrderOut(
         id=order.public_id,
         number=order.number,

@@ -17,9 +17,9 @@ from orders.models import ApiClient, DeadLetter, Product
 from tests.admin.conftest import alert_about, note, order_in_error, staff
 from tests.admin.test_masking import ADDRESS, NAME, found, private_letter, private_order
 from workers.desk.admin import csv_files
+from workers.desk.admin.act_filters import acts_alone
 from workers.desk.store import jobs
 from workers.models import Act, Alert, Journal, Process
-from workers.rules.acts import is_act
 from workers.store import acts
 from workers.store.flow import flow_settings, holds
 from workers.store.operate import commands
@@ -170,13 +170,34 @@ def test_personal_data_is_masked(viewer: Client) -> None:
     assert ADDRESS not in shown
 
 
+@pytest.mark.parametrize(
+    ("event", "of_step", "is_act"),
+    [
+        ("compensating", False, True),
+        ("resubmitted", False, True),
+        ("resubmitted", True, True),
+        ("processed", True, True),
+        ("of an app's own", False, True),
+        ("cancelled", True, False),
+        ("cancelled", False, False),
+        ("ready", True, False),
+        ("processed", False, False),
+        ("handed_back", True, False),
+    ],
+)
+def test_what_only_followed_from_an_act_is_none(event: str, of_step: bool, is_act: bool) -> None:
+    order = order_in_error()
+    step = order.process.steps.first() if of_step else None
+    row = note(order, event, actor="operator:ann", step=step)
+    assert acts_alone(Act.objects.filter(pk=row.pk)).exists() == is_act
+
+
 # ------------------------------------------------------------ each act that wrote no journal row
 
 
 def last_act() -> Journal:
     row = Journal.objects.latest("pk")
-    assert is_act(row.event, of_step=row.step_id is not None)
-    assert Act.objects.filter(pk=row.pk).exists()
+    assert acts_alone(Act.objects.filter(pk=row.pk)).exists()
     return row
 
 

@@ -39,7 +39,7 @@ def test_an_answer_that_was_lost_with_the_database_is_found_by_its_key(
         raise OperationalError("gone")
 
     with monkeypatch.context() as patch:
-        patch.setattr(reading, "shown", away)
+        patch.setattr(reading, "accepted", away)
         assert acme.place().status_code == 503
 
     assert acme.place().status_code == 200

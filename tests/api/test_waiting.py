@@ -48,11 +48,12 @@ def test_a_process_of_one_thread_has_none() -> None:
 def test_without_a_place_the_answer_comes_at_once_and_says_so(
     acme: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    placed = acme.place().json()
+    path = f"/orders/{acme.place().json()['id']}"
+    placed = acme.get(path).json()
     monkeypatch.setattr(waiting.places, "_places", 0)
     began = time.monotonic()
 
-    answer = acme.get(f"/orders/{placed['id']}", wait=30)
+    answer = acme.get(path, wait=30)
 
     assert time.monotonic() - began < 15
     assert (answer.status_code, answer.json()) == (200, placed)

@@ -16,8 +16,8 @@ STATES = {str(state) for state in ProcessState}
 #: How a database column, a stylesheet and the journal's events are spelled, which is not a choice
 #: of states.
 SPELLED = {
-    *("workers/models/process.py", "workers/store/locked/save.py", "workers/rules/acts.py"),
-    *("orders/admin/dead_letter.py", "orders/schemas.py"),
+    *("workers/models/process.py", "workers/store/locked/save.py"),
+    *("orders/admin/dead_letter.py", "orders/schemas.py", "workers/desk/admin/act_filters.py"),
 }
 MODULES = [
     path

@@ -132,8 +132,8 @@ MUTANTS = (
     Mutant(
         "the audit hides what only followed",
         _FILTERS,
-        "acts = queryset.exclude(event__in=sorted(FOLLOWING))",
-        "acts = queryset",
+        "acts = rows.exclude(event__in=sorted(FOLLOWING))",
+        "acts = rows",
         "One resubmission is a page of rows.",
         (f"{_AUDITED}::test_what_only_followed_is_hidden_until_it_is_asked_for",),
     ),

@@ -1,14 +1,17 @@
 """Reading a process: a snapshot for pages, programs and operators.  Changes nothing."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from workers.client import explain
+from workers.client import explain, submission
+from workers.definitions import registry
 from workers.models import Process, Step
 from workers.rules.wait_reasons import Facts
 from workers.states import FINAL_PROCESS_STATES, SETTLED_STEP_STATES, StepState
 from workers.store.flow import wait_facts
+from workers.store.submit import create_processes
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +81,33 @@ def snapshot(
     return of(process, situation.now, facts)
 
 
+def of_submitted(process: Process) -> ProcessProgress:
+    """Return where a process stands that was just submitted, without reading what was written.
+
+    Reads it where a condition decides whether a first step is done.  Nothing else is known of why
+    a step waits: whether it is held, for example.
+    """
+    workflow = submission.completed(registry.workflow(process.workflow, process.version))
+    if create_processes.begins_judged(workflow):
+        return snapshot(process.pk, with_names=False)
+    rows = create_processes.steps(workflow, process.created_at)
+    steps = [Step(process=process, **row) for row in rows]
+    return _standing(process, steps, process.created_at, Facts())
+
+
 def of(process: Process, now: datetime, facts: Facts | None = None) -> ProcessProgress:
     """Return where a process stands that was read with its steps.
 
     ``facts`` are what ``wait_facts.read`` has found: without them nothing is known of why a ready
     step is not claimed.
     """
-    facts = facts or Facts()
-    ordered = sorted(process.steps.all(), key=lambda step: step.position)
+    steps = sorted(process.steps.all(), key=lambda step: step.position)
+    return _standing(process, steps, now, facts or Facts())
+
+
+def _standing(
+    process: Process, ordered: Sequence[Step], now: datetime, facts: Facts
+) -> ProcessProgress:
     settled = {step.name for step in ordered if step.state in SETTLED_STEP_STATES}
     reasons = [(step, explain.step(step, process, now, facts, settled)) for step in ordered]
     steps = tuple(_step(step, why, now) for step, why in reasons)

@@ -77,7 +77,7 @@ def submit_many(
         new_processes.check(process)
     if any(one.deadline_at is not None for one in wanted):
         new_processes.check_deadlines(wanted, dialect.read_clock(now))
-    definition = _completed(registry.workflow(workflow, version))
+    definition = completed(registry.workflow(workflow, version))
     with prepared_plans.kept(), durable("submission.submit", savepoint=False):
         made = create_processes.submit(definition, wanted, actor=actor, now=now)
         _wake(definition)
@@ -96,7 +96,7 @@ def _wake(workflow: Workflow) -> None:
         wake_agents(queue)
 
 
-def _completed(workflow: Workflow) -> Workflow:
+def completed(workflow: Workflow) -> Workflow:
     """Return the workflow with what its agents' declarations add to the steps."""
     agents = tuple(map(registry.agent, workflow.agents))
     return _complete(workflow, agents, int(sas.failure_threshold))

@@ -12,11 +12,19 @@ from django.utils.translation import gettext_lazy as lazy
 from workers.desk.admin import lists, wording
 from workers.desk.models import BulkItem, BulkJob
 from workers.models import Act
-from workers.rules.acts import FOLLOWING, FOLLOWING_OF_PROCESS
 from workers.states import PEOPLE
 
 #: Rows that are looked at for the choices of a filter, the newest.
 SAMPLED = 1000
+#: A person's act moves more than it names: these rows record that, on the process's page.
+FOLLOWING = frozenset(
+    {
+        *("started", "ready", "claimed", "handed_back", "resumed", "begins_again"),
+        *("cancelled", "compensated", "nothing_to_undo", "condition_failed", "error"),
+    }
+)
+#: The same for rows without a step: on a step they record what a person did.
+FOLLOWING_OF_PROCESS = frozenset({"processed"})
 #: What a job's last chunk wrote bears an instant after the one that the job ended at.
 LAST_CHUNK = timedelta(minutes=1)
 
@@ -108,7 +116,10 @@ class FollowingFilter(admin.SimpleListFilter):
         return choices
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Act]) -> QuerySet[Act]:
-        if self.value() == "all":
-            return queryset
-        acts = queryset.exclude(event__in=sorted(FOLLOWING))
-        return acts.exclude(event__in=sorted(FOLLOWING_OF_PROCESS), step=None)
+        return queryset if self.value() == "all" else acts_alone(queryset)
+
+
+def acts_alone(rows: QuerySet[Act]) -> QuerySet[Act]:
+    """Keep the rows that record what a person did, and not what followed from it."""
+    acts = rows.exclude(event__in=sorted(FOLLOWING))
+    return acts.exclude(event__in=sorted(FOLLOWING_OF_PROCESS), step=None)

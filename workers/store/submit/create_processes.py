@@ -40,10 +40,10 @@ def submit(
     ]
     with prepared_plans.prepared():
         insert_rows.processes(processes)
-    is_judged = any(_waits_for_judgement(spec) for spec in workflow.steps)
+    is_judged = begins_judged(workflow)
     is_last = not is_judged and not any(request.told for request in requests)
     with prepared_plans.prepared(), transactions.writes(is_last=is_last):
-        insert_rows.steps(processes, [_step(n, spec, at) for n, spec in enumerate(workflow.steps)])
+        insert_rows.steps(processes, steps(workflow, at))
         journal.write([_submitted(process, actor) for process in processes], at)
     sinks.make(
         [
@@ -57,6 +57,16 @@ def submit(
         ids = [process.pk for process in processes]
         carry_on(load.lock(ids, at), actor, at, claim=False)
     return processes
+
+
+def begins_judged(workflow: Workflow) -> bool:
+    """Say whether a condition decides if a first step is done."""
+    return any(_waits_for_judgement(spec) for spec in workflow.steps)
+
+
+def steps(workflow: Workflow, at: datetime) -> list[dict[str, Any]]:
+    """Return the columns of the steps that are the same in all new processes of a workflow."""
+    return [_step(position, spec, at) for position, spec in enumerate(workflow.steps)]
 
 
 def _process(workflow: Workflow, request: NewProcess, turn: datetime, at: datetime) -> Process:
