@@ -13,6 +13,7 @@ from workers.testing import Aftermath, Wire
 from workers.wire import cards, neighbours, publisher
 
 BEFORE, AFTER = (Place("1:2", timeline, is_synchronous=False) for timeline in (3, 4))
+MOVED = Place("2:2", 4, is_synchronous=False)
 THEIRS = "3e0b3ab6-2f0e-4a0c-8a1e-5f1f4f1b7f10"
 
 
@@ -46,6 +47,21 @@ def _held_once(after: Aftermath) -> None:
     assert Installation.objects.get().timeline == AFTER.timeline
 
 
+def _before_it_was_restored(wire: Wire) -> None:
+    _before(wire)
+    _look(AFTER)
+
+
+def _accept() -> None:
+    with patch.object(lost_commits, "_current_place", lambda: MOVED):
+        lost_commits.accept("ada", "restored")
+
+
+def _accepted(after: Aftermath) -> None:
+    assert not Hold.objects.filter(ended_at=None).exists()
+    assert Installation.objects.get().place == MOVED.place
+
+
 SCENARIOS = [
     Scenario(
         "commits are lost",
@@ -54,6 +70,14 @@ SCENARIOS = [
         prepare=_before,
         run=nothing,
         brief=("lost_commits.look",),
+    ),
+    Scenario(
+        "accept a restored database",
+        _accept,
+        _accepted,
+        prepare=_before_it_was_restored,
+        run=nothing,
+        brief=("lost_commits.accept",),
     ),
     Scenario(
         "meet a neighbour",

@@ -182,6 +182,20 @@ class TestRestoredWhileRunning:
         alert_resolution.resolve_ended()
         assert not Alert.objects.filter(code="commits_lost", resolved_at=None).exists()
 
+    def test_a_database_that_was_restored_elsewhere_is_not_held_afterwards(self) -> None:
+        submit("toy_line", subject="Toy 1", input={})
+        before = was(place="1:2")
+
+        since = Journal.objects.latest("at").at
+        call_command("sas", "restored", "--since", since.isoformat(), stdout=StringIO())
+
+        assert lost_commits.look() is None
+        assert not holds.current()
+        # Messages of the original, which may be at work still, are not its own.
+        assert Installation.objects.get().id != before.id
+        alert_resolution.resolve_ended()
+        assert not Alert.objects.filter(code="commits_lost", resolved_at=None).exists()
+
     def test_without_until_rows_that_are_newer_refuse_it_to_the_fraction(self) -> None:
         submit("toy_line", subject="Toy 1", input={})
         since = dialect.read_clock() - timedelta(minutes=5)

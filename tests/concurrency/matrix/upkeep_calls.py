@@ -104,6 +104,11 @@ CALLS: tuple[Call, ...] = (
     Call("releases.note", lambda s: releases.note("1.4.2"), (order_scenes.submitted,)),
     Call("installation.ensure", lambda s: installation.ensure(), (order_scenes.submitted,)),
     Call("lost_commits.look", lambda s: lost_commits.look(), (desk_scenes.failed_over,)),
+    Call(
+        "lost_commits.accept",
+        lambda s: lost_commits.accept("ada", "restored", NOW),
+        (desk_scenes.failed_over,),
+    ),
     Call("probe_results.keep", _keep_findings, (desk_scenes.erring,)),
     Call("old_rows.prune", _prune_old_rows, (desk_scenes.long_over,)),
 )

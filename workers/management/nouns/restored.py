@@ -54,7 +54,7 @@ class Command(TerminalCommand):
             params={"since_at": at.isoformat(), "steps": steps, "processes": processes},
             subject=at.isoformat(),
         )
-        if lost_commits.lift(actor(), f"restored, since {at.isoformat()}"):
+        if lost_commits.accept(actor(), f"restored, since {at.isoformat()}"):
             self.stdout.write("Claims are held no more.")
         self.stdout.write(f"Done: {processes} processes, {steps} steps in doubt.")
 

@@ -104,6 +104,16 @@ def _hold(reason: str, stored: Place, current: Place, at: datetime) -> None:
     alerts.write([AlertCall(cause, "commits_lost", params)], at)
 
 
+def accept(actor: str, reason: str, now: datetime | None = None) -> bool:
+    """Keep the database's identity as it is now, and lift this guard's hold.  False: there is none.
+
+    Otherwise the first worker would find that the database moved, and hold claims again.
+    """
+    with durable("lost_commits.accept"):
+        look(now)
+        return lift(actor, reason, now)
+
+
 def lift(actor: str, reason: str, now: datetime | None = None) -> bool:
     """Lift this guard's hold, after the steps were marked as in doubt.  False: there is none."""
     rows = dialect.fetch(
