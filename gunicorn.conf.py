@@ -3,10 +3,14 @@
 Whatever is given on the command line counts instead.
 """
 
+import json
+import logging
+import os
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from gunicorn import util
+from gunicorn import glogging, util
 from gunicorn.workers import gthread
 
 # A request that waits for a change of an order takes a thread, and nothing else.
@@ -20,6 +24,30 @@ graceful_timeout = 25
 keepalive = 5
 # Its default place is shared by everything of this user.
 control_socket_disable = True
+
+
+class JsonLines(logging.Formatter):
+    """Writes what gunicorn says of itself as the application's log is written."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return one JSON object."""
+        at = datetime.fromtimestamp(record.created, UTC).isoformat()
+        fields = {"timestamp": at, "level": record.levelname.lower(), "logger": record.name}
+        fields["event"] = record.getMessage()
+        if record.exc_info:
+            fields["exception"] = self.formatException(record.exc_info)
+        return json.dumps(fields)
+
+
+class logger_class(glogging.Logger):  # noqa: N801 (gunicorn's name for the setting)
+    """Writes gunicorn's lines, unless SAS_LOG_JSON is off, as JSON."""
+
+    def setup(self, cfg: Any) -> None:
+        super().setup(cfg)
+        # Nothing of the project is imported here: a reload (SIGHUP) would keep what it was.
+        if os.environ.get("SAS_LOG_JSON", "").lower() not in {"off", "false", "no", "0"}:
+            for handler in self.error_log.handlers:
+                handler.setFormatter(JsonLines())
 
 
 # Time that a database has to answer: 5 s more than it gives a statement.

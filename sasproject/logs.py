@@ -10,6 +10,7 @@ from amqp.exceptions import AMQPError
 from django.core.exceptions import ImproperlyConfigured
 from kombu.exceptions import OperationalError as BrokerError
 
+from sasproject.access_log import NotIfUnavailable
 from workers.exceptions import causes, first_line
 from workers.logs import call_fields
 from workers.runtime import db_connections
@@ -113,7 +114,14 @@ def configure(*, json: bool, level: str) -> None:
                     ],
                 }
             },
-            "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "one_line"}},
+            "filters": {"unavailable": {"()": NotIfUnavailable}},
+            "handlers": {
+                "stderr": {
+                    "class": "logging.StreamHandler",
+                    "formatter": "one_line",
+                    "filters": ["unavailable"],
+                }
+            },
             "root": {"handlers": ["stderr"], "level": level},
             "loggers": {
                 # Celery sets the root's level to that of its -l.

@@ -86,6 +86,8 @@ MIDDLEWARE = [
     # Before whatever looks at the host's name.
     "workers.views.probes.Probes",
     "workers.desk.metrics.view.Metrics",
+    # Files and probes are not logged.
+    "sasproject.access_log.AccessLog",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",

@@ -10,6 +10,7 @@ from django.urls.converters import UUIDConverter
 from ninja import Header, Query, Router, Status
 from ninja.errors import HttpError
 from pydantic import AfterValidator, Field
+from structlog.contextvars import bind_contextvars
 
 import workers
 from orders import tokens
@@ -97,6 +98,7 @@ def place(
         callback_url=body.callback_url,
         body_hash=strict_json.fingerprint(received(request)),
     )
+    bind_contextvars(order=order.number)
     response["Location"] = f"{request.path}/{order.public_id}"
     if is_new:
         return Status(201, reading.accepted(order))

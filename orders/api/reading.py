@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django.db import connection
 from django.http import Http404
+from structlog.contextvars import bind_contextvars
 
 from orders.models import ApiClient, Order
 from orders.schemas import EventOut, OrderLineOut, OrderOut, StepOut
@@ -22,6 +23,7 @@ def own(client: ApiClient, public_id: UUID) -> Order:
     found = Order.objects.filter(public_id=public_id, submitter=client.submitter).first()
     if found is None:
         raise Http404
+    bind_contextvars(order=found.number)
     return found
 
 

@@ -7,6 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
+from structlog.contextvars import bind_contextvars
 
 from orders import return_progress
 from orders.models import Order
@@ -28,7 +29,9 @@ def _by_secret(view: Callable[[HttpRequest, Order], HttpResponse]) -> Callable[.
     @never_cache
     @wraps(view)
     def wrapped(request: HttpRequest, secret: str) -> HttpResponse:
-        response = view(request, get_object_or_404(Order, secret=secret))
+        order = get_object_or_404(Order, secret=secret)
+        bind_contextvars(order=order.number)
+        response = view(request, order)
         response["Referrer-Policy"] = "no-referrer"
         return response
 

@@ -24,6 +24,7 @@ _CARRIERS = tuple(
         "workers/desk/admin/middleware.py",
         "workers/views/probes.py",
         "workers/desk/metrics/view.py",
+        "sasproject/access_log.py",
         "sasproject/middleware.py",
     )
 )

@@ -39,7 +39,8 @@ MIGRATE = "Run `manage.py migrate`"
 def own_lines(done: subprocess.CompletedProcess[str]) -> list[str]:
     """Return what a process said, but for what gunicorn and Beat say of themselves."""
     lines = [line for line in done.stderr.splitlines() if line.strip()]
-    return [line for line in lines if "[ERROR]" not in line and "SecurityWarning" not in line]
+    others = ("gunicorn.error", "SecurityWarning")
+    return [line for line in lines if not any(name in line for name in others)]
 
 
 @pytest.mark.volume

@@ -22,7 +22,7 @@ from celery import current_app
 from kombu import Connection, Message
 
 from workers.conf import sas
-from workers.exceptions import AWAY
+from workers.exceptions import AWAY, first_line
 from workers.runtime.failpoints import around
 from workers.wire import neighbours
 
@@ -102,8 +102,8 @@ def waiting(queue: str, task: str, limit: int) -> Iterator[Callable[..., list[li
         try:
             received = _get(_channel.get(), queue, (task,), min(most, limit - len(messages)))
             is_over = _return_others(received, (task,))
-        except Exception:
-            log.warning("queue_drain_failed", extra={"queue": queue}, exc_info=True)
+        except Exception as error:  # noqa: BLE001 (whatever it is, they are left for later)
+            _log_failure(queue, error)
             # Dropping the channel also returns earlier messages: they will be delivered again.
             messages.clear()
             _channel.drop()
@@ -154,15 +154,21 @@ def take_one(queue: str, accepts: Mapping[str, Callable[[list[Any]], bool]]) -> 
     except AWAY:
         _channel.drop()
         raise
-    except Exception:
+    except Exception as error:  # noqa: BLE001 (whatever it is, they are left for later)
         # Dropping the channel returns its messages: they will be delivered again.
-        log.warning("queue_drain_failed", extra={"queue": queue}, exc_info=True)
+        _log_failure(queue, error)
         _channel.drop()
         return None
     except BaseException:
         _channel.drop()
         raise
     return False
+
+
+def _log_failure(queue: str, error: Exception) -> None:
+    # A broker that is away fails every look: its traceback would say no more than the first line.
+    fields = {"queue": queue, "reason": first_line(error)}
+    log.warning("queue_drain_failed", extra=fields, exc_info=not isinstance(error, OSError))
 
 
 @around("queue_drain.take_one")

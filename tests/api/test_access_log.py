@@ -1,0 +1,92 @@
+"""Each request leaves a line in the log, with the number of the order that it is about."""
+
+import json
+import logging
+import runpy
+from typing import Any
+
+import pytest
+from django.test import Client
+from gunicorn.config import Config
+from structlog.contextvars import get_contextvars
+
+from sasproject import access_log
+from tests.api.conftest import Caller
+from tests.factories import OrderFactory
+from tests.stack.test_loopback import ROOT
+
+pytestmark = pytest.mark.django_db
+
+
+def lines(caplog: pytest.LogCaptureFixture) -> list[Any]:
+    return [record for record in caplog.records if record.name == access_log.__name__]
+
+
+@pytest.fixture(autouse=True)
+def _at_info(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+
+
+def test_a_request_says_what_was_asked_and_how_it_was_answered(
+    client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert client.get("/nowhere/?email=ann@example.org").status_code == 404
+    (line,) = lines(caplog)
+    assert (line.message, line.method, line.path, line.status) == (
+        "request", "GET", "/nowhere/", 404,
+    )  # fmt: skip
+    assert line.ms >= 0
+    assert "ann@" not in str(vars(line))
+
+
+def test_what_is_asked_of_an_order_bears_its_number(acme: Caller) -> None:
+    placed = acme.place().json()
+    assert get_contextvars() == {"order": placed["number"]}
+    acme.get("/orders")
+    assert get_contextvars() == {}
+    acme.get(f"/orders/{placed['id']}")
+    assert get_contextvars() == {"order": placed["number"]}
+
+
+def test_an_order_s_page_does_too(client: Client) -> None:
+    order = OrderFactory()
+    assert client.get(f"/orders/{order.secret}/").status_code == 200
+    assert get_contextvars() == {"order": order.number}
+
+
+def test_probes_leave_none(client: Client, caplog: pytest.LogCaptureFixture) -> None:
+    assert client.get("/livez").status_code == 200
+    assert lines(caplog) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "is_kept"),
+    [("django.request", 503, False), ("django.request", 500, True), ("orders.api", 503, True)],
+)
+def test_django_s_line_about_a_503_is_left_out(name: str, status: int, is_kept: bool) -> None:
+    record = logging.makeLogRecord({"name": name, "status_code": status, "exc_info": None})
+    assert access_log.NotIfUnavailable().filter(record) == is_kept
+
+
+def test_a_traceback_is_never_left_out() -> None:
+    record = logging.makeLogRecord(
+        {"name": "django.request", "status_code": 503, "exc_info": (ValueError, ValueError(), None)}
+    )
+    assert access_log.NotIfUnavailable().filter(record)
+
+
+@pytest.mark.parametrize(("setting", "is_json"), [("", True), ("on", True), ("off", False)])
+def test_gunicorn_s_own_lines_are_of_the_same_form(
+    setting: str, is_json: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SAS_LOG_JSON", setting)
+    log = runpy.run_path(str(ROOT / "gunicorn.conf.py"))["logger_class"](Config())
+    handler = next(one for one in log.error_log.handlers if getattr(one, "_gunicorn", False))
+    record = logging.makeLogRecord(
+        {"name": "gunicorn.error", "levelname": "INFO", "msg": "Booting %s", "args": (7,)}
+    )
+    text = handler.format(record)
+    assert text.startswith("{") == is_json
+    if is_json:
+        found = json.loads(text)
+        assert (found["level"], found["event"]) == ("info", "Booting 7")
